@@ -1,0 +1,30 @@
+"""Text to the three token arrays that the model takes."""
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from .weights import model_directory
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+def load_tokenizer(directory: Path | None = None) -> Tokenizer:
+    """The model's own WordPiece tokenizer, without the fixed padding its file asks for: ``encode`` pads to the longest text instead."""
+    tokenizer = Tokenizer.from_file(str((directory or model_directory()) / "tokenizer.json"))
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def encode(tokenizer: Tokenizer, texts: Sequence[str], length: int | None = None) -> dict[str, np.ndarray]:
+    """``texts`` as int64 arrays [batch, seq] by input name, padded at the end to ``length`` tokens, or to the longest text.
+
+    A text longer than that, or than the 128 tokens the model was trained for, is cut.
+    """
+    tokenizer.enable_padding(length=length)
+    if length is not None:
+        tokenizer.enable_truncation(max_length=length)
+    encodings = tokenizer.encode_batch(list(texts))
+    arrays = ([e.ids for e in encodings], [e.attention_mask for e in encodings], [e.type_ids for e in encodings])
+    return {name: np.array(rows, np.int64) for name, rows in zip(INPUTS, arrays)}
