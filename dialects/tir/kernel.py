@@ -1,0 +1,128 @@
+"""Prim_funcs and the calls of them: the two sides of a kernel in destination-passing style.
+
+A prim_func is a private ``func.func`` marked ``tir.prim_func`` whose last arguments, marked ``tir.out``, are its outputs; it returns them. Its
+types are plain: no encodings, signless integers. A call of it passes a fresh ``tensor.empty`` for each output.
+"""
+from collections.abc import Callable, Iterable, Sequence
+
+from ...mlir import func, ir, tensor
+
+PRIM_FUNC = "tir.prim_func"
+OUT = "tir.out"
+
+
+def is_prim_func(op: ir.Operation | ir.OpView) -> bool:
+    """True for a ``func.func`` that is a kernel of ours."""
+    return op.operation.name == "func.func" and PRIM_FUNC in op.operation.attributes
+
+
+def prim_funcs(module: ir.Module) -> Iterable[func.FuncOp]:
+    """The kernels of a module, in order."""
+    return [op for op in module.body.operations if is_prim_func(op)]
+
+
+def signless(type_: ir.Type) -> ir.Type:
+    """An integer type without its signedness; other types as they are."""
+    if isinstance(type_, ir.IntegerType) and not type_.is_signless:
+        return ir.IntegerType.get_signless(type_.width)
+    return type_
+
+
+def plain_type(type_: ir.Type) -> ir.Type:
+    """A tensor type as prim_funcs have it: no encoding, signless integers."""
+    if not isinstance(type_, ir.RankedTensorType):
+        return type_
+    element = signless(type_.element_type)
+    if type_.encoding is None and element == type_.element_type:
+        return type_
+    return ir.RankedTensorType.get(type_.shape, element)
+
+
+def out_count(kernel: func.FuncOp) -> int:
+    """How many of a prim_func's arguments are outputs."""
+    return len(kernel.type.results)
+
+
+def set_signature(kernel: func.FuncOp, inputs: int) -> None:
+    """Marks the arguments behind the first ``inputs`` as outputs, and makes the function type that of the body."""
+    block = kernel.body.blocks[0]
+    types = [a.type for a in block.arguments]
+    results = [v.type for v in block.operations[len(block.operations) - 1].operands]
+    kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
+    out = ir.DictAttr.get({OUT: ir.UnitAttr.get(), "bufferization.writable": ir.BoolAttr.get(True)})
+    empty = ir.DictAttr.get({})
+    kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([empty] * inputs + [out] * (len(types) - inputs))
+
+
+Body = Callable[[list[ir.Value], list[ir.Value]], Sequence[ir.Value]]
+
+
+def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: Sequence[ir.Type], body: Body,
+              location: ir.Location | None = None, symbols: ir.SymbolTable | None = None) -> func.FuncOp:
+    """Adds the kernel ``@name`` (made unique) to ``module`` and returns it.
+
+    ``body(inputs, outputs)`` is called with the entry block's arguments at its insertion point and returns one value an output. Raises what
+    the body raises, and ``TypeError`` when a value's type is not the output's; nothing is left in the module then.
+    """
+    location = location or ir.Location.unknown()
+    inputs, outputs = [plain_type(t) for t in inputs], [plain_type(t) for t in outputs]
+    with ir.InsertionPoint(module.body), location:
+        kernel = func.FuncOp(name, ir.FunctionType.get(inputs + outputs, outputs), visibility="private")
+        try:
+            block = kernel.add_entry_block()
+            arguments = list(block.arguments)
+            with ir.InsertionPoint(block):
+                results = list(body(arguments[: len(inputs)], arguments[len(inputs):]))
+                func.ReturnOp(results)
+            found = [r.type for r in results]
+            if found != outputs:
+                raise TypeError(f"its body returns {', '.join(map(str, found)) or 'nothing'} but the op has {', '.join(map(str, outputs))}")
+        except BaseException:
+            kernel.operation.erase()  # what Python builds is not rolled back by the conversion driver
+            raise
+    kernel.attributes[PRIM_FUNC] = ir.UnitAttr.get()
+    set_signature(kernel, len(inputs))
+    (symbols or ir.SymbolTable(module.operation)).insert(kernel)
+    return kernel
+
+
+def call_tir(callee: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Type], sizes: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
+    """A call of a prim_func at the insertion point, on fresh outputs.
+
+    ``outputs``: the plain result types; ``sizes``: for each, the index values of its dynamic dimensions, in order.
+    """
+    outputs = [plain_type(t) for t in outputs]
+    empties = []
+    for type_, dynamic in zip(outputs, sizes, strict=True):
+        dynamic = iter(dynamic)
+        shape = [next(dynamic) if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
+        empties.append(tensor.EmptyOp(shape, type_.element_type).result)
+    call = func.CallOp(outputs, ir.FlatSymbolRefAttr.get(callee), [*operands, *empties])
+    return list(call.results)
+
+
+def tie_outputs(kernel: func.FuncOp) -> None:
+    """Makes the values that a prim_func returns start from its output arguments again.
+
+    Upstream's simplifications replace an unread ``outs(%out)`` by a ``tensor.empty``; the kernel would then allocate, and copy at its end.
+    """
+    block = kernel.body.blocks[0]
+    arguments = list(block.arguments)
+    results = list(block.operations[len(block.operations) - 1].operands)
+    for value, out in zip(results, arguments[len(arguments) - len(results):]):
+        _tie(value, out)
+
+
+def _tie(value: ir.Value, out: ir.Value) -> None:
+    owner = value.owner
+    if isinstance(owner, ir.Block) or not owner.name.startswith("linalg."):
+        return
+    inits = len(owner.operands) - len(owner.results)
+    place = inits + ir.OpResult(value).result_number
+    init = owner.operands[place]
+    if init == out or init.type != out.type or isinstance(init.owner, ir.Block):
+        return
+    if init.owner.name == "tensor.empty":
+        owner.operands[place] = out
+    elif len(list(init.uses)) == 1:
+        _tie(init, out)

@@ -1,0 +1,14 @@
+"""The standard pipelines: the stages that a model passes through, each with its passes."""
+
+GRAPH = ("relax-infer-shapes,relax-fold-constants,relax-canonicalize,relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},"
+         "relax-fold-constants,relax-canonicalize,relax-collapse-batch,relax-fold-constants,cse")
+
+# (stage, passes that lead to it): ``legato-compile --emit`` stops behind a stage
+CPU_STAGES: tuple[tuple[str, str], ...] = (
+    ("relax", GRAPH),
+    ("legalized", "relax-legalize{target=%s},func.func(canonicalize,cse)"),
+    ("fused", "tir-fuse,tir-pack-weights{target=%s}"),
+    ("scheduled", "tir-schedule{target=%s}"),
+    ("bufferized", "relax-lift-weights,tir-bufferize,tir-plan-memory"),
+    ("llvm", "tir-lower{target=%s},tir-emit-entry"),
+)

@@ -1,0 +1,128 @@
+"""Targets: values that name a kind of device, its parents, its rules, its schedules and its pipeline.
+
+A target is written ``name`` or ``name{option=value ...}``: ``"llvm{cpu=x86-64-v3 threads=2}"``.
+"""
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..dialects.errors import LegatoError
+from .rule import Rule
+
+
+@dataclass(frozen=True)
+class Target:
+    """A kind of device, with the options that one compile chose for it.
+
+    ``parents``: tried in order when this target has no rule. ``rules``: its own. ``options``: names, with defaults whose Python types are the
+    options' types. ``machine``: what the schedules want to know of the device, made from the options. ``schedule``: gives the transform script
+    of one prim_func. ``packing``: says how a prim_func's constant operand is to be packed. ``intrinsics``: what scalar and vector ops become.
+    ``stages``: the pipeline, as pairs of a stage's name and the passes that lead to it (``%s`` stands for the target's own text).
+    """
+
+    name: str
+    parents: tuple["Target", ...] = ()
+    rules: tuple[Rule, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    make_machine: Callable[[Mapping[str, Any]], Any] | None = None
+    schedule_function: Callable[[Any, Any], str | None] | None = None
+    packing_function: Callable[[Any, Any], Any] | None = None
+    intrinsics: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    stages: tuple[tuple[str, str], ...] = ()
+
+    def chain(self) -> tuple["Target", ...]:
+        """This target and its ancestors, nearest first."""
+        found: list[Target] = []
+        level: list[Target] = [self]
+        while level:
+            for target in level:
+                if all(target.name != t.name for t in found):
+                    found.append(target)
+            level = [p for t in level for p in t.parents]
+        return tuple(found)
+
+    def rules_for(self, op: str) -> list[tuple["Target", Rule]]:
+        """The rules for an op, best first: by distance, then by priority."""
+        return [(t, r) for t in self.chain() for r in sorted(t.rules, key=lambda r: -r.priority) if r.op == op]
+
+    def _inherited(self, attribute: str) -> Any:
+        return next((v for t in self.chain() if (v := getattr(t, attribute))), None)
+
+    @property
+    def machine(self) -> Any:
+        """The device's description (vector width, registers, threads, ...), made from the options."""
+        make = self._inherited("make_machine")
+        return make(self.options) if make else None
+
+    def schedule(self, kernel: Any) -> str | None:
+        """The body of a transform sequence for one prim_func, or None where it stays as it is."""
+        function = self._inherited("schedule_function")
+        return function(kernel, self.machine) if function else None
+
+    def packing(self, kernel: Any) -> Any:
+        """How a prim_func's constant operand is packed, or None."""
+        function = self._inherited("packing_function")
+        return function(kernel, self.machine) if function else None
+
+    def pipeline(self, last: str | None = None) -> list[tuple[str, str]]:
+        """The stages and their passes as text, up to and with the stage ``last``. Raises ``LegatoError`` for a stage that there is not."""
+        stages = self._inherited("stages") or ()
+        names = [name for name, _ in stages]
+        if last is not None and last not in names:
+            raise LegatoError(f"target '{self.name}' has no stage '{last}'{nearest(last, names)}")
+        end = len(names) if last is None else names.index(last) + 1
+        return [(name, text.replace("%s", str(self))) for name, text in stages[:end]]
+
+    def __str__(self) -> str:
+        given = " ".join(f"{k}={_text(v)}" for k, v in self.options.items() if v is not None)
+        return f"{self.name}{{{given}}}" if given else self.name
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint for a misspelled word: ``; did you mean 'llvm'?`` and what there is."""
+    known = sorted(known)
+    close = difflib.get_close_matches(word, known, 3)
+    hint = f"; did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
+    return f"{hint} (known: {', '.join(known) or 'none'})"
+
+
+def _value(target: str, key: str, text: str, default: Any) -> Any:
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        return int(text) if isinstance(default, int) else text
+    except (KeyError, ValueError):
+        raise LegatoError(f"target '{target}': option '{key}' wants {type(default).__name__}, found '{text}'") from None
+
+
+def parse_target(text: "str | Target", known: Iterable[Target]) -> Target:
+    """The target that ``text`` names, with its options. Raises ``LegatoError`` for unknown names and options and for ill-formed values."""
+    if isinstance(text, Target):
+        return text
+    by_name = {t.name: t for t in known}
+    match = re.fullmatch(r"\s*([\w.-]+)\s*(?:\{(.*)\})?\s*", text)
+    if not match:
+        raise LegatoError(f"'{text}' is no target: expected name or name{{option=value ...}}")
+    name, given = match.groups()
+    if name not in by_name:
+        raise LegatoError(f"unknown target '{name}'{nearest(name, by_name)}")
+    target = by_name[name]
+    options = dict(target.options)
+    for item in re.split(r"[\s,]+", (given or "").strip()):
+        if not item:
+            continue
+        key, equals, value = item.partition("=")
+        if key not in options:
+            raise LegatoError(f"target '{name}' has no option '{key}'{nearest(key, options)}")
+        if not equals:
+            raise LegatoError(f"target '{name}': option '{key}' has no value: write {key}=...")
+        options[key] = _value(name, key, value, options[key])
+    result = replace(target, options=options)
+    _ = result.machine  # an impossible combination is refused here, not in the middle of a compile
+    return result
