@@ -1,0 +1,119 @@
+"""A small builder for the text of transform-dialect scripts.
+
+A script is the body of a named sequence whose argument ``%root`` is a handle to one prim_func. Handles are plain strings (``"%tile3"``): what
+a method returns goes into the next call. Nothing is checked here; the transform interpreter reports the line of the script and the payload.
+"""
+from collections.abc import Sequence
+from itertools import count
+
+ANY = "!transform.any_op"
+LOOP = '!transform.op<"scf.for">'
+ROOT = "%root"
+
+# Short names of the pattern sets that schedules use; any other name is taken as it stands behind "transform.apply_patterns.".
+PATTERNS = {
+    "canonicalize": "canonicalization",
+    "merge-slices": "tensor.merge_consecutive_insert_extract_slice",
+    "decompose-unpack": "linalg.decompose_pack_unpack",
+    "drop-unit-dims": "linalg.fold_unit_extent_dims_via_slices",
+    "fold-empty": "tensor.fold_tensor_empty",
+    "fold-into-transfers": "tensor.fold_tensor_subset_ops_into_vector_transfers",
+    "transfer-permutations": "vector.transfer_permutation_patterns",
+    "reduction-to-contract": "vector.reduction_to_contract",
+    "drop-leading-unit-dims": "vector.cast_away_vector_leading_one_dim",
+    "loop-bounds": "scf.for_loop_canonicalization",
+}
+
+
+class Script:
+    """Collects transform ops; ``text()`` is the body of the sequence, without ``transform.yield``."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._numbers = count()
+
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+    def line(self, text: str) -> None:
+        """Appends an op that has no result, as written."""
+        self._lines.append("  " + text)
+
+    def op(self, hint: str, text: str, results: int = 1, result_types: Sequence[str] = (), operands: int = 1) -> list[str]:
+        """Appends ``%hint.. = transform.<text> : (operands) -> results`` and returns one handle for each result."""
+        names = [f"%{hint}{next(self._numbers)}" for _ in range(results)]
+        types = list(result_types) or [ANY] * results
+        out = types[0] if results == 1 else "(" + ", ".join(types) + ")"
+        self.line(f"{', '.join(names)} = transform.{text} : ({', '.join([ANY] * operands)}) -> {out}")
+        return names
+
+    # --- finding ops ---
+
+    def match(self, *ops: str, within: str = ROOT, attribute: str = "", interface: str = "") -> str:
+        """The ops below ``within`` of one of these names, with this unit attribute, or of this interface ("LinalgOp")."""
+        names = ", ".join(f'"{name}"' for name in ops)
+        what = [f"ops{{[{names}]}}"] if ops else []
+        what += [f"interface{{{interface}}}"] if interface else []
+        what += [f"attributes{{{attribute}}}"] if attribute else []
+        return self.op("match", f"structured.match {' '.join(what)} in {within}")[0]
+
+    def producer(self, handle: str, operand: int) -> str:
+        """The op that defines this operand."""
+        return self.op("producer", f"get_producer_of_operand {handle}[{operand}]")[0]
+
+    def annotate(self, handle: str, attribute: str) -> None:
+        """A unit attribute, by which the op's tiles are found again: tiling and fusing keep it, vectorizing drops it."""
+        self.line(f'transform.annotate {handle} "{attribute}" : {ANY}')
+
+    # --- tiling ---
+
+    def tile(self, handle: str, sizes: Sequence[int], interchange: Sequence[int] = ()) -> tuple[str, list[str]]:
+        """Loops around tiles of these sizes (0: no loop); ``interchange`` lists the loops' dimensions, outermost first."""
+        loops = sum(size != 0 for size in sizes)
+        order = f" interchange={list(interchange)}" if interchange else ""
+        tiled, *made = self.op("tile", f"structured.tile_using_for {handle} tile_sizes {list(sizes)}{order}", 1 + loops)
+        return tiled, made
+
+    def tile_parallel(self, handle: str, sizes: Sequence[int]) -> tuple[str, str]:
+        """One scf.forall around tiles of these sizes (0: whole)."""
+        tiled, loop = self.op("part", f"structured.tile_using_forall {handle} tile_sizes {list(sizes)}", 2)
+        return tiled, loop
+
+    def fuse(self, producer: str, loop: str) -> tuple[str, str]:
+        """Moves the producer's tile into the loop: the tile, and the loop's new handle (the old one is used up)."""
+        fused, outer = self.op("fused", f"structured.fuse_into_containing_op {producer} into {loop}", 2, operands=2)
+        return fused, outer
+
+    def peel(self, loop: str) -> tuple[str, str]:
+        """Splits the last, partial iteration off: the loop of whole tiles, and the rest (empty where the size divides)."""
+        typed = self.op("for", f"cast {loop}", result_types=[LOOP])[0]
+        main, rest = [f"%{name}{next(self._numbers)}" for name in ("whole", "rest")]
+        self.line(f"{main}, {rest} = transform.loop.peel {typed} : ({LOOP}) -> ({ANY}, {ANY})")
+        return main, rest
+
+    # --- rewriting ---
+
+    def patterns(self, *names: str, within: str = ROOT, cse: bool = True) -> None:
+        """Applies pattern sets greedily: names of ``PATTERNS``, or upstream's own."""
+        body = " ".join(f"transform.apply_patterns.{PATTERNS.get(name, name)}" for name in names)
+        self.line(f"transform.apply_patterns to {within} {{ {body} }} {'{apply_cse} ' if cse else ''}: {ANY}")
+
+    def clean(self) -> None:
+        """Canonicalizes the function after tiling: sizes become static where they can, slices of slices become one, dead originals go."""
+        self.patterns("canonicalize", "merge-slices", "loop-bounds")
+
+    def vectorize(self) -> None:
+        """Vectorizes every linalg op in the function as it stands (all must be small and static), and lifts accumulators.
+
+        Afterwards the function holds loops, transfers on tensors, and vectors carried by loops; no linalg op is left.
+        """
+        self.line(f"transform.structured.vectorize {self.match(interface='LinalgOp')} : {ANY}")
+        self.finish()
+
+    def finish(self) -> None:
+        """After the last vectorize: slices become transfers, and loops carry their accumulators as vectors."""
+        self.patterns("transfer-permutations", "reduction-to-contract", "fold-empty", "canonicalize")
+        self.patterns("fold-into-transfers", "drop-leading-unit-dims", "canonicalize")
+        loops = self.match("scf.for")
+        self.line(f"transform.apply_licm to {loops} : {ANY}")
+        self.line(f"transform.loop.hoist_loop_invariant_subsets {loops} : {ANY}")
