@@ -1,0 +1,76 @@
+"""MLIR's diagnostics and the errors of passes as plain values, that outlive the IR they speak of."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..mlir import ir
+
+Severity = Literal["error", "warning", "note", "remark"]
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a text: file name (``-`` for text that was no file), line and column from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message of MLIR or of a pass: the model's own name for the op, and where it stands in a text; either may be None."""
+
+    severity: Severity
+    message: str
+    position: Position | None = None
+    name: str | None = None
+    notes: tuple[Diagnostic, ...] = ()
+
+    def with_notes(self) -> Iterator[Diagnostic]:
+        """The diagnostic, then its notes, each with theirs."""
+        yield self
+        for note in self.notes:
+            yield from note.with_notes()
+
+    def __str__(self) -> str:
+        where = str(self.position) if self.position else ""
+        if self.name is not None:
+            where += f' ("{self.name}")' if where else f'"{self.name}"'
+        return f"{where}: {self.severity}: {self.message}" if where else f"{self.severity}: {self.message}"
+
+
+def position_of(location: ir.Location) -> Position | None:
+    """The first place in a text that a location carries: looks through names, call sites (callee first) and fused locations."""
+    if isinstance(location, ir.FileLineColLoc):
+        return Position(location.filename, location.start_line, location.start_col)
+    if isinstance(location, ir.NameLoc):
+        return position_of(location.child_loc)
+    if isinstance(location, ir.CallSiteLoc):
+        return position_of(location.callee) or position_of(location.caller)
+    if isinstance(location, ir.FusedLoc):
+        return next((position for position in map(position_of, location.locations) if position is not None), None)
+    return None
+
+
+def from_mlir(info: Any) -> Diagnostic:
+    """A diagnostic of MLIR (``ir.Diagnostic`` of a handler, ``ir.DiagnosticInfo`` of an ``MLIRError``) as a value."""
+    from ..dialects.locations import model_name
+
+    severity = str(info.severity).rsplit(".", 1)[-1].lower()
+    notes = tuple(from_mlir(note) for note in info.notes)
+    return Diagnostic(severity, info.message, position_of(info.location), model_name(info.location), notes)
+
+
+def of_error(error: Exception) -> list[Diagnostic]:
+    """What an error says, as diagnostics: MLIR's own, those of a PassFailed, or the text of any other error, without a place."""
+    if isinstance(error, ir.MLIRError):
+        return [from_mlir(info) for info in error.error_diagnostics] or [Diagnostic("error", error.message)]
+    if found := getattr(error, "diagnostics", None):
+        return list(found)
+    return [Diagnostic("error", str(error))]

@@ -1,0 +1,56 @@
+"""lit's configuration: ``lit -v test`` from the repository, for an editable install and for a wheel installed in another environment.
+
+The tools are those of the Python that runs lit. Features that tests may require: the CPU's vector extensions as Linux names them
+(avx2, avx512f, ...), x86_64, aarch64, and optional packages (onnxruntime, intel-openmp, scipy, tokenizers), openmp, cc.
+"""
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+
+import lit.formats
+
+bin_folder = Path(sys.prefix) / "bin"
+source = Path(__file__).resolve().parent
+
+config.name = "legato"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["lit.cfg.py", "Inputs", "inputs"]
+config.test_source_root = str(source)
+config.test_exec_root = os.environ.get("LEGATO_LIT_OUTPUT", str(source.parent / "build" / "lit"))
+
+config.environment["PATH"] = os.pathsep.join([str(bin_folder), os.environ["PATH"]])
+config.environment["PYTHONDONTWRITEBYTECODE"] = os.environ.get("PYTHONDONTWRITEBYTECODE", "")
+for name in ("HOME", "LEGATO_DEBUG", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "TMPDIR"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+for tool in ("legato-opt", "legato-compile", "legato-run", "filecheck"):
+    if not (bin_folder / tool).exists():
+        lit_config.fatal(f"{bin_folder / tool} is missing: install legato[test] into {sys.prefix}")
+config.substitutions += [
+    ("%python", sys.executable),
+    ("%{root}", str(source.parent)),
+]
+
+
+def cpu_flags() -> list[str]:
+    """The CPU's features in Linux's words; empty elsewhere."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return []
+    return next((line.split(":", 1)[1].split() for line in lines if line.startswith(("flags", "Features"))), [])
+
+
+config.available_features.update(flag.replace("_", "-") for flag in cpu_flags())
+config.available_features.add({"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine()))
+config.available_features.update(package for package in ("onnxruntime", "scipy", "tokenizers", "openvino", "tensorrt")
+                                 if importlib.util.find_spec(package) is not None)
+if any(shutil.which(compiler) for compiler in ("cc", "clang", "gcc")):
+    config.available_features.add("cc")
+if list((Path(sys.prefix) / "lib").glob("libiomp5.so*")) or any(Path("/usr/lib").glob("**/libomp.so*")):
+    config.available_features.add("openmp")
