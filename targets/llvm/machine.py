@@ -42,7 +42,8 @@ class Machine:
         """The highest level this machine has, from the kernel's list of CPU flags."""
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             flags = next((set(line.split(":")[1].split()) for line in file if line.startswith("flags")), set())
-        for cpu, needed in (("x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}), ("x86-64-v3", {"avx2", "fma", "bmi2", "f16c"})):
+        wanted = {"x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, "x86-64-v3": {"avx2", "fma", "bmi2", "f16c"}}
+        for cpu, needed in wanted.items():
             if needed <= flags:
                 return cls.named(cpu, threads)
         return cls.named("x86-64-v2", threads)

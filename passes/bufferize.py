@@ -1,0 +1,147 @@
+"""tir-bufferize: kernels and main from tensors to memrefs, whole module at once.
+
+Afterwards every prim_func is ``(inputs..., outputs..., workspaces...) -> ()`` on memrefs of identity layout, and ``main`` allocates, calls
+and returns memrefs of its own. A kernel whose result does not come to lie in its output is tied to it first; what a kernel still allocates
+becomes stack space where it is small, else a workspace argument that ``main`` allocates (and the memory planner places).
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..dialects import tir
+from ..dialects.module import Module
+from ..mlir import bufferization, func, ir, passmanager
+from .base import ModulePass, PassContext, PassFailed
+from .bufferize_prepare import materialize_constants, own_results, plain_types
+from .bufferize_workspaces import extract_workspaces
+
+UPSTREAM = ("one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
+            "canonicalize,cse,canonicalize")
+
+
+@dataclass(frozen=True)
+class Bufferize(ModulePass):
+    """Tensors become memrefs: kernels write their tir.out arguments and return nothing, main allocates and calls."""
+
+    name: ClassVar[str] = "tir-bufferize"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            bufferize(module.module)
+
+
+def bufferize(module: ir.Module) -> None:
+    """Bufferizes all functions of ``module``. Raises PassFailed where a kernel's result cannot be tied to its output."""
+    functions = [op for op in module.body.operations if op.operation.name == "func.func"]
+    kernels = [f for f in functions if tir.is_prim_func(f)]
+    declared = [f for f in functions if f.is_external]
+    for function in functions:
+        if function.is_external:
+            declare_accesses(function)
+        elif not tir.is_prim_func(function):
+            materialize_constants(function)
+            plain_types(function)
+            own_results(function)
+    for kernel in kernels:
+        tie_results(kernel)
+    eliminate_empty_tensors(module, [f for f in functions if not tir.is_prim_func(f)])
+    passmanager.PassManager.parse(f"builtin.module({UPSTREAM})").run(module.operation)
+    in_place = {function.name.value for function in (*kernels, *declared) if drop_results(function)}
+    calls = calls_in(module)
+    drop_call_results([c for c in calls if c.operation.attributes["callee"].value in in_place])
+    extract_workspaces(kernels, calls_in(module))
+    passmanager.PassManager.parse("builtin.module(cse)").run(module.operation)
+
+
+def calls_in(module: ir.Module) -> list[ir.Operation]:
+    """Every ``func.call`` in the functions of ``module``."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "func.call":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and not tir.is_prim_func(op):
+            op.operation.walk(visit)
+    return found
+
+
+def terminator(block: ir.Block) -> ir.Operation:
+    """The last operation of a block."""
+    return block.operations[len(block.operations) - 1].operation
+
+
+def tie_results(kernel: func.FuncOp) -> None:
+    """Says that each returned value is to lie in its output argument.
+
+    Upstream's fusions cut that tie (they replace an unread ``outs`` by a ``tensor.empty``). ``eliminate-empty-tensors`` follows it back
+    through the producers; a value that cannot be computed in place is copied.
+    """
+    block = kernel.body.blocks[0]
+    last = terminator(block)
+    count = len(last.operands)
+    outputs = list(block.arguments)[len(block.arguments) - count:]
+    for i, (value, out) in enumerate(zip(list(last.operands), outputs, strict=True)):
+        if value.type != out.type:
+            raise PassFailed(f"kernel '{kernel.name.value}' returns {value.type} for its output of {out.type}", kernel.operation)
+        with ir.InsertionPoint(last), last.location:
+            last.operands[i] = bufferization.MaterializeInDestinationOp(out.type, value, out).result
+
+
+def eliminate_empty_tensors(module: ir.Module, others: list[func.FuncOp]) -> None:
+    """Computes in place what ends in an output. Main is spared: a slice of a tensor cannot be an operand of a kernel without a copy."""
+    for function in others:
+        function.operation.detach_from_parent()
+    try:
+        passmanager.PassManager.parse("builtin.module(eliminate-empty-tensors)").run(module.operation)
+    finally:
+        for function in others:
+            module.body.append(function)
+
+
+def declare_accesses(function: func.FuncOp) -> None:
+    """A function without a body reads its inputs and writes its outputs; were it not said, every operand would be copied."""
+    plain = [tir.plain_type(t) for t in function.type.inputs]
+    results = [tir.plain_type(t) for t in function.type.results]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(plain, results))
+    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [{}] * len(plain)
+    attributes = []
+    for i, old in enumerate(given):
+        new = {a.name: a.attr for a in old} if old else {}
+        new["bufferization.access"] = ir.StringAttr.get("read" if i < len(plain) - len(results) else "write")
+        attributes.append(ir.DictAttr.get(new))
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
+
+
+def drop_results(function: func.FuncOp) -> bool:
+    """Takes away the results of a destination-passing function; False for one that has none. Its outputs are what it returned."""
+    results = len(function.type.results)
+    if not results:
+        return False
+    inputs = list(function.type.inputs)
+    if not function.is_external:
+        last = terminator(function.body.blocks[0])
+        outputs = list(function.arguments)[len(inputs) - results:]
+        for value, out in zip(last.operands, outputs, strict=True):
+            if value != out:
+                raise PassFailed(f"kernel '{function.name.value}': the result that belongs into output {out.arg_number} was not computed "
+                                 f"there, but in {value}", function.operation)
+        with ir.InsertionPoint(last), last.location:
+            func.ReturnOp([])
+        last.erase()
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+    if "res_attrs" in function.attributes:
+        del function.attributes["res_attrs"]
+    return True
+
+
+def drop_call_results(calls: list[ir.Operation]) -> None:
+    """Calls of functions without results any more: who read a result reads the output operand."""
+    for call in calls:
+        operands, count = list(call.operands), len(call.results)
+        for result, out in zip(list(call.results), operands[len(operands) - count:], strict=True):
+            result.replace_all_uses_with(out)
+        with ir.InsertionPoint(call), call.location:
+            func.CallOp([], call.attributes["callee"], operands)
+        call.erase()

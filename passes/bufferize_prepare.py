@@ -1,0 +1,112 @@
+"""Main before bufferization: plain tensor types, and results that alias nothing."""
+import numpy as np
+
+from ..dialects import tir
+from ..mlir import arith, bufferization, func, ir
+from .base import PassFailed
+
+WHOLE_VIEWS = {"tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape"}
+CASTS = {"tensor.cast", "tensor.bitcast", "builtin.unrealized_conversion_cast"}
+SIGNATURE = "relax.signature"
+
+
+def materialize_constants(function: func.FuncOp) -> None:
+    """Small constants of the graph become ``arith.constant``; weights have to be arguments already."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "relax.constant":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    for op in found:
+        if "value" not in op.attributes:
+            raise PassFailed(f"the weight {op.attributes['weight']} is still a constant of the graph: run relax-lift-weights first", op)
+        value = plain_attribute(op.attributes["value"])
+        with ir.InsertionPoint(op), op.location:
+            constant = arith.ConstantOp(value.type, value)
+        op.results[0].replace_all_uses_with(constant.result)  # whose readers get plain types next
+        op.erase()
+
+
+def plain_types(function: func.FuncOp) -> None:
+    """Gives every tensor in ``function`` the type it has in memory; the original function type stays as ``relax.signature``."""
+    if SIGNATURE not in function.attributes:
+        function.attributes[SIGNATURE] = ir.TypeAttr.get(function.type)
+    casts: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    set_plain(argument)
+        for result in op.results:
+            set_plain(result)
+        if op.name in CASTS:
+            casts.append(op)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    for op in casts:
+        if op.operands[0].type == op.results[0].type:
+            op.results[0].replace_all_uses_with(op.operands[0])
+            op.erase()
+    types = function.type
+    plain = ir.FunctionType.get([tir.plain_type(t) for t in types.inputs], [tir.plain_type(t) for t in types.results])
+    function.attributes["function_type"] = ir.TypeAttr.get(plain)
+
+
+def set_plain(value: ir.Value) -> None:
+    type_ = value.type
+    plain = tir.plain_type(type_)
+    if plain != type_:
+        value.set_type(plain)
+
+
+def plain_attribute(attribute: ir.Attribute) -> ir.Attribute:
+    """A dense constant without encoding and unsignedness; other attributes as they are."""
+    if not isinstance(attribute, ir.DenseElementsAttr):
+        return attribute
+    plain = tir.plain_type(attribute.type)
+    if plain == attribute.type:
+        return attribute
+    values = np.array(attribute)
+    width = plain.element_type.width
+    return ir.DenseElementsAttr.get(values.astype(f"i{width // 8}") if values.dtype == bool else values.view(f"i{width // 8}"), type=plain)
+
+
+def fresh_root(value: ir.Value) -> ir.Value | None:
+    """The call result whose whole buffer ``value`` is; None where it is a part, an argument, a constant or something else."""
+    while not isinstance(value.owner, ir.Block) and value.owner.name in WHOLE_VIEWS:
+        value = value.owner.operands[0]
+    return value if not isinstance(value.owner, ir.Block) and value.owner.name == "func.call" else None
+
+
+def own_results(function: func.FuncOp) -> None:
+    """Copies what ``function`` returns where it is an argument, a constant, a part of something, or returned twice."""
+    block = function.body.blocks[0]
+    last = block.operations[len(block.operations) - 1].operation
+    seen: list[ir.Value] = []
+    for i, value in enumerate(list(last.operands)):
+        if not isinstance(value.type, ir.RankedTensorType):
+            continue
+        root = fresh_root(value)
+        if root is not None and root not in seen:
+            seen.append(root)
+            continue
+        with ir.InsertionPoint(last), last.location:
+            last.operands[i] = bufferization.AllocTensorOp(value.type, [], copy=value).result
+    protect_arguments(function)
+
+
+def protect_arguments(function: func.FuncOp) -> None:
+    """Arguments belong to the caller: nothing may be computed in them."""
+    count = len(function.type.inputs)
+    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [None] * count
+    attributes = []
+    for old in given:
+        new = {a.name: a.attr for a in old} if old else {}
+        new["bufferization.writable"] = ir.BoolAttr.get(False)
+        attributes.append(ir.DictAttr.get(new))
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)

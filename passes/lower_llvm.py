@@ -1,0 +1,85 @@
+"""From loops, vectors of rank 1 and memrefs to the LLVM dialect, and what every function has to say of itself there."""
+from ..mlir import ir, linalg, passmanager
+from .base import PassFailed
+
+LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
+PARALLEL = "func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},canonicalize"
+SERIAL = "func.func(scf-forall-to-for)"
+DOWN = ("convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,expand-strided-metadata,lower-affine,canonicalize,"
+        "convert-math-to-llvm,convert-math-to-libm,convert-vector-to-llvm{reassociate-fp-reductions=1},convert-to-llvm")
+CLEAN = "reconcile-unrealized-casts,canonicalize,cse"
+ALLOWED = ("llvm", "omp", "builtin")
+
+
+def to_llvm(module: ir.Module, threads: int) -> None:
+    """Converts every function of ``module``. Raises PassFailed, with the op, for what is left over."""
+    loop_copies(module)
+    steps = [LOOPS]
+    if threads > 1:
+        steps += [PARALLEL.format(threads=threads), DOWN, "convert-openmp-to-llvm"]
+    else:
+        steps += [SERIAL, DOWN]
+    manager = passmanager.PassManager.parse("builtin.module(" + ",".join([*steps, CLEAN]) + ")")
+    manager.enable_verifier(False)
+    manager.run(module.operation)
+    complain(module)
+
+
+def contiguous(type_: ir.MemRefType) -> bool:
+    """Whether a buffer is dense and row-major as its type says: then a copy is one memcpy."""
+    if type_.layout == ir.Attribute.parse(f"affine_map<{identity(type_.rank)}>"):
+        return True
+    if not type_.has_static_shape:
+        return False
+    strides, _ = type_.get_strides_and_offset()
+    expected = 1
+    for extent, stride in reversed(list(zip(type_.shape, strides))):
+        if extent != 1 and stride != expected:
+            return False
+        expected *= extent
+    return True
+
+
+def identity(rank: int) -> str:
+    names = ", ".join(f"d{i}" for i in range(rank))
+    return f"({names}) -> ({names})"
+
+
+def loop_copies(module: ir.Module) -> None:
+    """Copies of strided buffers become loops: upstream would call a library function that nobody has."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "memref.copy" and not all(contiguous(v.type) for v in op.operands):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op in found:
+        with ir.InsertionPoint(op), op.location:
+            linalg.copy(op.operands[0], outs=[op.operands[1]])
+        op.erase()
+
+
+def complain(module: ir.Module) -> None:
+    """Translation to LLVM IR crashes on ops that it does not know: they are refused here."""
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.split(".")[0] not in ALLOWED or op.name == "builtin.unrealized_conversion_cast":
+            raise PassFailed(f"{op.name} has no lowering to LLVM", op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+
+
+def mark_functions(module: ir.Module, cpu: str, features: str, kernels: set[str]) -> None:
+    """The CPU on every function; ``kernels`` become internal, and stay functions of their own."""
+    target = ir.Attribute.parse("#llvm.target_features<[" + ", ".join(f'"{f}"' for f in features.split(",")) + "]>")
+    internal = ir.Attribute.parse("#llvm.linkage<internal>")
+    for op in module.body.operations:
+        if op.operation.name != "llvm.func" or not op.operation.regions[0].blocks:
+            continue
+        op.operation.attributes["target_cpu"] = ir.StringAttr.get(cpu)
+        op.operation.attributes["target_features"] = target
+        if op.operation.attributes["sym_name"].value in kernels:
+            op.operation.attributes["linkage"] = internal
+            op.operation.attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("noinline")])

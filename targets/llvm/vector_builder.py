@@ -1,0 +1,136 @@
+"""Building f32 expressions on scalars and on vectors of any rank alike, with the bit tricks that elementary functions need."""
+from collections.abc import Sequence
+
+from ...mlir import arith, ir, math, vector
+
+OEQ, OGT, OLT, UNO = 1, 2, 4, 14
+
+
+class Builder:
+    """Expressions over one type: f32, or vectors of it. Every method builds at the insertion point and returns the value."""
+
+    def __init__(self, type_: ir.Type):
+        self.type = type_
+        self.shape = list(type_.shape) if isinstance(type_, ir.VectorType) else None
+        self.f32 = ir.F32Type.get()
+        self.i32 = ir.IntegerType.get_signless(32)
+        self.integers = self.like(self.i32)
+
+    def like(self, element: ir.Type) -> ir.Type:
+        """The type of the same shape over another element type."""
+        return element if self.shape is None else ir.VectorType.get(self.shape, element)
+
+    def _constant(self, type_: ir.Type, attribute: ir.Attribute) -> ir.Value:
+        if isinstance(type_, ir.VectorType):
+            attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
+        return arith.ConstantOp(type_, attribute).result
+
+    def number(self, x: float) -> ir.Value:
+        return self._constant(self.type, ir.FloatAttr.get(self.f32, float(x)))
+
+    def integer(self, x: int) -> ir.Value:
+        """A 32-bit pattern, given unsigned or signed."""
+        return self._constant(self.integers, ir.IntegerAttr.get(self.i32, x - (1 << 32) if x >= 1 << 31 else x))
+
+    def fma(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+        return math.FmaOp(a, b, c).result
+
+    def mul(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.MulFOp(a, b).result
+
+    def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.AddFOp(a, b).result
+
+    def sub(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.SubFOp(a, b).result
+
+    def div(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.DivFOp(a, b).result
+
+    def neg(self, a: ir.Value) -> ir.Value:
+        return arith.NegFOp(a).result
+
+    def bits(self, a: ir.Value) -> ir.Value:
+        return arith.BitcastOp(self.integers, a).result
+
+    def from_bits(self, a: ir.Value) -> ir.Value:
+        return arith.BitcastOp(self.type, a).result
+
+    def iadd(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.AddIOp(a, b).result
+
+    def isub(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.SubIOp(a, b).result
+
+    def iand(self, a: ir.Value, mask: int) -> ir.Value:
+        return arith.AndIOp(a, self.integer(mask)).result
+
+    def ior(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.OrIOp(a, b).result
+
+    def shl(self, a: ir.Value, count: int) -> ir.Value:
+        return arith.ShLIOp(a, self.integer(count)).result
+
+    def sar(self, a: ir.Value, count: int) -> ir.Value:
+        """Arithmetic shift right."""
+        return arith.ShRSIOp(a, self.integer(count)).result
+
+    def to_float(self, a: ir.Value) -> ir.Value:
+        """Signed integers as numbers."""
+        return arith.SIToFPOp(self.type, a).result
+
+    def compare(self, predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.CmpFOp(predicate, a, b).result
+
+    def less(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.compare(OLT, a, b)
+
+    def select(self, condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.SelectOp(condition, a, b).result
+
+    def at_most(self, x: ir.Value, bound: float) -> ir.Value:
+        """min(x, bound), one instruction; a NaN in x stays."""
+        c = self.number(bound)
+        return self.select(self.less(c, x), c, x)
+
+    def at_least(self, x: ir.Value, bound: float) -> ir.Value:
+        """max(x, bound), one instruction; a NaN in x stays."""
+        c = self.number(bound)
+        return self.select(self.less(x, c), c, x)
+
+    def absolute(self, x: ir.Value) -> ir.Value:
+        return self.from_bits(self.iand(self.bits(x), 0x7FFFFFFF))
+
+    def with_sign(self, magnitude: ir.Value, sign: ir.Value) -> ir.Value:
+        """A magnitude that is not negative, with the sign of another value."""
+        return self.from_bits(self.ior(self.bits(magnitude), self.iand(self.bits(sign), 0x80000000)))
+
+    def polynomial(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
+        """Horner's scheme, highest power first."""
+        result = self.number(coefficients[0])
+        for c in coefficients[1:]:
+            result = self.fma(result, x, self.number(c))
+        return result
+
+    def flat(self, x: ir.Value, element: ir.Type) -> ir.Value:
+        """A vector as one of rank 1."""
+        total = 1
+        for extent in self.shape or ():
+            total *= extent
+        flat = ir.VectorType.get([total], element)
+        return x if x.type == flat else vector.ShapeCastOp(flat, x).result
+
+    def scale_by_power(self, y: ir.Value, exponent: ir.Value) -> ir.Value:
+        """y * 2^exponent (integers), rounded once, over the whole range: ``vscalefps`` where LLVM has it."""
+        if self.shape is None:
+            half = self.sar(exponent, 1)
+            return self.mul(self.mul(y, self.power(half)), self.power(self.isub(exponent, half)))
+        flat_y, flat_n = self.flat(y, self.f32), self.flat(exponent, self.i32)
+        result = ir.Operation.create("llvm.call_intrinsic", [flat_y.type], [flat_y, flat_n], {
+            "intrin": ir.StringAttr.get("llvm.ldexp"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 0])}).results[0]
+        return result if result.type == self.type else vector.ShapeCastOp(self.type, result).result
+
+    def power(self, exponent: ir.Value) -> ir.Value:
+        """2^exponent for exponents of normal numbers."""
+        return self.from_bits(self.shl(self.iadd(exponent, self.integer(127)), 23))
