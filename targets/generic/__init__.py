@@ -1,0 +1,38 @@
+"""The root of every fallback chain: a legalization of each relax op to structured loops that any device can begin with."""
+from . import (
+    activations,
+    arg_reductions,
+    convolution,
+    cumulative,
+    elementwise_binary,
+    elementwise_unary,
+    indexing,
+    matmul,
+    movement,
+    normalization,
+    pooling,
+    reductions,
+    reshape,
+    scatter,
+    softmax,
+    space,
+)
+
+RULES = (
+    *elementwise_unary.RULES,
+    *activations.RULES,
+    *elementwise_binary.RULES,
+    *reductions.RULES,
+    *arg_reductions.RULES,
+    *cumulative.RULES,
+    *softmax.RULES,
+    *normalization.RULES,
+    *matmul.RULES,
+    *convolution.RULES,
+    *pooling.RULES,
+    *reshape.RULES,
+    *movement.RULES,
+    *indexing.RULES,
+    *scatter.RULES,
+    *space.RULES,
+)

@@ -1,0 +1,118 @@
+"""Activation functions: elementwise ops of one operand that neural networks brought."""
+from math import sqrt
+
+from ...mlir import arith, ir, math
+from ..rule import kernel
+from .element import Element
+from .pointwise import pointwise
+
+
+def sigmoid_of(e: Element, x: ir.Value) -> ir.Value:
+    """1 / (1 + exp(-x)); exp's overflow to infinity gives the right 0."""
+    one = e.const(1)
+    return arith.divf(one, arith.addf(one, math.exp(arith.negf(x))))
+
+
+def softplus_of(e: Element, x: ir.Value) -> ir.Value:
+    """log(1 + exp(x)), by way of exp(-|x|) so that nothing overflows."""
+    return arith.addf(e.at_least(x, 0), math.log1p(math.exp(arith.negf(math.absf(x)))))
+
+
+def positive_or(e: Element, x: ir.Value, otherwise: ir.Value) -> ir.Value:
+    """x where x > 0 or NaN, else ``otherwise``."""
+    return arith.select(e.compare("le", x, e.const(0)), otherwise, x)
+
+
+@kernel("relax.relu")
+def relu(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: e.at_least(x, 0))
+
+
+@kernel("relax.sigmoid")
+def sigmoid(k, x, out):
+    return pointwise(k, out, [x], sigmoid_of)
+
+
+@kernel("relax.silu")
+def silu(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: arith.divf(x, arith.addf(e.const(1), math.exp(arith.negf(x)))))
+
+
+@kernel("relax.gelu")
+def gelu(k, x, out):
+    def by_erf(e: Element, x: ir.Value) -> ir.Value:
+        bent = math.erf(arith.mulf(x, e.const(1 / sqrt(2))))
+        return arith.mulf(arith.mulf(e.const(0.5), x), arith.addf(e.const(1), bent))
+
+    def by_tanh(e: Element, x: ir.Value) -> ir.Value:
+        cubic = arith.mulf(arith.mulf(arith.mulf(x, x), x), e.const(0.044715))
+        bent = math.tanh(arith.mulf(e.const(sqrt(2 / 3.141592653589793)), arith.addf(x, cubic)))
+        return arith.mulf(arith.mulf(e.const(0.5), x), arith.addf(e.const(1), bent))
+
+    return pointwise(k, out, [x], by_tanh if k.attrs["approximate"] == "tanh" else by_erf)
+
+
+@kernel("relax.leaky_relu")
+def leaky_relu(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: positive_or(e, x, arith.mulf(x, e.const(k.attrs["alpha"]))))
+
+
+@kernel("relax.elu")
+def elu(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: positive_or(e, x, arith.mulf(math.expm1(x), e.const(k.attrs["alpha"]))))
+
+
+@kernel("relax.selu")
+def selu(k, x, out):
+    alpha, gamma = k.attrs["alpha"], k.attrs["gamma"]
+    return pointwise(k, out, [x], lambda e, x: arith.mulf(positive_or(e, x, arith.mulf(math.expm1(x), e.const(alpha))), e.const(gamma)))
+
+
+@kernel("relax.celu")
+def celu(k, x, out):
+    alpha = k.attrs["alpha"]
+
+    def expression(e: Element, x: ir.Value) -> ir.Value:
+        return positive_or(e, x, arith.mulf(math.expm1(arith.divf(x, e.const(alpha))), e.const(alpha)))
+
+    return pointwise(k, out, [x], expression)
+
+
+@kernel("relax.softplus")
+def softplus(k, x, out):
+    return pointwise(k, out, [x], softplus_of)
+
+
+@kernel("relax.softsign")
+def softsign(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: arith.divf(x, arith.addf(e.const(1), math.absf(x))))
+
+
+def _hard_sigmoid(e: Element, x: ir.Value, alpha: float, beta: float) -> ir.Value:
+    return e.at_most(e.at_least(arith.addf(arith.mulf(x, e.const(alpha)), e.const(beta)), 0), 1)
+
+
+@kernel("relax.hard_sigmoid")
+def hard_sigmoid(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: _hard_sigmoid(e, x, k.attrs["alpha"], k.attrs["beta"]))
+
+
+@kernel("relax.hard_swish")
+def hard_swish(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: arith.mulf(x, _hard_sigmoid(e, x, 1 / 6, 0.5)))
+
+
+@kernel("relax.mish")
+def mish(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: arith.mulf(x, math.tanh(softplus_of(e, x))))
+
+
+@kernel("relax.thresholded_relu")
+def thresholded_relu(k, x, out):
+    def expression(e: Element, x: ir.Value) -> ir.Value:
+        return arith.select(e.compare("gt", x, e.const(k.attrs["alpha"])), x, e.const(0))
+
+    return pointwise(k, out, [x], expression)
+
+
+RULES = (relu, sigmoid, silu, gelu, leaky_relu, elu, selu, celu, softplus, softsign, hard_sigmoid, hard_swish, mish, thresholded_relu)

@@ -1,0 +1,143 @@
+"""Convolutions in one to three dimensions: a named linalg op where upstream has one for the layouts, else the same loop nest by hand."""
+from collections.abc import Sequence
+
+from ...mlir import ir, linalg
+from ..rule import kernel
+from .pointwise import element
+from .sizes import dims, largest, minus, plus, quotient, times
+from .structured import accumulated, collapse, compute, empty, expand, filled, multiply_add, named, names, padded, put, window
+
+# data layout, kernel layout: the op. Upstream's f is our O.
+_NAMED = {
+    ("NWC", "WIO"): linalg.Conv1DNwcWcfOp, ("NCW", "OIW"): linalg.Conv1DNcwFcwOp,
+    ("NHWC", "HWIO"): linalg.Conv2DNhwcHwcfOp, ("NHWC", "OHWI"): linalg.Conv2DNhwcFhwcOp, ("NCHW", "OIHW"): linalg.Conv2DNchwFchwOp,
+    ("NDHWC", "DHWIO"): linalg.Conv3DNdhwcDhwcfOp, ("NCDHW", "OIDHW"): linalg.Conv3DNcdhwFcdhwOp,
+}  # fmt: skip
+_DEPTHWISE = {
+    ("NWC", "WIO"): linalg.DepthwiseConv1DNwcWcOp, ("NCW", "OIW"): linalg.DepthwiseConv1DNcwCwOp,
+    ("NHWC", "HWIO"): linalg.DepthwiseConv2DNhwcHwcOp, ("NCHW", "OIHW"): linalg.DepthwiseConv2DNchwChwOp,
+}  # fmt: skip
+
+
+def positions(layout: str) -> list[int]:
+    """Where the spatial dimensions stand in a layout, in their order (``NHWC``: 1, 2)."""
+    return [i for i, letter in enumerate(layout) if letter not in "NCOI"]
+
+
+def pad_spatial(x: ir.Value, layout: str, begins: Sequence[int], ends: Sequence, scalar: ir.Value) -> ir.Value:
+    """``x`` padded along its spatial dimensions."""
+    low, high = [0] * x.type.rank, [0] * x.type.rank
+    for place, begin, end in zip(positions(layout), begins, ends):
+        low[place], high[place] = begin, end
+    return padded(x, low, high, scalar)
+
+
+def per_window(values: Sequence[int]) -> ir.Attribute:
+    """Strides or dilations as linalg's named ops take them."""
+    i64 = ir.IntegerType.get_signless(64)
+    return ir.DenseElementsAttr.get([ir.IntegerAttr.get(i64, v) for v in values], ir.RankedTensorType.get([len(values)], i64))
+
+
+def convolve(k, x: ir.Value, w: ir.Value, out: ir.Value, strides: Sequence[int], dilations: Sequence[int], groups: int, layout: str,
+             kernel_layout: str) -> ir.Value:
+    """The convolution of an input that is padded already."""
+    kind = element(k.input_types[0])
+    windows = {"strides": per_window(strides), "dilations": per_window(dilations)}
+    op = _NAMED.get((layout, kernel_layout))
+    if groups == 1 and op is not None:
+        return accumulated(out, kind, lambda zeros: named(op, zeros, [x, w], **windows))
+    filters, inputs = (w.type.shape[kernel_layout.index(letter)] for letter in "OI")
+    op = _DEPTHWISE.get((layout, kernel_layout))
+    if groups > 1 and inputs == 1 and filters == groups and op is not None:
+        unit = kernel_layout.index("I")
+        groups_of = [[i] for i in range(unit - 1)] + [[unit - 1, unit]] + [[i] for i in range(unit + 1, w.type.rank)]
+        return accumulated(out, kind, lambda zeros: named(op, zeros, [x, collapse(w, groups_of)], **windows))
+    return _by_hand(kind, x, w, out, strides, dilations, groups, layout, kernel_layout)
+
+
+def _by_hand(kind, x, w, out, strides, dilations, groups: int, layout: str, kernel_layout: str) -> ir.Value:
+    """The loop nest; with groups, channels are split into groups and channels of a group, so that every index stays a plain loop."""
+    steps = [f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(strides, dilations))]
+    channel, feature = ("g, c", "g, f") if groups > 1 else ("c", "f")
+
+    def indices(order: str, letters: dict[str, str], spatial: Sequence[str]) -> str:
+        spatial = iter(spatial)
+        return ", ".join(letters[letter] if letter in letters else next(spatial) for letter in order)
+
+    rank = len(strides)
+    writes = indices(layout, {"N": "n", "C": feature}, names(rank, "o"))
+    reads = [(_split(x, layout.index("C"), groups), indices(layout, {"N": "n", "C": channel}, steps)),
+             (_split(w, kernel_layout.index("O"), groups), indices(kernel_layout, {"O": feature, "I": "c"}, names(rank, "k")))]
+    loops = ", ".join([writes, *(f"+k{i}" for i in range(rank)), "+c"])
+    place = layout.index("C")
+    result = accumulated(_split(out, place, groups), kind, lambda zeros: compute(zeros, loops, reads, multiply_add(kind)))
+    return collapse(result, _split_groups(out.type.rank, place)) if groups > 1 else result
+
+
+def _split_groups(rank: int, place: int) -> list[list[int]]:
+    return [[i] for i in range(place)] + [[place, place + 1]] + [[i + 1] for i in range(place + 1, rank)]
+
+
+def _split(value: ir.Value, place: int, groups: int) -> ir.Value:
+    """A dimension of groups times n split into groups and n."""
+    if groups == 1:
+        return value
+    sizes = dims(value)
+    return expand(value, _split_groups(len(sizes), place), [*sizes[:place], groups, quotient(sizes[place], groups), *sizes[place + 1:]])
+
+
+@kernel("relax.conv1d", "relax.conv2d", "relax.conv3d")
+def convolution(k, x, w, out):
+    a = k.attrs
+    rank = len(a["strides"])
+    padding = a["padding"]
+    source = pad_spatial(x, a["data_layout"], padding[:rank], padding[rank:], element(k.input_types[0]).const(0))
+    return convolve(k, source, w, out, a["strides"], a["dilations"], a["groups"], a["data_layout"], a["kernel_layout"])
+
+
+@kernel("relax.conv2d_transpose")
+def convolution_transposed(k, x, w, out):
+    """A convolution with stride 1 of the input spread out by the strides, zeros between, with the kernel turned round."""
+    a = k.attrs
+    layout, zero = "NCHW", element(k.input_types[0]).const(0)
+    rank, padding = len(a["strides"]), a["padding"]
+    places = positions(layout)
+    reach = [d * (size - 1) for d, size in zip(a["dilations"], w.type.shape[2:])]
+    low = [r - p for r, p in zip(reach, padding[:rank])]
+    high = [r - p + extra for r, p, extra in zip(reach, padding[rank:], a["output_padding"])]
+    spread = _spread(x, places, a["strides"], zero)
+    offsets, sizes = [0] * x.type.rank, dims(spread)
+    for place, begin, end in zip(places, low, high):
+        offsets[place] = max(-begin, 0)
+        sizes[place] = minus(sizes[place], max(-begin, 0) + max(-end, 0))
+    if any(offsets) or min(high) < 0:
+        spread = window(spread, offsets, sizes)
+    source = pad_spatial(spread, layout, [max(p, 0) for p in low], [max(p, 0) for p in high], zero)
+    turned = _turned(w, a["groups"])
+    return convolve(k, source, turned, out, [1] * rank, a["dilations"], a["groups"], layout, "OIHW")
+
+
+def _spread(x: ir.Value, places: Sequence[int], strides: Sequence[int], zero: ir.Value) -> ir.Value:
+    if max(strides) == 1:
+        return x
+    steps, sizes = [1] * x.type.rank, dims(x)
+    for place, stride in zip(places, strides):
+        steps[place] = stride
+        sizes[place] = largest(plus(times(minus(sizes[place], 1), stride), 1), 0)
+    return put(x, filled(empty(sizes, x.type.element_type), zero), [0] * x.type.rank, steps)
+
+
+def _turned(w: ir.Value, groups: int) -> ir.Value:
+    """[inputs, filters of a group, H, W] as [filters, inputs of a group, H, W], spatially reversed."""
+    inputs, filters, height, width = dims(w)
+    split = _split(w, 0, groups)
+    per_group = quotient(inputs, groups)
+    backwards = f"{height - 1} - h, {width - 1} - w"
+    grouped = groups > 1
+    sizes = [groups, filters, per_group, height, width] if grouped else [filters, inputs, height, width]
+    loops, reads = ("g, f, c, h, w", f"g, c, f, {backwards}") if grouped else ("f, c, h, w", f"c, f, {backwards}")
+    turned = compute(empty(sizes, w.type.element_type), loops, [(split, reads)], lambda x, _: x)
+    return collapse(turned, _split_groups(4, 0)) if grouped else turned
+
+
+RULES = (*convolution, convolution_transposed)

@@ -1,0 +1,33 @@
+"""cumsum: a loop along the axis, in which all other elements stand side by side."""
+from ...mlir import arith, ir, scf
+from ..rule import kernel
+from .pointwise import element
+from .sizes import dims, index
+from .structured import compute, empty, filled, inserted, names, window
+
+
+@kernel("relax.cumsum")
+def cumsum(k, x, out):
+    axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[0])
+    reverse, exclusive, e = k.attrs["reverse"], k.attrs["exclusive"], kind.wide
+    sizes = dims(x)
+    length, slab = index(sizes[axis]), [1 if i == axis else s for i, s in enumerate(sizes)]
+    offsets = [0] * x.type.rank
+    loops = ", ".join(names(x.type.rank))
+
+    def body(x: ir.Value, total: ir.Value, _):
+        added = e.add(total, kind.cast(x, e))
+        return [added, e.cast(total if exclusive else added, kind)]
+
+    zeros = filled(empty(slab, e.type), e.const(0))
+    loop = scf.ForOp(index(0), length, index(1), [zeros, out])
+    with ir.InsertionPoint(loop.body):
+        total, result = loop.inner_iter_args
+        step = loop.induction_variable
+        offsets[axis] = arith.subi(arith.subi(length, index(1)), step) if reverse else step
+        total, here = compute([total, window(result, offsets, slab)], loops, [(window(x, offsets, slab), loops)], body)
+        scf.YieldOp([total, inserted(here, result, offsets)])
+    return loop.results[1]
+
+
+RULES = (cumsum,)

@@ -1,0 +1,101 @@
+"""Elementwise ops of one operand, activations aside."""
+from ...mlir import arith, ir, math
+from ..rule import kernel
+from .element import Element, boolean
+from .pointwise import pointwise
+
+# float functions that math has under the op's own name
+_MATH = {
+    "relax.exp": math.exp, "relax.log": math.log, "relax.sqrt": math.sqrt,
+    "relax.sin": math.sin, "relax.cos": math.cos, "relax.tan": math.tan,
+    "relax.asin": math.asin, "relax.acos": math.acos, "relax.atan": math.atan, "relax.sinh": math.sinh, "relax.cosh": math.cosh,
+    "relax.tanh": math.tanh, "relax.asinh": math.asinh, "relax.acosh": math.acosh, "relax.atanh": math.atanh, "relax.erf": math.erf,
+    "relax.log1p": math.log1p, "relax.expm1": math.expm1,
+}  # fmt: skip
+
+
+@kernel(*_MATH)
+def math_function(k, x, out):
+    function = _MATH[k.name]
+    return pointwise(k, out, [x], lambda e, x: function(x))
+
+
+@kernel("relax.rsqrt")
+def rsqrt(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: arith.divf(e.const(1), math.sqrt(x)))
+
+
+@kernel("relax.reciprocal")
+def reciprocal(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: e.div(e.const(1), x))
+
+
+@kernel("relax.abs")
+def absolute(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: e.abs(x))
+
+
+@kernel("relax.negative")
+def negative(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: e.neg(x))
+
+
+@kernel("relax.square")
+def square(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: e.mul(x, x))
+
+
+def _sign(e: Element, x: ir.Value) -> ir.Value:
+    zero = e.const(0)
+    sign = arith.select(e.compare("gt", x, zero), e.const(1), zero)
+    if not e.is_unsigned:
+        sign = arith.select(e.compare("lt", x, zero), e.const(-1), sign)
+    return arith.select(e.is_nan(x), x, sign) if e.is_float else sign
+
+
+@kernel("relax.sign")
+def sign(k, x, out):
+    return pointwise(k, out, [x], _sign)
+
+
+# integers are whole already
+_ROUNDING = {"relax.ceil": math.ceil, "relax.floor": math.floor, "relax.round": math.roundeven, "relax.trunc": math.trunc}
+
+
+@kernel(*_ROUNDING)
+def rounding(k, x, out):
+    function = _ROUNDING[k.name]
+    return pointwise(k, out, [x], lambda e, x: function(x) if e.is_float else x)
+
+
+@kernel("relax.isnan")
+def isnan(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: e.is_nan(x))
+
+
+def _beside_infinity(predicate: str, e: Element, x: ir.Value) -> ir.Value:
+    return e.compare(predicate, math.absf(x), e.const(float("inf")))
+
+
+@kernel("relax.isinf")
+def isinf(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: _beside_infinity("eq", e, x) if e.is_float else boolean().const(False))
+
+
+@kernel("relax.isfinite")
+def isfinite(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: _beside_infinity("lt", e, x) if e.is_float else boolean().const(True))
+
+
+@kernel("relax.logical_not", "relax.bitwise_not")
+def invert(k, x, out):
+    return pointwise(k, out, [x], lambda e, x: arith.xori(x, e.const(-1)))
+
+
+@kernel("relax.astype")
+def astype(k, x, out):
+    to = Element(k.output_types[0].element_type)
+    return pointwise(k, out, [x], lambda e, x: e.cast(x, to.wide))
+
+
+RULES = (*math_function, rsqrt, reciprocal, absolute, negative, square, sign, *rounding, isnan, isinf, isfinite, *invert, astype)

@@ -1,0 +1,79 @@
+"""Reading by index: take, gather_elements, gather_nd, one_hot.
+
+Indices below 0 count from the end. What still lies outside is brought to the nearest element: nothing is read out of bounds.
+"""
+from ...mlir import arith, ir
+from ..rule import kernel
+from .element import Element, index
+from .pointwise import element
+from .sizes import Size, dim
+from .sizes import index as index_value
+from .structured import compute, extract, loop_index, names
+
+
+def place(scalar: ir.Value, kind: Element, size: Size) -> ir.Value:
+    """An index read from a tensor of ``kind`` as an index value into an axis of that size."""
+    i, size = kind.cast(scalar, index()), index_value(size)
+    if not kind.is_unsigned:
+        i = arith.select(index().compare("lt", i, index_value(0)), arith.addi(i, size), i)
+    return arith.maxsi(arith.minsi(i, arith.subi(size, index_value(1))), index_value(0))
+
+
+@kernel("relax.take")
+def take(k, x, indices, out):
+    axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[1])
+    loops, depth = names(out.type.rank), indices.type.rank
+    size = dim(x, axis)
+
+    def body(i: ir.Value, _) -> ir.Value:
+        places = [loop_index(n) for n in range(len(loops))]
+        places[axis: axis + depth] = [place(i, kind, size)]
+        return extract(x, places)
+
+    return compute(out, ", ".join(loops), [(indices, ", ".join(loops[axis: axis + depth]))], body)
+
+
+@kernel("relax.gather_elements")
+def gather_elements(k, x, indices, out):
+    axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[1])
+    loops = ", ".join(names(out.type.rank))
+    size = dim(x, axis)
+
+    def body(i: ir.Value, _) -> ir.Value:
+        return extract(x, [place(i, kind, size) if n == axis else loop_index(n) for n in range(x.type.rank)])
+
+    return compute(out, loops, [(indices, loops)], body)
+
+
+@kernel("relax.gather_nd")
+def gather_nd(k, x, indices, out):
+    batch, kind = k.attrs["batch_dims"], element(k.input_types[1])
+    loops, rows, depth = names(out.type.rank), indices.type.rank - 1, indices.type.shape[-1]
+    sizes = [dim(x, batch + t) for t in range(depth)]
+
+    def body(*scalars: ir.Value) -> ir.Value:
+        named = [place(i, kind, size) for i, size in zip(scalars, sizes)]
+        inner = [loop_index(n) for n in range(rows, len(loops))]
+        return extract(x, [*(loop_index(n) for n in range(batch)), *named, *inner])
+
+    return compute(out, ", ".join(loops), [(indices, ", ".join([*loops[:rows], str(t)])) for t in range(depth)], body)
+
+
+@kernel("relax.one_hot")
+def one_hot(k, indices, out):
+    axis, kind = k.attrs["axis"] % out.type.rank, element(k.input_types[0])
+    memory, depth = Element(out.type.element_type), k.attrs["depth"]
+    loops = names(out.type.rank)
+
+    def body(i: ir.Value, _) -> ir.Value:
+        here = loop_index(axis)
+        i = kind.cast(i, index())
+        hit = index().compare("eq", i, here)
+        if not kind.is_unsigned:
+            hit = arith.ori(hit, index().compare("eq", arith.addi(i, index_value(depth)), here))
+        return arith.select(hit, memory.const(1), memory.const(0))
+
+    return compute(out, ", ".join(loops), [(indices, ", ".join(loops[:axis] + loops[axis + 1:]))], body)
+
+
+RULES = (take, gather_elements, gather_nd, one_hot)

@@ -1,0 +1,47 @@
+"""matmul, with the meaning of numpy.matmul: batches broadcast, a vector stands for a row or a column that the result lacks."""
+from collections.abc import Sequence
+
+from ...mlir import ir, linalg
+from ..rule import kernel
+from .pointwise import element
+from .structured import accumulated, collapse, compute, multiply_add, named
+
+
+@kernel("relax.matmul")
+def matmul(k, a, b, out):
+    kind = element(k.input_types[0])
+    ranks = a.type.rank, b.type.rank
+    if ranks == (2, 2):
+        return accumulated(out, kind, lambda zeros: named(linalg.MatmulOp, zeros, [a, b]))
+    if ranks == (3, 3) and _same_batch(a, b):
+        return accumulated(out, kind, lambda zeros: named(linalg.BatchMatmulOp, zeros, [a, b]))
+    batch_rank = max(*ranks, 2) - 2
+    batch = [f"b{i}" for i in range(batch_rank)]
+    rows, columns = (["m"] if ranks[0] > 1 else []), (["n"] if ranks[1] > 1 else [])
+    left = _operand(a, out, batch, [*rows, "k"])
+    right = _operand(b, out, batch, ["k", *columns])
+    loops = ", ".join([*batch, *rows, *columns, "+k"])
+    return accumulated(out, kind, lambda zeros: compute(zeros, loops, [left, right], multiply_add(kind)))
+
+
+def _same_batch(a: ir.Value, b: ir.Value) -> bool:
+    return (a.type.shape[0] == 1) == (b.type.shape[0] == 1)
+
+
+def _operand(value: ir.Value, out: ir.Value, batch: Sequence[str], inner: Sequence[str]) -> tuple[ir.Value, str]:
+    """An operand with its indices. Batch sizes of 1 that are broadcast are collapsed away, so that the indices are loops only."""
+    own = value.type.rank - len(inner)
+    indices = [*batch[len(batch) - own:], *inner]
+    dropped = [i for i in range(own) if value.type.shape[i] == 1 and out.type.shape[len(batch) - own + i] != 1]
+    groups: list[list[int]] = []
+    pending: list[int] = []
+    for i in range(value.type.rank):
+        if i in dropped:
+            pending.append(i)
+        else:
+            groups.append([*pending, i])
+            pending = []
+    return collapse(value, groups), ", ".join(name for i, name in enumerate(indices) if i not in dropped)
+
+
+RULES = (matmul,)

@@ -1,0 +1,126 @@
+"""Max and average pooling in one to three dimensions."""
+from collections.abc import Sequence
+
+from ...mlir import arith, ir, linalg
+from ..rule import kernel
+from .convolution import pad_spatial, per_window, positions
+from .element import Element, index
+from .pointwise import element, read, stored
+from .sizes import Size, dim, dims, largest, minus, plus, times
+from .sizes import index as index_value
+from .structured import compute, elementwise, empty, filled, loop_index, named, names
+
+_MAX = {"NWC": linalg.PoolingNwcMaxOp, "NCW": linalg.PoolingNcwMaxOp, "NHWC": linalg.PoolingNhwcMaxOp, "NCHW": linalg.PoolingNchwMaxOp,
+        "NDHWC": linalg.PoolingNdhwcMaxOp}
+_MAX_UNSIGNED = {"NWC": linalg.PoolingNwcMaxUnsignedOp, "NHWC": linalg.PoolingNhwcMaxUnsignedOp}
+_SUM = {"NWC": linalg.PoolingNwcSumOp, "NCW": linalg.PoolingNcwSumOp, "NHWC": linalg.PoolingNhwcSumOp, "NCHW": linalg.PoolingNchwSumOp,
+        "NDHWC": linalg.PoolingNdhwcSumOp}
+
+
+class Windows:
+    """The windows of one pooling: its attributes, and the sizes of input and output."""
+
+    def __init__(self, k, x: ir.Value, out: ir.Value):
+        a = k.attrs
+        self.layout, self.kernel, self.strides, self.dilations = a["layout"], a["kernel"], a["strides"], a["dilations"]
+        self.begins, self.ends = a["padding"][: len(self.kernel)], a["padding"][len(self.kernel):]
+        self.places = positions(self.layout)
+        self.inputs = [dim(x, p) for p in self.places]
+        self.outputs = [dim(out, p) for p in self.places]
+
+    def reach(self, i: int) -> int:
+        return self.dilations[i] * (self.kernel[i] - 1) + 1
+
+    def padded(self, x: ir.Value, scalar: ir.Value) -> ir.Value:
+        """The input with as much padding as the windows reach: in ceil mode the last may go beyond the declared padding."""
+        ends = []
+        for i, (size, count) in enumerate(zip(self.inputs, self.outputs)):
+            needed = plus(times(minus(count, 1), self.strides[i]), self.reach(i))
+            ends.append(largest(minus(needed, plus(size, self.begins[i])), 0))
+        return pad_spatial(x, self.layout, self.begins, ends, scalar)
+
+    def pooled(self, x: ir.Value, zeros: ir.Value, table: dict, body) -> ir.Value:
+        """The reduction of each window into ``zeros``, which holds the initial value."""
+        span = empty(self.kernel, x.type.element_type)  # only its shape counts: that of the window
+        op = table.get(self.layout)
+        if op is not None:
+            return named(op, zeros, [x, span], strides=per_window(self.strides), dilations=per_window(self.dilations))
+        reads, writes, spatial = [], [], iter(range(len(self.kernel)))
+        for letter in self.layout:
+            if letter in "NC":
+                reads.append(letter.lower())
+                writes.append(letter.lower())
+            else:
+                i = next(spatial)
+                reads.append(f"o{i} * {self.strides[i]} + k{i} * {self.dilations[i]}")
+                writes.append(f"o{i}")
+        taps = names(len(self.kernel), "k")
+        return compute(zeros, ", ".join([*writes, *(f"+{t}" for t in taps)]), [(x, ", ".join(reads)), (span, ", ".join(taps))],
+                       lambda x, _, acc: body(x, acc))
+
+    def counts(self, i: int, e: Element, include_pad: bool) -> "ir.Value | int":
+        """How many elements the windows have along one axis: one number, or a tensor of one for each position."""
+        size, count = self.inputs[i], self.outputs[i]
+        first, last = (-self.begins[i], plus(size, self.ends[i])) if include_pad else (0, size)
+        if isinstance(size, int) and isinstance(count, int):
+            found = [self._taps(i, o, first, last) for o in range(count)]
+            return (found or [1])[0] if len(set(found)) < 2 else dense(found, e)
+        return self._counts_at_run_time(i, e, first, last)
+
+    def _taps(self, i: int, position: int, first: int, last: int) -> int:
+        start = position * self.strides[i] - self.begins[i]
+        return sum(first <= start + t * self.dilations[i] < last for t in range(self.kernel[i]))
+
+    def _counts_at_run_time(self, i: int, e: Element, first: int, last: Size) -> ir.Value:
+        """The taps t with first <= start + t * dilation < last, for each position."""
+        dilation = self.dilations[i]
+
+        def taps(_) -> ir.Value:
+            constant = index_value
+            start = arith.subi(arith.muli(loop_index(0), constant(self.strides[i])), constant(self.begins[i]))
+            low = arith.ceildivsi(arith.subi(constant(first), start), constant(dilation))
+            high = arith.ceildivsi(arith.subi(constant(last), start), constant(dilation))
+            low, high = arith.maxsi(low, constant(0)), arith.minsi(high, constant(self.kernel[i]))
+            number = arith.maxsi(arith.subi(high, low), constant(0))
+            integer = Element(ir.IntegerType.get_signless(64))
+            return integer.cast(index().cast(number, integer), e)
+
+        return compute(empty([self.outputs[i]], e.type), "o", [], taps)
+
+
+def dense(values: Sequence[float], e: Element) -> ir.Value:
+    """A constant vector."""
+    type_ = ir.RankedTensorType.get([len(values)], e.type)
+    return arith.ConstantOp(type_, ir.DenseElementsAttr.get([e.attribute(v) for v in values], type_)).result
+
+
+@kernel("relax.max_pool1d", "relax.max_pool2d", "relax.max_pool3d")
+def max_pool(k, x, out):
+    kind, windows = element(k.input_types[0]), Windows(k, x, out)
+    lowest = kind.const(kind.lowest)
+    source = windows.padded(x, lowest)
+    return windows.pooled(source, filled(out, lowest), _MAX_UNSIGNED if kind.is_unsigned else _MAX, kind.max)
+
+
+@kernel("relax.avg_pool1d", "relax.avg_pool2d", "relax.avg_pool3d")
+def avg_pool(k, x, out):
+    kind, windows = element(k.input_types[0]), Windows(k, x, out)
+    e = kind.wide
+    zeros = filled(empty(dims(out), e.type), e.const(0))
+    sums = windows.pooled(windows.padded(x, kind.const(0)), zeros, _SUM, lambda x, acc: e.add(read(x, kind), acc))
+    counts = [windows.counts(i, e, k.attrs["count_include_pad"]) for i in range(len(windows.kernel))]
+    uniform = 1
+    for number in counts:
+        uniform *= number if isinstance(number, int) else 1
+    varying = [(c, [place]) for c, place in zip(counts, windows.places) if not isinstance(c, int)]
+
+    def average(total: ir.Value, *numbers: ir.Value) -> ir.Value:
+        divisor = e.const(uniform)
+        for number in numbers:
+            divisor = e.mul(divisor, number)
+        return stored(e.div(total, divisor), kind, out.type.element_type)
+
+    return elementwise(out, [sums, *varying], average)
+
+
+RULES = (*max_pool, *avg_pool)

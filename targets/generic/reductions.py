@@ -1,0 +1,68 @@
+"""Reductions over axes: sum, mean, prod, max, min."""
+from collections.abc import Sequence
+
+from ...mlir import ir
+from ..rule import kernel
+from .element import Element, index
+from .pointwise import element
+from .sizes import dim, dims, product
+from .sizes import index as index_value
+from .structured import Body, elementwise, empty, reduce
+
+
+def axes_of(axis: Sequence[int] | int | None, rank: int) -> list[int]:
+    """A reduction's axes, counted from 0; None stands for all of them."""
+    if axis is None:
+        return list(range(rank))
+    return sorted({a % rank for a in ([axis] if isinstance(axis, int) else axis)})
+
+
+def count(x: ir.Value, axes: Sequence[int], e: Element) -> ir.Value:
+    """How many elements the axes have together, as a scalar of ``e``."""
+    size = product([dim(x, a) for a in axes])
+    if isinstance(size, int):
+        return e.const(size)
+    integer = Element(ir.IntegerType.get_signless(64))
+    return integer.cast(index().cast(index_value(size), integer), e)
+
+
+def reduced(k, x: ir.Value, out: ir.Value, axes: Sequence[int], initial: float | int, combine: Body, finish: Body | None = None,
+            e: Element | None = None) -> ir.Value:
+    """``x`` reduced over axes into ``out``, accumulated in ``e``, by default the element of x, or f32 for half floats.
+
+    ``combine(e, x, accumulator)`` gives the next accumulator; ``finish(e, x)`` is applied to what was accumulated.
+    """
+    kind, result = element(k.input_types[0]), element(k.output_types[0])
+    if kind.is_bool:  # in memory's own type, so that the accumulator is one too
+        kind = result = Element(ir.IntegerType.get_unsigned(x.type.element_type.width))
+    e = e or kind.wide
+    direct = finish is None and out.type.element_type == e.type
+    target = out if direct else empty(dims(out), e.type)
+    sums = reduce(target, [x], axes, e.const(initial), lambda x, acc: combine(e, kind.cast(x, e), acc))
+    if direct:
+        return sums
+    return elementwise(out, [sums], lambda s: e.cast(finish(e, s) if finish else s, result))
+
+
+_COMBINE = {"relax.sum": Element.add, "relax.prod": Element.mul, "relax.max": Element.max, "relax.min": Element.min}
+
+
+@kernel(*_COMBINE)
+def reduction(k, x, out):
+    kind = element(k.input_types[0])
+    initial = {"relax.sum": 0, "relax.prod": 1, "relax.max": kind.lowest, "relax.min": kind.highest}[k.name]
+    operation = _COMBINE[k.name]
+    return reduced(k, x, out, axes_of(k.attrs["axis"], x.type.rank), initial, operation)
+
+
+@kernel("relax.mean")
+def mean(k, x, out):
+    """Of integers truncated, and summed in 64 bits."""
+    axes, kind = axes_of(k.attrs["axis"], x.type.rank), element(k.input_types[0])
+    wide = ir.IntegerType.get_unsigned if kind.is_unsigned else ir.IntegerType.get_signless
+    e = kind.wide if kind.is_float else Element(wide(64))
+    number = count(x, axes, e)
+    return reduced(k, x, out, axes, 0, Element.add, lambda e, total: e.div(total, number), e)
+
+
+RULES = (*reduction, mean)

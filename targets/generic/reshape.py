@@ -1,0 +1,82 @@
+"""Ops that only rename the places of elements: views in the graph (tensor.collapse_shape, tensor.expand_shape) that move nothing."""
+from collections.abc import Sequence
+
+from ...dialects.errors import Refusal
+from ...dialects.relax import dims
+from ...mlir import ir
+from ..rule import rewrite
+from .structured import collapse, expand
+
+Group = tuple[list[int], list[int]]
+
+
+def matching_groups(sizes: Sequence[dims.Size], new: Sequence[dims.Size]) -> list[Group]:
+    """The finest groups of neighbouring dimensions of two shapes, in order, that have the same number of elements.
+
+    ``[2, 3, n] -> [6, n]`` gives ``[([0, 1], [0]), ([2], [1])]``. A shape with a size of 0, or of rank 0, gives one group.
+    """
+    one = [(list(range(len(sizes))), list(range(len(new))))]
+    if 0 in sizes or 0 in new or not sizes or not new:
+        return one
+    totals, new_totals = _running_products(sizes), _running_products(new)
+    groups: list[Group] = []
+    i = j = 0
+    while True:
+        pairs = ((a, b) for a in range(i, len(sizes)) for b in range(j, len(new)) if _surely_equal(totals[a], new_totals[b]))
+        a, b = next(pairs, (None, None))
+        if a is None:
+            break
+        groups.append((list(range(i, a + 1)), list(range(j, b + 1))))
+        i, j = a + 1, b + 1
+    if not groups:
+        return one
+    if i < len(sizes) or j < len(new):  # sizes of 1 at the end, or what nothing is known about
+        last, new_last = groups.pop()
+        groups.append((last + list(range(i, len(sizes))), new_last + list(range(j, len(new)))))
+    return groups
+
+
+def _surely_equal(a: dims.Size, b: dims.Size) -> bool:
+    return a == b and a is not dims.UNKNOWN
+
+
+def _running_products(sizes: Sequence[dims.Size]) -> list[dims.Size]:
+    result, total = [], 1
+    for size in sizes:
+        total = total * size
+        result.append(total)
+    return result
+
+
+def view(op, x: ir.Value) -> ir.Value:
+    """``x`` in the shape of the op's result."""
+    result = op.output_types[0]
+    old, new = list(dims.dims(x.type)), list(dims.dims(result))
+    plain = op.plain(x)
+    if old == new and dims.UNKNOWN not in old:
+        return x
+    groups = matching_groups(old, new)
+    sizes = [s if isinstance(s, int) else op.index(s) for s in new]
+    inner, outer = [g for g, _ in groups], [g for _, g in groups]
+    if not old or not new:
+        return expand(plain, [], sizes) if not old else collapse(plain, [])
+    # without a size of 1 to one side of a group, it is one dimension between
+    return expand(collapse(plain, inner), outer, sizes)
+
+
+@rewrite("relax.reshape", "relax.squeeze", "relax.expand_dims")
+def reshape(op, x):
+    return view(op, x)
+
+
+@rewrite("relax.permute_dims", priority=1)
+def permute_unit_dims(op, x):
+    """Only axes of size 1 change their places: no element moves."""
+    axes = [a % x.type.rank for a in op.attrs["axes"]]
+    moved = [a for a in axes if dims.dims(x.type)[a] != 1]
+    if moved != sorted(moved):
+        return Refusal(f"axes {op.attrs['axes']} move elements")
+    return view(op, x)
+
+
+RULES = (*reshape, permute_unit_dims)

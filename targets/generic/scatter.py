@@ -1,0 +1,68 @@
+"""Writing by index: a copy of the tensor, then the updates one after the other, as several may meet in one place."""
+from collections.abc import Callable, Sequence
+
+from ...mlir import arith, ir, scf, tensor
+from ..rule import kernel
+from .element import Element
+from .indexing import place
+from .pointwise import element
+from .sizes import Size, dim, dims
+from .sizes import index as index_value
+from .structured import copy, extract
+
+
+def loop_nest(sizes: Sequence[Size], initial: ir.Value, body: Callable[[list[ir.Value], ir.Value], ir.Value]) -> ir.Value:
+    """Sequential loops: ``body(indices, value)`` gives the next value."""
+    def nest(indices: list[ir.Value], value: ir.Value) -> ir.Value:
+        if len(indices) == len(sizes):
+            return body(indices, value)
+        loop = scf.ForOp(index_value(0), index_value(sizes[len(indices)]), index_value(1), [value])
+        with ir.InsertionPoint(loop.body):
+            scf.YieldOp([nest([*indices, loop.induction_variable], loop.inner_iter_args[0])])
+        return loop.results[0]
+
+    return nest([], initial)
+
+
+_COMBINE = {"add": Element.add, "mul": Element.mul, "max": Element.max, "min": Element.min}
+_OF_BOOLEANS = {"add": arith.ori, "mul": arith.andi, "max": arith.ori, "min": arith.andi}
+
+
+def _written(k, result: ir.Value, update: ir.Value, places: Sequence[ir.Value]) -> ir.Value:
+    """``result`` with one element replaced by the update, or combined with it."""
+    kind, reduction = element(k.input_types[0]), k.attrs["reduction"]
+    if reduction != "none":
+        old, e = extract(result, places), kind.wide
+        if kind.is_bool:
+            update = _OF_BOOLEANS[reduction](old, update)
+        else:
+            update = e.cast(_COMBINE[reduction](e, kind.cast(old, e), kind.cast(update, e)), kind)
+    return tensor.InsertOp(update, result, list(places)).result
+
+
+@kernel("relax.scatter_elements")
+def scatter_elements(k, x, indices, updates, out):
+    axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[1])
+    size = dim(x, axis)
+
+    def body(here: list[ir.Value], result: ir.Value) -> ir.Value:
+        places = list(here)
+        places[axis] = place(extract(indices, here), kind, size)
+        return _written(k, result, extract(updates, here), places)
+
+    return loop_nest(dims(indices), copy(x, out), body)
+
+
+@kernel("relax.scatter_nd")
+def scatter_nd(k, x, indices, updates, out):
+    kind, rows, depth = element(k.input_types[1]), indices.type.rank - 1, indices.type.shape[-1]
+    sizes = [dim(x, t) for t in range(depth)]
+
+    def body(here: list[ir.Value], result: ir.Value) -> ir.Value:
+        named = [place(extract(indices, [*here[:rows], index_value(t)]), kind, sizes[t]) for t in range(depth)]
+        return _written(k, result, extract(updates, here), [*named, *here[rows:]])
+
+    return loop_nest(dims(updates), copy(x, out), body)
+
+
+RULES = (scatter_elements, scatter_nd)

@@ -1,0 +1,45 @@
+"""softmax and log_softmax over one axis: the greatest element, exponentials, their sum, the quotient."""
+from ...mlir import arith, ir, math
+from ..rule import kernel
+from .pointwise import element, read, stored
+from .sizes import dims
+from .structured import elementwise, empty, reduce
+
+
+def _rows(x: ir.Value, axis: int) -> tuple[list[int], list]:
+    """The axes besides ``axis``, and their sizes."""
+    rest = [i for i in range(x.type.rank) if i != axis]
+    sizes = dims(x)
+    return rest, [sizes[i] for i in rest]
+
+
+def _greatest(e, x: ir.Value, rows: ir.Value, axis: int) -> ir.Value:
+    # the number that is no NaN: a NaN makes the sum NaN anyway, and this takes half the instructions
+    return reduce(rows, [x], [axis], e.wide.const(float("-inf")), lambda x, acc: arith.maxnumf(read(x, e), acc))
+
+
+@kernel("relax.softmax")
+def softmax(k, x, out):
+    e, axis = element(k.input_types[0]), k.attrs["axis"] % x.type.rank
+    wide, memory = e.wide, out.type.element_type
+    rest, sizes = _rows(x, axis)
+    top = _greatest(e, x, empty(sizes, wide.type), axis)
+    powers = elementwise(empty(dims(x), wide.type), [x, (top, rest)], lambda x, top: math.exp(arith.subf(read(x, e), top)))
+    total = reduce(empty(sizes, wide.type), [powers], [axis], wide.const(0), lambda p, acc: arith.addf(p, acc))
+    scale = elementwise(empty(sizes, wide.type), [total], lambda t: arith.divf(wide.const(1), t))
+    return elementwise(out, [powers, (scale, rest)], lambda p, scale: stored(arith.mulf(p, scale), e, memory))
+
+
+@kernel("relax.log_softmax")
+def log_softmax(k, x, out):
+    e, axis = element(k.input_types[0]), k.attrs["axis"] % x.type.rank
+    wide, memory = e.wide, out.type.element_type
+    rest, sizes = _rows(x, axis)
+    top = _greatest(e, x, empty(sizes, wide.type), axis)
+    total = reduce(empty(sizes, wide.type), [x, (top, rest)], [axis], wide.const(0),
+                   lambda x, top, acc: arith.addf(math.exp(arith.subf(read(x, e), top)), acc))
+    shift = elementwise(empty(sizes, wide.type), [top, total], lambda top, t: arith.addf(top, math.log(t)))
+    return elementwise(out, [x, (shift, rest)], lambda x, shift: stored(arith.subf(read(x, e), shift), e, memory))
+
+
+RULES = (softmax, log_softmax)
