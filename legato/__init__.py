@@ -1,0 +1,57 @@
+"""Legato: an MLIR-based compiler frontend in Python, from ONNX and Python functions to native code.
+
+    import legato
+    module = legato.from_onnx("model.onnx")
+    exe = legato.compile(module, target="llvm{threads=2}")
+    y = exe(x)
+    exe.save("model.so"); exe = legato.load("model.so")
+
+Names are imported at first use: ``legato.load`` runs a saved model without loading any compiler.
+"""
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .dialects.errors import LegatoError, UnsupportedError
+    from .dialects.module import Module
+    from .driver import Report, compile, lower
+    from .frontends.onnx import from_onnx
+    from .passes.base import ModulePass, PassContext
+    from .passes.pipeline import Pipeline
+    from .runtime import Executable, load
+    from .targets.target import Target
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Executable": ".runtime",
+    "LegatoError": ".dialects.errors",
+    "Module": ".dialects.module",
+    "ModulePass": ".passes.base",
+    "PassContext": ".passes.base",
+    "Pipeline": ".passes.pipeline",
+    "Report": ".driver",
+    "Target": ".targets.target",
+    "UnsupportedError": ".dialects.errors",
+    "compile": ".driver",
+    "from_onnx": ".frontends.onnx",
+    "load": ".runtime",
+    "lower": ".driver",
+}
+
+__all__ = [
+    "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Report", "Target", "UnsupportedError", "compile",
+    "from_onnx", "load", "lower",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'legato' has no attribute '{name}'")
+    value = getattr(import_module(_WHERE[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_WHERE])

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
+from ..dialects.tir.kind import kernel_kind
 from ..mlir import arith, func, ir, passmanager, tensor
 from .base import ModulePass, PassContext
-from ..dialects.tir.kind import kernel_kind
 
 PER_KERNEL = "func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse)"
 MAX_CALLS = 24  # beyond that a chain is cut: registers and compile time, not correctness

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..dialects import relax, tir
 from ..dialects.errors import LegatoError, Refusal
 from ..dialects.locations import model_name
 from ..dialects.module import Module
 from ..dialects.relax import dims
-from ..mlir import arith, func, ir, rewrite, tensor
+from ..mlir import arith, builtin, func, ir, rewrite
 from .base import ModulePass, PassContext
 
 GRAPH_OPS_UPSTREAM = ("tensor.concat",)
@@ -35,13 +37,8 @@ class Record:
 
 
 def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    """``value`` as a tensor that differs only in encoding and signedness; the casts vanish when the types are stripped."""
-    if value.type == type_:
-        return value
-    if value.type.element_type != type_.element_type:
-        between = ir.RankedTensorType.get(value.type.shape, type_.element_type, value.type.encoding)
-        value = tensor.BitcastOp(between, value).result
-    return value if value.type == type_ else tensor.CastOp(type_, value).result
+    """``value`` as the same tensor in relax's type or in the plain one; these casts vanish when the types are stripped."""
+    return value if value.type == type_ else builtin.unrealized_conversion_cast([type_], [value])
 
 
 class OpContext:
@@ -122,16 +119,17 @@ def splat(value: ir.Value) -> ir.Attribute | None:
 
 
 def plain_constant(dense: ir.Attribute) -> ir.Attribute:
-    """A splat constant with the type that kernels have."""
-    type_ = dense.type
-    plain = tir.plain_type(type_)
-    if plain == type_:
+    """A dense constant with the type that kernels have, bit for bit."""
+    plain = tir.plain_type(dense.type)
+    if plain == dense.type:
         return dense
-    element = dense.get_splat_value()
-    if isinstance(element, ir.IntegerAttr):
-        width = plain.element_type.width
-        element = ir.IntegerAttr.get(plain.element_type, element.value - (1 << width) if element.value >= 1 << (width - 1) else element.value)
-    return ir.DenseElementsAttr.get_splat(plain, element)
+    if not dense.is_splat:
+        array = np.array(dense)
+        return ir.DenseElementsAttr.get(np.ascontiguousarray(array).view(f"i{array.dtype.itemsize}"), type=plain)
+    value = int(dense.get_splat_value().value)
+    width = plain.element_type.width
+    wrapped = value - (1 << width) if value >= 1 << (width - 1) else value
+    return ir.DenseElementsAttr.get_splat(plain, ir.IntegerAttr.get(plain.element_type, wrapped))
 
 
 class Legalizer:
@@ -296,7 +294,7 @@ def graph_ops(function: func.FuncOp) -> list[Any]:
     found = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in GRAPH_OPS_UPSTREAM or op.name.startswith("relax.") and op.name != CONSTANT:
+        if op.name in GRAPH_OPS_UPSTREAM or (op.name.startswith("relax.") and op.name != CONSTANT):
             found.append(op.opview)
         return ir.WalkResult.ADVANCE
 
@@ -340,7 +338,7 @@ def strip_types(function: func.FuncOp) -> None:
                 for argument in block.arguments:
                     argument.set_type(tir.plain_type(argument.type))
         if op.name == CONSTANT and "value" in op.attributes and op.attributes["value"].type != op.results[0].type:
-            op.attributes["value"] = plain_dense(op.attributes["value"])
+            op.attributes["value"] = plain_constant(op.attributes["value"])
         return ir.WalkResult.ADVANCE
 
     function.operation.walk(visit)
@@ -348,19 +346,9 @@ def strip_types(function: func.FuncOp) -> None:
     results = [v.type for v in block.operations[len(block.operations) - 1].operands]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([a.type for a in block.arguments], results))
     for op in [o.operation for o in block.operations]:
-        if op.name in ("tensor.cast", "tensor.bitcast") and op.operands[0].type == op.results[0].type:
+        if op.name == "builtin.unrealized_conversion_cast" and op.operands[0].type == op.results[0].type:
             op.results[0].replace_all_uses_with(op.operands[0])
             op.erase()
-
-
-def plain_dense(dense: ir.Attribute) -> ir.Attribute:
-    """A dense constant with plain types, bit for bit."""
-    if dense.is_splat:
-        return plain_constant(dense)
-    import numpy as np
-
-    array = np.array(dense)
-    return ir.DenseElementsAttr.get(array.view(array.dtype.str.replace("u", "i")), type=tir.plain_type(dense.type))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Prim_funcs and the calls of them: the two sides of a kernel in destination-passing style.
 
 A prim_func is a private ``func.func`` marked ``tir.prim_func`` whose last arguments, marked ``tir.out``, are its outputs; it returns them. Its
-types are plain: no encodings, signless integers. A call of it passes a fresh ``tensor.empty`` for each output.
+types are plain: no encodings, signless integers, booleans as bytes. A call of it passes a fresh ``tensor.empty`` for each output.
 """
 from collections.abc import Callable, Iterable, Sequence
 
@@ -21,18 +21,18 @@ def prim_funcs(module: ir.Module) -> Iterable[func.FuncOp]:
     return [op for op in module.body.operations if is_prim_func(op)]
 
 
-def signless(type_: ir.Type) -> ir.Type:
-    """An integer type without its signedness; other types as they are."""
-    if isinstance(type_, ir.IntegerType) and not type_.is_signless:
-        return ir.IntegerType.get_signless(type_.width)
+def memory_element(type_: ir.Type) -> ir.Type:
+    """An element type as it lies in memory: integers without signedness, a boolean as a byte (a vector of ``i1`` would be stored as bits)."""
+    if isinstance(type_, ir.IntegerType) and (type_.width == 1 or not type_.is_signless):
+        return ir.IntegerType.get_signless(max(type_.width, 8))
     return type_
 
 
 def plain_type(type_: ir.Type) -> ir.Type:
-    """A tensor type as prim_funcs have it: no encoding, signless integers."""
+    """A tensor type as prim_funcs have it: no encoding, elements as they lie in memory."""
     if not isinstance(type_, ir.RankedTensorType):
         return type_
-    element = signless(type_.element_type)
+    element = memory_element(type_.element_type)
     if type_.encoding is None and element == type_.element_type:
         return type_
     return ir.RankedTensorType.get(type_.shape, element)

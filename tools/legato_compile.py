@@ -1,0 +1,81 @@
+"""legato-compile: a model to native code, or to any stage on the way."""
+import argparse
+import sys
+from pathlib import Path
+
+from .models import dims_option
+
+STAGES = ("imported", "relax", "legalized", "fused", "scheduled", "bufferized", "llvm", "ll")
+EXAMPLES = """examples:
+  legato-compile model.onnx -o model.so                       native code; weights in model.so.weights beside it
+  legato-compile model.onnx --emit relax                      the graph, after the graph passes
+  legato-compile model.onnx --emit fused | less               one function a kernel, structured
+  legato-compile model.onnx --emit ll -o model.ll             LLVM IR
+  legato-compile model.onnx --shape input=1,3,224,224         fix or name the dimensions of an input
+  legato-compile model.onnx --target 'llvm{cpu=x86-64-v3 threads=2}' -o model.so"""
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(prog="legato-compile", description=__doc__, epilog=EXAMPLES,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("model", help="a model: .onnx or .mlir (with its weights in .safetensors beside it)")
+    p.add_argument("-o", dest="output", metavar="FILE", help="where to write: model.so, or the text of --emit (default: standard output)")
+    p.add_argument("--emit", choices=STAGES, metavar="STAGE", help=f"print a stage instead of native code: {', '.join(STAGES)}")
+    p.add_argument("--target", default="llvm", help="what to compile for (default: llvm, this machine's CPU, one thread)")
+    p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS", help="an input's shape: numbers and symbols")
+    p.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations: they carry the model's names")
+    p.add_argument("--timing", action="store_true", help="print how long each pass took")
+    p.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    p.add_argument("--verify-each", action="store_true", help="verify the IR behind every pass")
+    p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
+    return p
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The tool. Returns the exit code."""
+    options = parser().parse_args(argv)
+    from .errors import reported
+
+    with reported("legato-compile", debug=options.debug) as outcome:
+        run(options)
+    return outcome.code
+
+
+def run(options: argparse.Namespace) -> None:
+    from .. import driver
+    from ..dialects.errors import LegatoError
+    from .models import read_model
+    from .progress import Progress, print_times
+
+    if not options.emit and not options.output:
+        raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
+    progress = Progress(quiet=options.quiet)
+    with progress.stage("import"):
+        module = read_model(options.model, dict(options.shape))
+    report = driver.Report()
+    if options.emit:
+        last = {"imported": None, "ll": "llvm"}.get(options.emit, options.emit)
+        if last:
+            module = driver.lower(module, options.target, last=last, progress=progress, verify_each=options.verify_each, report=report)
+        if options.emit == "ll":
+            text = driver.llvm_ir(module)
+        else:
+            text = module.module.operation.get_asm(enable_debug_info=options.mlir_print_debuginfo)
+        if options.output and options.output.endswith(".mlir"):
+            module.save(options.output)
+        elif options.output:
+            Path(options.output).write_text(text + "\n")
+        else:
+            print(text)
+    else:
+        executable = driver.compile(module, options.target, progress=progress, verify_each=options.verify_each)
+        with progress.stage("save"):
+            executable.save(options.output)
+        report = executable.report
+    progress.finish()
+    if options.timing:
+        print_times(report, sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""legato-run: runs a model (.onnx, .mlir) or a saved one (.so), checks it against onnxruntime, times it."""
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from .models import dim_option, dims_option
+
+EXAMPLES = """examples:
+  legato-run model.onnx --random                              compile, run on random inputs, show the outputs
+  legato-run model.onnx --random --check onnxruntime          and compare with onnxruntime
+  legato-run model.onnx --random --check onnxruntime --bench 50
+  legato-run model.onnx --random --dim n=7                    a value for the symbol n
+  legato-run model.onnx --input x=x.npy --save y=y.npy
+  legato-run model.so --random --bench 100                    a saved model: no compiler is loaded"""
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(prog="legato-run", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("model", help="a model: .onnx, .mlir, or .so")
+    p.add_argument("--random", action="store_true", help="random values for the inputs that no --input gives")
+    p.add_argument("--seed", type=int, default=0, help="of the random values")
+    p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a value for an input")
+    p.add_argument("--save", action="append", default=[], metavar="NAME=FILE.npy", help="where to write an output")
+    p.add_argument("--dim", action="append", type=dim_option, default=[], metavar="SYMBOL=N", help="a symbolic dimension (else 8)")
+    p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS", help="a shape to compile for")
+    p.add_argument("--target", default="llvm", help="what to compile for (default: llvm)")
+    p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with a peer's; exit code 1 where they differ")
+    p.add_argument("--tolerance", type=float, default=1e-4, help="greatest relative error that --check accepts: max|a-b| / max|b|")
+    p.add_argument("--bench", type=int, metavar="N", help="time N calls (medians), in turns with the peer of --check")
+    p.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
+    return p
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The tool. Returns the exit code."""
+    options = parser().parse_args(argv)
+    from .errors import reported
+
+    with reported("legato-run", debug=options.debug) as outcome:
+        outcome.code = run(options)
+    return outcome.code
+
+
+def executable(options: argparse.Namespace) -> Any:
+    """The model, compiled or loaded."""
+    if options.model.endswith(".so"):
+        from ..runtime import load
+
+        return load(options.model)
+    from .. import driver
+    from .models import read_model
+    from .progress import Progress
+
+    progress = Progress(quiet=options.quiet)
+    with progress.stage("import"):
+        module = read_model(options.model, dict(options.shape))
+    result = driver.compile(module, options.target, progress=progress)
+    progress.finish()
+    return result
+
+
+def run(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from .models import LegatoError, Peer, random_inputs, relative_error
+
+    exe = executable(options)
+    names = [spec.name for spec in exe.inputs]
+    inputs = random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}
+    for text in options.input:
+        name, _, file = text.partition("=")
+        if name not in names:
+            raise LegatoError(f"the model has no input '{name}'; it has {', '.join(names)}")
+        if not Path(file).is_file():
+            raise LegatoError(f"--input {text}: there is no file '{file}'")
+        inputs[name] = np.load(file)
+    missing = [n for n in names if n not in inputs]
+    if missing:
+        raise LegatoError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy, or --random")
+    outputs = as_tuple(exe(**inputs))
+    for spec, value in zip(exe.outputs, outputs):
+        print(f"{spec.name}: {value.dtype}{list(value.shape)} {summary(value)}")
+    save(options.save, [s.name for s in exe.outputs], outputs)
+    code, peer = 0, None
+    if options.check:
+        if not options.model.endswith(".onnx"):
+            raise LegatoError("--check compares with onnxruntime, which wants the .onnx file")
+        peer = Peer(options.model)
+        errors = [relative_error(a, b) for a, b in zip(outputs, peer(inputs), strict=True)]
+        good = max(errors, default=0.0) <= options.tolerance
+        print(f"check: greatest relative error against onnxruntime {max(errors, default=0.0):.1e}, "
+              f"{'within' if good else 'ABOVE'} {options.tolerance:g}")
+        code = 0 if good else 1
+    if options.bench:
+        bench(exe, inputs, peer, options.bench)
+    return code
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def summary(value: Any) -> str:
+    """The first elements of an array, and its range."""
+    if value.size == 0:
+        return "empty"
+    head = " ".join(f"{v:.5g}" if value.dtype.kind == "f" else str(v) for v in value.reshape(-1)[:4])
+    return f"[{head}{' ...' if value.size > 4 else ''}] min {value.min():.5g} max {value.max():.5g}" if value.dtype.kind == "f" else f"[{head}]"
+
+
+def save(requests: list[str], names: list[str], outputs: tuple[Any, ...]) -> None:
+    import numpy as np
+
+    from .models import LegatoError
+
+    for text in requests:
+        name, _, file = text.partition("=")
+        if name not in names:
+            raise LegatoError(f"the model has no output '{name}'; it has {', '.join(names)}")
+        np.save(file, outputs[names.index(name)])
+
+
+def bench(exe: Any, inputs: dict[str, Any], peer: Any, count: int) -> None:
+    """Medians over ``count`` calls; ours and the peer's in turns, so that both see the same machine."""
+    import numpy as np
+
+    times: tuple[list[float], list[float]] = ([], [])
+    calls = [lambda: exe(**inputs)] + ([lambda: peer(inputs)] if peer else [])
+    for call in calls:
+        call()
+    for _ in range(count):
+        for call, found in zip(calls, times):
+            begin = time.perf_counter()
+            call()
+            found.append(time.perf_counter() - begin)
+    ours = float(np.median(times[0]))
+    line = f"bench: {ours * 1e3:.3f} ms a call (median of {count})"
+    if peer:
+        theirs = float(np.median(times[1]))
+        line += f"; onnxruntime {theirs * 1e3:.3f} ms, one thread: {ours / theirs:.2f} times its time"
+    print(line)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""What the tools share about models: reading them, the shapes that the user gives, random inputs, a peer to compare with."""
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..dialects.errors import LegatoError
+from ..dialects.module import Module
+
+
+def dims_option(text: str) -> tuple[str, list[int | str]]:
+    """``name=1,3,n`` as a name and its dimensions. Raises ``argparse.ArgumentTypeError``."""
+    name, equals, dims = text.rpartition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"'{text}' is no shape: write NAME=1,3,n")
+    return name, [int(d) if re.fullmatch(r"\d+", d) else d for d in re.split(r"[,x]", dims) if d]
+
+
+def dim_option(text: str) -> tuple[str, int]:
+    """``n=7`` as a symbol and its value. Raises ``argparse.ArgumentTypeError``."""
+    name, equals, value = text.rpartition("=")
+    if not equals or not name or not value.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' gives no symbol a value: write n=7")
+    return name, int(value)
+
+
+def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> Module:
+    """The module in an ``.onnx`` or ``.mlir`` file. Raises ``LegatoError``."""
+    file = Path(path)
+    if not file.is_file():
+        raise LegatoError(f"there is no file '{path}'")
+    if file.suffix == ".mlir":
+        if shapes:
+            raise LegatoError(f"--shape is for ONNX models; '{path}' has its shapes in its text")
+        return Module.load(path)
+    if file.suffix != ".onnx":
+        raise LegatoError(f"'{path}' is neither .onnx nor .mlir")
+    from ..frontends.onnx import from_onnx
+
+    return from_onnx(path, shapes=shapes or None)
+
+
+def random_inputs(inputs: list[Any], sizes: dict[str, int], seed: int = 0) -> dict[str, np.ndarray]:
+    """Random values for an executable's inputs: normal floats, small non-negative integers, booleans.
+
+    ``sizes``: values of symbols; a symbol without one is 8.
+    """
+    random = np.random.default_rng(seed)
+    arrays: dict[str, np.ndarray] = {}
+    for spec in inputs:
+        shape = [d if isinstance(d, int) else sizes.get(str(d), 8) for d in spec.shape]
+        kind = np.dtype(spec.dtype).kind
+        if kind == "b":
+            arrays[spec.name] = random.integers(0, 2, shape).astype(bool)
+        elif kind in "iu":
+            arrays[spec.name] = random.integers(0, 2, shape).astype(spec.dtype)
+        else:
+            arrays[spec.name] = random.standard_normal(shape).astype(spec.dtype)
+    return arrays
+
+
+class Peer:
+    """onnxruntime on the same model: one thread unless told otherwise."""
+
+    def __init__(self, path: str, threads: int = 1):
+        try:
+            import onnxruntime
+        except ImportError:
+            raise LegatoError("--check and --bench compare with onnxruntime, which is not installed: pip install onnxruntime") from None
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        options.log_severity_level = 3
+        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        wanted = {i.name for i in self.session.get_inputs()}
+        return self.session.run(None, {k: v for k, v in inputs.items() if k in wanted})
+
+
+def relative_error(a: np.ndarray, b: np.ndarray) -> float:
+    """max|a-b| / max|b|, where NaN and infinities must stand in the same places; infinite where they or the shapes differ."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return float("inf")
+    if a.size == 0 or np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"):
+        return 0.0
+    if a.dtype.kind in "biu":
+        return float("inf")
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    finite = np.isfinite(b)
+    if not np.array_equal(np.isfinite(a), finite) or not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return float("inf")
+    return float(np.max(np.abs(a[finite] - b[finite])) / max(np.max(np.abs(b[finite])), 1e-30))
