@@ -1,0 +1,40 @@
+"""The relax dialect: graphs of tensor ops with symbolic shapes.
+
+``relax.<op>(operands..., attribute=value, ..., loc=None, ip=None)`` builds an op at the insertion point and returns its result, with the type
+inferred. ``OPS`` lists the op classes by name; ``semantics`` is the one table of their numpy semantics. docs/relax.md describes each op.
+"""
+from collections.abc import Callable
+
+from . import dims
+from .dialect import DimsAttr, Relax
+from .graph import attributes_of, evaluate, infer_op, op_class
+from .op import SEMANTICS as semantics
+from .op import graph_op, signature
+from .ops import binary, concat, conv, gather, matmul, norm, pool, reduce, reshape, select, slice, space, unary  # noqa: F401 - they declare ops
+from .ops.constant import constant, weight
+from .types import TensorType
+
+__all__ = [
+    "OPS", "DimsAttr", "Relax", "TensorType", "attributes_of", "constant", "dims", "evaluate", "graph_op", "infer_op", "op_class",
+    "semantics", "weight",
+]  # fmt: skip
+
+Relax.OPS["concat"] = concat.Concat
+OPS: dict[str, type] = Relax.OPS
+
+
+def _builder(name: str, cls: type) -> Callable:
+    def build(*args, **kwargs):
+        return cls.build(*args, **kwargs)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = cls.__doc__
+    build.__signature__ = signature(cls)
+    return build
+
+
+globals().update({name: _builder(name, cls) for name, cls in OPS.items() if name != "constant"})
+
+
+def __getattr__(name: str):
+    raise AttributeError(f"relax has no op or function '{name}'")

@@ -1,0 +1,28 @@
+"""Contexts with our dialects."""
+import threading
+from collections.abc import Iterable
+
+from ..mlir import ext, ir
+from .relax import Relax
+
+_lock = threading.Lock()
+
+
+def load_dialects(context: ir.Context | None = None, dialects: Iterable[type[ext.Dialect]] = ()) -> ir.Context:
+    """Loads relax, and dialects of your own, into the context (the current one if None), where they are not loaded yet. Returns it.
+
+    The bindings load a dialect once per context, and two threads loading at once crash: hence this function, with a lock.
+    """
+    context = ir.Context.current if context is None else context
+    with _lock, context:
+        for dialect in (Relax, *dialects):
+            if not context.is_dialect_loaded(dialect.DIALECT_NAMESPACE):
+                dialect.load()
+    return context
+
+
+def make_context(dialects: Iterable[type[ext.Dialect]] = ()) -> ir.Context:
+    """A new context with our dialects. Multithreading is off: verifiers written in Python hang or crash under it."""
+    context = ir.Context()
+    context.enable_multithreading(False)
+    return load_dialects(context, dialects)

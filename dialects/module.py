@@ -1,0 +1,120 @@
+"""A program: an MLIR module, and the weights that its constants name."""
+from pathlib import Path
+
+from ..mlir import func, ir
+from . import dtypes
+from .errors import LegatoError
+from .loading import make_context
+from .locations import describe
+from .relax.ops.constant import Constant
+from .weights import WeightStore
+
+
+class Module:
+    """An ``ir.Module`` and its ``WeightStore``. ``str()`` is the MLIR text."""
+
+    def __init__(self, module: ir.Module, weights: WeightStore | None = None) -> None:
+        self.module = module
+        self.weights = WeightStore() if weights is None else weights
+
+    @property
+    def context(self) -> ir.Context:
+        return self.module.context
+
+    @property
+    def operation(self) -> ir.Operation:
+        return self.module.operation
+
+    @property
+    def body(self) -> ir.Block:
+        return self.module.body
+
+    def __str__(self) -> str:
+        return str(self.module)
+
+    def clone(self) -> "Module":
+        """A copy in the same context. The arrays of the weights are shared; adding and dropping weights is not."""
+        with self.context, self.module.operation.location:
+            copy = ir.Module.create()
+        for name in self.module.operation.attributes:
+            copy.operation.attributes[name] = self.module.operation.attributes[name]
+        for op in self.module.body.operations:
+            copy.body.append(op.operation.clone(ip=False))
+        return Module(copy, self.weights.copy())
+
+    @staticmethod
+    def parse(text: str, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
+        """Reads MLIR text and verifies it. The context gets our dialects; None makes one. LegatoError with MLIR's messages if it is wrong."""
+        context = context or make_context()
+        with context, ir.Location.unknown():
+            try:
+                return Module(ir.Module.parse(text), weights)
+            except ir.MLIRError as error:
+                raise LegatoError(str(error)) from error
+
+    @staticmethod
+    def load(path: str | Path, context: ir.Context | None = None) -> "Module":
+        """Reads MLIR text, and the weights beside it (``x.safetensors`` for ``x.mlir``). LegatoError if a weight is missing or of another type."""
+        beside = Path(path).with_suffix(".safetensors")
+        weights = WeightStore.load(beside) if beside.exists() else WeightStore()
+        module = Module.parse(Path(path).read_text(), weights, context)
+        module.check_weights(f"in {beside}" if beside.exists() else f"because there is no {beside}")
+        return module
+
+    def save(self, path: str | Path) -> None:
+        """Writes the text with locations, and the weights beside it if there are any."""
+        Path(path).write_text(self.module.operation.get_asm(enable_debug_info=True) + "\n")
+        if len(self.weights):
+            self.weights.save(Path(path).with_suffix(".safetensors"))
+
+    def constants(self) -> list[Constant]:
+        """All ``relax.constant`` ops, external modules included, in order."""
+        return [op.opview for op in walk(self.module.operation) if op.name == Constant.OPERATION_NAME]
+
+    def functions(self) -> list[func.FuncOp]:
+        """The functions of the host part, in order."""
+        return [op for op in self.module.body.operations if isinstance(op, func.FuncOp)]
+
+    def function(self, name: str = "main") -> func.FuncOp:
+        """The function of that name. LegatoError, listing those there are, if there is none."""
+        for function in self.functions():
+            if function.name.value == name:
+                return function
+        raise LegatoError(f"no function @{name} in the module, which has: {', '.join('@' + f.name.value for f in self.functions()) or 'none'}")
+
+    def used_weights(self) -> set[str]:
+        """The keys that constants and function arguments (``relax.weight``) name."""
+        keys = {c.weight for c in self.constants() if c.weight is not None}
+        for op in walk(self.module.operation):
+            for attributes in op.attributes["arg_attrs"] if op.name == "func.func" and "arg_attrs" in op.attributes else ():
+                if "relax.weight" in attributes:
+                    keys.add(attributes["relax.weight"].value)
+        return keys
+
+    def drop_unused_weights(self) -> list[str]:
+        """Drops the weights that nothing in the module names, and returns their keys."""
+        unused = [key for key in self.weights if key not in self.used_weights()]
+        for key in unused:
+            self.weights.drop(key)
+        return unused
+
+    def check_weights(self, where: str = "in the weight store") -> None:
+        """LegatoError if a constant names a weight that is not there, or that has another shape or element type."""
+        for constant in self.constants():
+            key, declared = constant.weight, constant.operation.results[0].type
+            if key is None:
+                continue
+            if key not in self.weights:
+                raise LegatoError(f"{describe(constant)}: the weight '{key}' is missing {where}")
+            dtype, shape = self.weights.type_of(key)
+            if dtype != dtypes.numpy_dtype(declared.element_type) or shape != tuple(declared.shape):
+                raise LegatoError(f"{describe(constant)}: the weight '{key}' is {list(shape)} {dtypes.spelling(dtype)}, but the constant is {declared}")
+
+
+def walk(operation: ir.Operation):
+    """All operations under one, itself included, outer before inner."""
+    yield operation
+    for region in operation.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                yield from walk(op.operation)

@@ -1,0 +1,197 @@
+"""Attributes of ops: what kind of value each holds, its default, and its way to MLIR and back."""
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...mlir import ir
+from .. import dtypes
+from ..errors import InferenceError, LegatoError
+from . import dims
+
+REQUIRED = object()
+
+
+class Attribute:
+    """One attribute in the declaration of an op: ``axis = Int(-1)``.
+
+    A default of None means that the attribute may be absent; without a default it is required. An attribute equal to its default is not
+    written into the IR. On an op, ``op.axis`` is the Python value.
+    """
+
+    expects: str
+
+    def __init__(self, default: Any = REQUIRED, doc: str = "") -> None:
+        self.default = default
+        self.doc = doc
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, op, owner=None):
+        if op is None:
+            return self
+        attributes = op.operation.attributes
+        return self.read(attributes[self.name]) if self.name in attributes else self.default
+
+    def normalize(self, value: Any) -> Any:
+        """The plain Python value that a caller's value stands for. TypeError or ValueError if it stands for none."""
+        raise NotImplementedError
+
+    def write(self, value: Any) -> ir.Attribute:
+        """The MLIR attribute of a normalized value."""
+        raise NotImplementedError
+
+    def read(self, attribute: ir.Attribute) -> Any:
+        """The Python value. InferenceError if the attribute is of another kind."""
+        raise NotImplementedError
+
+    def _wrong(self, found: Any) -> InferenceError:
+        return InferenceError(f"attribute '{self.name}' must be {self.expects}, found {found}")
+
+
+class Int(Attribute):
+    expects = "an integer (i64)"
+
+    def normalize(self, value):
+        return operator.index(value)
+
+    def write(self, value):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+
+    def read(self, attribute):
+        if not isinstance(attribute, ir.IntegerAttr) or isinstance(attribute, ir.BoolAttr):
+            raise self._wrong(attribute)
+        return attribute.value
+
+
+class Ints(Attribute):
+    expects = "a list of integers (array<i64: ...>)"
+
+    def normalize(self, value):
+        return [operator.index(v) for v in (value if isinstance(value, (Sequence, np.ndarray)) else [value])]
+
+    def write(self, value):
+        return ir.DenseI64ArrayAttr.get(value)
+
+    def read(self, attribute):
+        if not isinstance(attribute, ir.DenseI64ArrayAttr):
+            raise self._wrong(attribute)
+        return list(attribute)
+
+
+class Float(Attribute):
+    expects = "a number (f64)"
+
+    def normalize(self, value):
+        return float(value)
+
+    def write(self, value):
+        return ir.FloatAttr.get(ir.F64Type.get(), value)
+
+    def read(self, attribute):
+        if not isinstance(attribute, ir.FloatAttr):
+            raise self._wrong(attribute)
+        return attribute.value
+
+
+class Bool(Attribute):
+    expects = "true or false"
+
+    def normalize(self, value):
+        if value not in (0, 1):
+            raise ValueError
+        return bool(value)
+
+    def write(self, value):
+        return ir.BoolAttr.get(value)
+
+    def read(self, attribute):
+        if not isinstance(attribute, ir.BoolAttr):
+            raise self._wrong(attribute)
+        return attribute.value
+
+
+class Str(Attribute):
+    """A word out of a few, or any text if no choices are given."""
+
+    def __init__(self, default: Any = REQUIRED, choices: Sequence[str] = (), doc: str = "") -> None:
+        super().__init__(default, doc)
+        self.choices = tuple(choices)
+        self.expects = f"one of {', '.join(map(repr, self.choices))}" if choices else "a string"
+
+    def normalize(self, value):
+        if not isinstance(value, str) or (self.choices and value not in self.choices):
+            raise ValueError
+        return value
+
+    def write(self, value):
+        return ir.StringAttr.get(value)
+
+    def read(self, attribute):
+        if not isinstance(attribute, ir.StringAttr) or (self.choices and attribute.value not in self.choices):
+            raise self._wrong(attribute)
+        return attribute.value
+
+
+class DType(Attribute):
+    expects = "an element type"
+
+    def normalize(self, value):
+        try:
+            return dtypes.as_dtype(value)
+        except LegatoError as error:
+            raise ValueError from error
+
+    def write(self, value):
+        return ir.TypeAttr.get(dtypes.mlir_type(value))
+
+    def read(self, attribute):
+        if not isinstance(attribute, ir.TypeAttr):
+            raise self._wrong(attribute)
+        try:
+            return dtypes.numpy_dtype(attribute.value)
+        except LegatoError as error:
+            raise self._wrong(attribute) from error
+
+
+class Shape(Attribute):
+    """Sizes: ints, and expressions of symbols. Its Python value is a list of ints and Dims."""
+
+    expects = "a list of sizes (#relax.dims<[...]>)"
+
+    def normalize(self, value):
+        sizes = [dims.as_size(v) for v in value]
+        if dims.UNKNOWN in sizes:
+            raise ValueError
+        return sizes
+
+    def write(self, value):
+        return dims.to_attribute(value)
+
+    def read(self, attribute):
+        if not isinstance(attribute, dims.DimsAttr):
+            raise self._wrong(attribute)
+        sizes = list(dims.from_attribute(attribute))
+        if dims.UNKNOWN in sizes:
+            raise self._wrong(attribute)
+        return sizes
+
+
+class Dense(Attribute):
+    """A small constant (``dense<...> : tensor<...>``). Its Python value is a read-only array."""
+
+    expects = "a dense constant"
+
+    def normalize(self, value):
+        return np.asarray(value)
+
+    def write(self, value):
+        return dtypes.dense_attribute(value)
+
+    def read(self, attribute):
+        if not isinstance(attribute, ir.DenseElementsAttr):
+            raise self._wrong(attribute)
+        return dtypes.array_of(attribute)

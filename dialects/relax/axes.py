@@ -1,0 +1,27 @@
+"""Axis arithmetic that several ops share."""
+from collections.abc import Sequence
+
+from ..errors import InferenceError
+
+
+def axis_of(axis: int, rank: int, name: str = "axis") -> int:
+    """The axis counted from the front. InferenceError if it lies outside the rank."""
+    if not -rank <= axis < rank:
+        raise InferenceError(f"attribute '{name}' is {axis}, expected a value from {-rank} to {rank - 1} for rank {rank}")
+    return axis % rank
+
+
+def axes_of(axes: Sequence[int] | None, rank: int, name: str = "axis") -> list[int]:
+    """Axes counted from the front, in the order given; None is all of them. InferenceError if one lies outside, or stands there twice."""
+    if axes is None:
+        return list(range(rank))
+    found = [axis_of(axis, rank, name) for axis in axes]
+    if len(set(found)) != len(found):
+        raise InferenceError(f"attribute '{name}' is {list(axes)}, which names an axis twice")
+    return found
+
+
+def check_length(values: Sequence, expected: int, name: str, per: str) -> None:
+    """InferenceError unless the attribute has the expected number of values."""
+    if len(values) != expected:
+        raise InferenceError(f"attribute '{name}' is {list(values)}, expected {expected} values: {per}")

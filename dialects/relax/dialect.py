@@ -1,0 +1,15 @@
+"""The relax dialect and the encoding that names symbolic dimensions."""
+from ...mlir import ext, ir
+
+
+class Relax(ext.Dialect, name="relax"):
+    """Graphs of tensor ops with symbolic shapes."""
+
+
+class DimsAttr(Relax.Attribute, name="dims"):
+    """``#relax.dims<["n", "n * 4", 768, "?"]>``: each dimension an integer, an expression of symbols, or ``"?"`` for one without a name.
+
+    Stands as a tensor type's encoding, and as the attribute of ops that take a shape.
+    """
+
+    dims: ir.ArrayAttr

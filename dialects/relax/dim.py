@@ -1,0 +1,291 @@
+"""Symbolic dimensions: integer expressions of named sizes in a normal form, so that equal sizes are equal values.
+
+An expression is a polynomial whose variables are symbols, or parts that no polynomial can hold: ``a // b``, ``a % b``, ``min(a, b)``, ``max(a, b)``.
+Arithmetic that comes out constant gives a plain int. Symbols stand for sizes of 1 or more; broadcasting never takes a symbol for 1.
+"""
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, reduce
+from typing import NamedTuple, Union
+
+Size = Union[int, "Dim", "Unknown"]
+
+
+class Part(NamedTuple):
+    """A variable of the polynomial that is itself an expression: ``//``, ``%``, ``min`` or ``max`` of two sizes."""
+
+    op: str
+    a: "int | Dim"
+    b: "int | Dim"
+
+    def __str__(self) -> str:
+        if self.op in ("min", "max"):
+            return f"{self.op}({self.a}, {self.b})"
+        left, right = (f"({x})" if isinstance(x, Dim) and not x.is_symbol else str(x) for x in (self.a, self.b))
+        return f"{left} {self.op} {right}"
+
+
+class Unknown:
+    """The size of a ``?`` without a name. All arithmetic with it is unknown too; it is equal only to itself."""
+
+    def _unknown(self, _other=None) -> "Unknown":
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _unknown
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = _unknown
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+UNKNOWN = Unknown()
+_Monomial = tuple  # of variables (str or Part), sorted by text, repeated for powers
+
+
+class Dim:
+    """A size that is not constant. Immutable, hashable, equal to every other way of writing the same polynomial."""
+
+    __slots__ = ("_hash", "_text", "terms")
+
+    def __init__(self, terms: tuple[tuple[_Monomial, int], ...]) -> None:
+        self.terms = terms  # ((variables), coefficient), highest degree first
+        self._hash = hash(terms)
+        self._text: str | None = None
+
+    @property
+    def is_symbol(self) -> bool:
+        """Whether this is a bare name."""
+        return len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1 and isinstance(self.terms[0][0][0], str)
+
+    def variables(self) -> Iterator["str | Part"]:
+        return (variable for monomial, _ in self.terms for variable in monomial)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the size {self} is not known until run time")
+
+    def __add__(self, other: Size) -> Size:
+        return other if other is UNKNOWN else _collect([*self.terms, *_terms(other)])
+
+    def __mul__(self, other: Size) -> Size:
+        if other is UNKNOWN:
+            return UNKNOWN
+        return _collect([(_sorted(m + n), c * d) for m, c in self.terms for n, d in _terms(other)])
+
+    def __neg__(self) -> Size:
+        return self * -1
+
+    def __sub__(self, other: Size) -> Size:
+        return self + -other
+
+    def __rsub__(self, other: Size) -> Size:
+        return -self + other
+
+    def __floordiv__(self, other: Size) -> Size:
+        return floor_divide(self, other)
+
+    def __rfloordiv__(self, other: Size) -> Size:
+        return floor_divide(other, self)
+
+    def __mod__(self, other: Size) -> Size:
+        return modulo(self, other)
+
+    def __rmod__(self, other: Size) -> Size:
+        return modulo(other, self)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        if self._text is None:
+            self._text = _print(self.terms)
+        return self._text
+
+
+def symbol(name: str) -> Dim:
+    """The size that a name stands for."""
+    return Dim((((name,), 1),))
+
+
+def floor_divide(a: Size, b: Size) -> Size:
+    """``a // b`` rounded down. What divides exactly is taken out: ``(n * 4 + 5) // 4`` is ``n + 1``."""
+    if a is UNKNOWN or b is UNKNOWN:
+        return UNKNOWN
+    if b == 0:
+        raise ZeroDivisionError(f"the size {a} // 0")
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    exact = _divide_exactly(a, b)
+    if exact is not None:
+        return exact
+    if isinstance(b, int):
+        whole = _collect([(m, c // b) for m, c in _terms(a)])
+        rest = _collect([(m, c % b) for m, c in _terms(a)])
+        if rest is not a and rest != a:
+            return whole + floor_divide(rest, b)
+        if len(a.terms) == 1 and a.terms[0][1] == 1 and len(a.terms[0][0]) == 1:
+            part = a.terms[0][0][0]
+            if isinstance(part, Part) and part.op == "//" and isinstance(part.b, int) and part.b > 0 and b > 0:
+                return floor_divide(part.a, part.b * b)
+    return _variable(Part("//", a, b))
+
+
+def modulo(a: Size, b: Size) -> Size:
+    """``a % b`` with the sign of ``b``."""
+    if a is UNKNOWN or b is UNKNOWN:
+        return UNKNOWN
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b
+    if _divide_exactly(a, b) is not None:
+        return 0
+    if isinstance(b, int):
+        rest = _collect([(m, c % b) for m, c in _terms(a)])
+        if rest != a:
+            return modulo(rest, b)
+    return _variable(Part("%", a, b))
+
+
+def minimum(a: Size, b: Size) -> Size:
+    """The smaller of two sizes."""
+    return _extreme("min", a, b)
+
+
+def maximum(a: Size, b: Size) -> Size:
+    """The greater of two sizes."""
+    return _extreme("max", a, b)
+
+
+def ceil_divide(a: Size, b: Size) -> Size:
+    """``a / b`` rounded up."""
+    return -floor_divide(-a, b) if isinstance(a, int) else floor_divide(a + b - 1, b)
+
+
+def product(sizes) -> Size:
+    """The number of elements of a shape; 0 if one size is 0, whatever the others are."""
+    sizes = list(sizes)
+    return 0 if 0 in sizes else reduce(lambda a, b: a * b, sizes, 1)
+
+
+def symbols(size: Size) -> set[str]:
+    """The names an expression is made of."""
+    if not isinstance(size, Dim):
+        return set()
+    return set().union(*({v} if isinstance(v, str) else symbols(v.a) | symbols(v.b) for v in size.variables()))
+
+
+def substitute(size: Size, values: Mapping[str, Size]) -> Size:
+    """The expression with names replaced by sizes; names that are not in the table stay."""
+    if not isinstance(size, Dim):
+        return size
+    total: Size = 0
+    for monomial, coefficient in size.terms:
+        term: Size = coefficient
+        for variable in monomial:
+            if isinstance(variable, str):
+                term = term * values.get(variable, symbol(variable))
+            else:
+                term = term * _FUNCTIONS[variable.op](substitute(variable.a, values), substitute(variable.b, values))
+        total = total + term
+    return total
+
+
+_FUNCTIONS = {"//": floor_divide, "%": modulo, "min": minimum, "max": maximum}
+
+
+def _terms(size: "int | Dim"):
+    return size.terms if isinstance(size, Dim) else (((), size),)
+
+
+@lru_cache(4096)
+def _sorted(monomial: _Monomial) -> _Monomial:
+    return tuple(sorted(monomial, key=str))
+
+
+def _order(monomial: _Monomial):
+    return -len(monomial), tuple(map(str, monomial))
+
+
+def _collect(terms) -> "int | Dim":
+    """The sum of terms in normal form."""
+    sums: dict[_Monomial, int] = {}
+    for monomial, coefficient in terms:
+        sums[monomial] = sums.get(monomial, 0) + coefficient
+    kept = [(m, c) for m, c in sums.items() if c]
+    if not kept or (len(kept) == 1 and not kept[0][0]):
+        return kept[0][1] if kept else 0
+    return Dim(tuple(sorted(kept, key=lambda term: _order(term[0]))))
+
+
+def _variable(part: Part) -> Dim:
+    return Dim((((part,), 1),))
+
+
+def _extreme(op: str, a: Size, b: Size) -> Size:
+    if a is UNKNOWN or b is UNKNOWN:
+        return UNKNOWN
+    for small, great in ((a, b), (b, a)):
+        bound = _lower_bound(great - small)
+        if bound is not None and bound >= 0:
+            return small if op == "min" else great
+    return _variable(Part(op, *sorted((a, b), key=str)))
+
+
+def _lower_bound(size: "int | Dim") -> int | None:
+    """A number that the expression never falls below, if one is easily seen; every symbol is at least 1."""
+    total = 0
+    for monomial, coefficient in _terms(size):
+        bounds = [1 if isinstance(v, str) else _part_bound(v) for v in monomial]
+        if monomial and (coefficient < 0 or any(b is None or b < 0 for b in bounds)):
+            return None
+        total += reduce(lambda a, b: a * b, bounds, coefficient)
+    return total
+
+
+def _part_bound(part: Part) -> int | None:
+    a, b = _lower_bound(part.a), _lower_bound(part.b)
+    if part.op == "%":
+        return 0 if b is not None and b > 0 else None
+    if part.op == "//":
+        if a is None or b is None or b <= 0:
+            return None
+        return a // part.b if isinstance(part.b, int) else (0 if a >= 0 else None)
+    if part.op == "min":
+        return None if a is None or b is None else min(a, b)
+    return max((x for x in (a, b) if x is not None), default=None)
+
+
+def _divide_exactly(a: "int | Dim", b: "int | Dim") -> "int | Dim | None":
+    """The quotient of two polynomials, or None if there is a remainder. Long division by the leading term."""
+    (lead, factor), *_ = _terms(b)
+    quotient: int | Dim = 0
+    while a != 0:
+        monomial, coefficient = _terms(a)[0]
+        rest = list(monomial)
+        for variable in lead:
+            if variable not in rest:
+                return None
+            rest.remove(variable)
+        if coefficient % factor:
+            return None
+        step = _collect([(tuple(rest), coefficient // factor)])
+        quotient, a = quotient + step, a - step * b
+    return quotient
+
+
+def _print(terms) -> str:
+    """Text that ``parse`` reads back: positive terms first, the coefficient after its variables."""
+    text = ""
+    for monomial, coefficient in sorted(terms, key=lambda term: term[1] < 0):
+        size = abs(coefficient)
+        alone = len(monomial) == 1 and size == 1
+        factors = [str(v) if isinstance(v, str) or alone or v.op in ("min", "max") else f"({v})" for v in monomial]
+        factors += [str(size)] if size != 1 or not monomial else []
+        sign = ("-" if coefficient < 0 else "") if not text else (" - " if coefficient < 0 else " + ")
+        if sign == "-" or (sign == " - " and alone and not isinstance(monomial[0], str) and monomial[0].op in ("//", "%")):
+            factors = [f"({f})" if " " in f and not f.startswith("(") else f for f in factors]
+        text += sign + " * ".join(factors)
+    return text

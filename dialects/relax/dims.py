@@ -1,0 +1,231 @@
+"""Symbolic shapes in types: reading, writing and computing them.
+
+A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. Types carry the expressions in their encoding:
+``tensor<?x768xf32, #relax.dims<["n", 768]>>``; a type without one has ints and ``UNKNOWN``.
+"""
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from ...mlir import arith, func, ir, tensor
+from ..errors import LegatoError
+from .dialect import DimsAttr
+from .dim import (  # noqa: F401 - this module is where others find them
+    UNKNOWN,
+    Dim,
+    Part,
+    Size,
+    Unknown,
+    ceil_divide,
+    floor_divide,
+    maximum,
+    minimum,
+    modulo,
+    product,
+    substitute,
+    symbol,
+    symbols,
+)
+
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+_TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))")
+
+
+@lru_cache(4096)
+def parse(text: str) -> Size:
+    """The size that an expression of ints, names, ``+ - * // %``, ``min(a, b)``, ``max(a, b)`` and parentheses stands for; ``"?"`` is UNKNOWN."""
+    if text.strip() == "?":
+        return UNKNOWN
+    tokens, position = [], 0
+    stripped = text.rstrip()
+    while position < len(stripped):
+        match = _TOKEN.match(stripped, position)
+        if match is None:
+            raise LegatoError(f"cannot read the dimension '{text}': unexpected '{stripped[position:].lstrip()[0]}'")
+        tokens.append(match.group().strip())
+        position = match.end()
+    tokens.append("")
+    try:
+        size, rest = _sum(tokens, 0)
+    except (ValueError, ZeroDivisionError) as error:
+        raise LegatoError(f"cannot read the dimension '{text}': {error}") from error
+    if tokens[rest]:
+        raise LegatoError(f"cannot read the dimension '{text}': unexpected '{tokens[rest]}'")
+    return size
+
+
+def as_size(value) -> Size:
+    """An int, expression text, ``Dim`` or ``UNKNOWN`` as a size."""
+    if isinstance(value, (Dim, Unknown)):
+        return value
+    return parse(value) if isinstance(value, str) else int(value.__index__())
+
+
+def symbol_name(text: str) -> str:
+    """A legal symbol name for a model's own (``"batch-size"`` gives ``"batch_size"``)."""
+    name = re.sub(r"\W", "_", text, flags=re.ASCII)
+    return name if re.match(r"[A-Za-z_]", name) and name not in ("min", "max") else f"_{name}"
+
+
+def dims(tensor_type) -> tuple[Size, ...]:
+    """The sizes of a ranked tensor type. LegatoError if its encoding does not fit its shape."""
+    shape = tensor_type.shape
+    encoding = tensor_type.encoding if _DYNAMIC in shape else None
+    if not isinstance(encoding, DimsAttr):
+        return tuple(UNKNOWN if size == _DYNAMIC else size for size in shape)
+    sizes = from_attribute(encoding)
+    if len(sizes) != len(shape):
+        raise LegatoError(f"{tensor_type} has {len(shape)} dimensions, but its encoding names {len(sizes)}")
+    for given, named in zip(shape, sizes):
+        if (given == _DYNAMIC) == isinstance(named, int) or (given != _DYNAMIC and given != named):
+            raise LegatoError(f"{tensor_type}: the encoding says '{named}' where the shape says '{'?' if given == _DYNAMIC else given}'")
+    return sizes
+
+
+def from_attribute(attribute: DimsAttr) -> tuple[Size, ...]:
+    """The sizes that ``#relax.dims<[...]>`` lists."""
+    sizes = []
+    for element in attribute.params[0].maybe_downcast():
+        if isinstance(element, ir.StringAttr):
+            sizes.append(parse(element.value))
+        elif isinstance(element, ir.IntegerAttr):
+            sizes.append(element.value)
+        else:
+            raise LegatoError(f"{attribute} lists {element}: a dimension is an integer or a string")
+    return tuple(sizes)
+
+
+def to_attribute(sizes: Iterable[Size]) -> DimsAttr:
+    """``#relax.dims<[...]>`` of sizes in normal form."""
+    i64 = ir.IntegerType.get_signless(64)
+    return DimsAttr.get(ir.ArrayAttr.get([ir.IntegerAttr.get(i64, s) if isinstance(s, int) else ir.StringAttr.get(str(s)) for s in sizes]))
+
+
+def tensor_type(sizes: Sequence, element_type: ir.Type) -> ir.RankedTensorType:
+    """The tensor type of some sizes (ints, expression texts, Dims, UNKNOWN), with an encoding if one of them is symbolic."""
+    sizes = [as_size(s) for s in sizes]
+    encoding = to_attribute(sizes) if any(isinstance(s, Dim) for s in sizes) else None
+    return ir.RankedTensorType.get([s if isinstance(s, int) else _DYNAMIC for s in sizes], element_type, encoding, loc=ir.Location.unknown(element_type.context))
+
+
+def strip(tensor_type) -> ir.RankedTensorType:
+    """The type without its encoding."""
+    if tensor_type.encoding is None:
+        return tensor_type
+    return ir.RankedTensorType.get(tensor_type.shape, tensor_type.element_type, loc=ir.Location.unknown(tensor_type.context))
+
+
+def compatible(a: Size, b: Size) -> bool:
+    """Whether two sizes can be the same: they are equal, or one is unknown."""
+    return a == b or a is UNKNOWN or b is UNKNOWN
+
+
+def symbol_table(function: "func.FuncOp") -> dict[str, tuple[int, int, int, int]]:
+    """Where a function's symbols can be read: name to (argument, dimension, scale, offset), the argument's size being ``symbol * scale + offset``.
+
+    A dimension that is the bare symbol (scale 1, offset 0) is preferred to an expression of it.
+    """
+    table: dict[str, tuple[int, int, int, int]] = {}
+    for number, argument_type in enumerate(function.type.inputs):
+        if not isinstance(argument_type, ir.RankedTensorType):
+            continue
+        for axis, size in enumerate(dims(argument_type)):
+            if not isinstance(size, Dim) or len(symbols(size)) != 1:
+                continue
+            (monomial, scale), *rest = size.terms
+            if len(monomial) != 1 or not isinstance(monomial[0], str) or (rest and rest[0][0]):
+                continue
+            found = (number, axis, scale, rest[0][1] if rest else 0)
+            if monomial[0] not in table or (found[2:] == (1, 0) and table[monomial[0]][2:] != (1, 0)):
+                table[monomial[0]] = found
+    return table
+
+
+def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: ir.InsertionPoint | None = None) -> ir.Value:
+    """The run-time value of a size, an ``index`` built at the insertion point.
+
+    The symbols come from a table of index values by name, or from the sizes of a function's arguments.
+    """
+    if ip is not None:
+        with ip:
+            return materialize(size, where)
+    index = ir.IndexType.get()
+    if isinstance(size, int):
+        return arith.ConstantOp(index, size).result
+    if not isinstance(size, Dim):
+        raise LegatoError("a dimension without a name ('?') has no run-time value: name it, or infer shapes first")
+    total = None
+    for monomial, coefficient in size.terms:
+        factors = [_symbol_value(v, where) if isinstance(v, str) else _part_value(v, where) for v in monomial]
+        if coefficient != 1 or not factors:
+            factors.append(arith.ConstantOp(index, coefficient).result)
+        term = factors[0]
+        for factor in factors[1:]:
+            term = arith.MulIOp(term, factor).result
+        total = term if total is None else arith.AddIOp(total, term).result
+    return total
+
+
+def _part_value(part: Part, where) -> ir.Value:
+    a, b = materialize(part.a, where), materialize(part.b, where)
+    if part.op == "%":
+        return arith.SubIOp(a, arith.MulIOp(arith.FloorDivSIOp(a, b).result, b).result).result
+    return {"//": arith.FloorDivSIOp, "min": arith.MinSIOp, "max": arith.MaxSIOp}[part.op](a, b).result
+
+
+def _symbol_value(name: str, where) -> ir.Value:
+    if isinstance(where, Mapping):
+        if name not in where:
+            raise LegatoError(f"no value for the symbol '{name}'; there are values for: {', '.join(where) or 'none'}")
+        return where[name]
+    table = symbol_table(where)
+    if name not in table:
+        raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{where.name.value}: its value cannot be known")
+    number, axis, scale, offset = table[name]
+    index = ir.IndexType.get()
+    value = tensor.DimOp(where.arguments[number], arith.ConstantOp(index, axis).result).result
+    if offset:
+        value = arith.SubIOp(value, arith.ConstantOp(index, offset).result).result
+    return arith.FloorDivSIOp(value, arith.ConstantOp(index, scale).result).result if scale != 1 else value
+
+
+def _sum(tokens: list[str], at: int) -> tuple[Size, int]:
+    value, at = _product(tokens, at)
+    while tokens[at] in ("+", "-"):
+        other, after = _product(tokens, at + 1)
+        value, at = (value + other if tokens[at] == "+" else value - other), after
+    return value, at
+
+
+def _product(tokens: list[str], at: int) -> tuple[Size, int]:
+    value, at = _factor(tokens, at)
+    while tokens[at] in ("*", "//", "%"):
+        other, after = _factor(tokens, at + 1)
+        value = value * other if tokens[at] == "*" else floor_divide(value, other) if tokens[at] == "//" else modulo(value, other)
+        at = after
+    return value, at
+
+
+def _factor(tokens: list[str], at: int) -> tuple[Size, int]:
+    token = tokens[at]
+    if token == "-":
+        value, at = _factor(tokens, at + 1)
+        return -value, at
+    if token in ("min", "max") and tokens[at + 1] == "(":
+        a, at = _sum(tokens, at + 2)
+        b, at = _sum(tokens, _expect(tokens, at, ","))
+        return (minimum if token == "min" else maximum)(a, b), _expect(tokens, at, ")")
+    if token == "(":
+        value, at = _sum(tokens, at + 1)
+        return value, _expect(tokens, at, ")")
+    if token.isdigit():
+        return int(token), at + 1
+    if token and (token[0].isalpha() or token[0] == "_"):
+        return symbol(token), at + 1
+    raise ValueError(f"unexpected '{token}'" if token else "it ends too soon")
+
+
+def _expect(tokens: list[str], at: int, token: str) -> int:
+    if tokens[at] != token:
+        raise ValueError(f"expected '{token}', found '{tokens[at] or 'the end'}'")
+    return at + 1

@@ -1,0 +1,275 @@
+"""The base of graph ops: one class declares operands, attributes, result types and numpy semantics; the rest is made from that.
+
+    class Softmax(RelaxOp, name="softmax"):
+        '''Summary line.
+
+        ```mlir
+        %y = "relax.softmax"(%x) {axis = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+        ```
+        '''
+        x = Operand(FLOAT)
+        axis = Int(-1)
+
+        @staticmethod
+        def result_type(x, axis): ...       # TensorTypes and Python values in, TensorType(s) out; raises InferenceError
+        @staticmethod
+        def compute(x, axis): ...           # numpy arrays and Python values in, array(s) out
+
+Made from it: the builder (``Softmax.build``), ``infer``, ``semantics``, the verifier, accessors (``op.x``, ``op.axis``), the documentation.
+"""
+import difflib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import ml_dtypes
+import numpy as np
+
+from ...mlir import ext, ir
+from .. import dtypes
+from ..errors import InferenceError, LegatoError
+from ..locations import model_name
+from .attributes import REQUIRED, Attribute
+from .dialect import Relax
+from .dims import compatible
+from .types import TensorType
+
+FLOAT = frozenset({"float"})
+INTEGER = frozenset({"int", "uint"})
+NUMBER = FLOAT | INTEGER
+BOOL = frozenset({"bool"})
+ANY = NUMBER | BOOL
+
+# The numpy semantics of all graph ops, by full op name: the one place they are looked up, at each use.
+SEMANTICS: dict[str, Callable] = {}
+
+
+class Operand:
+    """One operand in the declaration of an op: which kinds of elements it takes. Operands of one op have one element type, except ``own_dtype`` ones."""
+
+    def __init__(self, kinds: frozenset = ANY, doc: str = "", own_dtype: bool = False) -> None:
+        self.kinds, self.doc, self.own_dtype = kinds, doc, own_dtype
+        self.name, self.index = "", 0
+
+    def __get__(self, op, owner=None):
+        return self if op is None else op.operation.operands[self.index]
+
+
+class GraphOp:
+    """What every op class has; ``graph_op(dialect)`` grafts it onto a dialect's op class (the bindings' classes take one base only)."""
+
+    OPERATION_NAME: ClassVar[str]
+    OPERANDS: ClassVar[tuple[Operand, ...]] = ()
+    ATTRIBUTES: ClassVar[dict[str, Attribute]] = {}
+    RESULTS: ClassVar[tuple[str, ...]] = ("result",)
+    # f16 and bf16 are computed in f32 and rounded once. Ops that only move elements say False.
+    PROMOTES: ClassVar[bool] = True
+
+    result_type: ClassVar[Callable]
+    compute: ClassVar[Callable]
+
+    @classmethod
+    def infer(cls, types: Sequence[ir.Type], attrs: Mapping[str, Any]) -> list[ir.Type]:
+        """The result types for operand types and attributes (Python values; missing ones take their defaults).
+
+        InferenceError, naming operand or attribute, if they do not fit together.
+        """
+        return [t.ir() for t in cls._results(types, cls._with_defaults(attrs))]
+
+    @classmethod
+    def semantics(cls, *arrays: np.ndarray, **attrs: Any):
+        """What the op computes, on numpy arrays: an array, or a tuple of them if the op has several results. Symbols in attributes must have been replaced."""
+        attrs = cls._with_defaults(attrs)
+        small = next((a.dtype for a in arrays if a.dtype in _SMALL_FLOATS), None) if cls.PROMOTES else None
+        if small is not None:
+            arrays = tuple(a.astype(np.float32) if a.dtype in _SMALL_FLOATS else a for a in arrays)
+        with np.errstate(all="ignore"):
+            results = SEMANTICS[cls.OPERATION_NAME](*arrays, **attrs)
+            results = results if isinstance(results, tuple) else (results,)
+            if small is not None:
+                results = tuple(np.asarray(r, small) if r.dtype == np.float32 else r for r in results)
+        return tuple(map(np.asarray, results)) if len(results) > 1 else np.asarray(results[0])
+
+    @classmethod
+    def build(cls, *args: Any, loc: ir.Location | None = None, ip: ir.InsertionPoint | None = None, **kwargs: Any):
+        """Creates the op at the insertion point and returns its result, or a tuple of results. LegatoError if operands and attributes do not fit."""
+        names = [o.name for o in cls.OPERANDS] + list(cls.ATTRIBUTES)
+        if len(args) > len(names):
+            raise LegatoError(f"{cls.OPERATION_NAME} takes at most {len(names)} arguments ({', '.join(names)}), {len(args)} were given")
+        given = dict(zip(names, args))
+        for name, value in kwargs.items():
+            if name in given or name not in names:
+                raise LegatoError(f"{cls.OPERATION_NAME}: " + (f"'{name}' is given twice" if name in given else _unknown(name, names)))
+            given[name] = value
+        values = []
+        try:
+            for operand in cls.OPERANDS:
+                value = given.pop(operand.name, None)
+                value = value.result if isinstance(value, (ir.OpView, ir.Operation)) else value
+                if not isinstance(value, ir.Value):
+                    raise InferenceError(f"operand '{operand.name}' must be an ir.Value, found {value!r}")
+                values.append(value)
+            attrs, written = cls._from_python(given)
+            result_types = [t.ir() for t in cls._results([v.type for v in values], attrs)]
+        except LegatoError as error:
+            raise LegatoError(cls._complaint(error, values, loc)) from error
+        op = ir.Operation.create(cls.OPERATION_NAME, results=result_types, operands=values, attributes=written, loc=loc, ip=ip)
+        results = op.results
+        return results[0] if len(result_types) == 1 else tuple(results)
+
+    def attrs(self) -> dict[str, Any]:
+        """All attributes as Python values, defaults filled in."""
+        attributes = self.operation.attributes
+        return {n: a.read(attributes[n]) if n in attributes else a.default for n, a in type(self).ATTRIBUTES.items()}
+
+    def verify_invariants(self) -> bool:
+        """The verifier. Runs before IRDL's own checks, so it checks arity and attributes itself."""
+        try:
+            self._verify()
+        except LegatoError as error:
+            self.operation.location.emit_error(f"'{type(self).OPERATION_NAME}' op {error}")
+            return False
+        return True
+
+    def _verify(self) -> None:
+        cls, operation = type(self), self.operation
+        for what, expected, found in (("operand", len(cls.OPERANDS), len(operation.operands)), ("result", len(cls.RESULTS), len(operation.results))):
+            if expected != found:
+                raise InferenceError(f"expects {expected} {what}{'' if expected == 1 else 's'}, has {found}")
+        for name in operation.attributes:
+            if name not in cls.ATTRIBUTES and "." not in name:
+                raise InferenceError(_unknown(name, list(cls.ATTRIBUTES)))
+        for name, attribute in cls.ATTRIBUTES.items():
+            if attribute.default is REQUIRED and name not in operation.attributes:
+                raise InferenceError(f"needs attribute '{name}': {attribute.expects}")
+        results = cls.checked_results(operation, self.attrs())
+        for name, inferred, declared in zip(cls.RESULTS, results, (r.type for r in operation.results)):
+            found = TensorType.of(declared)
+            if inferred.dtype != found.dtype or inferred.rank != found.rank or not all(map(compatible, inferred.dims, found.dims)):
+                raise InferenceError(f"{name} is declared {declared}, but its operands make {inferred.ir()}")
+
+    @classmethod
+    def checked_results(cls, operation: ir.Operation, attrs: Mapping[str, Any]) -> list[TensorType]:
+        """What the verifier compares the declared result types with."""
+        return cls._results([v.type for v in operation.operands], attrs)
+
+    @classmethod
+    def _results(cls, types: Sequence[ir.Type], attrs: Mapping[str, Any]) -> list[TensorType]:
+        """Checks the operands' element types, then asks the op."""
+        tensors, shared = [], None
+        for operand, ir_type in zip(cls.OPERANDS, types, strict=True):
+            try:
+                tensor = TensorType.of(ir_type)
+            except LegatoError as error:
+                raise InferenceError(f"operand '{operand.name}': {error}") from error
+            if dtypes.kind(tensor.dtype) not in operand.kinds:
+                wanted = " or ".join(k for k in ("float", "int", "uint", "bool") if k in operand.kinds)
+                raise InferenceError(f"operand '{operand.name}' must have {wanted} elements, has {dtypes.spelling(tensor.dtype)}")
+            if not operand.own_dtype:
+                shared = shared or (operand.name, tensor.dtype)
+                if shared[1] != tensor.dtype:
+                    raise InferenceError(
+                        f"operands '{shared[0]}' and '{operand.name}' must have one element type, "
+                        f"have {dtypes.spelling(shared[1])} and {dtypes.spelling(tensor.dtype)}"
+                    )
+            tensors.append(tensor)
+        results = cls.result_type(*tensors, **attrs)
+        return [results] if isinstance(results, TensorType) else list(results)
+
+    @classmethod
+    def _with_defaults(cls, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        for name in attrs:
+            if name not in cls.ATTRIBUTES:
+                raise InferenceError(_unknown(name, list(cls.ATTRIBUTES)))
+        return cls._from_python(attrs, write=False)[0]
+
+    @classmethod
+    def _from_python(cls, given: Mapping[str, Any], write: bool = True) -> tuple[dict[str, Any], dict[str, ir.Attribute]]:
+        """All attributes as plain values, and those that differ from their default as MLIR attributes."""
+        attrs, written = {}, {}
+        for name, attribute in cls.ATTRIBUTES.items():
+            value = given.get(name, attribute.default)
+            if value is REQUIRED:
+                raise InferenceError(f"needs attribute '{name}': {attribute.expects}")
+            if value is not None or attribute.default is REQUIRED:
+                try:
+                    value = attribute.normalize(value)
+                except (TypeError, ValueError, LegatoError) as error:
+                    raise InferenceError(f"attribute '{name}' must be {attribute.expects}, found {value!r}") from error
+                if write and (attribute.default is None or attribute.default is REQUIRED or value != attribute.default):
+                    written[name] = attribute.write(value)
+            elif attribute.default is not None:
+                raise InferenceError(f"attribute '{name}' must be {attribute.expects}, found None")
+            attrs[name] = value
+        return attrs, written
+
+    @classmethod
+    def _complaint(cls, error: Exception, values: Sequence[ir.Value], loc: ir.Location | None) -> str:
+        if loc is None:
+            try:
+                loc = ir.Location.current
+            except ValueError:
+                loc = None
+        name = model_name(loc) if loc is not None else None
+        operands = ", ".join(f"{o.name}: {v.type}" for o, v in zip(cls.OPERANDS, values))
+        quoted = f' "{name}"' if name else ""
+        return f"{cls.OPERATION_NAME}{quoted}: {error}" + (f" ({operands})" if operands else "")
+
+
+_SMALL_FLOATS = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    return f"has no attribute '{name}'" + (f"; did you mean '{near[0]}'?" if near else f"; it has: {', '.join(known) or 'none'}")
+
+
+def graph_op(dialect: type[ext.Dialect]) -> type:
+    """The base class for a dialect's graph ops. ``dialect.OPS`` lists them by name, without the dialect's own."""
+    dialect.OPS = {}
+
+    class Op(dialect.Operation):
+        @classmethod
+        def __init_subclass__(cls, *, name: str | None = None, **kwargs: Any) -> None:
+            _declare(cls)
+            if name is None:
+                cls.__annotations__ = {}
+                return super().__init_subclass__(**kwargs)
+            operands, attributes = cls.OPERANDS, cls.ATTRIBUTES
+            cls.__annotations__ = {o.name: ext.Operand[Any] for o in operands} | {r: ext.Result[Any] for r in cls.RESULTS}
+            super().__init_subclass__(name=name, traits=[ext.Pure], **kwargs)
+            for declared in (*operands, *attributes.values()):  # the bindings have put their own accessors in the place of ours
+                setattr(cls, declared.name, declared)
+            SEMANTICS[cls.OPERATION_NAME] = cls.compute
+            dialect.OPS[name] = cls
+
+    for member, value in vars(GraphOp).items():
+        if member not in ("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "OPERATION_NAME"):
+            setattr(Op, member, value)
+    return Op
+
+
+def _declare(cls: type) -> None:
+    """Collects the operands and attributes that the class body declares, after those of its base."""
+    operands, attributes = list(cls.OPERANDS), dict(cls.ATTRIBUTES)
+    for name, member in list(vars(cls).items()):
+        if isinstance(member, Operand):
+            member.name, member.index = name, len(operands)
+            operands.append(member)
+            delattr(cls, name)
+        elif isinstance(member, Attribute):
+            attributes[name] = member
+    cls.OPERANDS, cls.ATTRIBUTES = tuple(operands), attributes
+
+
+def signature(cls: type) -> inspect.Signature:
+    """The builder's signature: operands, then attributes with their defaults."""
+    kinds = inspect.Parameter
+    required = [o.name for o in cls.OPERANDS] + [a.name for a in cls.ATTRIBUTES.values() if a.default is REQUIRED]
+    optional = {a.name: a.default for a in cls.ATTRIBUTES.values() if a.default is not REQUIRED}
+    parameters = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in required]
+    parameters += [kinds(name, kinds.KEYWORD_ONLY, default=default) for name, default in {**optional, "loc": None, "ip": None}.items()]
+    return inspect.Signature(parameters)
+
+
+RelaxOp = graph_op(Relax)

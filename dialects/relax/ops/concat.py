@@ -1,0 +1,76 @@
+"""Concatenation. The op is upstream's ``tensor.concat``: an op defined from Python cannot take operands of different types in one group."""
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....mlir import ir, tensor
+from ... import dtypes
+from ...errors import InferenceError, LegatoError
+from ..attributes import Attribute, Int
+from ..axes import axis_of
+from ..dims import UNKNOWN, Size
+from ..op import SEMANTICS, GraphOp
+from ..types import TensorType
+
+
+def _same(a: Size, b: Size, axis: int, number: int) -> Size:
+    if a == b or b is UNKNOWN:
+        return a
+    if a is UNKNOWN:
+        return b
+    raise InferenceError(f"axis {axis} has size {b} in operand {number}, {a} in those before")
+
+
+class Concat(GraphOp):
+    """Tensors put one after the other along an axis; all other sizes must be equal. Printed as upstream's op.
+
+    ```mlir
+    %y = tensor.concat dim(1) %a, %b : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+    ```
+    """
+
+    OPERATION_NAME: ClassVar[str] = "tensor.concat"
+    PROMOTES = False
+    axis = Int()
+    ATTRIBUTES: ClassVar[dict[str, Attribute]] = {"axis": axis}
+
+    @staticmethod
+    def result_type(*xs: TensorType, axis: int) -> TensorType:
+        if not xs:
+            raise InferenceError("needs one operand at least")
+        first = xs[0]
+        axis = axis_of(axis, first.rank)
+        sizes, total = list(first.dims), first.dims[axis]
+        for number, x in enumerate(xs[1:], 1):
+            if x.dtype != first.dtype:
+                raise InferenceError(f"operand {number} has {dtypes.spelling(x.dtype)} elements, operand 0 {dtypes.spelling(first.dtype)}")
+            if x.rank != first.rank:
+                raise InferenceError(f"operand {number} has rank {x.rank}, operand 0 has rank {first.rank}")
+            for a in range(first.rank):
+                if a != axis:
+                    sizes[a] = _same(sizes[a], x.dims[a], a, number)
+            total = total + x.dims[axis]
+        sizes[axis] = total
+        return first.with_dims(sizes)
+
+    @staticmethod
+    def compute(*xs: np.ndarray, axis: int) -> np.ndarray:
+        return np.concatenate(xs, axis=axis)
+
+    @classmethod
+    def _results(cls, types: Sequence[ir.Type], attrs: Mapping[str, Any]) -> list[TensorType]:
+        return [cls.result_type(*map(TensorType.of, types), **attrs)]
+
+    @classmethod
+    def build(cls, xs: Sequence[ir.Value], axis: int, loc: ir.Location | None = None, ip: ir.InsertionPoint | None = None) -> ir.Value:
+        """Creates the op and returns its result. LegatoError if the operands do not fit."""
+        xs = [x.result if isinstance(x, (ir.OpView, ir.Operation)) else x for x in xs]
+        try:
+            result_type = cls.infer([x.type for x in xs], {"axis": axis})[0]
+        except LegatoError as error:
+            raise LegatoError(cls._complaint(error, xs, loc)) from error
+        return tensor.ConcatOp(result_type, axis % result_type.rank, xs, loc=loc, ip=ip).result
+
+
+SEMANTICS[Concat.OPERATION_NAME] = Concat.compute

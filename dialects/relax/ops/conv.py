@@ -1,0 +1,150 @@
+"""Convolutions: cross-correlation, as in every framework."""
+import numpy as np
+
+from ...errors import InferenceError
+from .. import window
+from ..attributes import Int, Ints, Str
+from ..axes import check_length
+from ..dims import compatible
+from ..family import define, example
+from ..op import FLOAT, Operand, RelaxOp
+from ..types import TensorType
+
+
+def _check_ranks(rank: int, **operands: TensorType) -> None:
+    for name, operand in operands.items():
+        if operand.rank != rank + 2:
+            raise InferenceError(f"operand '{name}' must have rank {rank + 2}, has {list(operand.dims)}")
+
+
+def _static_kernel(sizes) -> list[int]:
+    if not all(isinstance(s, int) for s in sizes):
+        raise InferenceError(f"operand 'w' must have static spatial sizes, has {list(sizes)}")
+    return list(sizes)
+
+
+def _check_groups(groups: int, x_channels, w_inputs, outputs) -> None:
+    if groups < 1:
+        raise InferenceError(f"attribute 'groups' is {groups}, expected 1 or more")
+    if not compatible(w_inputs * groups, x_channels):
+        raise InferenceError(f"x has {x_channels} channels, but w takes {w_inputs} in each of {groups} groups")
+    if isinstance(outputs, int) and outputs % groups:
+        raise InferenceError(f"w makes {outputs} channels, which {groups} groups do not divide")
+
+
+def _result(rank):
+    def result_type(x: TensorType, w: TensorType, strides, padding, dilations, groups, data_layout, kernel_layout) -> TensorType:
+        _check_ranks(rank, x=x, w=w)
+        window.check_window(rank, strides, padding, dilations)
+        first, (oi, *_) = window.data_layouts(rank)[0], window.kernel_layouts(rank)
+        batch, channels, *sizes = (x.dims[i] for i in window.order(data_layout, first))
+        outputs, inputs, *kernel = (w.dims[i] for i in window.order(kernel_layout, oi))
+        _check_groups(groups, channels, inputs, outputs)
+        made = [batch, outputs, *window.output_sizes(sizes, _static_kernel(kernel), strides, padding, dilations)]
+        return x.with_dims(made[i] for i in window.order(first, data_layout))
+
+    return result_type
+
+
+def _compute(rank):
+    def conv(x, w, strides, padding, dilations, groups, data_layout, kernel_layout):
+        first, (oi, *_) = window.data_layouts(rank)[0], window.kernel_layouts(rank)
+        x = x.transpose(window.order(data_layout, first))
+        w = w.transpose(window.order(kernel_layout, oi))
+        count = window.output_sizes(x.shape[2:], w.shape[2:], strides, padding, dilations)
+        x = np.pad(x, [(0, 0), (0, 0), *zip(padding[:rank], padding[rank:])])
+        view = window.windows(x, w.shape[2:], strides, dilations, count)
+        taps = tuple(range(2 + rank, 2 + 2 * rank))
+        inputs, outputs = w.shape[1], w.shape[0] // groups
+        parts = []
+        for group in range(groups):
+            part = view[:, group * inputs : (group + 1) * inputs]
+            part = np.tensordot(part, w[group * outputs : (group + 1) * outputs], axes=((1, *taps), tuple(range(1, 2 + rank))))
+            parts.append(np.moveaxis(part, -1, 1))
+        return np.concatenate(parts, axis=1).transpose(window.order(first, data_layout))
+
+    return conv
+
+
+def _conv(rank):
+    layouts, kernels = window.data_layouts(rank), window.kernel_layouts(rank)
+    sizes = {1: ("8", "3", "6"), 2: ("8x8", "3x3", "6x6"), 3: ("8x8x8", "3x3x3", "6x6x6")}[rank]
+    define(
+        f"conv{rank}d",
+        f"Convolution over {rank} spatial {'axis' if rank == 1 else 'axes'}, the kernel not mirrored.\n\n"
+        "`padding` lists the begin of each spatial axis, then the end of each. With `groups`, each group of output channels sees its own group\n"
+        "of input channels only; the kernel's input size is that of one group.",
+        {"x": Operand(FLOAT, f"input, {' or '.join(layouts)}"), "w": Operand(FLOAT, f"kernel, {', '.join(kernels)}")},
+        _compute(rank),
+        _result(rank),
+        example(
+            f"conv{rank}d",
+            "%x, %w",
+            f"strides = array<i64: {', '.join(['1'] * rank)}>",
+            f"tensor<1x4x{sizes[0]}xf32>, tensor<16x4x{sizes[1]}xf32>",
+            f"tensor<1x16x{sizes[2]}xf32>",
+        ),
+        strides=Ints([1] * rank),
+        padding=Ints([0] * (2 * rank)),
+        dilations=Ints([1] * rank),
+        groups=Int(1),
+        data_layout=Str(layouts[0], layouts),
+        kernel_layout=Str(kernels[0], kernels),
+    )
+
+
+_conv(1)
+_conv(2)
+_conv(3)
+
+
+class Conv2dTranspose(RelaxOp, name="conv2d_transpose"):
+    """The gradient of a convolution by its input: each element of x adds its multiple of the kernel to the output.
+
+    x is NCHW; w is [channels of x, output channels / groups, height, width]. `padding` is cut off the full result (begins, then ends), and
+    `output_padding` is added at the ends.
+
+    ```mlir
+    %y = "relax.conv2d_transpose"(%x, %w) {strides = array<i64: 2, 2>} : (tensor<1x8x4x4xf32>, tensor<8x16x3x3xf32>) -> tensor<1x16x9x9xf32>
+    ```
+    """
+
+    x = Operand(FLOAT, "input, NCHW")
+    w = Operand(FLOAT, "kernel, IOHW")
+    strides = Ints([1, 1])
+    padding = Ints([0, 0, 0, 0])
+    output_padding = Ints([0, 0])
+    dilations = Ints([1, 1])
+    groups = Int(1)
+
+    @staticmethod
+    def result_type(x: TensorType, w: TensorType, strides, padding, output_padding, dilations, groups) -> TensorType:
+        _check_ranks(2, x=x, w=w)
+        window.check_window(2, strides, padding, dilations)
+        check_length(output_padding, 2, "output_padding", "one per spatial axis")
+        if any(not 0 <= extra < max(s, d) for extra, s, d in zip(output_padding, strides, dilations)):
+            raise InferenceError(f"attribute 'output_padding' is {output_padding}, expected values from 0 to below the stride or dilation ({strides}, {dilations})")
+        _check_groups(groups, x.dims[1], w.dims[0] if groups == 1 else w.dims[0] // groups, 0)
+        kernel, sizes = _static_kernel(w.dims[2:]), []
+        for axis, size in enumerate(x.dims[2:]):
+            extent = dilations[axis] * (kernel[axis] - 1) + 1
+            made = (size - 1) * strides[axis] + (extent + output_padding[axis] - padding[axis] - padding[2 + axis])
+            if isinstance(made, int) and made < 0:
+                raise InferenceError(f"the padding {padding} leaves nothing of spatial axis {axis}")
+            sizes.append(made)
+        return x.with_dims((x.dims[0], w.dims[1] * groups, *sizes))
+
+    @staticmethod
+    def compute(x, w, strides, padding, output_padding, dilations, groups):
+        batch, channels, *sizes = x.shape
+        outputs, kernel = w.shape[1], w.shape[2:]
+        inputs = channels // groups
+        full = [(n - 1) * s + d * (k - 1) + 1 + extra for n, s, d, k, extra in zip(sizes, strides, dilations, kernel, output_padding)]
+        y = np.zeros((batch, groups * outputs, *(max(n, 0) for n in full)), x.dtype)
+        for group in range(groups):
+            part, taps = x[:, group * inputs : (group + 1) * inputs], w[group * inputs : (group + 1) * inputs]
+            for i, j in np.ndindex(*kernel):
+                rows = slice(i * dilations[0], i * dilations[0] + (sizes[0] - 1) * strides[0] + 1, strides[0])
+                columns = slice(j * dilations[1], j * dilations[1] + (sizes[1] - 1) * strides[1] + 1, strides[1])
+                y[:, group * outputs : (group + 1) * outputs, rows, columns] += np.einsum("nchw,co->nohw", part, taps[:, :, i, j])
+        return y[:, :, padding[0] : full[0] - padding[2], padding[1] : full[1] - padding[3]]

@@ -1,0 +1,220 @@
+"""Reading and writing by index: take, gather_elements, gather_nd, one_hot, scatter_elements, scatter_nd."""
+import numpy as np
+
+from ...errors import InferenceError, LegatoError
+from ..attributes import DType, Int, Str
+from ..axes import axis_of
+from ..dims import compatible
+from ..op import ANY, INTEGER, Operand, RelaxOp
+from ..types import TensorType
+
+_REDUCTIONS = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def _wrapped(indices: np.ndarray, size: int, axis: int) -> np.ndarray:
+    """Indices counted from the front. LegatoError if one lies outside."""
+    indices = indices.astype(np.int64)
+    outside = indices[(indices < -size) | (indices >= size)]
+    if outside.size:
+        raise LegatoError(f"index {outside.flat[0]} lies outside axis {axis} of size {size}")
+    return np.where(indices < 0, indices + size, indices)
+
+
+def _places(indices: np.ndarray, shape: tuple[int, ...], axis: int) -> tuple:
+    """The full index of what each of the indices along one axis means."""
+    grid = list(np.ogrid[tuple(slice(0, n) for n in indices.shape)])
+    grid[axis] = _wrapped(indices, shape[axis], axis)
+    return tuple(grid)
+
+
+class Take(RelaxOp, name="take"):
+    """The slices of x along an axis that integer indices name; the indices' shape takes the axis's place. Indices below 0 count from the end.
+
+    ```mlir
+    %y = "relax.take"(%x, %indices) : (tensor<100x16xf32>, tensor<2x7xi64>) -> tensor<2x7x16xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    indices = Operand(INTEGER, own_dtype=True)
+    axis = Int(0)
+
+    @staticmethod
+    def result_type(x: TensorType, indices: TensorType, axis) -> TensorType:
+        axis = axis_of(axis, x.rank)
+        return x.with_dims((*x.dims[:axis], *indices.dims, *x.dims[axis + 1 :]))
+
+    @staticmethod
+    def compute(x, indices, axis):
+        axis = axis_of(axis, x.ndim)
+        return np.take(x, _wrapped(indices, x.shape[axis], axis), axis=axis)
+
+
+class GatherElements(RelaxOp, name="gather_elements"):
+    """For each index the element of x at the same place, but at the index along the axis. The result has the indices' shape.
+
+    ```mlir
+    %y = "relax.gather_elements"(%x, %indices) {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    indices = Operand(INTEGER, own_dtype=True)
+    axis = Int(0)
+
+    @staticmethod
+    def result_type(x: TensorType, indices: TensorType, axis) -> TensorType:
+        _check_elements(x, indices, axis)
+        return x.with_dims(indices.dims)
+
+    @staticmethod
+    def compute(x, indices, axis):
+        return x[_places(indices, x.shape, axis_of(axis, x.ndim))]
+
+
+def _check_elements(x: TensorType, indices: TensorType, axis: int) -> None:
+    axis = axis_of(axis, x.rank)
+    if indices.rank != x.rank:
+        raise InferenceError(f"operand 'indices' must have x's rank {x.rank}, has {list(indices.dims)}")
+    for a, (size, count) in enumerate(zip(x.dims, indices.dims)):
+        if a != axis and isinstance(size, int) and isinstance(count, int) and count > size:
+            raise InferenceError(f"operand 'indices' has {count} elements along axis {a}, more than x's {size}")
+
+
+class GatherNd(RelaxOp, name="gather_nd"):
+    """The elements or slices of x that tuples of indices name: each row of the last axis of `indices` is one, after `batch_dims` shared leading axes.
+
+    ```mlir
+    %y = "relax.gather_nd"(%x, %indices) : (tensor<4x5x6xf32>, tensor<3x2xi64>) -> tensor<3x6xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    indices = Operand(INTEGER, own_dtype=True)
+    batch_dims = Int(0)
+
+    @staticmethod
+    def result_type(x: TensorType, indices: TensorType, batch_dims) -> TensorType:
+        depth = _index_depth(x, indices, batch_dims)
+        for a in range(batch_dims):
+            if not compatible(x.dims[a], indices.dims[a]):
+                raise InferenceError(f"x and indices must agree on batch axis {a}, have {x.dims[a]} and {indices.dims[a]}")
+        return x.with_dims((*indices.dims[:-1], *x.dims[batch_dims + depth :]))
+
+    @staticmethod
+    def compute(x, indices, batch_dims):
+        batch = x.shape[:batch_dims]
+        flat_x = x.reshape(-1 if x.size else int(np.prod(batch)), *x.shape[batch_dims:])
+        flat_indices = indices.reshape(flat_x.shape[0], -1, indices.shape[-1])
+        places = [_wrapped(flat_indices[..., i], x.shape[batch_dims + i], batch_dims + i) for i in range(indices.shape[-1])]
+        rows = np.arange(flat_x.shape[0])[:, None]
+        return flat_x[(rows, *places)].reshape(*indices.shape[:-1], *x.shape[batch_dims + indices.shape[-1] :])
+
+
+def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
+    """How many axes of x a tuple of indices names."""
+    if not 0 <= batch_dims < max(indices.rank, 1) or batch_dims > x.rank:
+        raise InferenceError(f"attribute 'batch_dims' is {batch_dims}, expected 0 or more, and less than the rank of indices, {indices.rank}")
+    if indices.rank == 0:
+        raise InferenceError("operand 'indices' must have rank 1 or more, is a scalar")
+    depth = indices.dims[-1]
+    if not isinstance(depth, int) or depth + batch_dims > x.rank:
+        raise InferenceError(f"the last axis of indices has size {depth}, expected at most {x.rank - batch_dims}, the axes of x after the batch's")
+    return depth
+
+
+class OneHot(RelaxOp, name="one_hot"):
+    """1 at each index along a new axis of size `depth`, 0 elsewhere. Indices below 0 count from the end; those outside give zeros.
+
+    ```mlir
+    %y = "relax.one_hot"(%indices) {depth = 5 : i64, dtype = f32} : (tensor<2x3xi64>) -> tensor<2x3x5xf32>
+    ```
+    """
+
+    indices = Operand(INTEGER)
+    depth = Int()
+    axis = Int(-1)
+    dtype = DType("f32")
+
+    @staticmethod
+    def result_type(indices: TensorType, depth, axis, dtype) -> TensorType:
+        if depth < 0:
+            raise InferenceError(f"attribute 'depth' is {depth}, expected 0 or more")
+        axis = axis_of(axis, indices.rank + 1)
+        return TensorType((*indices.dims[:axis], depth, *indices.dims[axis:]), dtype)
+
+    @staticmethod
+    def compute(indices, depth, axis, dtype):
+        axis = axis_of(axis, indices.ndim + 1)
+        indices = np.expand_dims(indices.astype(np.int64), axis)
+        steps = np.arange(depth).reshape([depth if a == axis else 1 for a in range(indices.ndim)])
+        return ((steps == indices) | (steps == indices + depth)).astype(dtype)
+
+
+class ScatterElements(RelaxOp, name="scatter_elements"):
+    """x with each element of `updates` written at the same place, but at its index along the axis, or combined with what is there.
+
+    Without a reduction no two updates may meet in one place.
+
+    ```mlir
+    %y = "relax.scatter_elements"(%x, %indices, %updates) {axis = 1 : i64, reduction = "add"}
+        : (tensor<2x5xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x5xf32>
+    ```
+    """
+
+    x = Operand(ANY)
+    indices = Operand(INTEGER, own_dtype=True)
+    updates = Operand(ANY)
+    axis = Int(0)
+    reduction = Str("none", tuple(_REDUCTIONS))
+
+    @staticmethod
+    def result_type(x: TensorType, indices: TensorType, updates: TensorType, axis, reduction) -> TensorType:
+        _check_elements(x, indices, axis)
+        if updates.rank != indices.rank or not all(map(compatible, updates.dims, indices.dims)):
+            raise InferenceError(f"operand 'updates' must have the shape of indices, {list(indices.dims)}, has {list(updates.dims)}")
+        return x
+
+    @staticmethod
+    def compute(x, indices, updates, axis, reduction):
+        return _scatter(x, _places(indices, x.shape, axis_of(axis, x.ndim)), updates, reduction)
+
+
+class ScatterNd(RelaxOp, name="scatter_nd"):
+    """x with elements or slices of `updates` written where tuples of indices say, or combined with what is there.
+
+    Each row of the last axis of `indices` names a place in x. Without a reduction no two may name the same.
+
+    ```mlir
+    %y = "relax.scatter_nd"(%x, %indices, %updates) : (tensor<4x6xf32>, tensor<3x1xi64>, tensor<3x6xf32>) -> tensor<4x6xf32>
+    ```
+    """
+
+    x = Operand(ANY)
+    indices = Operand(INTEGER, own_dtype=True)
+    updates = Operand(ANY)
+    reduction = Str("none", tuple(_REDUCTIONS))
+
+    @staticmethod
+    def result_type(x: TensorType, indices: TensorType, updates: TensorType, reduction) -> TensorType:
+        depth = _index_depth(x, indices, 0)
+        expected = (*indices.dims[:-1], *x.dims[depth:])
+        if updates.rank != len(expected) or not all(map(compatible, updates.dims, expected)):
+            raise InferenceError(f"operand 'updates' must have the shape {list(expected)}, has {list(updates.dims)}")
+        return x
+
+    @staticmethod
+    def compute(x, indices, updates, reduction):
+        return _scatter(x, tuple(_wrapped(indices[..., i], x.shape[i], i) for i in range(indices.shape[-1])), updates, reduction)
+
+
+def _scatter(x: np.ndarray, places: tuple, updates: np.ndarray, reduction: str) -> np.ndarray:
+    y, combine = x.copy(), _REDUCTIONS[reduction]
+    if combine is None:
+        y[places] = updates
+    else:
+        combine.at(y, places, updates)
+    return y

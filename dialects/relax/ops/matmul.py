@@ -1,0 +1,35 @@
+"""Matrix multiplication."""
+import numpy as np
+
+from ...errors import InferenceError
+from ..dims import compatible
+from ..op import NUMBER, Operand, RelaxOp
+from ..types import TensorType, broadcast
+
+
+class Matmul(RelaxOp, name="matmul"):
+    """numpy's matmul: the last two axes are matrices, the axes before are broadcast; an operand of rank 1 is a vector.
+
+    ```mlir
+    %y = "relax.matmul"(%a, %b) : (tensor<8x2x4xf32>, tensor<4x3xf32>) -> tensor<8x2x3xf32>
+    ```
+    """
+
+    a = Operand(NUMBER)
+    b = Operand(NUMBER)
+
+    @staticmethod
+    def result_type(a: TensorType, b: TensorType) -> TensorType:
+        for name, operand in (("a", a), ("b", b)):
+            if operand.rank == 0:
+                raise InferenceError(f"operand '{name}' must have rank 1 or more, is a scalar")
+        inner_a, inner_b = a.dims[-1], b.dims[-2 if b.rank > 1 else -1]
+        if not compatible(inner_a, inner_b):
+            raise InferenceError(f"the inner sizes differ: {inner_a} (last of a: {list(a.dims)}) and {inner_b} (of b: {list(b.dims)})")
+        rows = a.dims[-2:-1]
+        columns = b.dims[-1:] if b.rank > 1 else ()
+        return a.with_dims((*broadcast(a.dims[:-2], b.dims[:-2]), *rows, *columns))
+
+    @staticmethod
+    def compute(a, b):
+        return np.matmul(a, b)

@@ -1,0 +1,109 @@
+"""Pools over sliding windows. Global pools are `mean` and `max` over the spatial axes."""
+import numpy as np
+
+from ...errors import InferenceError
+from .. import window
+from ..attributes import Bool, Ints, Str
+from ..axes import check_length
+from ..family import define, example
+from ..op import FLOAT, NUMBER, Operand
+from ..types import TensorType
+
+
+def _result(rank):
+    def result_type(x: TensorType, kernel, strides, padding, dilations, ceil_mode, layout, count_include_pad=False) -> TensorType:
+        if x.rank != rank + 2:
+            raise InferenceError(f"operand 'x' must have rank {rank + 2}, has {list(x.dims)}")
+        check_length(kernel, rank, "kernel", "one per spatial axis")
+        window.check_window(rank, strides, padding, dilations)
+        if any(k < 1 for k in kernel):
+            raise InferenceError(f"attribute 'kernel' is {kernel}, expected values of 1 or more")
+        extents = [d * (k - 1) + 1 for k, d in zip(kernel, dilations)]
+        if any(p >= e for p, e in zip(padding, extents * 2)):
+            raise InferenceError(f"attribute 'padding' is {padding}, expected less than the window's extents {extents}: a window of padding only has no value")
+        first = window.data_layouts(rank)[0]
+        batch, channels, *sizes = (x.dims[i] for i in window.order(layout, first))
+        made = [batch, channels, *window.output_sizes(sizes, kernel, strides, padding, dilations, ceil_mode)]
+        return x.with_dims(made[i] for i in window.order(first, layout))
+
+    return result_type
+
+
+def _padded(x, rank, kernel, strides, padding, dilations, count, fill):
+    """x with its padding, and what the last windows need beyond it."""
+    widths = [(0, 0), (0, 0)]
+    for axis in range(rank):
+        needed = (count[axis] - 1) * strides[axis] + dilations[axis] * (kernel[axis] - 1) + 1
+        widths.append((padding[axis], max(needed - x.shape[2 + axis] - padding[axis], 0)))
+    return np.pad(x, widths, constant_values=fill)
+
+
+def _max(rank):
+    def max_pool(x, kernel, strides, padding, dilations, ceil_mode, layout):
+        first = window.data_layouts(rank)[0]
+        x = x.transpose(window.order(layout, first))
+        count = window.output_sizes(x.shape[2:], kernel, strides, padding, dilations, ceil_mode)
+        lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
+        padded = _padded(x, rank, kernel, strides, padding, dilations, count, lowest)
+        view = window.windows(padded, kernel, strides, dilations, count)
+        return view.max(axis=tuple(range(-rank, 0))).transpose(window.order(first, layout))
+
+    return max_pool
+
+
+def _average(rank):
+    def avg_pool(x, kernel, strides, padding, dilations, ceil_mode, layout, count_include_pad):
+        first = window.data_layouts(rank)[0]
+        x = x.transpose(window.order(layout, first))
+        taps = tuple(range(-rank, 0))
+        count = window.output_sizes(x.shape[2:], kernel, strides, padding, dilations, ceil_mode)
+        counted = np.ones((1, 1, *x.shape[2:]), x.dtype)
+        if count_include_pad:
+            counted = np.pad(counted, [(0, 0), (0, 0), *zip(padding[:rank], padding[rank:])], constant_values=1)
+            inside = _padded(counted, rank, kernel, strides, [0] * (2 * rank), dilations, count, 0)
+        else:
+            inside = _padded(counted, rank, kernel, strides, padding, dilations, count, 0)
+        padded = _padded(x, rank, kernel, strides, padding, dilations, count, 0)
+        sums = window.windows(padded, kernel, strides, dilations, count).sum(axis=taps)
+        elements = window.windows(inside, kernel, strides, dilations, count).sum(axis=taps)
+        return (sums / elements).transpose(window.order(first, layout))
+
+    return avg_pool
+
+
+def _pool(kind, rank):
+    layouts = window.data_layouts(rank)
+    average = kind == "avg"
+    text = "The mean of" if average else "The greatest element of"
+    detail = (
+        "\n\nPadding counts as elements of value 0 if `count_include_pad`; what stands out beyond it (`ceil_mode`) never counts." if average else ""
+    )
+    define(
+        f"{kind}_pool{rank}d",
+        f"{text} each window over {rank} spatial {'axis' if rank == 1 else 'axes'}.\n\n"
+        "`padding` lists the begin of each spatial axis, then the end of each. With `ceil_mode` a last window that starts inside the input, or the\n"
+        f"padding before it, is kept although it stands out at the end.{detail}",
+        {"x": Operand(FLOAT if average else NUMBER, f"input, {' or '.join(layouts)}")},
+        (_average if average else _max)(rank),
+        _result(rank),
+        example(
+            f"{kind}_pool{rank}d",
+            "%x",
+            f"kernel = array<i64: {', '.join(['2'] * rank)}>, strides = array<i64: {', '.join(['2'] * rank)}>",
+            f"tensor<1x4{'x8' * rank}xf32>",
+            f"tensor<1x4{'x4' * rank}xf32>",
+        ),
+        kernel=Ints(),
+        strides=Ints([1] * rank),
+        padding=Ints([0] * (2 * rank)),
+        dilations=Ints([1] * rank),
+        ceil_mode=Bool(False),
+        layout=Str(layouts[0], layouts),
+        **({"count_include_pad": Bool(False)} if average else {}),
+    )
+
+
+for _rank in (1, 2, 3):
+    _pool("max", _rank)
+for _rank in (1, 2, 3):
+    _pool("avg", _rank)

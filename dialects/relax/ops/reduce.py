@@ -1,0 +1,113 @@
+"""Reductions, arg-reductions and cumulative sums."""
+import numpy as np
+
+from ..attributes import Bool, Int, Ints
+from ..axes import axes_of, axis_of
+from .binary import truncating_divide
+from ..family import define, example
+from ..op import ANY, NUMBER, Operand, RelaxOp
+from ..types import TensorType
+
+
+def _wide(x: np.ndarray) -> np.dtype:
+    """What sums are kept in: f32 in f64, so that the reference is exact to the last bit or two; integers in themselves, wrapping."""
+    return np.dtype(np.float64) if x.dtype.kind == "f" else x.dtype
+
+
+def _sum(x, axis, keepdims):
+    return np.asarray(x.sum(axis=axis, keepdims=keepdims, dtype=_wide(x))).astype(x.dtype)
+
+
+def _mean(x, axis, keepdims):
+    count = int(np.prod([x.shape[a] for a in axis], dtype=np.int64))
+    total = np.asarray(x.sum(axis=axis, keepdims=keepdims, dtype=np.float64 if x.dtype.kind == "f" else np.int64))
+    return (total / count if x.dtype.kind == "f" else truncating_divide(total, np.int64(count))).astype(x.dtype)
+
+
+def _prod(x, axis, keepdims):
+    return np.asarray(x.prod(axis=axis, keepdims=keepdims, dtype=_wide(x))).astype(x.dtype)
+
+
+def _limits(dtype):
+    if dtype.kind == "b":
+        return False, True
+    return (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else (-np.inf, np.inf)
+
+
+def _max(x, axis, keepdims):
+    return x.max(axis=axis, keepdims=keepdims, initial=_limits(x.dtype)[0])
+
+
+def _min(x, axis, keepdims):
+    return x.min(axis=axis, keepdims=keepdims, initial=_limits(x.dtype)[1])
+
+
+def reduced(x: TensorType, axes: list[int], keepdims: bool) -> TensorType:
+    """x with some axes reduced to one element, or removed."""
+    if keepdims:
+        return x.with_dims(1 if a in axes else size for a, size in enumerate(x.dims))
+    return x.with_dims(size for a, size in enumerate(x.dims) if a not in axes)
+
+
+def _reduction(name, summary, compute, kinds=NUMBER):
+    def result_type(x: TensorType, axis, keepdims) -> TensorType:
+        return reduced(x, axes_of(axis, x.rank), keepdims)
+
+    def normalized(x, axis, keepdims):
+        return compute(x, tuple(axes_of(axis, x.ndim)), keepdims)
+
+    text = example(name, "%x", "axis = array<i64: 1>, keepdims = true", "tensor<2x3x4xf32>", "tensor<2x1x4xf32>")
+    summary += "\n\n`axis` lists axes; without it all are reduced. An axis of length 0 gives the neutral element."
+    define(name, summary, {"x": Operand(kinds)}, normalized, result_type, text, axis=Ints(None), keepdims=Bool(False))
+
+
+_reduction("sum", "The sum over some axes; integers wrap around.", _sum)
+_reduction("mean", "The mean over some axes; that of integers is truncated.", _mean)
+_reduction("prod", "The product over some axes; integers wrap around.", _prod)
+_reduction("max", "The greatest element over some axes; NaN if one is NaN.", _max, ANY)
+_reduction("min", "The least element over some axes; NaN if one is NaN.", _min, ANY)
+
+
+def _arg(name, summary, function):
+    def result_type(x: TensorType, axis, keepdims, select_last) -> TensorType:
+        return reduced(x, [axis_of(axis, x.rank)], keepdims).with_dtype(np.int64)
+
+    def compute(x, axis, keepdims, select_last):
+        axis = axis_of(axis, x.ndim)
+        found = function(np.flip(x, axis) if select_last else x, axis=axis, keepdims=keepdims)
+        return np.asarray(x.shape[axis] - 1 - found if select_last else found, np.int64)
+
+    text = example(name, "%x", "axis = 1 : i64", "tensor<2x3xf32>", "tensor<2xi64>")
+    define(name, summary, {"x": Operand(NUMBER)}, compute, result_type, text, axis=Int(), keepdims=Bool(False), select_last=Bool(False))
+
+
+_arg("argmax", "The index of the greatest element along an axis: the first of equals, or with `select_last` the last.", np.argmax)
+_arg("argmin", "The index of the least element along an axis: the first of equals, or with `select_last` the last.", np.argmin)
+
+
+class Cumsum(RelaxOp, name="cumsum"):
+    """Running sums along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
+
+    ```mlir
+    %y = "relax.cumsum"(%x) {axis = 1 : i64, exclusive = true} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """
+
+    x = Operand(NUMBER)
+    axis = Int()
+    exclusive = Bool(False)
+    reverse = Bool(False)
+
+    @staticmethod
+    def result_type(x: TensorType, axis, exclusive, reverse) -> TensorType:
+        axis_of(axis, x.rank)
+        return x
+
+    @staticmethod
+    def compute(x, axis, exclusive, reverse):
+        ordered = np.flip(x, axis) if reverse else x
+        sums = np.cumsum(ordered, axis=axis, dtype=_wide(x))
+        if exclusive:
+            sums = np.roll(sums, 1, axis=axis)
+            sums[(slice(None),) * axis_of(axis, x.ndim) + (slice(0, 1),)] = 0
+        return (np.flip(sums, axis) if reverse else sums).astype(x.dtype)

@@ -1,0 +1,166 @@
+"""Ops that give the same elements another shape: reshape, permute_dims, expand_dims, squeeze, broadcast_to, tile."""
+import numpy as np
+
+from ...errors import InferenceError
+from ..attributes import Ints, Shape
+from ..axes import axes_of, check_length
+from ..dims import compatible, floor_divide, product
+from ..op import ANY, Operand, RelaxOp
+from ..types import TensorType, broadcast
+
+
+class Reshape(RelaxOp, name="reshape"):
+    """The same elements in the same order, in another shape; one size may be -1 and is then what remains.
+
+    ```mlir
+    %y = "relax.reshape"(%x) {shape = #relax.dims<["n", 12, 64]>}
+        : (tensor<?x768xf32, #relax.dims<["n", 768]>>) -> tensor<?x12x64xf32, #relax.dims<["n", 12, 64]>>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    shape = Shape()
+
+    @staticmethod
+    def result_type(x: TensorType, shape) -> TensorType:
+        sizes, total = list(shape), product(x.dims)
+        if any(isinstance(s, int) and s < -1 for s in sizes) or sizes.count(-1) > 1:
+            raise InferenceError(f"attribute 'shape' is {sizes}, expected sizes of 0 or more, and at most one -1")
+        if -1 in sizes:
+            rest = product(s for s in sizes if s != -1)
+            if rest == 0:
+                raise InferenceError(f"attribute 'shape' is {sizes}: beside a size of 0, -1 could be anything")
+            sizes[sizes.index(-1)] = _remaining(x, total, sizes, rest)
+        elif not compatible(product(sizes), total):
+            raise InferenceError(f"attribute 'shape' is {sizes}, {product(sizes)} elements, but x has {total}: {list(x.dims)}")
+        return x.with_dims(sizes)
+
+    @staticmethod
+    def compute(x, shape):
+        return x.reshape(shape)
+
+
+def _remaining(x, total, sizes, rest):
+    """What -1 stands for."""
+    if isinstance(total, int) and (not isinstance(rest, int) or total % rest):
+        raise InferenceError(f"attribute 'shape' is {sizes}: x has {total} elements ({list(x.dims)}), which {rest} does not divide")
+    return floor_divide(total, rest)
+
+
+class PermuteDims(RelaxOp, name="permute_dims"):
+    """The axes in another order: axis i of the result is axis `axes[i]` of x.
+
+    ```mlir
+    %y = "relax.permute_dims"(%x) {axes = array<i64: 0, 2, 1>} : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    axes = Ints()
+
+    @staticmethod
+    def result_type(x: TensorType, axes) -> TensorType:
+        check_length(axes, x.rank, "axes", "one per axis of x")
+        return x.with_dims(x.dims[a] for a in axes_of(axes, x.rank, "axes"))
+
+    @staticmethod
+    def compute(x, axes):
+        return x.transpose(axes)
+
+
+class ExpandDims(RelaxOp, name="expand_dims"):
+    """Axes of size 1 put in, so that they stand at the places `axis` in the result.
+
+    ```mlir
+    %y = "relax.expand_dims"(%x) {axis = array<i64: 0, 2>} : (tensor<2x3xf32>) -> tensor<1x2x1x3xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    axis = Ints()
+
+    @staticmethod
+    def result_type(x: TensorType, axis) -> TensorType:
+        rank = x.rank + len(axis)
+        places, sizes = axes_of(axis, rank), iter(x.dims)
+        return x.with_dims(1 if a in places else next(sizes) for a in range(rank))
+
+    @staticmethod
+    def compute(x, axis):
+        return np.expand_dims(x, tuple(axis))
+
+
+class Squeeze(RelaxOp, name="squeeze"):
+    """Axes of size 1 taken out.
+
+    ```mlir
+    %y = "relax.squeeze"(%x) {axis = array<i64: 0>} : (tensor<1x3xf32>) -> tensor<3xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    axis = Ints()
+
+    @staticmethod
+    def result_type(x: TensorType, axis) -> TensorType:
+        places = axes_of(axis, x.rank)
+        for place in places:
+            if not compatible(x.dims[place], 1):
+                raise InferenceError(f"attribute 'axis' is {axis}, but axis {place} of x has size {x.dims[place]}: only size 1 can be taken out")
+        return x.with_dims(size for a, size in enumerate(x.dims) if a not in places)
+
+    @staticmethod
+    def compute(x, axis):
+        return np.squeeze(x, tuple(axis))
+
+
+class BroadcastTo(RelaxOp, name="broadcast_to"):
+    """x repeated along new leading axes, and along axes where it has size 1, to a given shape.
+
+    ```mlir
+    %y = "relax.broadcast_to"(%x) {shape = #relax.dims<[2, 4, 3]>} : (tensor<4x1xf32>) -> tensor<2x4x3xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    shape = Shape()
+
+    @staticmethod
+    def result_type(x: TensorType, shape) -> TensorType:
+        made = broadcast(x.dims, tuple(shape)) if x.rank <= len(shape) else ()
+        if len(made) != len(shape) or not all(map(compatible, made, shape)):
+            raise InferenceError(f"attribute 'shape' is {list(shape)}, to which x of {list(x.dims)} does not broadcast")
+        return x.with_dims(shape)
+
+    @staticmethod
+    def compute(x, shape):
+        return np.broadcast_to(x, shape)
+
+
+class Tile(RelaxOp, name="tile"):
+    """x laid side by side, `repeats` times along each axis.
+
+    ```mlir
+    %y = "relax.tile"(%x) {repeats = #relax.dims<[1, 2]>} : (tensor<2x3xf32>) -> tensor<2x6xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    repeats = Shape()
+
+    @staticmethod
+    def result_type(x: TensorType, repeats) -> TensorType:
+        check_length(repeats, x.rank, "repeats", "one per axis of x")
+        if any(isinstance(r, int) and r < 0 for r in repeats):
+            raise InferenceError(f"attribute 'repeats' is {list(repeats)}, expected values of 0 or more")
+        return x.with_dims(0 if 0 in (size, r) else size * r for size, r in zip(x.dims, repeats))
+
+    @staticmethod
+    def compute(x, repeats):
+        return np.tile(x, repeats)

@@ -1,0 +1,108 @@
+"""Elementwise choices and conversions: where, prelu, clip, astype."""
+import math
+
+import numpy as np
+
+from ..attributes import DType, Float
+from ..op import ANY, BOOL, FLOAT, NUMBER, Operand, RelaxOp
+from ..types import TensorType, broadcast
+
+
+class Where(RelaxOp, name="where"):
+    """a where the condition holds, b elsewhere; all three are broadcast.
+
+    ```mlir
+    %y = "relax.where"(%condition, %a, %b) : (tensor<2x1xi1>, tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+    ```
+    """
+
+    PROMOTES = False
+    condition = Operand(BOOL, own_dtype=True)
+    a = Operand(ANY)
+    b = Operand(ANY)
+
+    @staticmethod
+    def result_type(condition: TensorType, a: TensorType, b: TensorType) -> TensorType:
+        return a.with_dims(broadcast(condition.dims, a.dims, b.dims))
+
+    @staticmethod
+    def compute(condition, a, b):
+        return np.where(condition, a, b)
+
+
+class Prelu(RelaxOp, name="prelu"):
+    """x where it is at least 0, slope * x below; the two are broadcast.
+
+    ```mlir
+    %y = "relax.prelu"(%x, %slope) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
+
+    x = Operand(FLOAT)
+    slope = Operand(FLOAT)
+
+    @staticmethod
+    def result_type(x: TensorType, slope: TensorType) -> TensorType:
+        return x.with_dims(broadcast(x.dims, slope.dims))
+
+    @staticmethod
+    def compute(x, slope):
+        return np.where(x >= 0, x, slope * x)
+
+
+class Clip(RelaxOp, name="clip"):
+    """x, raised to at least min, then lowered to at most max. NaN stays. Bounds given by tensors are `maximum` and `minimum`.
+
+    ```mlir
+    %y = "relax.clip"(%x) {min = 0.0 : f64, max = 6.0 : f64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """
+
+    x = Operand(NUMBER)
+    min = Float(None)
+    max = Float(None)
+
+    @staticmethod
+    def result_type(x: TensorType, min, max) -> TensorType:
+        return x
+
+    @staticmethod
+    def compute(x, min, max):
+        if min is not None:
+            x = np.maximum(x, _bound(min, x.dtype, math.ceil))
+        if max is not None:
+            x = np.minimum(x, _bound(max, x.dtype, math.floor))
+        return x
+
+
+def _bound(value, dtype, rounding):
+    """A bound in x's element type; for integers the nearest one that means the same."""
+    if dtype.kind not in "iu":
+        return dtype.type(value)
+    limits = np.iinfo(dtype)
+    if math.isinf(value):
+        return dtype.type(limits.max if value > 0 else limits.min)
+    return dtype.type(sorted((limits.min, rounding(value), limits.max))[1])
+
+
+class Astype(RelaxOp, name="astype"):
+    """x converted to another element type.
+
+    Floats become integers by dropping the fraction (outside the integer's range: undefined), and booleans by comparison with 0.
+
+    ```mlir
+    %y = "relax.astype"(%x) {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    dtype = DType()
+
+    @staticmethod
+    def result_type(x: TensorType, dtype) -> TensorType:
+        return x.with_dtype(dtype)
+
+    @staticmethod
+    def compute(x, dtype):
+        return x.astype(dtype)

@@ -1,0 +1,164 @@
+"""Parts of tensors: strided_slice, pad, triu, tril."""
+import numpy as np
+
+from ...errors import InferenceError
+from ..attributes import Float, Int, Ints, Shape, Str
+from ..axes import axes_of, check_length
+from ..dims import Size, ceil_divide, maximum, minimum
+from ..op import ANY, Operand, RelaxOp
+from ..types import TensorType
+
+_END = 2**31 - 1  # exporters write this, or more, for "up to the end"
+
+
+class StridedSlice(RelaxOp, name="strided_slice"):
+    """Elements from `begin` up to `end`, in steps, along some axes (all leading ones if `axes` is absent).
+
+    As in numpy, integers below 0 count from the end, and what lies outside is cut off; strides below 0 walk backwards. Symbolic begins and ends are
+    taken as they are: at run time they must lie between 0 and the size.
+
+    ```mlir
+    %y = "relax.strided_slice"(%x) {begin = #relax.dims<[1]>, end = #relax.dims<[-1]>, axes = array<i64: 1>} : (tensor<2x8xf32>) -> tensor<2x6xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    begin = Shape()
+    end = Shape()
+    strides = Ints(None)
+    axes = Ints(None)
+
+    @staticmethod
+    def result_type(x: TensorType, begin, end, strides, axes) -> TensorType:
+        axes = axes_of(range(min(len(begin), x.rank)) if axes is None else axes, x.rank, "axes")
+        strides = [1] * len(axes) if strides is None else strides
+        for name, values in (("begin", begin), ("end", end), ("strides", strides)):
+            check_length(values, len(axes), name, f"one for each of the axes {axes}")
+        sizes = list(x.dims)
+        for axis, b, e, stride in zip(axes, begin, end, strides):
+            if stride == 0:
+                raise InferenceError(f"attribute 'strides' is {list(strides)}, expected no 0")
+            sizes[axis] = _slice_size(sizes[axis], b, e, stride)
+        return x.with_dims(sizes)
+
+    @staticmethod
+    def compute(x, begin, end, strides, axes):
+        axes = axes_of(range(len(begin)) if axes is None else axes, x.ndim)
+        for axis, b, e, stride in zip(axes, begin, end, strides or [1] * len(axes)):
+            # indices() clamps to -1 for "before the first"; as a slice's end that would mean the last
+            start, stop, step = slice(b, e, stride).indices(x.shape[axis])
+            x = x[(slice(None),) * axis + (slice(start, None if stop < 0 else stop, step),)] if len(range(start, stop, step)) else _empty(x, axis)
+        return x
+
+
+def _empty(x: np.ndarray, axis: int) -> np.ndarray:
+    return x[(slice(None),) * axis + (slice(0, 0),)]
+
+
+def slice_begin(size: Size, begin: Size, stride: int) -> Size:
+    """Where a slice starts, counted from the front and kept inside: what ``begin`` means for an axis of that size."""
+    return _bound(size, begin, 0, size) if stride > 0 else _bound(size, begin, -1, size - 1)
+
+
+def _slice_size(size: Size, begin: Size, end: Size, stride: int) -> Size:
+    if all(isinstance(v, int) for v in (size, begin, end)):
+        return len(range(*slice(begin, end, stride).indices(size)))
+    if stride > 0:
+        return maximum(ceil_divide(_bound(size, end, 0, size) - slice_begin(size, begin, stride), stride), 0)
+    return maximum(ceil_divide(slice_begin(size, begin, stride) - _bound(size, end, -1, size - 1), -stride), 0)
+
+
+def _bound(size: Size, place: Size, low: Size, high: Size) -> Size:
+    """A begin or end, counted from the front and kept between two bounds; a symbolic one is taken as it is."""
+    if not isinstance(place, int):
+        return place
+    if abs(place) >= _END:
+        return high if place > 0 else low
+    return maximum(size + place, low) if place < 0 else minimum(place, high)
+
+
+class Pad(RelaxOp, name="pad"):
+    """x with elements put before and after along each axis: `value`, the mirror image without the edge (reflect), the edge, or x repeated (wrap).
+
+    `pads` lists the begin of each axis, then the end of each; below 0 it cuts off.
+
+    ```mlir
+    %y = "relax.pad"(%x) {pads = array<i64: 0, 1, 0, 2>, value = 1.0 : f64} : (tensor<2x3xf32>) -> tensor<2x6xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    pads = Ints()
+    mode = Str("constant", ("constant", "reflect", "edge", "wrap"))
+    value = Float(0.0)
+
+    @staticmethod
+    def result_type(x: TensorType, pads, mode, value) -> TensorType:
+        check_length(pads, 2 * x.rank, "pads", "the begin of each axis, then the end of each")
+        sizes = []
+        for axis, size in enumerate(x.dims):
+            begin, end = pads[axis], pads[x.rank + axis]
+            kept = size + min(begin, 0) + min(end, 0)
+            if isinstance(kept, int) and kept < 0:
+                raise InferenceError(f"attribute 'pads' is {pads}, which cuts off more than the {size} elements of axis {axis}")
+            if isinstance(kept, int) and mode != "constant" and max(begin, end) > (kept - 1 if mode == "reflect" else kept if mode == "wrap" else kept * max(begin, end)):
+                raise InferenceError(f"attribute 'pads' is {pads}, too much for mode '{mode}' on axis {axis} of size {kept}")
+            sizes.append(size + begin + end)
+        return x.with_dims(sizes)
+
+    @staticmethod
+    def compute(x, pads, mode, value):
+        rank = x.ndim
+        x = x[tuple(slice(max(-pads[a], 0), x.shape[a] - max(-pads[rank + a], 0)) for a in range(rank))]
+        widths = [(max(pads[a], 0), max(pads[rank + a], 0)) for a in range(rank)]
+        return np.pad(x, widths, mode, constant_values=x.dtype.type(value)) if mode == "constant" else np.pad(x, widths, mode)
+
+
+class Triu(RelaxOp, name="triu"):
+    """The upper triangle of the last two axes, 0 below it; `k` diagonals above the main one are the first kept.
+
+    ```mlir
+    %y = "relax.triu"(%x) {k = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    k = Int(0)
+
+    @staticmethod
+    def result_type(x: TensorType, k) -> TensorType:
+        return _matrices(x)
+
+    @staticmethod
+    def compute(x, k):
+        return np.triu(x, k)
+
+
+class Tril(RelaxOp, name="tril"):
+    """The lower triangle of the last two axes, 0 above it; `k` diagonals above the main one are the last kept.
+
+    ```mlir
+    %y = "relax.tril"(%x) {k = -1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    k = Int(0)
+
+    @staticmethod
+    def result_type(x: TensorType, k) -> TensorType:
+        return _matrices(x)
+
+    @staticmethod
+    def compute(x, k):
+        return np.tril(x, k)
+
+
+def _matrices(x: TensorType) -> TensorType:
+    if x.rank < 2:
+        raise InferenceError(f"operand 'x' must have rank 2 or more, has {list(x.dims)}")
+    return x

@@ -1,0 +1,75 @@
+"""Elements moved between channels and space."""
+from ...errors import InferenceError
+from ..attributes import Int, Str
+from ..dims import floor_divide, modulo
+from ..op import ANY, Operand, RelaxOp
+from ..types import TensorType
+
+
+def _check(x: TensorType, block: int) -> None:
+    if x.rank != 4:
+        raise InferenceError(f"operand 'x' must have rank 4, NCHW, has {list(x.dims)}")
+    if block < 1:
+        raise InferenceError(f"attribute 'block' is {block}, expected 1 or more")
+
+
+class DepthToSpace(RelaxOp, name="depth_to_space"):
+    """Channels spread over block x block places; x is NCHW.
+
+    `mode` says what the channel number is made of: "DCR" is row and column in the block, then the channel left; "CRD" the channel, then row and column.
+
+    ```mlir
+    %y = "relax.depth_to_space"(%x) {block = 2 : i64} : (tensor<1x8x2x3xf32>) -> tensor<1x2x4x6xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    block = Int()
+    mode = Str("DCR", ("DCR", "CRD"))
+
+    @staticmethod
+    def result_type(x: TensorType, block, mode) -> TensorType:
+        _check(x, block)
+        n, c, h, w = x.dims
+        if isinstance(c, int) and c % (block * block):
+            raise InferenceError(f"attribute 'block' is {block}, but {block * block} does not divide x's {c} channels")
+        return x.with_dims((n, floor_divide(c, block * block), h * block, w * block))
+
+    @staticmethod
+    def compute(x, block, mode):
+        n, c, h, w = x.shape
+        left = c // (block * block)
+        if mode == "DCR":
+            y = x.reshape(n, block, block, left, h, w).transpose(0, 3, 4, 1, 5, 2)
+        else:
+            y = x.reshape(n, left, block, block, h, w).transpose(0, 1, 4, 2, 5, 3)
+        return y.reshape(n, left, h * block, w * block)
+
+
+class SpaceToDepth(RelaxOp, name="space_to_depth"):
+    """block x block places gathered in channels, numbered by row and column in the block, then the channel of x; x is NCHW.
+
+    ```mlir
+    %y = "relax.space_to_depth"(%x) {block = 2 : i64} : (tensor<1x2x4x6xf32>) -> tensor<1x8x2x3xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    block = Int()
+
+    @staticmethod
+    def result_type(x: TensorType, block) -> TensorType:
+        _check(x, block)
+        n, c, h, w = x.dims
+        for name, size in (("height", h), ("width", w)):
+            if isinstance(modulo(size, block), int) and modulo(size, block) != 0:
+                raise InferenceError(f"attribute 'block' is {block}, which does not divide x's {name} {size}")
+        return x.with_dims((n, c * (block * block), floor_divide(h, block), floor_divide(w, block)))
+
+    @staticmethod
+    def compute(x, block):
+        n, c, h, w = x.shape
+        y = x.reshape(n, c, h // block, block, w // block, block).transpose(0, 3, 5, 1, 2, 4)
+        return y.reshape(n, c * block * block, h // block, w // block)

@@ -1,0 +1,137 @@
+"""Elementwise ops of one operand."""
+import math
+
+import numpy as np
+
+from ..attributes import Float, Str
+from ..family import define, example
+from ..op import BOOL, FLOAT, INTEGER, NUMBER, Operand
+from ..types import TensorType
+
+_ELEMENT = {FLOAT: "f32", NUMBER: "f32", INTEGER: "i32", BOOL: "i1"}
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    """The error function, element by element; numpy has none."""
+    return np.asarray(_erf(np.asarray(x, np.float64)), np.float64).astype(x.dtype)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """``1 / (1 + exp(-x))``, which stays finite for every x."""
+    return (1 / (1 + np.exp(-x))).astype(x.dtype)
+
+
+def softplus(x: np.ndarray) -> np.ndarray:
+    """``log(1 + exp(x))`` without overflow."""
+    return np.logaddexp(x, x.dtype.type(0))
+
+
+def _gelu(x, approximate):
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + erf(x / x.dtype.type(math.sqrt(2))))
+
+
+def _unary(name, summary, compute, kinds=FLOAT, attributes_text="", result=None, **attributes):
+    def result_type(x: TensorType, **_) -> TensorType:
+        return x if result is None else x.with_dtype(result)
+
+    element = _ELEMENT[kinds]
+    text = example(name, "%x", attributes_text, f"tensor<2x3x{element}>", f"tensor<2x3x{'i1' if result else element}>")
+    return define(name, summary, {"x": Operand(kinds)}, compute, result_type, text, **attributes)
+
+
+_unary("exp", "e to the power x.", np.exp)
+_unary("log", "Natural logarithm: NaN below zero, -inf at zero.", np.log)
+_unary("log1p", "log(1 + x), exact near zero.", np.log1p)
+_unary("expm1", "exp(x) - 1, exact near zero.", np.expm1)
+_unary("sqrt", "Square root: NaN below zero.", np.sqrt)
+_unary("rsqrt", "1 / sqrt(x).", lambda x: 1 / np.sqrt(x))
+_unary("reciprocal", "1 / x.", lambda x: 1 / x)
+_unary("sin", "Sine, in radians.", np.sin)
+_unary("cos", "Cosine, in radians.", np.cos)
+_unary("tan", "Tangent, in radians.", np.tan)
+_unary("asin", "Inverse sine.", np.arcsin)
+_unary("acos", "Inverse cosine.", np.arccos)
+_unary("atan", "Inverse tangent.", np.arctan)
+_unary("sinh", "Hyperbolic sine.", np.sinh)
+_unary("cosh", "Hyperbolic cosine.", np.cosh)
+_unary("tanh", "Hyperbolic tangent.", np.tanh)
+_unary("asinh", "Inverse hyperbolic sine.", np.arcsinh)
+_unary("acosh", "Inverse hyperbolic cosine.", np.arccosh)
+_unary("atanh", "Inverse hyperbolic tangent.", np.arctanh)
+_unary("erf", "Gauss's error function.", erf)
+
+_unary("sigmoid", "1 / (1 + exp(-x)).", sigmoid)
+_unary("relu", "max(x, 0).", lambda x: np.maximum(x, x.dtype.type(0)), NUMBER)
+_unary("silu", "x * sigmoid(x), also called swish.", lambda x: x * sigmoid(x))
+_unary(
+    "gelu",
+    'x * Phi(x), Phi being the normal distribution: by erf, or by its tanh approximation (`approximate = "tanh"`).',
+    _gelu,
+    attributes_text='approximate = "tanh"',
+    approximate=Str("none", ("none", "tanh")),
+)
+_unary(
+    "leaky_relu",
+    "x where it is at least 0, alpha * x below.",
+    lambda x, alpha: np.where(x >= 0, x, x.dtype.type(alpha) * x),
+    attributes_text="alpha = 0.1 : f64",
+    alpha=Float(0.01),
+)
+_unary(
+    "elu",
+    "x above 0, alpha * (exp(x) - 1) below.",
+    lambda x, alpha: np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(x)),
+    attributes_text="alpha = 0.5 : f64",
+    alpha=Float(1.0),
+)
+_unary(
+    "selu",
+    "gamma * x above 0, gamma * alpha * (exp(x) - 1) below.",
+    lambda x, alpha, gamma: x.dtype.type(gamma) * np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(x)),
+    attributes_text="gamma = 1.5 : f64",
+    alpha=Float(1.67326319217681884765625),
+    gamma=Float(1.05070102214813232421875),
+)
+_unary(
+    "celu",
+    "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).",
+    lambda x, alpha: np.maximum(x, x.dtype.type(0)) + np.minimum(x.dtype.type(0), x.dtype.type(alpha) * np.expm1(x / x.dtype.type(alpha))),
+    attributes_text="alpha = 2.0 : f64",
+    alpha=Float(1.0),
+)
+_unary("softplus", "log(1 + exp(x)), without overflow.", softplus)
+_unary("softsign", "x / (1 + |x|).", lambda x: x / (1 + np.abs(x)))
+_unary(
+    "hard_sigmoid",
+    "alpha * x + beta, kept between 0 and 1.",
+    lambda x, alpha, beta: np.clip(x.dtype.type(alpha) * x + x.dtype.type(beta), 0, 1),
+    attributes_text="alpha = 0.25 : f64",
+    alpha=Float(0.2),
+    beta=Float(0.5),
+)
+_unary("hard_swish", "x * (x / 6 + 0.5, kept between 0 and 1).", lambda x: x * np.clip(x / 6 + x.dtype.type(0.5), 0, 1))
+_unary("mish", "x * tanh(log(1 + exp(x))).", lambda x: x * np.tanh(softplus(x)))
+_unary(
+    "thresholded_relu",
+    "x above alpha, 0 elsewhere.",
+    lambda x, alpha: np.where(x > x.dtype.type(alpha), x, x.dtype.type(0)),
+    attributes_text="alpha = 0.5 : f64",
+    alpha=Float(1.0),
+)
+
+_unary("abs", "Absolute value; the smallest signed integer stays as it is.", np.abs, NUMBER)
+_unary("negative", "-x; integers wrap around.", np.negative, NUMBER)
+_unary("sign", "-1, 0 or 1; NaN stays.", np.sign, NUMBER)
+_unary("square", "x * x.", np.square, NUMBER)
+_unary("ceil", "The next whole number up.", np.ceil)
+_unary("floor", "The next whole number down.", np.floor)
+_unary("round", "The nearest whole number; halves go to the even one.", np.rint)
+_unary("trunc", "The next whole number towards zero.", np.trunc)
+_unary("isnan", "Whether x is not a number.", np.isnan, result=np.bool_)
+_unary("isinf", "Whether x is infinite, of either sign.", np.isinf, result=np.bool_)
+_unary("isfinite", "Whether x is neither infinite nor NaN.", np.isfinite, result=np.bool_)
+_unary("logical_not", "Not x.", np.logical_not, BOOL)
+_unary("bitwise_not", "All bits flipped.", np.bitwise_not, INTEGER)

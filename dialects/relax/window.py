@@ -1,0 +1,68 @@
+"""Sliding windows: what convolutions and pools share."""
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import InferenceError
+from .axes import check_length
+from .dims import Size, ceil_divide, floor_divide, minimum
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+
+
+def data_layouts(rank: int) -> tuple[str, str]:
+    """The layouts of activations: channels first, channels last."""
+    return f"NC{SPATIAL[rank]}", f"N{SPATIAL[rank]}C"
+
+
+def kernel_layouts(rank: int) -> tuple[str, str, str]:
+    """The layouts of convolution kernels: OIHW, HWIO, OHWI and their like."""
+    return f"OI{SPATIAL[rank]}", f"{SPATIAL[rank]}IO", f"O{SPATIAL[rank]}I"
+
+
+def order(layout: str, wanted: str) -> list[int]:
+    """The axes of one layout in the order of another: ``order("NHWC", "NCHW") == [0, 3, 1, 2]``."""
+    return [layout.index(letter) for letter in wanted]
+
+
+def check_window(rank: int, strides: Sequence[int], padding: Sequence[int], dilations: Sequence[int]) -> None:
+    """InferenceError unless strides, paddings (begins, then ends) and dilations are given for each spatial axis, and are possible."""
+    check_length(strides, rank, "strides", "one per spatial axis")
+    check_length(padding, 2 * rank, "padding", "the begin of each spatial axis, then the end of each")
+    check_length(dilations, rank, "dilations", "one per spatial axis")
+    for name, values, least in (("strides", strides, 1), ("padding", padding, 0), ("dilations", dilations, 1)):
+        if any(v < least for v in values):
+            raise InferenceError(f"attribute '{name}' is {list(values)}, expected values of {least} or more")
+
+
+def output_sizes(
+    sizes: Sequence[Size],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilations: Sequence[int],
+    ceil_mode: bool = False,
+) -> list[Size]:
+    """How many windows fit along each spatial axis. With ``ceil_mode`` a last one that starts inside the input or the padding before it may stand out."""
+    rank, result = len(kernel), []
+    for axis, (size, k, stride, dilation) in enumerate(zip(sizes, kernel, strides, dilations)):
+        begin, end = padding[axis], padding[rank + axis]
+        extent = dilation * (k - 1) + 1
+        room = size + (begin + end - extent)
+        if isinstance(room, int) and room < 0:
+            raise InferenceError(f"the window of {extent} is larger than spatial axis {axis}: {size} and a padding of {begin} + {end}")
+        if ceil_mode:
+            result.append(minimum(ceil_divide(room, stride) + 1, floor_divide(size + (begin - 1), stride) + 1))
+        else:
+            result.append(floor_divide(room, stride) + 1)
+    return result
+
+
+def windows(x: np.ndarray, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], count: Sequence[int]) -> np.ndarray:
+    """A view of a padded array [N, C, spatial...] as [N, C, windows..., taps...]."""
+    rank = len(kernel)
+    extents = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilations))
+    view = np.lib.stride_tricks.sliding_window_view(x, extents, axis=tuple(range(2, 2 + rank)))
+    starts = tuple(slice(0, n * s, s) for n, s in zip(count, strides))
+    taps = tuple(slice(None, None, d) for d in dilations)
+    return view[(slice(None), slice(None), *starts, *taps)]
