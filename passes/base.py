@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..dialects.errors import LegatoError
@@ -53,11 +53,18 @@ class PassFailed(LegatoError):
 
     def __str__(self) -> str:
         where = self.diagnostics[0].position if self.diagnostics else None
+        return f"{self._who()}{f' at {where}' if where else ''}: {self.message}"
+
+    def headline(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics to show: the first says which pass failed, and on what."""
+        first, *others = self.diagnostics or (Diagnostic("error", self.message),)
+        return (replace(first, message=f"{self._who()}: {self.message}"), *others)
+
+    def _who(self) -> str:
         parts = [f"{self.pass_name} failed" if self.pass_name else "failed",
                  f"in the external module {self.scope}" if self.scope else "",
-                 f"on {self.subject}" if self.subject else "",
-                 f"at {where}" if where else ""]
-        return f"{' '.join(filter(None, parts))}: {self.message}"
+                 f"on {self.subject}" if self.subject else ""]
+        return " ".join(filter(None, parts))
 
 
 @dataclass

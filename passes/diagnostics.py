@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..dialects.locations import model_name
 from ..mlir import ir
 
 Severity = Literal["error", "warning", "note", "remark"]
@@ -60,15 +61,15 @@ def position_of(location: ir.Location) -> Position | None:
 
 def from_mlir(info: Any) -> Diagnostic:
     """A diagnostic of MLIR (``ir.Diagnostic`` of a handler, ``ir.DiagnosticInfo`` of an ``MLIRError``) as a value."""
-    from ..dialects.locations import model_name
-
     severity = str(info.severity).rsplit(".", 1)[-1].lower()
-    notes = tuple(from_mlir(note) for note in info.notes)
-    return Diagnostic(severity, info.message, position_of(info.location), model_name(info.location), notes)
+    location = ir.Location.from_attr(info.location.attr, info.location.context)  # diagnostics hand out locations without their own type
+    return Diagnostic(severity, info.message, position_of(location), model_name(location), tuple(map(from_mlir, info.notes)))
 
 
 def of_error(error: Exception) -> list[Diagnostic]:
     """What an error says, as diagnostics: MLIR's own, those of a PassFailed, or the text of any other error, without a place."""
+    if isinstance(error.__cause__, ir.MLIRError) and not hasattr(error, "diagnostics"):
+        error = error.__cause__
     if isinstance(error, ir.MLIRError):
         return [from_mlir(info) for info in error.error_diagnostics] or [Diagnostic("error", error.message)]
     if found := getattr(error, "diagnostics", None):

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..dialects.errors import LegatoError
 from ..mlir import ir
 from .base import ModulePass, PassContext, PassFailed
 from .instrumentation import Instrumentation
-from .pipeline_steps import ExternalOf, ExternalStep, PythonStep, Step, UpstreamStep, check_targets, external, resolve, table_of
+from .pipeline_steps import ExternalOf, ExternalStep, PassNames, PythonStep, Step, UpstreamStep, check_targets, external, names_of, resolve
 from .pipeline_text import PipelineError, print_external
 from .reproducer import Reproducer
 from .scope import as_module, backend_of, external_modules, host_part, symbol
@@ -50,7 +49,7 @@ class Pipeline:
         command: str | None = None,
         loaded: Sequence[str] = (),
     ):
-        self.steps = resolve(passes, table_of(extra_passes))
+        self.steps = resolve(passes, PassNames(extra_passes))
         self.verify = verify
         self.verify_each = verify_each
         self.instrumentation = instrumentation or Instrumentation()
@@ -60,6 +59,10 @@ class Pipeline:
 
     def __str__(self) -> str:
         return ",".join(map(str, self.steps))
+
+    def names(self) -> list[str]:
+        """The names of the passes that run, in order."""
+        return list(names_of(self.steps))
 
     def check(self, context: PassContext) -> None:
         """Look up the targets that the options name. Raises LegatoError for an unknown one."""
@@ -173,8 +176,7 @@ class Pipeline:
     def _write(self, before: Reproducer, pipeline: str, error: Exception) -> None:
         assert self.reproducer is not None
         before.write(self.reproducer, pipeline, error, command=self.command, verify_each=self.verify_each, loaded=self.loaded)
-        if isinstance(error, LegatoError):
-            error.reproducer = str(self.reproducer)
+        error.reproducer = str(self.reproducer)  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """From pipeline text to steps: names resolved, options parsed, places checked, all before there is a module."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from . import upstream
@@ -62,30 +62,58 @@ class ExternalOf:
     passes: object
 
 
-def table_of(extra_passes: Iterable[type[ModulePass]] = ()) -> dict[str, type[ModulePass]]:
-    """Our passes and the user's by name. Raises PipelineError when two have one name; the same class may come twice."""
-    from .registry import PASSES
+class PassNames:
+    """Our passes and the user's `extra` ones by name.
 
-    table: dict[str, type[ModulePass]] = {}
-    for one in (*PASSES, *extra_passes):
-        if table.setdefault(one.name, one) is not one:
-            raise PipelineError(f'two passes are called "{one.name}": {_where(table[one.name])} and {_where(one)}')
-        if one not in PASSES and one.name in upstream.places():
-            raise PipelineError(f'{_where(one)} is called "{one.name}", which is the name of a pass of upstream MLIR')
-    return table
+    Ours are imported when a name is asked for that is neither an extra one's nor upstream's: a pipeline of upstream's passes needs none.
+    Raises PipelineError when two passes have one name; the same class may come twice.
+    """
+
+    def __init__(self, extra: Iterable[type[ModulePass]] = ()):
+        self.extra = tuple(extra)
+        self._table: dict[str, type[ModulePass]] | None = None
+        if self.extra:
+            self.table()
+
+    def find(self, name: str) -> type[ModulePass] | None:
+        if self._table is None and name in upstream.places():
+            return None
+        return self.table().get(name)
+
+    def table(self) -> dict[str, type[ModulePass]]:
+        """All of them, ours first."""
+        if self._table is None:
+            from .registry import PASSES
+
+            self._table = {}
+            for one in (*PASSES, *self.extra):
+                if self._table.setdefault(one.name, one) is not one:
+                    raise PipelineError(f'two passes are called "{one.name}": {_where(self._table[one.name])} and {_where(one)}')
+                if one.name in upstream.places():
+                    raise PipelineError(f'{_where(one)} is called "{one.name}", which is the name of a pass of upstream MLIR')
+        return self._table
 
 
-def resolve(passes: object, table: Mapping[str, type[ModulePass]]) -> tuple[Step, ...]:
+def resolve(passes: object, names: PassNames) -> tuple[Step, ...]:
     """Steps of a pipeline given as text, as a pass, or as a list of those and of `external(...)`."""
     if isinstance(passes, str):
-        return tuple(step for item in parse_pipeline(passes) for step in _steps(item, table, ()))
+        return tuple(step for item in parse_pipeline(passes) for step in _steps(item, names, ()))
     if isinstance(passes, ModulePass):
         return (PythonStep(passes),)
     if isinstance(passes, ExternalOf):
-        return (ExternalStep(passes.backend, resolve(passes.passes, table)),)
+        return (ExternalStep(passes.backend, resolve(passes.passes, names)),)
     if isinstance(passes, list | tuple):
-        return tuple(step for one in passes for step in resolve(one, table))
+        return tuple(step for one in passes for step in resolve(one, names))
     raise PipelineError(f"a pipeline is made of text, passes and external(...), not of {type(passes).__name__}: {passes!r}")
+
+
+def names_of(steps: Iterable[Step]) -> Iterator[str]:
+    """The names of the passes that run, in order."""
+    for step in steps:
+        if isinstance(step, ExternalStep):
+            yield from names_of(step.steps)
+        else:
+            yield step.name
 
 
 def check_targets(steps: Iterable[Step], context: PassContext) -> None:
@@ -100,24 +128,23 @@ def check_targets(steps: Iterable[Step], context: PassContext) -> None:
                     context.target(value)
 
 
-def _steps(item: Item, table: Mapping[str, type[ModulePass]], ops: tuple[str, ...]) -> Iterable[Step]:
+def _steps(item: Item, names: PassNames, ops: tuple[str, ...]) -> Iterator[Step]:
     if isinstance(item, External):
         if ops:
             raise PipelineError(f"{print_external(item.backend)}(...) cannot stand inside {ops[-1]}(...): write it beside it")
-        inner = tuple(step for one in item.items for step in _steps(one, table, ()))
-        yield ExternalStep(item.backend, inner)
+        yield ExternalStep(item.backend, tuple(step for one in item.items for step in _steps(one, names, ())))
     elif isinstance(item, Nested):
         for one in item.items:
-            yield from _steps(one, table, (*ops, item.op))
-    elif item.name in table:
-        yield _python_step(item, table[item.name], ops)
+            yield from _steps(one, names, (*ops, item.op))
+    elif (pass_class := names.find(item.name)) is not None:
+        yield _python_step(item, pass_class, ops)
     elif upstream.is_pass(item.name):
         text = upstream.anchored(item.name, item.options, ops)
         if item.options:
             upstream.check(text, item.name)
         yield UpstreamStep(item.name, text)
     else:
-        advice = nearest(item.name, [*table, *upstream.places(), EXTERNAL]) or "; legato-opt --list-passes shows all"
+        advice = nearest(item.name, [*names.table(), *upstream.places(), EXTERNAL]) or "; legato-opt --list-passes shows all"
         raise PipelineError(f'there is no pass "{item.name}"{advice}')
 
 

@@ -25,13 +25,14 @@ RUNS, FAILS, RESTRICTED, MISPLACED, CRASHES = range(5)
 
 
 def words() -> set[str]:
-    """Every word in the bindings' libraries that could be a pass's name."""
+    """Every word in the bindings' libraries that could be a pass's name, and its endings: linkers keep "cse" only inside "affine-cse"."""
     folder = Path(importlib.import_module(f"{PROVIDER}._mlir_libs").__file__).parent
     found: set[bytes] = set()
     for library in folder.glob("*.so"):
         data = library.read_bytes()
         found.update(re.findall(rb"(?<=\0)[a-z][a-z0-9_]*(?=\0)", data), re.findall(rb"[a-z][a-z0-9]*(?:-[a-z0-9]+)+", data))
-    return {word.decode() for word in found}
+    names = {word.decode() for word in found}
+    return names | {name[start:] for name in names for start in range(1, len(name) - 1) if name[start].isalpha()}
 
 
 def exists(name: str) -> bool:

@@ -1,0 +1,129 @@
+"""How the tools tell what went wrong: like a compiler, with file, line and the line itself; no traceback unless ``--debug``.
+
+Importing this loads no MLIR, so that ``--help`` is quick.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..passes.diagnostics import Diagnostic, Position
+
+FAILURE, INTERRUPTED = 1, 130
+DEBUG_VARIABLE = "LEGATO_DEBUG"
+
+
+class UsageError(Exception):
+    """The command line asks for something that is not there or makes no sense. Told with a hint at ``--help``."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text that positions refer to, and what the user calls it (a path, or ``<stdin>``)."""
+
+    name: str
+    text: str = ""
+
+    def place(self, position: Position) -> str:
+        """``x.mlir:3:8``; MLIR calls text that was no file ``-``."""
+        return f"{self.name if position.file == '-' else position.file}:{position.line}:{position.column}"
+
+    def excerpt(self, position: Position) -> str:
+        """The line and a caret under the column, or nothing where the text is not ours."""
+        lines = self.text.splitlines()
+        if position.file not in ("-", self.name) or not 0 < position.line <= len(lines):
+            return ""
+        line = lines[position.line - 1].replace("\t", " ")
+        return f"{line}\n{' ' * (position.column - 1)}^" if line.strip() else ""
+
+
+def show_diagnostic(diagnostic: Diagnostic, source: Source | None = None) -> str:
+    """A diagnostic with its notes, in mlir-opt's manner; the model's own name for the op stands in front of the message."""
+    lines = []
+    for one in diagnostic.with_notes():
+        where = source.place(one.position) if source and one.position else str(one.position or "")
+        name = f'"{one.name}": ' if one.name is not None and f'"{one.name}"' not in one.message else ""
+        lines.append(f"{f'{where}: ' if where else ''}{one.severity}: {name}{one.message}")
+        if source and one.position and (excerpt := source.excerpt(one.position)):
+            lines.append(excerpt)
+    return "\n".join(lines)
+
+
+def show_error(error: BaseException, source: Source | None = None) -> str:
+    """An error as the tools print it, its notes and the reproducer included."""
+    pass_failed = getattr(error, "headline", None)
+    if pass_failed is not None:
+        text = "\n".join(show_diagnostic(one, source) for one in pass_failed())
+    elif diagnostics := _mlir_diagnostics(error):
+        text = "\n".join(show_diagnostic(one, source) for one in diagnostics)
+    else:
+        text = f"error: {_message(error)}"
+    notes = list(getattr(error, "__notes__", ()))
+    if reproducer := getattr(error, "reproducer", None):
+        notes.append(f"the IR in front of the failing pass is in {reproducer}; run it again: legato-opt {reproducer} --run-reproducer")
+    return "\n".join([text, *(f"note: {note}" for note in notes)])
+
+
+@dataclass
+class Outcome:
+    """What a tool ends with."""
+
+    code: int = 0
+
+
+@contextmanager
+def reported(tool: str, debug: bool = False) -> Iterator[Outcome]:
+    """Run a tool's body in a `with` block: errors are told on standard error and become the exit code; the body may set it, too.
+
+    `debug` (or LEGATO_DEBUG=1) shows tracebacks.
+    """
+    outcome = Outcome()
+    try:
+        yield outcome
+        sys.stdout.flush()
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # the reader has gone (`| head`): nothing to tell, and nothing to flush at exit
+    except KeyboardInterrupt:
+        print(f"{tool}: interrupted", file=sys.stderr)
+        outcome.code = INTERRUPTED
+    except Exception as error:
+        if debug or os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
+            traceback.print_exc()
+        print(_failure(tool, error), file=sys.stderr)
+        outcome.code = FAILURE
+
+
+def _failure(tool: str, error: Exception) -> str:
+    from ..dialects.errors import LegatoError
+
+    if isinstance(error, UsageError):
+        return f"{tool}: error: {error}\n{tool} --help shows what there is"
+    if isinstance(error, LegatoError | OSError) or _mlir_diagnostics(error):
+        return f"{tool}: {show_error(error)}"
+    return (f"{tool}: internal error, a bug in legato or in a pass: {show_error(error).removeprefix('error: ')}\n"
+            f"note: --debug (or {DEBUG_VARIABLE}=1) shows where")
+
+
+def _message(error: BaseException) -> str:
+    from ..dialects.errors import LegatoError
+
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, LegatoError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
+def _mlir_diagnostics(error: BaseException) -> list[Diagnostic]:
+    """What MLIR said, where an error is MLIR's or was raised from one of MLIR's."""
+    if "MLIRError" not in (type(error).__name__, type(error.__cause__).__name__) or not isinstance(error, Exception):
+        return []
+    from ..passes.diagnostics import of_error
+
+    return of_error(error)

@@ -1,0 +1,57 @@
+"""legato-opt: runs passes on MLIR text."""
+from __future__ import annotations
+
+import sys
+import time
+
+from .errors import reported
+from .opt_arguments import Arguments, parse_arguments
+
+TOOL = "legato-opt"
+
+
+def main(words: list[str] | None = None) -> int:
+    """The tool. Returns the exit code: 0, or 1 when the input or a pass failed, or when diagnostics were not as expected."""
+    words = sys.argv[1:] if words is None else words
+    with reported(TOOL, debug="--debug" in words) as outcome:
+        outcome.code = run(parse_arguments(words))
+    return outcome.code
+
+
+def run(arguments: Arguments) -> int:
+    """Do what the command line asks for. Returns the exit code; raises what is wrong before the first pass runs."""
+    if arguments.help:
+        from .opt_help import HELP
+
+        print(HELP)
+        return 0
+    if arguments.version:
+        from .. import __version__
+
+        print(f"{TOOL} (legato {__version__})")
+        return 0
+    from .opt_input import read_input
+    from .opt_session import Session
+    from .opt_setup import follow_reproducer, list_all_passes, load_user_code, make_pipeline, mlir_context, pass_context
+
+    begun = time.perf_counter()
+    text = read_input(arguments.input) if arguments.run_reproducer else None
+    if text is not None:
+        follow_reproducer(arguments, text)
+    user = load_user_code(arguments)
+    if arguments.list_passes:
+        list_all_passes(user)
+        return 0
+    context = pass_context()
+    pipeline = make_pipeline(arguments, user, context)
+    session = Session(arguments, pipeline, context, mlir_context(arguments, user))
+    code = session.run(text or read_input(arguments.input))
+    if arguments.timing:
+        from ..passes.instrumentation import time_report
+
+        print(time_report(context.times, time.perf_counter() - begun), file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

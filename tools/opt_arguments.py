@@ -1,0 +1,118 @@
+"""The command line of legato-opt: fixed options, and passes as flags in the order in which they run. Loads no MLIR."""
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .errors import UsageError
+
+VALUED = {
+    "pass-pipeline": "pipeline", "print-ir-before": "print_before", "print-ir-after": "print_after", "load": "load",
+    "reproducer": "reproducer", "o": "output",
+}
+SWITCHES = {
+    "split-input-file": "split", "verify-diagnostics": "verify_diagnostics", "verify-each": "verify_each", "verify-roundtrip": "roundtrip",
+    "print-ir-before-all": "print_before_all", "print-ir-after-all": "print_after_all", "timing": "timing", "list-passes": "list_passes",
+    "mlir-print-debuginfo": "debuginfo", "mlir-print-op-generic": "generic", "allow-unregistered-dialect": "allow_unregistered",
+    "run-reproducer": "run_reproducer", "help": "help", "h": "help", "debug": "debug", "version": "version",
+}
+ALIASES = {  # mlir-opt's spelling
+    "mlir-print-ir-before": "print-ir-before", "mlir-print-ir-after": "print-ir-after", "mlir-print-ir-before-all": "print-ir-before-all",
+    "mlir-print-ir-after-all": "print-ir-after-all", "mlir-timing": "timing", "show-passes": "list-passes",
+}
+NO_REPRODUCER = "none"
+
+
+@dataclass
+class Arguments:
+    """What the command line asks for. `input` is a path or ``-``; `passes` are flags as pipeline text, in order."""
+
+    input: str = "-"
+    output: str = "-"
+    pipeline: str | None = None
+    passes: list[str] = field(default_factory=list)
+    load: list[str] = field(default_factory=list)
+    reproducer: str | None = None
+    print_before: list[str] = field(default_factory=list)
+    print_after: list[str] = field(default_factory=list)
+    print_before_all: bool = False
+    print_after_all: bool = False
+    split: bool = False
+    verify_diagnostics: bool = False
+    verify_each: bool = False
+    roundtrip: bool = False
+    timing: bool = False
+    list_passes: bool = False
+    debuginfo: bool = False
+    generic: bool = False
+    allow_unregistered: bool = False
+    run_reproducer: bool = False
+    help: bool = False
+    version: bool = False
+    debug: bool = False
+    command: str = ""
+
+    @property
+    def pipeline_text(self) -> str:
+        return self.pipeline if self.pipeline is not None else ",".join(self.passes)
+
+    @property
+    def reproducer_path(self) -> Path | None:
+        """Where to write the IR in front of a pass that fails: in the current folder, unless ``--reproducer`` says.
+
+        Nothing is written for tests (several parts, diagnostics to verify), nor when a reproducer runs, unless asked for.
+        """
+        if self.reproducer is not None:
+            return None if self.reproducer == NO_REPRODUCER else Path(self.reproducer)
+        if self.verify_diagnostics or self.split or self.run_reproducer:
+            return None
+        return Path(f"{'stdin' if self.input == '-' else Path(self.input).stem}.reproducer.mlir")
+
+
+def parse_arguments(words: list[str]) -> Arguments:
+    """The command line without the program's name. Flags that are none of ours are taken for passes. Raises UsageError."""
+    result = Arguments(command=shlex.join(["legato-opt", *words]))
+    inputs: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "-" or not word.startswith("-"):
+            inputs.append(word)
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        name = ALIASES.get(name, name)
+        if name in SWITCHES:
+            if equals:
+                raise UsageError(f'--{name} takes no value, and got "{value}"')
+            setattr(result, SWITCHES[name], True)
+        elif name in VALUED:
+            if not equals and (value := next(rest, "")) == "":
+                raise UsageError(f"--{name} needs a value" if name != "o" else "-o needs a file name")
+            _set(result, VALUED[name], value)
+        else:
+            result.passes.append(f"{name}{{{value}}}" if equals else name)
+    if len(inputs) > 1:
+        raise UsageError(f"one input at a time: {', '.join(inputs)}")
+    result.input = inputs[0] if inputs else "-"
+    _refuse(result)
+    return result
+
+
+def _set(result: Arguments, name: str, value: str) -> None:
+    if name == "load":
+        result.load.append(value)
+    elif name in ("print_before", "print_after"):
+        getattr(result, name).extend(part.strip() for part in value.split(","))
+    elif name == "pipeline" and result.pipeline is not None:
+        raise UsageError("--pass-pipeline is given twice")
+    else:
+        setattr(result, name, value)
+
+
+def _refuse(result: Arguments) -> None:
+    given = [text for text, is_given in [("--pass-pipeline", result.pipeline is not None), ("passes as flags", result.passes),
+                                         ("--run-reproducer", result.run_reproducer)] if is_given]
+    if len(given) > 1:
+        raise UsageError(f"which passes to run is said in more than one way: {' and '.join(given)}")
+    if result.split and result.run_reproducer:
+        raise UsageError("--run-reproducer takes a file with one module, without --split-input-file")

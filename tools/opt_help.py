@@ -1,0 +1,88 @@
+"""What legato-opt says about itself: ``--help`` (without loading MLIR) and ``--list-passes``."""
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..passes.base import ModulePass
+
+WIDTH = 110
+HELP = """\
+legato-opt reads MLIR (relax, tir and upstream's dialects), runs passes on it, and prints what comes out.
+
+usage: legato-opt [FILE | -] [--some-pass[=OPTIONS] ...] [options]
+
+Passes, in the order in which they run; legato-opt --list-passes shows all:
+  --relax-fold-constants              as flags, one after the other
+  --relax-legalize=target=llvm        options behind the first "=", separated by spaces:
+  --relax-fold-constants='max-bytes=64 verbose=true'
+  --pass-pipeline='A,B{x=1 y=2},C'    or all as one text: ours and upstream's mixed, options in braces
+    func.func(canonicalize,cse)       upstream's passes on every func.func (those for functions go there by themselves)
+    external<"npu">(A,canonicalize)   on the external modules of the backend npu: the nested modules marked relax.codegen = "npu"
+    external(A)                       on all external modules; every other pass leaves them as they are, byte for byte
+
+Input and output:
+  FILE, - or nothing                  a file, or standard input; weights are read from FILE's .safetensors beside it
+  -o FILE                             write there; weights go to the .safetensors beside it
+  --split-input-file                  treat the parts between "// -----" lines as files of their own
+  --allow-unregistered-dialect        take ops that no dialect defines
+  --load FILE.py                      run a Python file first; its dialects and passes can be used (may be given again)
+  --mlir-print-debuginfo              print locations: they carry the model's own names
+  --mlir-print-op-generic             print every op in the generic form
+  --verify-roundtrip                  check that what is printed parses, and prints the same again
+
+To see what happens:
+  --print-ir-before=A,B  --print-ir-after=A,B   print the IR around these passes, on standard error
+  --print-ir-before-all  --print-ir-after-all   around every pass
+  --timing                            a table of times, on standard error
+  --verify-each                       verify after each pass, not only at the end
+  --list-passes                       our passes with their options, and the names of upstream's
+  --debug                             errors with Python's traceback (or LEGATO_DEBUG=1)
+
+When a pass fails, the IR in front of it is written to FILE.reproducer.mlir in the current folder:
+  --reproducer=FILE | none            write it elsewhere, or not at all
+  --run-reproducer                    run what the reproducer given as FILE holds: its pipeline on its IR
+
+Tests:
+  --verify-diagnostics                compare errors with comments: // expected-error@+1 {{part of the message}}
+                                      also warning, note, remark; @+N @-N @above @below @unknown; -re for {{regular expressions}}
+
+examples:
+  legato-opt model.mlir                                          parse, verify, print
+  legato-opt model.mlir --relax-fold-constants --canonicalize -o folded.mlir
+  legato-opt model.mlir --pass-pipeline='relax-canonicalize,func.func(cse)' --print-ir-after-all
+  legato-opt model.mlir --load my_passes.py --my-pass=level=2 --timing
+  legato-opt test.mlir --split-input-file --verify-diagnostics
+  legato-compile model.onnx --emit relax | legato-opt --relax-convert-layout"""
+
+
+def list_passes(table: Mapping[str, type[ModulePass]], upstream: Mapping[str, str], loaded: Iterable[str]) -> str:
+    """All passes: ours and those from `loaded` names with documentation and options, upstream's by name."""
+    loaded = set(loaded)
+    parts = ["Passes of Legato:\n"]
+    parts += [_describe(one) for name, one in table.items() if name not in loaded]
+    if loaded:
+        parts.append("Passes of the files given to --load:\n")
+        parts += [_describe(one) for name, one in table.items() if name in loaded]
+    parts.append(f"Passes of upstream MLIR ({len(upstream)}; documented at https://mlir.llvm.org/docs/Passes):\n")
+    parts.append(textwrap.fill(" ".join(upstream), WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
+    return "\n".join(parts)
+
+
+def _describe(one: type[ModulePass]) -> str:
+    from ..passes.base import options_of
+    from ..passes.options import print_value
+
+    lines = [f"  --{one.name}"]
+    for paragraph in one.help().split("\n\n"):
+        lines.append(textwrap.fill(paragraph, WIDTH, initial_indent="      ", subsequent_indent="      "))
+    for option in options_of(one):
+        default = f" (default: {print_value(option.default)})" if _worth_telling(option.default) else ""
+        lines.append(textwrap.fill(f"{option}  {option.help}{default}", WIDTH, initial_indent="      - ", subsequent_indent=" " * 10))
+    return "\n".join(lines) + "\n"
+
+
+def _worth_telling(default: object) -> bool:
+    return isinstance(default, bool | int | float) or bool(isinstance(default, str | tuple) and default)

@@ -1,0 +1,52 @@
+"""What legato-opt reads: a file or standard input, whole or in the parts between ``// -----`` lines, with the weights beside it."""
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..dialects.errors import LegatoError
+from .errors import Source
+
+if TYPE_CHECKING:
+    from ..dialects.weights import WeightStore
+
+STANDARD_INPUT = "-"
+SEPARATOR = "// -----"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A text, what the user calls it, and the weights that it came with (None: none)."""
+
+    source: Source
+    weights: WeightStore | None = None
+
+    def parts(self) -> list[Input]:
+        """The parts between the separators, each with empty lines in front, so that line numbers stay those of the file."""
+        found, begin = [], 0
+        for separator in [*re.finditer(rf"^{SEPARATOR}.*\n?", self.source.text, re.MULTILINE), None]:
+            end = separator.start() if separator else len(self.source.text)
+            padding = "\n" * self.source.text.count("\n", 0, begin)
+            found.append(Input(Source(self.source.name, padding + self.source.text[begin:end]), self.weights))
+            begin = separator.end() if separator else end
+        return found
+
+
+def read_input(path: str) -> Input:
+    """The text of a file (with its ``.safetensors``) or of standard input. Raises LegatoError where there is none."""
+    if path == STANDARD_INPUT:
+        return Input(Source("<stdin>", sys.stdin.read()))
+    file = Path(path)
+    try:
+        text = file.read_text()
+    except UnicodeDecodeError:
+        raise LegatoError(f"{path} is no MLIR text (an ONNX model? legato-compile {path} --emit relax reads those)") from None
+    weights_file = file.with_suffix(".safetensors")
+    if not weights_file.is_file():
+        return Input(Source(path, text))
+    from ..dialects.weights import WeightStore
+
+    return Input(Source(path, text), WeightStore.load(weights_file))

@@ -1,0 +1,120 @@
+"""The work of legato-opt on one input: parse, run the pipeline, print or compare diagnostics, for each part of it."""
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..dialects.errors import LegatoError
+from ..dialects.module import Module
+from ..mlir import ir
+from ..passes.base import PassContext
+from ..passes.diagnostics import Diagnostic, from_mlir, of_error
+from ..passes.pipeline import Pipeline
+from .errors import FAILURE, UsageError, show_diagnostic, show_error
+from .expected_diagnostics import expectations, mismatches
+from .opt_arguments import Arguments
+from .opt_input import SEPARATOR, Input
+
+STANDARD_OUTPUT = "-"
+
+
+@dataclass
+class Session:
+    """The work on one input: every part of it through the pipeline, one after the other, in one MLIR context."""
+
+    arguments: Arguments
+    pipeline: Pipeline
+    context: PassContext
+    mlir_context: ir.Context
+    said: list[Diagnostic] = field(default_factory=list)
+
+    def run(self, text: Input) -> int:
+        """Process the parts, write what came out. Returns the exit code."""
+        self.mlir_context.attach_diagnostic_handler(self._hear)
+        parts = text.parts() if self.arguments.split else [text]
+        results = [self._process(part) for part in parts]
+        modules = [module for module, _ in results if module is not None]
+        with self._timed("print"):
+            self._write(modules)
+        for warning in dict.fromkeys(self.context.warnings):
+            print(f"legato-opt: warning: {warning}", file=sys.stderr)
+        return 0 if all(good for _, good in results) else FAILURE
+
+    def _process(self, part: Input) -> tuple[Module | None, bool]:
+        """The module that came out of one part, if one did, and whether all was as it should be."""
+        self.said.clear()
+        module, error = None, None
+        try:
+            module = self._parse(part)
+            self.pipeline.run(module, self.context)
+            if self.arguments.roundtrip:
+                self._check_roundtrip(module)
+        except Exception as one:
+            if not self.arguments.verify_diagnostics and not _is_foreseen(one):
+                raise
+            module, error = None, one
+        if self.arguments.verify_diagnostics:
+            return module, self._as_expected(part, error)
+        for diagnostic in self.said:
+            print(show_diagnostic(diagnostic, part.source), file=sys.stderr)
+        if error is not None:
+            print(show_error(error, part.source), file=sys.stderr)
+        return module, error is None
+
+    def _parse(self, part: Input) -> Module:
+        with self._timed("parse"):
+            module = Module(ir.Module.parse(part.source.text, self.mlir_context), part.weights and part.weights.copy())
+            module.check_weights()
+            return module
+
+    def _as_expected(self, part: Input, error: Exception | None) -> bool:
+        said = [*self.said, *(of_error(error) if error is not None else ())]
+        problems = mismatches(expectations(part.source.text), said, part.source)
+        for problem in problems:
+            print(problem, file=sys.stderr)
+        return not problems
+
+    def _show(self, module: Module) -> str:
+        return module.module.operation.get_asm(
+            enable_debug_info=self.arguments.debuginfo, print_generic_op_form=self.arguments.generic).rstrip("\n")
+
+    def _check_roundtrip(self, module: Module) -> None:
+        once = self._show(module)
+        again = ir.Module.parse(once, module.context).operation.get_asm(
+            enable_debug_info=self.arguments.debuginfo, print_generic_op_form=self.arguments.generic).rstrip("\n")
+        if once != again:
+            changed = next((pair for pair in zip(once.splitlines(), again.splitlines()) if pair[0] != pair[1]), ("", ""))
+            raise LegatoError(f"the IR does not print as it parses; the first line that differs:\n  {changed[0]}\n  {changed[1]}")
+
+    def _write(self, modules: list[Module]) -> None:
+        if not modules:
+            return
+        text = f"\n\n{SEPARATOR}\n".join(map(self._show, modules)) + "\n"
+        if self.arguments.output == STANDARD_OUTPUT:
+            sys.stdout.write(text)
+            return
+        path = Path(self.arguments.output)
+        if len(modules) == 1:
+            modules[0].save(path)  # the weights, beside it
+        elif any(len(module.weights) for module in modules):
+            raise UsageError("-o writes one set of weights: it cannot take several parts (--split-input-file) with weights")
+        path.write_text(text)
+
+    def _hear(self, diagnostic: ir.Diagnostic) -> bool:
+        self.said.append(from_mlir(diagnostic))
+        return True
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        begun = time.perf_counter()
+        yield
+        self.context.times.append((what, time.perf_counter() - begun))
+
+
+def _is_foreseen(error: Exception) -> bool:
+    """Whether an error is told beside the input's other errors; anything else is a bug, and ends the tool."""
+    return isinstance(error, LegatoError | ir.MLIRError)

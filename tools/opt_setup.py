@@ -1,0 +1,86 @@
+"""What legato-opt settles before it reads its input: the user's code, the pipeline, the contexts."""
+from __future__ import annotations
+
+from ..dialects.loading import make_context
+from ..mlir import ir
+from ..passes import upstream
+from ..passes.base import PassContext
+from ..passes.instrumentation import Instrumentation
+from ..passes.options import nearest
+from ..passes.pipeline import Pipeline
+from ..passes.pipeline_steps import PassNames
+from ..passes.reproducer import read_header
+from .errors import UsageError
+from .opt_arguments import SWITCHES, VALUED, Arguments
+from .opt_help import list_passes
+from .opt_input import Input
+from .user_file import UserCode, load_user_file
+
+
+def follow_reproducer(arguments: Arguments, text: Input) -> None:
+    """Take the pipeline and its circumstances from a reproducer's header."""
+    recipe = read_header(text.source.text, text.source.name)
+    arguments.pipeline = recipe.pipeline
+    arguments.verify_each |= recipe.verify_each
+    arguments.load += [file for file in recipe.load if file not in arguments.load]
+
+
+def load_user_code(arguments: Arguments) -> UserCode:
+    """The dialects and passes of all files given to ``--load``."""
+    return sum(map(load_user_file, arguments.load), UserCode())
+
+
+def list_all_passes(user: UserCode) -> None:
+    """``--list-passes``."""
+    print(list_passes(PassNames(user.passes).table(), upstream.places(), [one.name for one in user.passes]))
+
+
+def pass_context() -> PassContext:
+    """What passes share; targets are looked up among Legato's own."""
+    def resolve(text: str) -> object:
+        from ..targets.builtin import TARGETS
+        from ..targets.target import parse_target
+
+        return parse_target(text, TARGETS)
+
+    return PassContext(resolve_target=resolve)
+
+
+def make_pipeline(arguments: Arguments, user: UserCode, context: PassContext) -> Pipeline:
+    """The pipeline that the command line asks for. Raises before any input is read: names, options, targets."""
+    _refuse_unknown_flags(arguments, PassNames(user.passes))
+    instrumentation = Instrumentation(
+        print_before=frozenset(arguments.print_before), print_after=frozenset(arguments.print_after),
+        print_before_all=arguments.print_before_all, print_after_all=arguments.print_after_all, timing=arguments.timing,
+        show=lambda module: module.module.operation.get_asm(
+            enable_debug_info=arguments.debuginfo, print_generic_op_form=arguments.generic))
+    pipeline = Pipeline(
+        arguments.pipeline_text, extra_passes=user.passes, verify_each=arguments.verify_each, instrumentation=instrumentation,
+        reproducer=arguments.reproducer_path, command=arguments.command, loaded=arguments.load)
+    pipeline.check(context)
+    names = pipeline.names()
+    for flag, wanted in (("print-ir-before", arguments.print_before), ("print-ir-after", arguments.print_after)):
+        for name in wanted:
+            if name not in names:
+                has = f"has {', '.join(dict.fromkeys(names))}" if names else "is empty"
+                raise UsageError(f'--{flag}={name}: no pass of that name runs; the pipeline {has}')
+    return pipeline
+
+
+def _refuse_unknown_flags(arguments: Arguments, names: PassNames) -> None:
+    for flag in arguments.passes:
+        name = flag.partition("{")[0]
+        if names.find(name) is None and not upstream.is_pass(name):
+            known = [*names.table(), *upstream.places(), *SWITCHES, *VALUED]
+            raise UsageError(f'there is no option or pass "--{name}"{nearest(name, known)}')
+
+
+def mlir_context(arguments: Arguments, user: UserCode) -> ir.Context:
+    """A context with our dialects and the user's."""
+    context = make_context()
+    context.allow_unregistered_dialects = arguments.allow_unregistered
+    with context:
+        for dialect in user.dialects:
+            if not context.is_dialect_loaded(dialect.DIALECT_NAMESPACE):
+                dialect.load()
+    return context
