@@ -11,11 +11,13 @@ from ..dialects import tir
 from ..dialects.module import Module
 from ..mlir import bufferization, func, ir, passmanager
 from .base import ModulePass, PassContext, PassFailed
-from .bufferize_prepare import materialize_constants, own_results, plain_types
+from .bufferize_prepare import materialize_constants, own_results
 from .bufferize_workspaces import extract_workspaces
 
 UPSTREAM = ("one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
             "canonicalize,cse,canonicalize")
+RESHAPES = ("tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "memref.cast", "memref.expand_shape", "memref.collapse_shape")
+INTO = {"tensor.insert_slice": 1, "vector.transfer_write": 1}  # which operand the result is written into
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def bufferize(module: ir.Module) -> None:
             declare_accesses(function)
         elif not tir.is_prim_func(function):
             materialize_constants(function)
-            plain_types(function)
+            tir.plain_types(function)
             own_results(function)
     for kernel in kernels:
         tie_results(kernel)
@@ -72,6 +74,21 @@ def terminator(block: ir.Block) -> ir.Operation:
     return block.operations[len(block.operations) - 1].operation
 
 
+def destination(value: ir.Value) -> ir.Value | None:
+    """The tensor in whose place ``value`` is computed, all of it: followed through loops, structured ops and reshapes."""
+    while not isinstance(value.owner, ir.Block):
+        owner = value.owner
+        if owner.name in RESHAPES:
+            value = owner.operands[0]
+        elif owner.name == "scf.for":
+            value = owner.operands[3 + value.result_number]
+        elif owner.name in INTO or owner.name == "scf.forall" or owner.name.startswith("linalg."):
+            value = owner.operands[INTO.get(owner.name, len(owner.operands) - len(owner.results) + value.result_number)]
+        else:
+            return None
+    return value
+
+
 def tie_results(kernel: func.FuncOp) -> None:
     """Says that each returned value is to lie in its output argument.
 
@@ -85,6 +102,8 @@ def tie_results(kernel: func.FuncOp) -> None:
     for i, (value, out) in enumerate(zip(list(last.operands), outputs, strict=True)):
         if value.type != out.type:
             raise PassFailed(f"kernel '{kernel.name.value}' returns {value.type} for its output of {out.type}", kernel.operation)
+        if destination(value) == out:
+            continue
         with ir.InsertionPoint(last), last.location:
             last.operands[i] = bufferization.MaterializeInDestinationOp(out.type, value, out).result
 
@@ -124,7 +143,7 @@ def drop_results(function: func.FuncOp) -> bool:
         last = terminator(function.body.blocks[0])
         outputs = list(function.arguments)[len(inputs) - results:]
         for value, out in zip(last.operands, outputs, strict=True):
-            if value != out:
+            if destination(value) != out:
                 raise PassFailed(f"kernel '{function.name.value}': the result that belongs into output {out.arg_number} was not computed "
                                  f"there, but in {value}", function.operation)
         with ir.InsertionPoint(last), last.location:

@@ -1,13 +1,9 @@
 """Main before bufferization: plain tensor types, and results that alias nothing."""
-import numpy as np
-
 from ..dialects import tir
 from ..mlir import arith, bufferization, func, ir
 from .base import PassFailed
 
 WHOLE_VIEWS = {"tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape"}
-CASTS = {"tensor.cast", "tensor.bitcast", "builtin.unrealized_conversion_cast"}
-SIGNATURE = "relax.signature"
 
 
 def materialize_constants(function: func.FuncOp) -> None:
@@ -23,57 +19,11 @@ def materialize_constants(function: func.FuncOp) -> None:
     for op in found:
         if "value" not in op.attributes:
             raise PassFailed(f"the weight {op.attributes['weight']} is still a constant of the graph: run relax-lift-weights first", op)
-        value = plain_attribute(op.attributes["value"])
+        value = tir.plain_attribute(op.attributes["value"])
         with ir.InsertionPoint(op), op.location:
             constant = arith.ConstantOp(value.type, value)
         op.results[0].replace_all_uses_with(constant.result)  # whose readers get plain types next
         op.erase()
-
-
-def plain_types(function: func.FuncOp) -> None:
-    """Gives every tensor in ``function`` the type it has in memory; the original function type stays as ``relax.signature``."""
-    if SIGNATURE not in function.attributes:
-        function.attributes[SIGNATURE] = ir.TypeAttr.get(function.type)
-    casts: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.arguments:
-                    set_plain(argument)
-        for result in op.results:
-            set_plain(result)
-        if op.name in CASTS:
-            casts.append(op)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    for op in casts:
-        if op.operands[0].type == op.results[0].type:
-            op.results[0].replace_all_uses_with(op.operands[0])
-            op.erase()
-    types = function.type
-    plain = ir.FunctionType.get([tir.plain_type(t) for t in types.inputs], [tir.plain_type(t) for t in types.results])
-    function.attributes["function_type"] = ir.TypeAttr.get(plain)
-
-
-def set_plain(value: ir.Value) -> None:
-    type_ = value.type
-    plain = tir.plain_type(type_)
-    if plain != type_:
-        value.set_type(plain)
-
-
-def plain_attribute(attribute: ir.Attribute) -> ir.Attribute:
-    """A dense constant without encoding and unsignedness; other attributes as they are."""
-    if not isinstance(attribute, ir.DenseElementsAttr):
-        return attribute
-    plain = tir.plain_type(attribute.type)
-    if plain == attribute.type:
-        return attribute
-    values = np.array(attribute)
-    width = plain.element_type.width
-    return ir.DenseElementsAttr.get(values.astype(f"i{width // 8}") if values.dtype == bool else values.view(f"i{width // 8}"), type=plain)
 
 
 def fresh_root(value: ir.Value) -> ir.Value | None:

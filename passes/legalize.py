@@ -9,18 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..dialects import relax, tir
+from ..dialects import tir
 from ..dialects.errors import LegatoError, Refusal
 from ..dialects.locations import model_name
 from ..dialects.module import Module
-from ..dialects.relax import dims
-from ..mlir import arith, builtin, func, ir, rewrite
-from .base import ModulePass, PassContext
+from ..mlir import arith, func, ir, rewrite
+from .base import ModulePass, PassContext, TargetText, option
+from .legalize_context import CONSTANT, GRAPH_OPS_UPSTREAM, KernelContext, OpContext, cast, splat, symbols_in
 
-GRAPH_OPS_UPSTREAM = ("tensor.concat",)
-CONSTANT = "relax.constant"
 MAX_ROUNDS = 16
 
 
@@ -34,102 +30,6 @@ class Record:
     rule: str | None = None
     source: str | None = None
     refused: list[tuple[str, str, str]] = field(default_factory=list)
-
-
-def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    """``value`` as the same tensor in relax's type or in the plain one; these casts vanish when the types are stripped."""
-    return value if value.type == type_ else builtin.unrealized_conversion_cast([type_], [value])
-
-
-class OpContext:
-    """One op as a rewrite rule sees it. ``attrs``: its attributes as Python values; ``input_types``, ``output_types``: its relax types."""
-
-    def __init__(self, op: Any, operands: Sequence[ir.Value], function: func.FuncOp):
-        self.op, self.name = op, op.operation.name
-        self.attrs = attributes(op)
-        self.operands = list(operands)
-        self.input_types = [v.type for v in operands]
-        self.output_types = [r.type for r in op.operation.results]
-        self._function = function
-
-    def index(self, dim: Any) -> ir.Value:
-        """The run-time value of a dimension (int or symbolic), as an index."""
-        if isinstance(dim, int):
-            return arith.ConstantOp(ir.IndexType.get(), dim).result
-        return dims.materialize(dim, self._function)
-
-    def sizes(self, type_: ir.Type) -> list[ir.Value]:
-        """The index values of a relax type's dynamic dimensions, in order."""
-        return [self.index(d) for d, s in zip(dims.dims(type_), dynamic(type_)) if s]
-
-    def plain(self, value: ir.Value) -> ir.Value:
-        """``value`` without encoding and signedness."""
-        return cast(value, tir.plain_type(value.type))
-
-
-class KernelContext:
-    """One op as a kernel rule sees it, inside the prim_func; ``index`` gives dimensions that the attributes name."""
-
-    def __init__(self, context: OpContext, scalars: dict[Any, ir.Value]):
-        self.op, self.name, self.attrs = context.op, context.name, context.attrs
-        self.input_types, self.output_types = context.input_types, context.output_types
-        self._scalars = scalars
-
-    def index(self, dim: Any) -> ir.Value:
-        """The index value of a dimension: a constant, or the prim_func's argument that carries it."""
-        return arith.ConstantOp(ir.IndexType.get(), dim).result if isinstance(dim, int) else self._scalars[dim]
-
-
-def dynamic(type_: ir.Type) -> list[bool]:
-    """For each dimension whether it is dynamic."""
-    return [type_.is_dynamic_dim(i) for i in range(type_.rank)]
-
-
-def attributes(op: Any) -> dict[str, Any]:
-    """An op's attributes as Python values: ours through the dialect, upstream's graph ops as they stand."""
-    if op.operation.name in GRAPH_OPS_UPSTREAM:
-        return {n: op.operation.attributes[n].value for n in op.operation.attributes}
-    return relax.attributes_of(op)
-
-
-def symbols_in(value: Any) -> list[Any]:
-    """The symbolic dimensions in attribute values, each once, in order."""
-    found: dict[Any, None] = {}
-
-    def visit(v: Any) -> None:
-        if isinstance(v, dict):
-            v = list(v.values())
-        if isinstance(v, (list, tuple)):
-            for item in v:
-                visit(item)
-        elif isinstance(v, dims.Dim):
-            found[v] = None
-
-    visit(value)
-    return list(found)
-
-
-def splat(value: ir.Value) -> ir.Attribute | None:
-    """The value of a constant whose elements are all equal: it goes into the kernel instead of being passed."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != CONSTANT or "value" not in owner.attributes:
-        return None
-    dense = owner.attributes["value"]
-    return dense if isinstance(dense, ir.DenseElementsAttr) and dense.is_splat else None
-
-
-def plain_constant(dense: ir.Attribute) -> ir.Attribute:
-    """A dense constant with the type that kernels have, bit for bit."""
-    plain = tir.plain_type(dense.type)
-    if plain == dense.type:
-        return dense
-    if not dense.is_splat:
-        array = np.array(dense)
-        return ir.DenseElementsAttr.get(np.ascontiguousarray(array).view(f"i{array.dtype.itemsize}"), type=plain)
-    value = int(dense.get_splat_value().value)
-    width = plain.element_type.width
-    wrapped = value - (1 << width) if value >= 1 << (width - 1) else value
-    return ir.DenseElementsAttr.get_splat(plain, ir.IntegerAttr.get(plain.element_type, wrapped))
 
 
 class Legalizer:
@@ -240,7 +140,7 @@ class Legalizer:
         """Builds the kernel of a rule for this op, by name; on a refusal nothing stays in the module."""
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> Sequence[ir.Value]:
             given = iter(ins)
-            arguments = [next(given) if c is None else arith.ConstantOp(tir.plain_type(c.type), plain_constant(c)).result for c in inside]
+            arguments = [next(given) if c is None else arith.ConstantOp(tir.plain_type(c.type), tir.plain_attribute(c)).result for c in inside]
             values = rule(KernelContext(context, dict(zip(scalars, given))), *arguments, *outs)
             if isinstance(values, Refusal):
                 raise Refused(values)
@@ -325,38 +225,12 @@ def named(name: str | None) -> str:
     return f" '{name}'" if name else ""
 
 
-def strip_types(function: func.FuncOp) -> None:
-    """Drops encodings and signedness from a legalized function; what the user declared stays in ``relax.signature``."""
-    if "relax.signature" not in function.attributes:
-        function.attributes["relax.signature"] = ir.TypeAttr.get(function.type)
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        for result in op.results:
-            result.set_type(tir.plain_type(result.type))
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.arguments:
-                    argument.set_type(tir.plain_type(argument.type))
-        if op.name == CONSTANT and "value" in op.attributes and op.attributes["value"].type != op.results[0].type:
-            op.attributes["value"] = plain_constant(op.attributes["value"])
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
-    block = function.body.blocks[0]
-    results = [v.type for v in block.operations[len(block.operations) - 1].operands]
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([a.type for a in block.arguments], results))
-    for op in [o.operation for o in block.operations]:
-        if op.name == "builtin.unrealized_conversion_cast" and op.operands[0].type == op.results[0].type:
-            op.results[0].replace_all_uses_with(op.operands[0])
-            op.erase()
-
-
 @dataclass(frozen=True)
 class Legalize(ModulePass):
     """Replaces graph ops by calls of prim_funcs, by the rules of a target and, where it has none, of its ancestors."""
 
     name: ClassVar[str] = "relax-legalize"
-    target: str = "llvm"
+    target: TargetText = option("llvm", "whose rules are used")
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
@@ -366,4 +240,4 @@ class Legalize(ModulePass):
         with module.context, ir.Location.unknown():
             legalizer.run()
             for function in legalizer.functions():
-                strip_types(function)
+                tir.plain_types(function)

@@ -6,6 +6,7 @@ types are plain: no encodings, signless integers, booleans as bytes. A call of i
 from collections.abc import Callable, Iterable, Sequence
 
 from ...mlir import func, ir, tensor
+from .plain import plain_type
 
 PRIM_FUNC = "tir.prim_func"
 OUT = "tir.out"
@@ -19,23 +20,6 @@ def is_prim_func(op: ir.Operation | ir.OpView) -> bool:
 def prim_funcs(module: ir.Module) -> Iterable[func.FuncOp]:
     """The kernels of a module, in order."""
     return [op for op in module.body.operations if is_prim_func(op)]
-
-
-def memory_element(type_: ir.Type) -> ir.Type:
-    """An element type as it lies in memory: integers without signedness, a boolean as a byte (a vector of ``i1`` would be stored as bits)."""
-    if isinstance(type_, ir.IntegerType) and (type_.width == 1 or not type_.is_signless):
-        return ir.IntegerType.get_signless(max(type_.width, 8))
-    return type_
-
-
-def plain_type(type_: ir.Type) -> ir.Type:
-    """A tensor type as prim_funcs have it: no encoding, elements as they lie in memory."""
-    if not isinstance(type_, ir.RankedTensorType):
-        return type_
-    element = memory_element(type_.element_type)
-    if type_.encoding is None and element == type_.element_type:
-        return type_
-    return ir.RankedTensorType.get(type_.shape, element)
 
 
 def out_count(kernel: func.FuncOp) -> int:

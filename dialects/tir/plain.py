@@ -1,0 +1,70 @@
+"""Plain types: tensors as they lie in memory, which is how kernels have them, and how main has them once it is legalized."""
+import numpy as np
+
+from ...mlir import func, ir
+
+CASTS = {"tensor.cast", "tensor.bitcast", "builtin.unrealized_conversion_cast"}
+SIGNATURE = "relax.signature"
+
+
+def memory_element(type_: ir.Type) -> ir.Type:
+    """An element type as it lies in memory: integers without signedness, a boolean as a byte (a vector of ``i1`` would be stored as bits)."""
+    if isinstance(type_, ir.IntegerType) and (type_.width == 1 or not type_.is_signless):
+        return ir.IntegerType.get_signless(max(type_.width, 8))
+    return type_
+
+
+def plain_type(type_: ir.Type) -> ir.Type:
+    """A tensor type as prim_funcs have it: no encoding, elements as they lie in memory."""
+    if not isinstance(type_, ir.RankedTensorType):
+        return type_
+    element = memory_element(type_.element_type)
+    if type_.encoding is None and element == type_.element_type:
+        return type_
+    return ir.RankedTensorType.get(type_.shape, element)
+
+
+def plain_types(function: func.FuncOp) -> None:
+    """Gives every tensor in ``function`` the type it has in memory; the original function type stays as ``relax.signature``."""
+    if SIGNATURE not in function.attributes:
+        function.attributes[SIGNATURE] = ir.TypeAttr.get(function.type)
+    casts: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.arguments:
+                    set_plain(argument)
+        for result in op.results:
+            set_plain(result)
+        if op.name in CASTS:
+            casts.append(op)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    for op in casts:
+        if op.operands[0].type == op.results[0].type:
+            op.results[0].replace_all_uses_with(op.operands[0])
+            op.erase()
+    types = function.type
+    plain = ir.FunctionType.get([plain_type(t) for t in types.inputs], [plain_type(t) for t in types.results])
+    function.attributes["function_type"] = ir.TypeAttr.get(plain)
+
+
+def set_plain(value: ir.Value) -> None:
+    type_ = value.type
+    plain = plain_type(type_)
+    if plain != type_:
+        value.set_type(plain)
+
+
+def plain_attribute(attribute: ir.Attribute) -> ir.Attribute:
+    """A dense constant without encoding and unsignedness; other attributes as they are."""
+    if not isinstance(attribute, ir.DenseElementsAttr):
+        return attribute
+    plain = plain_type(attribute.type)
+    if plain == attribute.type:
+        return attribute
+    values = np.array(attribute)
+    width = plain.element_type.width
+    return ir.DenseElementsAttr.get(values.astype(f"i{width // 8}") if values.dtype == bool else values.view(f"i{width // 8}"), type=plain)
