@@ -1,0 +1,34 @@
+"""relax-canonicalize: simpler graphs that compute the same, by patterns tried until none applies."""
+from dataclasses import dataclass
+
+from ..dialects.module import Module
+from . import canonicalize_affine, canonicalize_algebra, canonicalize_fusions, canonicalize_shapes
+from .base import ModulePass, PassContext, PassFailed
+from .graph import Constants, erase_dead, relax_functions
+from .rewriter import Rewriter, table
+
+FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_affine, canonicalize_fusions)
+MAX_SWEEPS = 64
+
+
+@dataclass(frozen=True)
+class Canonicalize(ModulePass):
+    """Simplify graphs: algebra, shapes, batch norm and per-channel factors into weights, known ops from their composed forms.
+
+    Results may differ in the last bits: constants are reassociated, and a division by a constant becomes a product with its reciprocal.
+    """
+
+    name = "relax-canonicalize"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        constants = Constants(module)
+        patterns = table(family.PATTERNS for family in FAMILIES)
+        rewriter = Rewriter(constants)
+        for function in relax_functions(module):
+            for _ in range(MAX_SWEEPS):
+                erase_dead(function, constants)
+                if not rewriter.sweep(function, patterns):
+                    break
+            else:
+                raise PassFailed(f"@{function.name.value} still changes after {MAX_SWEEPS} rounds of patterns", function)
+            erase_dead(function, constants)

@@ -1,0 +1,78 @@
+"""relax-infer-shapes: names for unnamed dimensions of arguments, and the most exact types that follow from the arguments' types."""
+from dataclasses import dataclass
+
+from ..dialects import relax
+from ..dialects.module import Module
+from ..dialects.relax import dims
+from ..mlir import func, ir
+from .base import ModulePass, PassContext
+from .graph import CONSTANT, graph_ops, is_graph_op, relax_functions
+
+
+@dataclass(frozen=True)
+class InferShapes(ModulePass):
+    """Name the dynamic dimensions of arguments that have no name, infer all types again, and give functions the types they return.
+
+    A new name is made of the argument's and the dimension's number: `x_0`. Functions that others call keep their signatures.
+    """
+
+    name = "relax-infer-shapes"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        called = _callees(module)
+        for function in relax_functions(module):
+            is_called = function.name.value in called
+            if not is_called:
+                _name_dimensions(function)
+            for op in graph_ops(function):
+                if is_graph_op(op) and op.name != CONSTANT:
+                    _refine(op)
+            if not is_called:
+                _refine_signature(function)
+
+
+def _callees(module: Module) -> set[str]:
+    found = set()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "func.call":
+            found.add(op.attributes["callee"].value)
+        return ir.WalkResult.ADVANCE
+
+    module.module.operation.walk(visit)
+    return found
+
+
+def _name_dimensions(function: func.FuncOp) -> None:
+    arguments = list(function.arguments)
+    sizes = [dims.dims(a.type) if isinstance(a.type, ir.RankedTensorType) else () for a in arguments]
+    taken = set().union(*(dims.symbols(size) for row in sizes for size in row))
+    attributes = function.arg_attrs if "arg_attrs" in function.operation.attributes else [{}] * len(arguments)
+    for number, (argument, row, attribute) in enumerate(zip(arguments, sizes, attributes)):
+        if dims.UNKNOWN not in row:
+            continue
+        prefix = dims.symbol_name(attribute["relax.name"].value if "relax.name" in attribute else f"arg{number}")
+        named = [_fresh(f"{prefix}_{axis}", taken) if size is dims.UNKNOWN else size for axis, size in enumerate(row)]
+        argument.set_type(dims.tensor_type(named, argument.type.element_type))
+
+
+def _fresh(name: str, taken: set[str]) -> dims.Size:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return dims.symbol(name)
+
+
+def _refine(op: ir.Operation) -> None:
+    """Gives the op's results the types that its operands make, keeping sizes that only the old type knew."""
+    for result, type_ in zip(op.results, relax.infer_op(op)):
+        if type_ != result.type:
+            sizes = [old if new is dims.UNKNOWN else new for new, old in zip(dims.dims(type_), dims.dims(result.type))]
+            result.set_type(dims.tensor_type(sizes, type_.element_type))
+
+
+def _refine_signature(function: func.FuncOp) -> None:
+    block = function.body.blocks[0]
+    returned = block.operations[len(block.operations) - 1].operation
+    type_ = ir.FunctionType.get([a.type for a in block.arguments], [value.type for value in returned.operands])
+    function.operation.attributes["function_type"] = ir.TypeAttr.get(type_)

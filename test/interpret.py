@@ -1,0 +1,41 @@
+"""Runs a relax function by the dialect's numpy semantics: what tests compare passes and compiled code with."""
+from collections.abc import Sequence
+
+import numpy as np
+
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax import dims
+
+
+def interpret(module: Module, arguments: Sequence[np.ndarray], function: str = "main") -> list[np.ndarray]:
+    """The results of a function for some arguments. Its ops are graph ops and its return; symbols get their values from the arguments' shapes."""
+    block = module.function(function).body.blocks[0]
+    values = dict(zip(block.arguments, arguments, strict=True))
+    symbols: dict[str, int] = {}
+    for argument, array in zip(block.arguments, arguments):
+        for size, length in zip(dims.dims(argument.type), array.shape):
+            if isinstance(size, dims.Dim) and size.is_symbol:
+                assert symbols.setdefault(str(size), length) == length, f"two lengths for {size}"
+            elif isinstance(size, int):
+                assert size == length, f"{argument.type} got {array.shape}"
+    last_use = {operand: number for number, op in enumerate(block.operations) for operand in op.operands}
+    for number, op in enumerate(block.operations):
+        operands = [values[operand] for operand in op.operands]
+        if op.operation.name == "func.return":
+            return operands
+        if op.operation.name == "relax.constant":
+            results = (module.weights[op.weight] if op.weight is not None else op.value,)
+        else:
+            results = relax.evaluate(op, operands, symbols)
+        values.update(zip(op.operation.results, results))
+        for operand in op.operands:
+            if last_use[operand] == number:
+                values.pop(operand, None)
+    raise AssertionError("the function does not return")
+
+
+def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """max|a - b| / max|b|."""
+    assert ours.shape == theirs.shape and ours.dtype == theirs.dtype, f"{ours.dtype}{ours.shape} and {theirs.dtype}{theirs.shape}"
+    return float(np.abs(ours - theirs).max(initial=0) / np.abs(theirs).max(initial=1e-30))
