@@ -1,4 +1,25 @@
 """All passes of ours, as an explicit list: one import and one entry each, in the order of the pipeline."""
 from .base import ModulePass
+from .bufferize import Bufferize
+from .canonicalize import Canonicalize
+from .collapse_batch import CollapseBatch
+from .convert_layout import ConvertLayout
+from .fold_constants import FoldConstants
+from .fuse import Fuse
+from .infer_shapes import InferShapes
+from .legalize import Legalize
+from .lower import Lower
+from .schedule import Schedule
 
-PASSES: tuple[type[ModulePass], ...] = ()
+PASSES: tuple[type[ModulePass], ...] = (
+    InferShapes,
+    FoldConstants,
+    Canonicalize,
+    ConvertLayout,
+    CollapseBatch,
+    Legalize,
+    Fuse,
+    Schedule,
+    Bufferize,
+    Lower,
+)
