@@ -89,7 +89,7 @@ def run_on(function: func.FuncOp) -> None:
     for op in graph_ops(function):
         if op.name == "relax.matmul":
             collapse(op)
-        elif op.name in ROW_OPS or (op.name.startswith("relax.") and isinstance(op.opview, relax.ELEMENTWISE)):
+        elif op.name in ROW_OPS or getattr(relax.op_class(op), "ELEMENTWISE", False):
             sink(op)
 
 

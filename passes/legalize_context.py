@@ -20,7 +20,7 @@ class OpContext:
 
     def __init__(self, op: Any, operands: Sequence[ir.Value], function: func.FuncOp):
         self.op, self.name = op, op.operation.name
-        self.attrs = attributes(op)
+        self.attrs = relax.attributes_of(op)
         self.operands = list(operands)
         self.input_types = [v.type for v in operands]
         self.output_types = [r.type for r in op.operation.results]
@@ -57,13 +57,6 @@ class KernelContext:
 def dynamic(type_: ir.Type) -> list[bool]:
     """For each dimension whether it is dynamic."""
     return [type_.is_dynamic_dim(i) for i in range(type_.rank)]
-
-
-def attributes(op: Any) -> dict[str, Any]:
-    """An op's attributes as Python values: ours through the dialect, upstream's graph ops as they stand."""
-    if op.operation.name in GRAPH_OPS_UPSTREAM:
-        return {n: op.operation.attributes[n].value for n in op.operation.attributes}
-    return relax.attributes_of(op)
 
 
 def symbols_in(value: Any) -> list[Any]:

@@ -8,7 +8,9 @@ from .fold_constants import FoldConstants
 from .fuse import Fuse
 from .infer_shapes import InferShapes
 from .legalize import Legalize
+from .lift_weights import LiftWeights
 from .lower import Lower
+from .plan_memory import PlanMemory
 from .schedule import Schedule
 
 PASSES: tuple[type[ModulePass], ...] = (
@@ -20,6 +22,8 @@ PASSES: tuple[type[ModulePass], ...] = (
     Legalize,
     Fuse,
     Schedule,
+    LiftWeights,
     Bufferize,
+    PlanMemory,
     Lower,
 )

@@ -64,6 +64,8 @@ class GraphOp:
     RESULTS: ClassVar[tuple[str, ...]] = ("result",)
     # f16 and bf16 are computed in f32 and rounded once. Ops that only move elements say False.
     PROMOTES: ClassVar[bool] = True
+    # Each element of the result is made from the elements of the operands at the same place, after broadcasting.
+    ELEMENTWISE: ClassVar[bool] = False
 
     result_type: ClassVar[Callable]
     compute: ClassVar[Callable]

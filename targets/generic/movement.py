@@ -39,7 +39,7 @@ def tile(k, x, out):
 @kernel("tensor.concat")
 def concat(k, *operands):
     *parts, out = operands
-    axis = k.attrs["dim"]
+    axis = k.attrs["axis"]
     offsets: list[Size] = [0] * out.type.rank
     for part in parts:
         out = put(part, out, offsets)

@@ -48,7 +48,7 @@ def _binary(name, summary, compute, kinds=NUMBER, attributes_text="", result=Non
     element = _ELEMENT[kinds]
     types = f"tensor<2x3x{element}>, tensor<3x{element}>"
     text = example(name, "%a, %b", attributes_text, types, f"tensor<2x3x{'i1' if result else element}>")
-    return define(name, summary, {"a": Operand(kinds), "b": Operand(kinds)}, compute, result_type, text, **attributes)
+    return define(name, summary, {"a": Operand(kinds), "b": Operand(kinds)}, compute, result_type, text, elementwise=True, **attributes)
 
 
 _binary("add", "a + b; integers wrap around.", np.add)

@@ -16,6 +16,7 @@ class Where(RelaxOp, name="where"):
     ```
     """
 
+    ELEMENTWISE = True
     PROMOTES = False
     condition = Operand(BOOL, own_dtype=True)
     a = Operand(ANY)
@@ -38,6 +39,7 @@ class Prelu(RelaxOp, name="prelu"):
     ```
     """
 
+    ELEMENTWISE = True
     x = Operand(FLOAT)
     slope = Operand(FLOAT)
 
@@ -58,6 +60,7 @@ class Clip(RelaxOp, name="clip"):
     ```
     """
 
+    ELEMENTWISE = True
     x = Operand(NUMBER)
     min = Float(None)
     max = Float(None)
@@ -95,6 +98,7 @@ class Astype(RelaxOp, name="astype"):
     ```
     """
 
+    ELEMENTWISE = True
     PROMOTES = False
     x = Operand(ANY)
     dtype = DType()

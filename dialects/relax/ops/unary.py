@@ -39,7 +39,7 @@ def _unary(name, summary, compute, kinds=FLOAT, attributes_text="", result=None,
 
     element = _ELEMENT[kinds]
     text = example(name, "%x", attributes_text, f"tensor<2x3x{element}>", f"tensor<2x3x{'i1' if result else element}>")
-    return define(name, summary, {"x": Operand(kinds)}, compute, result_type, text, **attributes)
+    return define(name, summary, {"x": Operand(kinds)}, compute, result_type, text, elementwise=True, **attributes)
 
 
 _unary("exp", "e to the power x.", np.exp)
