@@ -84,16 +84,12 @@ class Module:
 
     def used_weights(self) -> set[str]:
         """The keys that constants and function arguments (``relax.weight``) name."""
-        keys = {c.weight for c in self.constants() if c.weight is not None}
-        for op in walk(self.module.operation):
-            for attributes in op.attributes["arg_attrs"] if op.name == "func.func" and "arg_attrs" in op.attributes else ():
-                if "relax.weight" in attributes:
-                    keys.add(attributes["relax.weight"].value)
-        return keys
+        return weights_under(self.module.operation)
 
     def drop_unused_weights(self) -> list[str]:
         """Drops the weights that nothing in the module names, and returns their keys."""
-        unused = [key for key in self.weights if key not in self.used_weights()]
+        used = self.used_weights()
+        unused = [key for key in self.weights if key not in used]
         for key in unused:
             self.weights.drop(key)
         return unused
@@ -109,6 +105,18 @@ class Module:
             dtype, shape = self.weights.type_of(key)
             if dtype != dtypes.numpy_dtype(declared.element_type) or shape != tuple(declared.shape):
                 raise LegatoError(f"{describe(constant)}: the weight '{key}' is {list(shape)} {dtypes.spelling(dtype)}, but the constant is {declared}")
+
+
+def weights_under(operation: ir.Operation) -> set[str]:
+    """The keys that constants and function arguments (``relax.weight``) under an op name."""
+    keys = set()
+    for op in walk(operation):
+        if op.name == Constant.OPERATION_NAME and "weight" in op.attributes:
+            keys.add(op.attributes["weight"].value)
+        for attributes in op.attributes["arg_attrs"] if op.name == "func.func" and "arg_attrs" in op.attributes else ():
+            if "relax.weight" in attributes:
+                keys.add(attributes["relax.weight"].value)
+    return keys
 
 
 def walk(operation: ir.Operation):

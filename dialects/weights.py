@@ -1,6 +1,7 @@
 """The weight store: the bytes of big constants, by key, outside the IR."""
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ class WeightStore(Mapping):
         self._arrays: dict[str, np.ndarray] = {}
         self._files: dict[str, tuple[Path, safetensors_file.Entry]] = {}
         self._maps: dict[Path, np.ndarray] = {}
+        self._kept: frozenset[str] = frozenset()
 
     def __getitem__(self, key: str) -> np.ndarray:
         array = self._arrays.get(key)
@@ -77,13 +79,25 @@ class WeightStore(Mapping):
         return key
 
     def drop(self, key: str) -> None:
-        """Forgets a weight. Its memory is freed when nobody else holds the array."""
+        """Forgets a weight, unless it is kept. Its memory is freed when nobody else holds the array."""
         if key not in self:
             raise MissingWeightError(f"no weight '{key}' to drop")
+        if key in self._kept:
+            return
         self._arrays.pop(key, None)
         self._files.pop(key, None)
         if not self._files:
             self._maps.clear()
+
+    @contextmanager
+    def keeping(self, keys: Iterable[str]) -> Iterator[None]:
+        """For the time of a ``with`` block, dropping these keys does nothing: IR that stands aside names them, too."""
+        before = self._kept
+        self._kept = before | frozenset(keys)
+        try:
+            yield
+        finally:
+            self._kept = before
 
     def copy(self) -> "WeightStore":
         """Another store with the same weights. The arrays are shared, the keys are not."""

@@ -113,8 +113,8 @@ class Pipeline:
             context.warnings.append(f"{print_external(step.backend)}(...) had nothing to work on: {has}")
         for op in found:
             name = f"@{symbol(op)}" if symbol(op) else f"for {backend_of(op)}"
-            with as_module(op) as ordinary:
-                self._run(step.steps, type(module)(ordinary, module.weights), context, f"{scope}::{name}" if scope else name)
+            with as_module(op, module) as ordinary:
+                self._run(step.steps, ordinary, context, f"{scope}::{name}" if scope else name)
 
     def _run_one(self, work: Work, module: Module, context: PassContext, scope: str | None) -> None:
         names = [step.name for step in work] if isinstance(work, list) else [work.name]

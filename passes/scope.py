@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ..dialects.module import Module, weights_under
 from ..mlir import ir
-
-if TYPE_CHECKING:
-    from ..dialects.module import Module
 
 CODEGEN = "relax.codegen"
 
@@ -76,7 +73,8 @@ def host_part(module: Module) -> Iterator[list[ir.Operation]]:
     for one in aside:
         one.op.detach_from_parent()
     try:
-        yield [one.op for one in aside]
+        with module.weights.keeping(key for one in aside for key in weights_under(one.op)):
+            yield [one.op for one in aside]
     finally:
         for one in aside:
             _put_back(module.module, one)
@@ -110,13 +108,17 @@ def _parent(module: ir.Operation, path: tuple[str | int, ...]) -> ir.Operation:
 
 
 @contextmanager
-def as_module(external: ir.Operation) -> Iterator[ir.Module]:
-    """An external module as an ordinary one for the time of a `with` block: its ops and attributes move there, and back afterwards."""
+def as_module(external: ir.Operation, module: Module) -> Iterator[Module]:
+    """An external module of `module` as an ordinary one for the time of a `with` block: its content moves there, and back afterwards.
+
+    Weights are shared; those that the rest of `module` names are not dropped.
+    """
     with external.location:
         ordinary = ir.Module.create()
     _move(external, ordinary.operation)
     try:
-        yield ordinary
+        with module.weights.keeping(weights_under(module.module.operation)):
+            yield type(module)(ordinary, module.weights)
     finally:
         _move(ordinary.operation, external)
 
