@@ -1,9 +1,11 @@
 """A small builder for the text of transform-dialect scripts.
 
-A script is the body of a named sequence whose argument ``%root`` is a handle to one prim_func. Handles are plain strings (``"%tile3"``): what
-a method returns goes into the next call. Nothing is checked here; the transform interpreter reports the line of the script and the payload.
+A script is the body of a named sequence whose argument ``%root`` is a handle to one prim_func. Handles are plain strings (``"%tile3"``):
+what a method returns goes into the next call. Nothing is checked here; the transform interpreter reports the line of the script and the
+payload.
 """
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 
 ANY = "!transform.any_op"
@@ -22,6 +24,7 @@ PATTERNS = {
     "reduction-to-contract": "vector.reduction_to_contract",
     "drop-leading-unit-dims": "vector.cast_away_vector_leading_one_dim",
     "loop-bounds": "scf.for_loop_canonicalization",
+    "result-sizes": "memref.resolve_ranked_shaped_type_result_dims",
 }
 
 
@@ -47,10 +50,15 @@ class Script:
         self.line(f"{', '.join(names)} = transform.{text} : ({', '.join([ANY] * operands)}) -> {out}")
         return names
 
+    def _cast(self, handle: str, type_: str) -> str:
+        typed = f"%typed{next(self._numbers)}"
+        self.line(f"{typed} = transform.cast {handle} : {ANY} to {type_}")
+        return typed
+
     # --- finding ops ---
 
     def match(self, *ops: str, within: str = ROOT, attribute: str = "", interface: str = "") -> str:
-        """The ops below ``within`` of one of these names, with this unit attribute, or of this interface ("LinalgOp")."""
+        """The ops below ``within`` of one of these names, with this attribute (``name`` or ``name = value``), of this interface ("LinalgOp")."""
         names = ", ".join(f'"{name}"' for name in ops)
         what = [f"ops{{[{names}]}}"] if ops else []
         what += [f"interface{{{interface}}}"] if interface else []
@@ -65,13 +73,31 @@ class Script:
         """A unit attribute, by which the op's tiles are found again: tiling and fusing keep it, vectorizing drops it."""
         self.line(f'transform.annotate {handle} "{attribute}" : {ANY}')
 
+    @contextmanager
+    def foreach(self, handle: str) -> Iterator[str]:
+        """What is appended inside happens once for each op of the handle; gives the handle to that op."""
+        each = f"%each{next(self._numbers)}"
+        self.line(f"transform.foreach {handle} : {ANY} {{")
+        self.line(f"^bb0({each}: {ANY}):")
+        yield each
+        self.line("transform.yield }")
+
     # --- tiling ---
 
     def tile(self, handle: str, sizes: Sequence[int], interchange: Sequence[int] = ()) -> tuple[str, list[str]]:
-        """Loops around tiles of these sizes (0: no loop); ``interchange`` lists the loops' dimensions, outermost first."""
+        """Loops around tiles of these sizes (0: no loop); ``interchange`` lists the dimensions with loops, outermost first."""
         loops = sum(size != 0 for size in sizes)
-        order = f" interchange={list(interchange)}" if interchange else ""
+        whole = [*interchange, *(d for d in range(len(sizes)) if d not in interchange)]
+        order = f" interchange={whole}" if interchange and whole != sorted(whole) else ""
         tiled, *made = self.op("tile", f"structured.tile_using_for {handle} tile_sizes {list(sizes)}{order}", 1 + loops)
+        return tiled, made
+
+    def tile_and_fuse(self, handle: str, sizes: Sequence[int], interchange: Sequence[int] = ()) -> tuple[str, list[str]]:
+        """As ``tile``, and the ops that the tile reads, and those that they read, move into the loops. What is a loop already stays outside."""
+        loops = sum(size != 0 for size in sizes)
+        whole = [*interchange, *(d for d in range(len(sizes)) if d not in interchange)]
+        order = f" interchange {whole}" if interchange and whole != sorted(whole) else ""
+        tiled, *made = self.op("tile", f"structured.fuse {handle} tile_sizes {list(sizes)}{order}", 1 + loops)
         return tiled, made
 
     def tile_parallel(self, handle: str, sizes: Sequence[int]) -> tuple[str, str]:
@@ -86,12 +112,21 @@ class Script:
 
     def peel(self, loop: str) -> tuple[str, str]:
         """Splits the last, partial iteration off: the loop of whole tiles, and the rest (empty where the size divides)."""
-        typed = self.op("for", f"cast {loop}", result_types=[LOOP])[0]
+        typed = self._cast(loop, LOOP)
         main, rest = [f"%{name}{next(self._numbers)}" for name in ("whole", "rest")]
         self.line(f"{main}, {rest} = transform.loop.peel {typed} : ({LOOP}) -> ({ANY}, {ANY})")
         return main, rest
 
     # --- rewriting ---
+
+    def lower_unpacks(self, within: str = ROOT) -> None:
+        """Tiles of linalg.unpack that lie in one packed block become slices of it."""
+        unpack = '!transform.op<"linalg.unpack">'
+        handle = self._cast(self.match("linalg.unpack", within=within), unpack)
+        made = ", ".join(f'!transform.op<"{name}">' for name in
+                         ("tensor.empty", "linalg.transpose", "tensor.collapse_shape", "tensor.extract_slice", "linalg.copy"))
+        names = ", ".join(f"%lowered{next(self._numbers)}" for _ in range(5))
+        self.line(f"{names} = transform.structured.lower_unpack {handle} : ({unpack}) -> ({made})")
 
     def patterns(self, *names: str, within: str = ROOT, cse: bool = True) -> None:
         """Applies pattern sets greedily: names of ``PATTERNS``, or upstream's own."""
@@ -100,7 +135,7 @@ class Script:
 
     def clean(self) -> None:
         """Canonicalizes the function after tiling: sizes become static where they can, slices of slices become one, dead originals go."""
-        self.patterns("canonicalize", "merge-slices", "loop-bounds")
+        self.patterns("canonicalize", "merge-slices", "loop-bounds", "result-sizes")
 
     def vectorize(self) -> None:
         """Vectorizes every linalg op in the function as it stands (all must be small and static), and lifts accumulators.

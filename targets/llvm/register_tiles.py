@@ -1,0 +1,83 @@
+"""How many rows and columns of a product are computed at once in vector registers.
+
+A tile of R rows and C vectors of columns keeps R*C accumulators, C vectors of the weight and one broadcast element in registers, and does R*C
+multiply-adds for R+C loads in each step of the reduction.
+"""
+from dataclasses import dataclass
+from functools import cache
+
+IN_FLIGHT = 8  # multiply-adds that must be independent: latency 4, two of them started each cycle
+PANEL_LOAD = 3  # what loading a vector of the weight costs, in multiply-adds: it comes from the second-level cache
+SMALL = 1 / 32  # what decides where the rest is equal: a broadcast element, in multiply-adds
+EXTRA_TILE = 1 / 50  # what one more kind of tile costs, as a part of the whole: code, and compile time
+
+
+@dataclass(frozen=True)
+class RegisterTiles:
+    """Tile sizes, widest first: each covers what the ones before left over, the last one all of it (or it is 1)."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+def steps(rows: int, vectors: int) -> float:
+    """Time of one step of the reduction for a tile, in multiply-adds."""
+    return max(rows * vectors, rows + vectors, PANEL_LOAD * vectors, IN_FLIGHT) + SMALL * (rows + 4 * vectors)
+
+
+def fits(rows: int, vectors: int, registers: int) -> bool:
+    """Whether the accumulators, the weight and a broadcast element fit; a single row reads the weight from memory."""
+    return rows * vectors + (vectors if rows > 1 else 0) + 1 <= registers
+
+
+def binary(rest: int) -> tuple[int, ...]:
+    """Powers of two that add up to ``rest``, the greatest first."""
+    return tuple(1 << i for i in reversed(range(rest.bit_length())) if rest >> i & 1)
+
+
+@cache
+def choose(rows: int | None, columns: int | None, lanes: int, registers: int) -> RegisterTiles:
+    """The tiles for a product of ``rows`` by ``columns`` (None: known at run time only), with vectors of ``lanes`` elements.
+
+    Widths of columns are powers of two: others become very slow code.
+    """
+    best = None
+    for vectors in (2, 4, 1, 8):
+        if not fits(1, vectors, registers) or (columns is not None and vectors * lanes > max(columns, lanes)):
+            continue
+        widths = _widths(columns, vectors * lanes, lanes)
+        for split in _splits(rows, vectors, registers):
+            cost = _cost(rows, columns, split, widths, lanes)
+            if best is None or cost < best[0]:
+                best = (cost, RegisterTiles(split, widths))
+    assert best is not None
+    return best[1]
+
+
+def _widths(columns: int | None, width: int, lanes: int) -> tuple[int, ...]:
+    if columns is None:
+        return (width, min(lanes, 8), 1)
+    return ((width,) if columns >= width else ()) + binary(columns % width)
+
+
+def _splits(rows: int | None, vectors: int, registers: int) -> list[tuple[int, ...]]:
+    """Ways to cut the rows: a tile, and the rest as another one; by halves where their number is not known."""
+    most = max(r for r in range(1, registers) if fits(r, vectors, registers))
+    if rows is None:
+        power = 1 << (most.bit_length() - 1)
+        return [tuple(power >> i for i in range(power.bit_length()))]
+    return [(tile, rows % tile) if rows % tile else (tile,) for tile in range(1, min(most, rows) + 1)]
+
+
+def _cost(rows: int | None, columns: int | None, split: tuple[int, ...], widths: tuple[int, ...], lanes: int) -> float:
+    """Steps for the whole product; for a row (or a column's vector) where their number is not known."""
+    total, left = 0.0, widths[0] if columns is None else columns
+    for width in widths:
+        count, left = divmod(left, width)
+        vectors = max(1, width // lanes)
+        if rows is None:
+            total += count * steps(split[0], vectors) / split[0]
+        else:
+            total += count * (rows // split[0] * steps(split[0], vectors) + sum(steps(rest, vectors) for rest in split[1:]))
+    per_column = total / widths[0] if columns is None else total
+    return per_column * (1 + EXTRA_TILE * (len(split) + len(widths)))
