@@ -193,7 +193,7 @@ def index(value: int) -> ir.Value:
 
 def short(callee: str) -> str:
     """A kernel's name without what made it unique."""
-    return re.sub(r"_\d+$", "", callee.removeprefix("fused_"))
+    return re.sub(r"_\d+$", "", callee.removeprefix("fused_").removeprefix("kernel_"))
 
 
 def host_functions(module: ir.Module) -> list[func.FuncOp]:

@@ -147,9 +147,9 @@ class Legalizer:
             return [values] if isinstance(values, ir.Value) else values
 
         index = [ir.IndexType.get()] * len(scalars)
+        name = "kernel_" + context.name.split(".")[-1]  # a bare @exp would be taken for libm's
         try:
-            kernel = tir.prim_func(self.module, context.name.split(".")[-1], inputs + index, outputs, body, context.op.operation.location,
-                                   self.symbols)
+            kernel = tir.prim_func(self.module, name, inputs + index, outputs, body, context.op.operation.location, self.symbols)
         except Refused as refused:
             return refused.refusal
         return kernel.name.value
