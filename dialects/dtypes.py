@@ -30,7 +30,7 @@ _TABLE = (
 _BY_SPELLING = {spelling: np.dtype(scalar) for spelling, scalar, _ in _TABLE}
 _SPELLING = {np.dtype(scalar): spelling for spelling, scalar, _ in _TABLE}
 _KIND = {np.dtype(scalar): kind for _, scalar, kind in _TABLE}
-_FLOATS = {ir.F16Type: _BY_SPELLING["f16"], ir.BF16Type: _BY_SPELLING["bf16"], ir.F32Type: _BY_SPELLING["f32"], ir.F64Type: _BY_SPELLING["f64"]}
+_FLOATS = dict(zip((ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type), map(_BY_SPELLING.get, ("f16", "bf16", "f32", "f64"))))
 _INTEGERS = {(d.itemsize * 8, k == "uint"): d for d, k in _KIND.items() if k in ("int", "uint")} | {(1, False): np.dtype(np.bool_)}
 
 

@@ -44,7 +44,7 @@ class Module:
 
     @staticmethod
     def parse(text: str, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
-        """Reads MLIR text and verifies it. The context gets our dialects; None makes one. LegatoError with MLIR's messages if it is wrong."""
+        """Reads MLIR text and verifies it, in a context that has our dialects (None: a new one). LegatoError, saying where, if it is wrong."""
         context = context or make_context()
         with context, ir.Location.unknown():
             try:
@@ -54,7 +54,10 @@ class Module:
 
     @staticmethod
     def load(path: str | Path, context: ir.Context | None = None) -> "Module":
-        """Reads MLIR text, and the weights beside it (``x.safetensors`` for ``x.mlir``). LegatoError if a weight is missing or of another type."""
+        """Reads MLIR text, and the weights beside it (``x.safetensors`` for ``x.mlir``).
+
+        LegatoError if the text is wrong, or a weight is missing or of another type.
+        """
         beside = Path(path).with_suffix(".safetensors")
         weights = WeightStore.load(beside) if beside.exists() else WeightStore()
         module = Module.parse(Path(path).read_text(), weights, context)
@@ -80,7 +83,8 @@ class Module:
         for function in self.functions():
             if function.name.value == name:
                 return function
-        raise LegatoError(f"no function @{name} in the module, which has: {', '.join('@' + f.name.value for f in self.functions()) or 'none'}")
+        names = ", ".join(f"@{f.name.value}" for f in self.functions())
+        raise LegatoError(f"no function @{name} in the module, which has: {names or 'none'}")
 
     def used_weights(self) -> set[str]:
         """The keys that constants and function arguments (``relax.weight``) name."""
@@ -104,7 +108,8 @@ class Module:
                 raise LegatoError(f"{describe(constant)}: the weight '{key}' is missing {where}")
             dtype, shape = self.weights.type_of(key)
             if dtype != dtypes.numpy_dtype(declared.element_type) or shape != tuple(declared.shape):
-                raise LegatoError(f"{describe(constant)}: the weight '{key}' is {list(shape)} {dtypes.spelling(dtype)}, but the constant is {declared}")
+                found = f"{list(shape)} {dtypes.spelling(dtype)}"
+                raise LegatoError(f"{describe(constant)}: the weight '{key}' is {found}, but the constant is {declared}")
 
 
 def weights_under(operation: ir.Operation) -> set[str]:

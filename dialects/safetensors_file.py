@@ -1,7 +1,7 @@
 """The safetensors format: a JSON header that says where each tensor's bytes lie, then the bytes.
 
-Read and written here, and not by the safetensors package, because the bytes must stay where they are: reading gives offsets to map, and writing streams
-one tensor after the other.
+Read and written here, and not by the safetensors package, because the bytes must stay where they are: reading gives offsets to map,
+and writing streams one tensor after the other.
 """
 import json
 import os
@@ -57,7 +57,8 @@ def read_header(path: str | Path) -> dict[str, Entry]:
             raise LegatoError(f"{path}: cannot read the description of tensor '{name}': {fields}") from error
         needed = int(np.prod(entry.shape, dtype=np.int64)) * entry.dtype.itemsize
         if end - begin != needed:
-            raise LegatoError(f"{path}: tensor '{name}' of {fields['dtype']}{list(entry.shape)} needs {needed} bytes, but has {end - begin}")
+            described = f"{fields['dtype']}{list(entry.shape)}"
+            raise LegatoError(f"{path}: tensor '{name}' of {described} needs {needed} bytes, but has {end - begin}")
         if 8 + length + end > size:
             raise LegatoError(f"{path} is cut short: tensor '{name}' ends at byte {8 + length + end}, the file has {size}")
         entries[name] = entry
@@ -65,7 +66,10 @@ def read_header(path: str | Path) -> dict[str, Entry]:
 
 
 def write(path: str | Path, tensors: Mapping[str, np.ndarray], keys: Iterable[str] | None = None) -> None:
-    """Writes the tensors, one in memory at a time. The old file is replaced only when the new one is complete, so it may be mapped meanwhile."""
+    """Writes the tensors, one in memory at a time.
+
+    An old file of that name is replaced only when the new one is complete, so it may be mapped meanwhile.
+    """
     header, end, order = {}, 0, sorted(tensors if keys is None else keys)
     for key in order:
         array = tensors[key]

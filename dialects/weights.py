@@ -57,7 +57,7 @@ class WeightStore(Mapping):
         return self._files[key][1].dtype, self._files[key][1].shape
 
     def add(self, name: str, array: np.ndarray) -> str:
-        """Holds the array under a key made from the name (``name``, ``name_1``, ...), which is returned. No copy; the store's view is read-only."""
+        """Holds the array, uncopied and read-only, under a key made from the name (``name``, ``name_1``, ...), which is returned."""
         array = np.asarray(array)
         safetensors_file.check_dtype(name, array.dtype)
         view = array.view()
@@ -127,7 +127,7 @@ class WeightStore(Mapping):
     def _map(self, key: str, path: Path, entry: safetensors_file.Entry) -> np.ndarray:
         size = _size(entry)
         if size == 0:
-            return np.empty(entry.shape, entry.dtype)
+            return np.frombuffer(b"", entry.dtype).reshape(entry.shape)
         if path not in self._maps:
             try:
                 self._maps[path] = np.memmap(path, np.uint8, mode="r")
@@ -135,7 +135,8 @@ class WeightStore(Mapping):
                 raise LegatoError(f"cannot read weight '{key}' from {path}: {error}") from error
         data = self._maps[path][entry.offset : entry.offset + size]
         if data.nbytes != size:
-            raise LegatoError(f"weight '{key}' needs {size} bytes at {entry.offset} of {path}, which now has {self._maps[path].nbytes} bytes")
+            end = entry.offset + size
+            raise LegatoError(f"weight '{key}' ends at byte {end} of {path}, which now has {self._maps[path].nbytes} bytes")
         return np.frombuffer(data, entry.dtype).reshape(entry.shape)
 
 

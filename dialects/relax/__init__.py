@@ -1,7 +1,8 @@
 """The relax dialect: graphs of tensor ops with symbolic shapes.
 
-``relax.<op>(operands..., attribute=value, ..., loc=None, ip=None)`` builds an op at the insertion point and returns its result, with the type
-inferred. ``OPS`` lists the op classes by name; ``semantics`` is the one table of their numpy semantics. docs/relax.md describes each op.
+``relax.<op>(operands..., attribute=value, ..., loc=None, ip=None)`` builds an op at the insertion point and returns its result, with
+the type inferred. ``OPS`` lists the op classes by name; ``semantics`` is the one table of their numpy semantics. docs/relax.md describes
+each op.
 """
 from collections.abc import Callable
 
@@ -10,7 +11,21 @@ from .dialect import DimsAttr, Relax
 from .graph import attributes_of, evaluate, infer_op, op_class
 from .op import SEMANTICS as semantics
 from .op import graph_op, signature
-from .ops import binary, concat, conv, gather, matmul, norm, pool, reduce, reshape, select, slice, space, unary  # noqa: F401 - they declare ops
+from .ops import (  # noqa: F401 - they declare the ops
+    binary,
+    concat,
+    conv,
+    gather,
+    matmul,
+    norm,
+    pool,
+    reduce,
+    reshape,
+    select,
+    slice,
+    space,
+    unary,
+)
 from .ops.constant import constant, weight
 from .types import TensorType
 

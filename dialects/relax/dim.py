@@ -1,7 +1,9 @@
 """Symbolic dimensions: integer expressions of named sizes in a normal form, so that equal sizes are equal values.
 
-An expression is a polynomial whose variables are symbols, or parts that no polynomial can hold: ``a // b``, ``a % b``, ``min(a, b)``, ``max(a, b)``.
-Arithmetic that comes out constant gives a plain int. Symbols stand for sizes of 1 or more; broadcasting never takes a symbol for 1.
+An expression is a polynomial whose variables are symbols, or parts that no polynomial can hold: ``a // b``, ``a % b``, ``min(a, b)`` and
+``max(a, b)``. Arithmetic that comes out constant gives a plain int.
+
+Symbols stand for sizes of 1 or more. Broadcasting never takes a symbol for 1.
 """
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, reduce

@@ -33,7 +33,7 @@ _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))")
 
 @lru_cache(4096)
 def parse(text: str) -> Size:
-    """The size that an expression of ints, names, ``+ - * // %``, ``min(a, b)``, ``max(a, b)`` and parentheses stands for; ``"?"`` is UNKNOWN."""
+    """The size that an expression of ints, names, ``+ - * // %``, ``min(a, b)``, ``max(a, b)`` stands for; ``"?"`` is UNKNOWN."""
     if text.strip() == "?":
         return UNKNOWN
     tokens, position = [], 0
@@ -105,7 +105,8 @@ def tensor_type(sizes: Sequence, element_type: ir.Type) -> ir.RankedTensorType:
     """The tensor type of some sizes (ints, expression texts, Dims, UNKNOWN), with an encoding if one of them is symbolic."""
     sizes = [as_size(s) for s in sizes]
     encoding = to_attribute(sizes) if any(isinstance(s, Dim) for s in sizes) else None
-    return ir.RankedTensorType.get([s if isinstance(s, int) else _DYNAMIC for s in sizes], element_type, encoding, loc=ir.Location.unknown(element_type.context))
+    shape = [s if isinstance(s, int) else _DYNAMIC for s in sizes]
+    return ir.RankedTensorType.get(shape, element_type, encoding, loc=ir.Location.unknown(element_type.context))
 
 
 def strip(tensor_type) -> ir.RankedTensorType:
@@ -121,9 +122,9 @@ def compatible(a: Size, b: Size) -> bool:
 
 
 def symbol_table(function: "func.FuncOp") -> dict[str, tuple[int, int, int, int]]:
-    """Where a function's symbols can be read: name to (argument, dimension, scale, offset), the argument's size being ``symbol * scale + offset``.
+    """Where a function's symbols can be read: name to (argument, dimension, scale, offset).
 
-    A dimension that is the bare symbol (scale 1, offset 0) is preferred to an expression of it.
+    The argument's size there is ``symbol * scale + offset``. A bare symbol (scale 1, offset 0) is preferred to an expression of it.
     """
     table: dict[str, tuple[int, int, int, int]] = {}
     for number, argument_type in enumerate(function.type.inputs):

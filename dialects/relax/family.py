@@ -6,8 +6,16 @@ from .attributes import Attribute
 from .op import Operand, RelaxOp
 
 
-def define(name: str, summary: str, operands: dict[str, Operand], compute: Callable, result_type: Callable, example: str, elementwise: bool = False,
-           **attributes: Attribute) -> type:
+def define(
+    name: str,
+    summary: str,
+    operands: dict[str, Operand],
+    compute: Callable,
+    result_type: Callable,
+    example: str,
+    elementwise: bool = False,
+    **attributes: Attribute,
+) -> type:
     """An op class of that name in the relax dialect. The example is the op's text in an MLIR function with the operands as values."""
     body = {
         "__doc__": f"{summary}\n\n```mlir\n{example}\n```\n",

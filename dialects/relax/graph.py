@@ -6,7 +6,6 @@ from ...mlir import ir
 from ..errors import InferenceError, LegatoError
 from ..locations import describe
 from .dims import Dim, Size, substitute
-from .op import GraphOp
 from .ops.concat import Concat
 
 
@@ -40,7 +39,11 @@ def infer_op(op) -> list[ir.Type]:
 
 
 def evaluate(op, arrays, symbols: Mapping[str, int] | None = None) -> tuple:
-    """What the op computes from arrays, by the numpy semantics: a tuple of arrays. Symbols in its attributes get their values from the table."""
+    """What the op computes from arrays, by the numpy semantics: a tuple of arrays.
+
+    Symbols in its attributes get their values from the table. LegatoError, naming the op, for a symbol without one, and for what
+    cannot be computed (an index outside).
+    """
     cls, attrs = _require(op), attributes_of(op)
     for name, value in attrs.items():
         if isinstance(value, list):

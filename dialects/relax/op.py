@@ -45,7 +45,10 @@ SEMANTICS: dict[str, Callable] = {}
 
 
 class Operand:
-    """One operand in the declaration of an op: which kinds of elements it takes. Operands of one op have one element type, except ``own_dtype`` ones."""
+    """One operand in the declaration of an op, and the kinds of elements it takes.
+
+    All operands of an op have the same element type, except those with ``own_dtype``.
+    """
 
     def __init__(self, kinds: frozenset = ANY, doc: str = "", own_dtype: bool = False) -> None:
         self.kinds, self.doc, self.own_dtype = kinds, doc, own_dtype
@@ -80,7 +83,10 @@ class GraphOp:
 
     @classmethod
     def semantics(cls, *arrays: np.ndarray, **attrs: Any):
-        """What the op computes, on numpy arrays: an array, or a tuple of them if the op has several results. Symbols in attributes must have been replaced."""
+        """What the op computes, on numpy arrays: an array, or a tuple of them if the op has several results.
+
+        Symbols in attributes must have been replaced by numbers. LegatoError for an index outside.
+        """
         attrs = cls._with_defaults(attrs)
         small = next((a.dtype for a in arrays if a.dtype in _SMALL_FLOATS), None) if cls.PROMOTES else None
         if small is not None:
@@ -94,7 +100,10 @@ class GraphOp:
 
     @classmethod
     def build(cls, *args: Any, loc: ir.Location | None = None, ip: ir.InsertionPoint | None = None, **kwargs: Any):
-        """Creates the op at the insertion point and returns its result, or a tuple of results. LegatoError if operands and attributes do not fit."""
+        """Creates the op at the insertion point and returns its result, or a tuple of results.
+
+        LegatoError, with the op's location and operand types, if operands and attributes do not fit together.
+        """
         names = [o.name for o in cls.OPERANDS] + list(cls.ATTRIBUTES)
         if len(args) > len(names):
             raise LegatoError(f"{cls.OPERATION_NAME} takes at most {len(names)} arguments ({', '.join(names)}), {len(args)} were given")
@@ -135,9 +144,9 @@ class GraphOp:
 
     def _verify(self) -> None:
         cls, operation = type(self), self.operation
-        for what, expected, found in (("operand", len(cls.OPERANDS), len(operation.operands)), ("result", len(cls.RESULTS), len(operation.results))):
-            if expected != found:
-                raise InferenceError(f"expects {expected} {what}{'' if expected == 1 else 's'}, has {found}")
+        for what, declared, found in (("operand", cls.OPERANDS, operation.operands), ("result", cls.RESULTS, operation.results)):
+            if len(declared) != len(found):
+                raise InferenceError(f"expects {len(declared)} {what}{'' if len(declared) == 1 else 's'}, has {len(found)}")
         for name in operation.attributes:
             if name not in cls.ATTRIBUTES and "." not in name:
                 raise InferenceError(_unknown(name, list(cls.ATTRIBUTES)))

@@ -48,6 +48,7 @@ def broadcast(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:
         sizes = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
         firm = sizes - {UNKNOWN}
         if len(firm) > 1:
-            raise InferenceError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast: {' and '.join(sorted(map(str, firm)))} at axis {axis}")
+            all_shapes, clash = " and ".join(str(list(s)) for s in shapes), " and ".join(sorted(map(str, firm)))
+            raise InferenceError(f"shapes {all_shapes} do not broadcast: {clash} at axis {axis}")
         result.append(next(iter(firm or sizes), 1))
     return tuple(result)

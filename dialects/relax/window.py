@@ -43,7 +43,10 @@ def output_sizes(
     dilations: Sequence[int],
     ceil_mode: bool = False,
 ) -> list[Size]:
-    """How many windows fit along each spatial axis. With ``ceil_mode`` a last one that starts inside the input or the padding before it may stand out."""
+    """How many windows fit along each spatial axis.
+
+    With ``ceil_mode`` a last one that starts inside the input, or the padding before it, may stand out.
+    """
     rank, result = len(kernel), []
     for axis, (size, k, stride, dilation) in enumerate(zip(sizes, kernel, strides, dilations)):
         begin, end = padding[axis], padding[rank + axis]

@@ -72,8 +72,8 @@ def _conv(rank):
     define(
         f"conv{rank}d",
         f"Convolution over {rank} spatial {'axis' if rank == 1 else 'axes'}, the kernel not mirrored.\n\n"
-        "`padding` lists the begin of each spatial axis, then the end of each. With `groups`, each group of output channels sees its own group\n"
-        "of input channels only; the kernel's input size is that of one group.",
+        "`padding` lists the begin of each spatial axis, then the end of each. With `groups`, each group of output channels sees its own\n"
+        "group of input channels only; the kernel's input size is that of one group.",
         {"x": Operand(FLOAT, f"input, {' or '.join(layouts)}"), "w": Operand(FLOAT, f"kernel, {', '.join(kernels)}")},
         _compute(rank),
         _result(rank),
@@ -123,7 +123,8 @@ class Conv2dTranspose(RelaxOp, name="conv2d_transpose"):
         window.check_window(2, strides, padding, dilations)
         check_length(output_padding, 2, "output_padding", "one per spatial axis")
         if any(not 0 <= extra < max(s, d) for extra, s, d in zip(output_padding, strides, dilations)):
-            raise InferenceError(f"attribute 'output_padding' is {output_padding}, expected values from 0 to below the stride or dilation ({strides}, {dilations})")
+            limits = [max(s, d) for s, d in zip(strides, dilations)]
+            raise InferenceError(f"attribute 'output_padding' is {output_padding}, expected values from 0 to below {limits}")
         _check_groups(groups, x.dims[1], w.dims[0] if groups == 1 else w.dims[0] // groups, 0)
         kernel, sizes = _static_kernel(w.dims[2:]), []
         for axis, size in enumerate(x.dims[2:]):

@@ -28,7 +28,9 @@ def _places(indices: np.ndarray, shape: tuple[int, ...], axis: int) -> tuple:
 
 
 class Take(RelaxOp, name="take"):
-    """The slices of x along an axis that integer indices name; the indices' shape takes the axis's place. Indices below 0 count from the end.
+    """The slices of x along an axis that integer indices name; the indices' shape takes the axis's place.
+
+    Indices below 0 count from the end; those outside are undefined.
 
     ```mlir
     %y = "relax.take"(%x, %indices) : (tensor<100x16xf32>, tensor<2x7xi64>) -> tensor<2x7x16xf32>
@@ -84,7 +86,9 @@ def _check_elements(x: TensorType, indices: TensorType, axis: int) -> None:
 
 
 class GatherNd(RelaxOp, name="gather_nd"):
-    """The elements or slices of x that tuples of indices name: each row of the last axis of `indices` is one, after `batch_dims` shared leading axes.
+    """The elements or slices of x that tuples of indices name.
+
+    Each row of the last axis of `indices` is a tuple, for the axes of x after `batch_dims` leading ones, which x and indices share.
 
     ```mlir
     %y = "relax.gather_nd"(%x, %indices) : (tensor<4x5x6xf32>, tensor<3x2xi64>) -> tensor<3x6xf32>
@@ -116,13 +120,13 @@ class GatherNd(RelaxOp, name="gather_nd"):
 
 def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
     """How many axes of x a tuple of indices names."""
-    if not 0 <= batch_dims < max(indices.rank, 1) or batch_dims > x.rank:
-        raise InferenceError(f"attribute 'batch_dims' is {batch_dims}, expected 0 or more, and less than the rank of indices, {indices.rank}")
     if indices.rank == 0:
         raise InferenceError("operand 'indices' must have rank 1 or more, is a scalar")
+    if not 0 <= batch_dims < indices.rank or batch_dims > x.rank:
+        raise InferenceError(f"attribute 'batch_dims' is {batch_dims}, expected from 0 to less than the ranks, {x.rank} and {indices.rank}")
     depth = indices.dims[-1]
     if not isinstance(depth, int) or depth + batch_dims > x.rank:
-        raise InferenceError(f"the last axis of indices has size {depth}, expected at most {x.rank - batch_dims}, the axes of x after the batch's")
+        raise InferenceError(f"the last axis of indices has size {depth}, expected at most {x.rank - batch_dims}, x's axes after the batch")
     return depth
 
 

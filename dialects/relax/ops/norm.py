@@ -40,7 +40,8 @@ class LayerNorm(RelaxOp, name="layer_norm"):
     gamma and beta have the sizes of those axes, in the order of x's.
 
     ```mlir
-    %y = "relax.layer_norm"(%x, %gamma, %beta) {epsilon = 1.0e-12 : f64} : (tensor<2x7x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x7x16xf32>
+    %y = "relax.layer_norm"(%x, %gamma, %beta) {epsilon = 1.0e-12 : f64}
+        : (tensor<2x7x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x7x16xf32>
     ```
     """
 
@@ -118,7 +119,9 @@ class BatchNorm(RelaxOp, name="batch_norm"):
 
 
 class InstanceNorm(RelaxOp, name="instance_norm"):
-    """Each channel of each example normalized over its spatial axes; x is [N, C, spatial...], gamma and beta have one value per channel.
+    """Each channel of each example normalized over its spatial axes.
+
+    x is [N, C, spatial...]; gamma and beta have one value per channel.
 
     ```mlir
     %y = "relax.instance_norm"(%x, %gamma, %beta) : (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4x8x8xf32>
@@ -143,10 +146,13 @@ class InstanceNorm(RelaxOp, name="instance_norm"):
 
 
 class GroupNorm(RelaxOp, name="group_norm"):
-    """Groups of channels of each example normalized over channels and spatial axes; x is [N, C, spatial...], gamma and beta are per channel.
+    """Groups of channels of each example normalized over channels and spatial axes.
+
+    x is [N, C, spatial...]; gamma and beta have one value per channel.
 
     ```mlir
-    %y = "relax.group_norm"(%x, %gamma, %beta) {num_groups = 2 : i64} : (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4x8x8xf32>
+    %y = "relax.group_norm"(%x, %gamma, %beta) {num_groups = 2 : i64}
+        : (tensor<2x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4x8x8xf32>
     ```
     """
 
@@ -174,7 +180,7 @@ class Lrn(RelaxOp, name="lrn"):
     """Local response normalization: x / (bias + alpha / size * s) ** beta, s being the sum of squares over the `size` channels around.
 
     ```mlir
-    %y = "relax.lrn"(%x) {size = 5 : i64, alpha = 1.0e-4 : f64, beta = 0.75 : f64, bias = 1.0 : f64} : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
+    %y = "relax.lrn"(%x) {size = 5 : i64, alpha = 2.0e-4 : f64, bias = 2.0 : f64} : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
     ```
     """
 

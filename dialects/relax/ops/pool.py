@@ -20,7 +20,8 @@ def _result(rank):
             raise InferenceError(f"attribute 'kernel' is {kernel}, expected values of 1 or more")
         extents = [d * (k - 1) + 1 for k, d in zip(kernel, dilations)]
         if any(p >= e for p, e in zip(padding, extents * 2)):
-            raise InferenceError(f"attribute 'padding' is {padding}, expected less than the window's extents {extents}: a window of padding only has no value")
+            why = "a window of nothing but padding has no value"
+            raise InferenceError(f"attribute 'padding' is {padding}, expected less than the window's extents {extents}: {why}")
         first = window.data_layouts(rank)[0]
         batch, channels, *sizes = (x.dims[i] for i in window.order(layout, first))
         made = [batch, channels, *window.output_sizes(sizes, kernel, strides, padding, dilations, ceil_mode)]
@@ -75,14 +76,12 @@ def _pool(kind, rank):
     layouts = window.data_layouts(rank)
     average = kind == "avg"
     text = "The mean of" if average else "The greatest element of"
-    detail = (
-        "\n\nPadding counts as elements of value 0 if `count_include_pad`; what stands out beyond it (`ceil_mode`) never counts." if average else ""
-    )
+    detail = "\n\nPadding counts as elements of value 0 if `count_include_pad`; what stands out beyond it (`ceil_mode`) never counts."
     define(
         f"{kind}_pool{rank}d",
         f"{text} each window over {rank} spatial {'axis' if rank == 1 else 'axes'}.\n\n"
-        "`padding` lists the begin of each spatial axis, then the end of each. With `ceil_mode` a last window that starts inside the input, or the\n"
-        f"padding before it, is kept although it stands out at the end.{detail}",
+        "`padding` lists the begin of each spatial axis, then the end of each. With `ceil_mode` a last window that starts inside the\n"
+        f"input, or the padding before it, is kept although it stands out at the end.{detail if average else ''}",
         {"x": Operand(FLOAT if average else NUMBER, f"input, {' or '.join(layouts)}")},
         (_average if average else _max)(rank),
         _result(rank),

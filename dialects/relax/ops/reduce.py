@@ -3,10 +3,10 @@ import numpy as np
 
 from ..attributes import Bool, Int, Ints
 from ..axes import axes_of, axis_of
-from .binary import truncating_divide
 from ..family import define, example
 from ..op import ANY, NUMBER, Operand, RelaxOp
 from ..types import TensorType
+from .binary import truncating_divide
 
 
 def _wide(x: np.ndarray) -> np.dtype:

@@ -110,7 +110,7 @@ class Squeeze(RelaxOp, name="squeeze"):
         places = axes_of(axis, x.rank)
         for place in places:
             if not compatible(x.dims[place], 1):
-                raise InferenceError(f"attribute 'axis' is {axis}, but axis {place} of x has size {x.dims[place]}: only size 1 can be taken out")
+                raise InferenceError(f"attribute 'axis' is {axis}, but axis {place} of x has size {x.dims[place]}, expected 1")
         return x.with_dims(size for a, size in enumerate(x.dims) if a not in places)
 
     @staticmethod

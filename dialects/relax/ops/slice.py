@@ -14,11 +14,12 @@ _END = 2**31 - 1  # exporters write this, or more, for "up to the end"
 class StridedSlice(RelaxOp, name="strided_slice"):
     """Elements from `begin` up to `end`, in steps, along some axes (all leading ones if `axes` is absent).
 
-    As in numpy, integers below 0 count from the end, and what lies outside is cut off; strides below 0 walk backwards. Symbolic begins and ends are
-    taken as they are: at run time they must lie between 0 and the size.
+    As in numpy, integers below 0 count from the end, and what lies outside is cut off; strides below 0 walk backwards. Symbolic begins
+    and ends are taken as they are: at run time they must lie between 0 and the size.
 
     ```mlir
-    %y = "relax.strided_slice"(%x) {begin = #relax.dims<[1]>, end = #relax.dims<[-1]>, axes = array<i64: 1>} : (tensor<2x8xf32>) -> tensor<2x6xf32>
+    %y = "relax.strided_slice"(%x) {begin = #relax.dims<[1]>, end = #relax.dims<[-1]>, axes = array<i64: 1>}
+        : (tensor<2x8xf32>) -> tensor<2x6xf32>
     ```
     """
 
@@ -46,14 +47,8 @@ class StridedSlice(RelaxOp, name="strided_slice"):
     def compute(x, begin, end, strides, axes):
         axes = axes_of(range(len(begin)) if axes is None else axes, x.ndim)
         for axis, b, e, stride in zip(axes, begin, end, strides or [1] * len(axes)):
-            # indices() clamps to -1 for "before the first"; as a slice's end that would mean the last
-            start, stop, step = slice(b, e, stride).indices(x.shape[axis])
-            x = x[(slice(None),) * axis + (slice(start, None if stop < 0 else stop, step),)] if len(range(start, stop, step)) else _empty(x, axis)
+            x = x[(slice(None),) * axis + (slice(b, e, stride),)]
         return x
-
-
-def _empty(x: np.ndarray, axis: int) -> np.ndarray:
-    return x[(slice(None),) * axis + (slice(0, 0),)]
 
 
 def slice_begin(size: Size, begin: Size, stride: int) -> Size:
@@ -79,9 +74,10 @@ def _bound(size: Size, place: Size, low: Size, high: Size) -> Size:
 
 
 class Pad(RelaxOp, name="pad"):
-    """x with elements put before and after along each axis: `value`, the mirror image without the edge (reflect), the edge, or x repeated (wrap).
+    """x with elements put before and after along each axis.
 
-    `pads` lists the begin of each axis, then the end of each; below 0 it cuts off.
+    They are `value`, or by `mode` the mirror image without the edge (reflect), the edge, or x repeated (wrap). `pads` lists the begin of
+    each axis, then the end of each; below 0 it cuts off.
 
     ```mlir
     %y = "relax.pad"(%x) {pads = array<i64: 0, 1, 0, 2>, value = 1.0 : f64} : (tensor<2x3xf32>) -> tensor<2x6xf32>
@@ -103,7 +99,7 @@ class Pad(RelaxOp, name="pad"):
             kept = size + min(begin, 0) + min(end, 0)
             if isinstance(kept, int) and kept < 0:
                 raise InferenceError(f"attribute 'pads' is {pads}, which cuts off more than the {size} elements of axis {axis}")
-            if isinstance(kept, int) and mode != "constant" and max(begin, end) > (kept - 1 if mode == "reflect" else kept if mode == "wrap" else kept * max(begin, end)):
+            if isinstance(kept, int) and max(begin, end) > _most(mode, kept, max(begin, end)):
                 raise InferenceError(f"attribute 'pads' is {pads}, too much for mode '{mode}' on axis {axis} of size {kept}")
             sizes.append(size + begin + end)
         return x.with_dims(sizes)
@@ -114,6 +110,15 @@ class Pad(RelaxOp, name="pad"):
         x = x[tuple(slice(max(-pads[a], 0), x.shape[a] - max(-pads[rank + a], 0)) for a in range(rank))]
         widths = [(max(pads[a], 0), max(pads[rank + a], 0)) for a in range(rank)]
         return np.pad(x, widths, mode, constant_values=x.dtype.type(value)) if mode == "constant" else np.pad(x, widths, mode)
+
+
+def _most(mode: str, size: int, wanted: int) -> int:
+    """How much can be put at each side of an axis."""
+    if mode == "constant":
+        return wanted
+    if mode == "edge":
+        return wanted if size else 0
+    return max(size - 1, 0) if mode == "reflect" else size
 
 
 class Triu(RelaxOp, name="triu"):

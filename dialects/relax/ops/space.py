@@ -16,7 +16,8 @@ def _check(x: TensorType, block: int) -> None:
 class DepthToSpace(RelaxOp, name="depth_to_space"):
     """Channels spread over block x block places; x is NCHW.
 
-    `mode` says what the channel number is made of: "DCR" is row and column in the block, then the channel left; "CRD" the channel, then row and column.
+    `mode` says what a channel's number is made of: "DCR" the row and column in the block, then the channel that is left; "CRD" the channel,
+    then row and column.
 
     ```mlir
     %y = "relax.depth_to_space"(%x) {block = 2 : i64} : (tensor<1x8x2x3xf32>) -> tensor<1x2x4x6xf32>
