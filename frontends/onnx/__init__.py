@@ -1,0 +1,105 @@
+"""ONNX models in: ``from_onnx``."""
+import os
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from ...dialects import load_dialects, make_context
+from ...dialects.dtypes import spelling
+from ...dialects.module import Module
+from ...dialects.weights import WeightStore
+from ...mlir import func, ir
+from .entry import Entry, op
+from .graph import check_names
+from .importer import Importer, Scope
+from .inputs import input_types
+from .ops import ENTRIES
+from .problems import Malformed, Problem, Problems, Refused
+from .reader import opset_versions, read_model
+from .tensors import dtype_of
+from .values import POISON, Computed, Emitter, Value
+
+__all__ = ["Entry", "Malformed", "Problem", "Refused", "from_onnx", "op"]
+
+
+def from_onnx(
+    model: "str | os.PathLike | bytes | onnx.ModelProto",
+    *,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    context: ir.Context | None = None,
+    entries: Sequence[Entry] = (),
+) -> Module:
+    """An ONNX model as a relax function ``main`` and its weights.
+
+    ``model``: the path of a file, its bytes, or the protobuf. External data is memory-mapped where it lies, beside the file. ``shapes`` replaces
+    the declared shapes of inputs, by name: sizes are ints, or names for those to stay dynamic; what replaces a named dimension replaces it in all
+    inputs. ``context`` must have (or is given) Legato's dialects; by default a new one is made. ``entries`` adds ops to the table, or replaces
+    some of it: ``@op("MyOp", 1, domain="my.domain")``.
+
+    Arguments and results carry the model's names (``relax.name``), ops those of its nodes as locations.
+
+    UnsupportedError: nodes that Legato cannot import, all of them listed. LegatoError: no valid ONNX model, or no such file.
+    """
+    source = read_model(model)
+    label, graph = source.label, source.proto.graph
+    opsets = opset_versions(source.proto.opset_import, label)
+    check_names(graph, label)
+    if context is None:
+        context = make_context()
+    load_dialects(context)
+    problems = Problems()
+    with context, ir.Location.unknown():
+        stored = {tensor.name for tensor in graph.initializer}
+        types = input_types([value for value in graph.input if value.name not in stored], shapes, problems)
+        module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
+        weights = WeightStore()
+        importer = Importer({**ENTRIES, **{(e.domain, e.op_type): e for e in entries}}, Emitter(function, weights), problems, label, source.folder)
+        importer.add_functions(source.proto.functions)
+        scope = Scope(opsets)
+        arguments = iter(function.arguments)
+        scope.values.update((name, POISON if t is None else Computed(next(arguments))) for name, t in types.items())
+        importer.add_initializers(graph, scope)
+        with ir.InsertionPoint(function.entry_block):
+            results = importer.run(graph.node, [value.name for value in graph.output], scope)
+            _check_outputs(graph, results, problems)
+            problems.raise_all(label)
+            _return(function, [value.name for value in graph.output], [value.emit(importer.emitter) for value in results])
+    return Module(module, weights)
+
+
+def _empty_main(arguments: Mapping[str, ir.Type]) -> tuple[ir.Module, func.FuncOp]:
+    """A module with a function ``main`` of these arguments, still without results and without a return."""
+    module = ir.Module.create()
+    with ir.InsertionPoint(module.body):
+        function = func.FuncOp("main", ir.FunctionType.get(list(arguments.values()), []))
+    function.add_entry_block()
+    function.attributes["arg_attrs"] = _named(arguments)
+    return module, function
+
+
+def _return(function: func.FuncOp, names: Sequence[str], values: Sequence[ir.Value]) -> None:
+    """Ends the function with these results."""
+    func.ReturnOp(values)
+    types = [value.type for value in values]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(function.type.inputs, types))
+    function.attributes["res_attrs"] = _named(names)
+
+
+def _named(names) -> ir.ArrayAttr:
+    return ir.ArrayAttr.get([ir.DictAttr.get({"relax.name": ir.StringAttr.get(name)}) for name in names])
+
+
+def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: Problems) -> None:
+    """A model that promises another element type than it computes is malformed."""
+    for declared, value in zip(graph.output, results):
+        code = declared.type.tensor_type.elem_type
+        if value is POISON or not code:
+            continue
+        try:
+            promised = dtype_of(code)
+        except (Refused, Malformed) as problem:
+            problems.append(Problem(declared.name, "output", "", None, str(problem), isinstance(problem, Malformed)))
+            continue
+        if promised != value.dtype:
+            reason = f"it is declared {spelling(promised)}, but the graph computes {spelling(value.dtype)}"
+            problems.append(Problem(declared.name, "output", "", None, reason, malformed=True))

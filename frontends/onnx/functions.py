@@ -1,0 +1,77 @@
+"""Ops that are defined by other ops: the functions of ONNX's own schemas and of the model."""
+from collections.abc import Sequence
+
+import onnx
+from onnx import AttributeProto, TypeProto
+
+from ...dialects.relax.dims import UNKNOWN
+from .tensors import code_of
+from .values import Value
+
+
+def schema_of(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
+    """The op's schema in an operator set, None if it has no such op."""
+    try:
+        return onnx.defs.get_schema(op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def schema_function(
+    schema: onnx.defs.OpSchema, opset: int, node: onnx.NodeProto, inputs: Sequence[Value | None]
+) -> onnx.FunctionProto | None:
+    """The body that the schema gives the node, if it gives one."""
+    text = b""
+    if schema.has_function:
+        text = schema.get_function_with_opset_version(opset)
+    if not text and schema.has_context_dependent_function:
+        versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
+        types = [_type_of(value) for value in inputs]
+        if versions:
+            text = schema.get_context_dependent_function_with_opset_version(max(versions), node.SerializeToString(), types)
+    if not text:
+        return None
+    function = onnx.FunctionProto()
+    function.ParseFromString(text)
+    return function
+
+
+def bound_attributes(
+    node: onnx.NodeProto, scope: dict[str, AttributeProto], defaults: Sequence[AttributeProto] = ()
+) -> dict[str, AttributeProto]:
+    """The node's attributes by name: references to the enclosing function's attributes resolved, those left out as the defaults say."""
+    result = {attribute.name: attribute for attribute in defaults}
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            result[attribute.name] = attribute
+        elif attribute.ref_attr_name in scope:
+            result[attribute.name] = scope[attribute.ref_attr_name]
+    return result
+
+
+def schema_defaults(schema: onnx.defs.OpSchema) -> list[AttributeProto]:
+    """The attributes that the schema gives a default."""
+    return [attribute.default_value for attribute in schema.attributes.values() if attribute.default_value.name]
+
+
+def with_attributes(node: onnx.NodeProto, attributes: dict[str, AttributeProto]) -> onnx.NodeProto:
+    """The node with its references resolved, as schemas want to see it."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    result = onnx.NodeProto()
+    result.CopyFrom(node)
+    del result.attribute[:]
+    for name, attribute in attributes.items():
+        result.attribute.add().CopyFrom(attribute)
+        result.attribute[-1].name = name
+    return result
+
+
+def type_proto(value: Value) -> TypeProto:
+    """The ONNX type of a value; symbolic sizes as dim_param."""
+    shape = [str(size) if not isinstance(size, int) else size for size in (None if size is UNKNOWN else size for size in value.dims)]
+    return onnx.helper.make_tensor_type_proto(code_of(value.dtype), shape)
+
+
+def _type_of(value: Value | None) -> bytes:
+    return b"" if value is None else type_proto(value).SerializeToString()

@@ -1,0 +1,106 @@
+"""The order and the names of a graph's nodes."""
+import heapq
+from collections.abc import Iterable, Iterator
+
+import onnx
+
+from ...dialects.errors import LegatoError
+
+
+def check_names(graph: onnx.GraphProto, label: str) -> None:
+    """LegatoError if two inputs, two initializers or two nodes of one graph define the same name."""
+    given = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    for node in graph.node:
+        for name in node.output:
+            if name in given:
+                raise LegatoError(f"{label}: node {node_name(node)} defines '{name}', which is already an input or an initializer")
+    _check_unique("inputs", [value.name for value in graph.input], label)
+    _check_unique("initializers", [tensor.name for tensor in graph.initializer], label)
+    _check_unique("node outputs", [name for node in graph.node for name in node.output if name], label)
+
+
+def live_nodes(nodes: list[onnx.NodeProto], outputs: Iterable[str], outside: Iterable[str], label: str) -> list[onnx.NodeProto]:
+    """The nodes that the outputs need, each after those it reads: in the order they are given, where that is a right one.
+
+    ``outside`` has the names that no node needs to define. LegatoError for a name that nothing defines, and for a cycle.
+    """
+    outside = set(outside)
+    producer = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    sources: dict[int, set[int]] = {}
+    pending = []
+    for output in outputs:
+        if output in producer:
+            pending.append(producer[output])
+        elif output not in outside:
+            raise LegatoError(f"{label}: nothing defines the output '{output}'")
+    while pending:
+        index = pending.pop()
+        if index in sources:
+            continue
+        names = set(reads(nodes[index]))
+        for name in names:
+            if name not in producer and name not in outside:
+                raise LegatoError(f"{label}: node {node_name(nodes[index])} reads '{name}', which nothing defines")
+        sources[index] = {producer[name] for name in names if name in producer}
+        pending.extend(sources[index])
+    return [nodes[index] for index in _sorted(sources, nodes, label)]
+
+
+def _sorted(sources: dict[int, set[int]], nodes: list[onnx.NodeProto], label: str) -> list[int]:
+    """The keys, each after its sources, the smallest possible first."""
+    readers: dict[int, list[int]] = {}
+    missing = {index: len(before) for index, before in sources.items()}
+    for index, before in sources.items():
+        for source in before:
+            readers.setdefault(source, []).append(index)
+    ready = [index for index, count in missing.items() if not count]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for reader in readers.get(index, ()):
+            missing[reader] -= 1
+            if not missing[reader]:
+                heapq.heappush(ready, reader)
+    if len(order) != len(sources):
+        raise LegatoError(f"{label}: the graph has a cycle: {' <- '.join(node_name(nodes[index]) for index in _cycle(sources, set(order)))}")
+    return order
+
+
+def _cycle(sources: dict[int, set[int]], done: set[int]) -> list[int]:
+    """One cycle among the nodes that are not done, its first node again at the end."""
+    path = [next(index for index in sources if index not in done)]
+    while path.count(path[-1]) == 1:
+        path.append(next(source for source in sources[path[-1]] if source not in done))
+    return path[path.index(path[-1]) :]
+
+
+def reads(node: onnx.NodeProto) -> Iterator[str]:
+    """The names a node reads, those that its subgraphs take from outside included."""
+    yield from (name for name in node.input if name)
+    for attribute in node.attribute:
+        if attribute.type == attribute.GRAPH:
+            yield from _captured(attribute.g)
+
+
+def _captured(graph: onnx.GraphProto) -> Iterator[str]:
+    """The names a subgraph reads and does not define."""
+    own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    own |= {name for node in graph.node for name in node.output}
+    for name in [*(name for node in graph.node for name in reads(node)), *(value.name for value in graph.output)]:
+        if name not in own:
+            yield name
+
+
+def node_name(node: onnx.NodeProto) -> str:
+    """The node's name; of an unnamed node its first output's."""
+    return node.name or next((name for name in node.output if name), node.op_type)
+
+
+def _check_unique(what: str, names: list[str], label: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise LegatoError(f"{label}: two {what} are called '{name}'")
+        seen.add(name)

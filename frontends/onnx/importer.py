@@ -1,0 +1,233 @@
+"""From an ONNX graph to a relax function: one walk over the nodes, every problem collected on the way."""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from ...dialects.errors import LegatoError
+from ...mlir import ir
+from . import functions, tensors
+from .entry import Entry
+from .graph import live_nodes, node_name, reads
+from .node import Node
+from .problems import Malformed, Problem, Problems, Refused
+from .reader import canonical_domain, opset_versions
+from .values import POISON, Computed, Constant, Emitter, Value, elements
+
+FunctionId = tuple[str, str, str]  # domain, name, overload
+
+
+@dataclass
+class Scope:
+    """The names that the nodes of one graph or function see, and what their ops mean."""
+
+    opsets: Mapping[str, int]
+    values: dict[str, Value] = field(default_factory=dict)
+    attributes: Mapping[str, onnx.AttributeProto] = field(default_factory=dict)  # those of the function that is being expanded
+    prefix: str = ""  # of the nodes' names
+    stands_for: Problem | None = None  # the node whose schema's function this is: problems and names are its own
+    active: tuple[FunctionId, ...] = ()  # the model's functions that are being expanded
+
+
+class Importer:
+    """Imports nodes into the function of an Emitter; what goes wrong is added to ``problems``, and the import goes on."""
+
+    def __init__(self, entries: Mapping[tuple[str, str], Entry], emitter: Emitter, problems: Problems, label: str, folder: Path | None):
+        """``label`` is what messages call the model, ``folder`` where its external data lies."""
+        self.entries, self.emitter, self.problems = entries, emitter, problems
+        self.label, self.folder = label, folder
+        self.functions: dict[FunctionId, onnx.FunctionProto] = {}
+        self._schemas: dict[tuple[str, str, int], onnx.defs.OpSchema | None] = {}
+
+    def add_functions(self, protos: Sequence[onnx.FunctionProto]) -> None:
+        """The model's own functions. LegatoError if two have one name."""
+        for proto in protos:
+            key = (canonical_domain(proto.domain), proto.name, proto.overload)
+            if self.functions.setdefault(key, proto) is not proto:
+                raise LegatoError(f"{self.label}: two functions are called {proto.domain}.{proto.name}")
+
+    def add_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
+        """Makes the graph's initializers known by name."""
+        for tensor in graph.initializer:
+            try:
+                scope.values[tensor.name] = tensors.constant(tensor, tensor.name, self.folder)
+            except (Refused, Malformed) as problem:
+                self._add_problem(scope, Problem(tensor.name, "initializer", "", None, str(problem), isinstance(problem, Malformed)))
+                scope.values[tensor.name] = POISON
+        for sparse in graph.sparse_initializer:
+            self._add_problem(scope, Problem(sparse.values.name, "initializer", "", None, "sparse initializers are not supported"))
+            scope.values[sparse.values.name] = POISON
+
+    def run(self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope) -> list[Value]:
+        """Imports the nodes that the outputs need, and gives the outputs."""
+        order = live_nodes(list(nodes), outputs, scope.values, self.label)
+        used = {name for node in order for name in reads(node)} | set(outputs)
+        for node in order:
+            self._import(node, used, scope)
+        return [scope.values[name] for name in outputs]
+
+    def run_graph(self, graph: onnx.GraphProto, scope: Scope) -> list[Value]:
+        """Imports a subgraph without inputs in the place of the node that holds it."""
+        inner = Scope(scope.opsets, dict(scope.values), scope.attributes, scope.prefix, scope.stands_for, scope.active)
+        self.add_initializers(graph, inner)
+        return self.run(graph.node, [value.name for value in graph.output], inner)
+
+    def _import(self, node: onnx.NodeProto, used: set[str], scope: Scope) -> None:
+        """Imports one node: afterwards all its outputs stand for something."""
+        name, domain = scope.prefix + node_name(node), canonical_domain(node.domain)
+        opset = scope.opsets.get(domain)
+        problem = Problem(name, node.op_type, domain, opset, "")
+        inputs = [scope.values[x] if x else None for x in node.input]
+        wanted = [bool(output) and output in used for output in node.output]
+        with ir.Location.name(scope.stands_for.name if scope.stands_for else name):
+            try:
+                results = self._results(node, domain, opset, inputs, wanted, scope, problem)
+            except (Refused, Malformed) as reason:
+                results = self._failed(scope, problem, str(reason), isinstance(reason, Malformed), node)
+            except LegatoError as error:
+                reason = str(error.__cause__ if isinstance(error.__cause__, LegatoError) else error)
+                results = self._failed(scope, problem, reason, not self._onnx_allows(node, domain, opset, inputs, scope), node)
+            except Exception as error:
+                error.add_note(f"while importing {problem}")
+                raise
+        scope.values.update((output, result) for output, result in zip(node.output, results) if output)
+
+    def _results(self, node, domain: str, opset: int | None, inputs, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
+        """What the node's outputs stand for; POISON for those that nobody reads and that were not made."""
+        poisoned = any(value is POISON for value in inputs)
+        own = self.functions.get((domain, node.op_type, node.overload))
+        if own is not None:
+            return [POISON] * len(wanted) if poisoned else self._call(own, node, inputs, wanted, scope, problem)
+        if opset is None:
+            raise Malformed(f"the model imports no version of the operator set '{domain or 'ai.onnx'}'")
+        entry, schema = self.entries.get((domain, node.op_type)), self._schema(domain, node.op_type, opset)
+        if entry is None and schema is None:
+            known = domain in ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
+            raise Malformed(f"opset {opset} has no such op") if known else Refused(f"no op of the domain '{domain}' with this name is known")
+        version = schema.since_version if schema is not None else opset
+        if entry is not None and version not in entry.versions:
+            newest = ", ".join(map(str, entry.versions))
+            raise Refused(f"version {version} of this op is not supported, only {newest}")
+        if entry is None and not (schema.has_function or schema.has_context_dependent_function):
+            raise Refused("this op is not supported")
+        if schema is not None:
+            _check_arity(schema, node)
+        if poisoned:
+            return [POISON] * len(wanted)
+        attributes = functions.bound_attributes(node, scope.attributes)
+        if entry is not None:
+            return self._build(entry, version, node, inputs, attributes, wanted, scope)
+        return self._expand(schema, opset, node, inputs, attributes, wanted, scope, problem)
+
+    def _build(self, entry: Entry, version: int, proto, inputs, attributes, wanted: list[bool], scope: Scope) -> list[Value]:
+        """The outputs as the table's entry makes them."""
+        node = Node(
+            proto, version, inputs, attributes, wanted, self.emitter,
+            load=lambda tensor, name: tensors.constant(tensor, name, self.folder),
+            inline=lambda graph: self.run_graph(graph, scope),
+        )  # fmt: skip
+        results = None
+        arrays = node.known_inputs() if entry.fold else None
+        if arrays is not None:
+            results = entry.fold(node, *arrays)
+            if results is not None:
+                node.read_all_inputs()
+        if results is None:
+            results = entry.build(node)
+        node.check_all_read()
+        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        for index in range(len(results), len(wanted)):
+            if wanted[index]:
+                raise Refused(f"its output {index} is used, which is not supported")
+        values = [_value(result, inputs, name or proto.op_type) for result, name in zip(results, proto.output)]
+        return values + [POISON] * (len(wanted) - len(values))
+
+    def _call(self, function: onnx.FunctionProto, node, inputs, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
+        """Expands one of the model's own functions."""
+        key = (canonical_domain(function.domain), function.name, function.overload)
+        if key in scope.active:
+            raise Malformed(f"the function {function.name} calls itself")
+        attributes = functions.bound_attributes(node, scope.attributes, function.attribute_proto)
+        unknown = attributes.keys() - set(function.attribute) - {default.name for default in function.attribute_proto}
+        if unknown:
+            raise Malformed(f"the function {function.name} has no attribute '{min(unknown)}'")
+        inner = Scope(opset_versions(function.opset_import, f"function {function.name}"), {}, attributes, f"{problem.name}/", scope.stands_for, (*scope.active, key))
+        return self._run_function(function, inputs, wanted, inner)
+
+    def _expand(self, schema, opset: int, node, inputs, attributes, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
+        """Expands an op by the function that its schema gives."""
+        node = functions.with_attributes(node, attributes)
+        function = functions.schema_function(schema, opset, node, inputs)
+        if function is None:
+            raise Refused("this op is not supported")
+        attributes = {default.name: default for default in functions.schema_defaults(schema)} | attributes
+        opsets = dict(scope.opsets) | {canonical_domain(entry.domain): entry.version for entry in function.opset_import}
+        return self._run_function(function, inputs, wanted, Scope(opsets, {}, attributes, "", scope.stands_for or problem, scope.active))
+
+    def _run_function(self, function: onnx.FunctionProto, inputs, wanted: list[bool], inner: Scope) -> list[Value]:
+        if len(inputs) > len(function.input) or len(wanted) > len(function.output):
+            raise Malformed(f"the function {function.name} has {len(function.input)} inputs and {len(function.output)} outputs")
+        given = [*inputs, *[None] * (len(function.input) - len(inputs))]
+        inner.values.update(zip(function.input, given))
+        outputs = [name for name, want in zip(function.output, wanted) if want]
+        results = iter(self.run(function.node, outputs, inner))
+        return [next(results) if want else POISON for want in wanted]
+
+    def _failed(self, scope: Scope, problem: Problem, reason: str, malformed: bool, node: onnx.NodeProto) -> list[Value]:
+        self._add_problem(scope, Problem(problem.name, problem.op, problem.domain, problem.opset, reason, malformed))
+        return [POISON] * len(node.output)
+
+    def _add_problem(self, scope: Scope, problem: Problem) -> None:
+        """Adds the problem; what goes wrong inside the definition of an op is told of the op itself, and once."""
+        whole = scope.stands_for
+        if whole is not None:
+            problem = Problem(whole.name, whole.op, whole.domain, whole.opset, f"by its definition it needs {problem.op}: {problem.reason}")
+            if any((p.name, p.op) == (whole.name, whole.op) for p in self.problems):
+                return
+        self.problems.append(problem)
+
+    def _schema(self, domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
+        key = (domain, op_type, opset)
+        if key not in self._schemas:
+            self._schemas[key] = functions.schema_of(*key)
+        return self._schemas[key]
+
+    def _onnx_allows(self, node: onnx.NodeProto, domain: str, opset: int, inputs, scope: Scope) -> bool:
+        """Whether ONNX's own type inference takes the node: then it is we who cannot."""
+        schema = self._schema(domain, node.op_type, opset)
+        if schema is None:
+            return True
+        node = functions.with_attributes(node, functions.bound_attributes(node, scope.attributes))
+        types = {name: functions.type_proto(value) for name, value in zip(node.input, inputs) if value is not None}
+        data = {name: onnx.numpy_helper.from_array(np.array(value.array), name) for name, value in zip(node.input, inputs)
+                if isinstance(value, Constant) and value.known() is not None}  # fmt: skip
+        imports = [onnx.helper.make_opsetid(key, version) for key, version in scope.opsets.items()]
+        try:
+            onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
+        except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError):
+            return False
+        return True
+
+
+def _value(result, inputs, name: str) -> Value:
+    """What an entry gave, as a value; symbolic elements have the element type of the first input, where the entry does not say another."""
+    if isinstance(result, ir.Value):
+        return Computed(result)
+    if isinstance(result, np.ndarray):
+        return elements(result, inputs[0].dtype if result.dtype == object else result.dtype, name)
+    return result
+
+
+def _check_arity(schema: onnx.defs.OpSchema, node: onnx.NodeProto) -> None:
+    """Malformed if the node has too few or too many inputs or outputs."""
+    count, outputs = len(node.input), len(node.output)
+    if not schema.min_input <= count <= schema.max_input:
+        raise Malformed(f"it has {count} inputs; the op takes {schema.min_input} to {schema.max_input}")
+    if not schema.min_output <= outputs <= schema.max_output:
+        raise Malformed(f"it has {outputs} outputs; the op gives {schema.min_output} to {schema.max_output}")
+    single = onnx.defs.OpSchema.FormalParameterOption.Single
+    for parameter, name in zip(schema.inputs, node.input):
+        if parameter.option == single and not name:
+            raise Malformed(f"its input '{parameter.name}' is left out")

@@ -1,0 +1,121 @@
+"""The types of a model's inputs: their symbols named, and overridden where the user says so."""
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from ...dialects.errors import LegatoError
+from ...dialects.relax import dims as sizes
+from ...dialects.relax.dims import Dim, Size
+from ...dialects.relax.types import TensorType
+from .problems import Malformed, Problem, Problems, Refused
+from .tensors import dtype_of
+
+Shapes = Mapping[str, Sequence[int | str]]
+
+
+def input_types(values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, problems: Problems) -> dict[str, TensorType | None]:
+    """The type of each input by name, None where it is one of the problems.
+
+    A dimension with a name becomes the symbol of that name (an expression, where it is one of symbols that can be known), one without is named
+    after its input (``"x_0"``). ``shapes`` replaces whole shapes; what it says of a named dimension holds for all inputs that have it.
+    LegatoError if ``shapes`` does not fit the model.
+    """
+    shapes = dict(shapes or {})
+    unknown = shapes.keys() - {value.name for value in values}
+    if unknown:
+        raise LegatoError(f"shapes names '{min(unknown)}', which is no input; the inputs are: {', '.join(value.name for value in values) or 'none'}")
+    names = _Names()
+    bound: dict[str, Size] = {}
+    types: dict[str, TensorType | None] = {}
+    for value in values:
+        try:
+            types[value.name] = _declared(value, shapes.get(value.name), names, bound)
+        except (Refused, Malformed) as problem:
+            problems.append(Problem(value.name, "input", "", None, str(problem), isinstance(problem, Malformed)))
+            types[value.name] = None
+    known = [t for t in types.values() if t is not None]
+    readable = {name for t in known for size in t.dims for name in _readable(sizes.substitute(size, bound))}
+    return {name: t and t.with_dims(_settled(sizes.substitute(size, bound), readable, names) for size in t.dims) for name, t in types.items()}
+
+
+class _Names:
+    """Symbol names for a model's own dimension names, each its own."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}
+
+    def symbol(self, text: str) -> Dim:
+        if text not in self._of:
+            name = base = sizes.symbol_name(text)
+            count = 0
+            while name in self._of.values():
+                count += 1
+                name = f"{base}_{count}"
+            self._of[text] = name
+        return sizes.symbol(self._of[text])
+
+    def size(self, text: str) -> Size:
+        """A dimension's name as a size: a number, an expression, or a symbol."""
+        try:
+            size = sizes.parse(text)
+        except LegatoError:
+            return self.symbol(text)
+        if isinstance(size, Dim) and not size.is_symbol:
+            return sizes.substitute(size, {name: self.symbol(name) for name in sizes.symbols(size)})
+        return size if isinstance(size, int) and size >= 0 else self.symbol(text)
+
+
+def _declared(value: onnx.ValueInfoProto, override: Sequence[int | str] | None, names: _Names, bound: dict[str, Size]) -> TensorType:
+    kind = value.type.WhichOneof("value")
+    if kind is None:
+        raise Malformed("it has no type")
+    if kind != "tensor_type":
+        raise Refused(f"it is a {kind.removesuffix('_type').replace('_', ' ')}; only tensors are supported")
+    tensor = value.type.tensor_type
+    dtype = dtype_of(tensor.elem_type)
+    if not tensor.HasField("shape"):
+        if override is None:
+            raise Refused(f"its rank is not known: say what it is with shapes={{'{value.name}': [...]}}")
+        return TensorType(tuple(_given(size, value.name, names) for size in override), dtype)
+    declared = [_size(dim, names.symbol(f"{value.name}_{axis}") if _nameless(dim) else None, names) for axis, dim in enumerate(tensor.shape.dim)]
+    if override is None:
+        return TensorType(tuple(declared), dtype)
+    if len(override) != len(declared):
+        raise LegatoError(f"shapes gives the input '{value.name}' {len(override)} dimensions {list(override)}; it has {len(declared)}: {declared}")
+    result = tuple(_given(size, value.name, names) for size in override)
+    for old, new in zip(declared, result):
+        if isinstance(old, Dim) and old.is_symbol and bound.setdefault(str(old), new) != new:
+            raise LegatoError(f"shapes gives the dimension '{old}' two sizes: {bound[str(old)]} and {new} (in the input '{value.name}')")
+    return TensorType(result, dtype)
+
+
+def _nameless(dim: onnx.TensorShapeProto.Dimension) -> bool:
+    return not dim.dim_param if not dim.HasField("dim_value") else dim.dim_value < 0
+
+
+def _size(dim: onnx.TensorShapeProto.Dimension, fresh: Size | None, names: _Names) -> Size:
+    if fresh is not None:
+        return fresh
+    return dim.dim_value if dim.HasField("dim_value") else names.size(dim.dim_param)
+
+
+def _given(size: int | str, name: str, names: _Names) -> Size:
+    if isinstance(size, str):
+        return names.size(size)
+    if size < 0:
+        raise LegatoError(f"shapes gives the input '{name}' a dimension of {size}: a size is 0 or more, or a name")
+    return int(size)
+
+
+def _readable(size: Size) -> set[str]:
+    """The symbol whose value can be told from this size: it is the symbol, or a linear expression of it alone."""
+    if not isinstance(size, Dim) or len(sizes.symbols(size)) != 1:
+        return set()
+    (monomial, _), *rest = size.terms
+    linear = len(monomial) == 1 and isinstance(monomial[0], str) and not (rest and rest[0][0])
+    return {monomial[0]} if linear else set()
+
+
+def _settled(size: Size, readable: set[str], names: _Names) -> Size:
+    """The size, or a symbol in its place if it is an expression of symbols that no input gives a value."""
+    return size if sizes.symbols(size) <= readable else names.symbol(str(size))

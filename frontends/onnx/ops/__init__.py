@@ -1,0 +1,26 @@
+"""The table of ONNX ops. A new op is an entry in a family's file and a name in its ENTRIES."""
+from ..entry import table
+from . import (
+    activations,
+    arithmetic,
+    constants,
+    control,
+    conv,
+    einsum,
+    gather,
+    logic,
+    matmul,
+    norm,
+    pool,
+    quantize,
+    reduce,
+    shape,
+    slices,
+    unary,
+)
+
+_FAMILIES = (
+    activations, arithmetic, constants, control, conv, einsum, gather, logic, matmul, norm, pool, quantize, reduce, shape, slices, unary,
+)  # fmt: skip
+
+ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

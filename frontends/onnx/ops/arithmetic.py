@@ -1,0 +1,76 @@
+"""Arithmetic of two inputs and more, with broadcasting."""
+import functools
+import operator
+
+import numpy as np
+
+from ....dialects import relax
+from ....dialects.dtypes import kind
+from ..entry import Entry, op
+from . import folding
+
+
+def _binary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
+    return Entry(op_type, versions, lambda node: getattr(relax, builder)(node.x(0), node.x(1)), fold)
+
+
+_NAMED = (
+    _binary("Add", (7, 13, 14), "add", folding.elementwise(operator.add)),
+    _binary("Sub", (7, 13, 14), "subtract", folding.elementwise(operator.sub)),
+    _binary("Mul", (7, 13, 14), "multiply", folding.elementwise(operator.mul)),
+    _binary("Div", (7, 13, 14), "divide", folding.elementwise(folding.divide)),
+    _binary("BitwiseAnd", (18,), "bitwise_and"),
+    _binary("BitwiseOr", (18,), "bitwise_or"),
+    _binary("BitwiseXor", (18,), "bitwise_xor"),
+)
+
+
+def _fold_mod(node, a, b):
+    if not node.flag("fmod"):
+        return folding.remainder(a, b)
+    return np.fmod(a, b) if object not in (a.dtype, b.dtype) else None
+
+
+@op("Mod", 10, 13, 28, fold=_fold_mod)
+def mod(node):
+    return relax.mod(node.x(0), node.x(1), fmod=node.flag("fmod"))
+
+
+@op("Pow", 7, 12, 13, 15, fold=folding.concrete(lambda a, b: np.power(a, b).astype(a.dtype)))
+def power(node):
+    """The result has the base's element type; an integer base with a float exponent is computed in the exponent's."""
+    base, exponent = node.x(0), node.x(1)
+    of_base, of_exponent = node.dtype(0), node.dtype(1)
+    if of_base == of_exponent:
+        return relax.power(base, exponent)
+    if kind(of_exponent) == "float" and kind(of_base) != "float":
+        return relax.astype(relax.power(relax.astype(base, dtype=of_exponent), exponent), dtype=of_base)
+    return relax.power(base, relax.astype(exponent, dtype=of_base))
+
+
+@op("BitShift", 11, 28)
+def bit_shift(node):
+    left = node.string("direction").upper() == "LEFT"
+    return (relax.left_shift if left else relax.right_shift)(node.x(0), node.x(1))
+
+
+def _variadic(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
+    return Entry(op_type, versions, lambda node: functools.reduce(getattr(relax, builder), node.xs()), fold)
+
+
+@op("Mean", 6, 8, 13)
+def mean(node):
+    total = functools.reduce(relax.add, node.xs())
+    return total if len(node) == 1 else relax.multiply(total, node.literal(1 / len(node), node.dtype()))
+
+
+ENTRIES = (
+    *_NAMED,
+    mod,
+    power,
+    bit_shift,
+    mean,
+    _variadic("Sum", (6, 8, 13), "add", lambda node, *arrays: functools.reduce(operator.add, arrays)),
+    _variadic("Max", (6, 8, 12, 13), "maximum", lambda node, *arrays: folding.greatest(*arrays)),
+    _variadic("Min", (6, 8, 12, 13), "minimum", lambda node, *arrays: folding.smallest(*arrays)),
+)

@@ -1,0 +1,87 @@
+"""Ops that make tensors out of little or nothing."""
+import math
+
+import numpy as np
+
+from ....dialects import relax
+from ....dialects.dtypes import kind
+from ....dialects.relax import dims
+from ....dialects.relax.dims import Dim
+from ..entry import op
+from ..problems import Malformed, Refused
+from ..tensors import dtype_of
+from ..values import KNOWN_ELEMENTS, Constant
+from .folding import least
+
+
+@op("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
+def constant(node):
+    if node.has("value"):
+        return node.tensor("value")
+    if node.has("value_float"):
+        return np.array(node.number("value_float"), np.float32)
+    if node.has("value_floats"):
+        return np.array(node.numbers("value_floats"), np.float32)
+    if node.has("value_int"):
+        return np.array(node.integer("value_int"), np.int64)
+    if node.has("value_ints"):
+        return np.array(node.integers("value_ints"), np.int64)
+    raise Refused("only tensors, floats and ints are supported as constants, no strings and nothing sparse")
+
+
+@op("ConstantOfShape", 9, 20, 21, 23, 24, 25)
+def constant_of_shape(node):
+    value = node.tensor("value").array if node.has("value") else np.zeros(1, np.float32)
+    if value.size != 1:
+        raise Malformed(f"its value must be one element, has the shape {list(value.shape)}")
+    shape = node.sizes(0, "the shape")
+    if any(isinstance(size, Dim) for size in shape):
+        return relax.broadcast_to(node.literal(value.reshape(())), shape=shape)
+    return Constant(node.name, np.broadcast_to(value.reshape(()), shape))  # takes the memory of one element
+
+
+@op("EyeLike", 9, 22)
+def eye_like(node):
+    dtype = dtype_of(node.integer("dtype")) if node.has("dtype") else node.dtype()
+    sizes = node.dims()
+    if len(sizes) != 2 or not all(isinstance(size, int) for size in sizes):
+        raise Refused(f"a diagonal matrix of shape {list(sizes)} is not supported, only one of two sizes known at compile time")
+    return np.eye(*sizes, k=node.integer("k", 0), dtype=dtype)
+
+
+@op("Range", 11, 27)
+def range_(node):
+    """Counts with a running sum of ones where the number of elements is known only at run time."""
+    if node.version >= 27:
+        node.only("stash_type", 1)
+    dtype = node.dtype()
+    start, limit, delta = (node.sizes(index, what)[0] for index, what in enumerate(("the start", "the limit", "the delta")))
+    if delta == 0:
+        raise Malformed("its delta is 0")
+    if not any(isinstance(value, Dim) for value in (start, limit, delta)):
+        count = max(math.ceil((limit - start) / delta), 0)
+        if count <= KNOWN_ELEMENTS or kind(dtype) != "float":
+            wide = np.float64 if kind(dtype) == "float" else np.int64
+            return (np.arange(count, dtype=wide) * wide(delta) + wide(start)).astype(dtype)
+    elif isinstance(delta, Dim):
+        raise Refused(f"a delta of {delta}, known only at run time, is not supported")
+    else:
+        count = dims.ceil_divide(limit - start, delta)
+        if (least(count, 0) if least(count, 0) is not None else -1) < 0:
+            count = dims.maximum(count, 0)
+    steps = relax.cumsum(relax.broadcast_to(node.literal(1, dtype), shape=[count]), axis=0, exclusive=True)
+    if delta != 1:
+        steps = relax.multiply(steps, node.literal(delta, dtype))
+    return steps if isinstance(start, int) and start == 0 else relax.add(steps, relax.reshape(node.x(0), shape=[1]))
+
+
+def _fold_nonzero(node, data):
+    return None if data.dtype == object else np.array(np.nonzero(data), np.int64).reshape(data.ndim, -1)
+
+
+@op("NonZero", 9, 13, fold=_fold_nonzero)
+def nonzero(node):
+    raise Refused("how many elements it gives depends on data")
+
+
+ENTRIES = (constant, constant_of_shape, eye_like, range_, nonzero)

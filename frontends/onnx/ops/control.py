@@ -1,0 +1,38 @@
+"""Ops that decide at import, and those that do nothing at inference."""
+import numpy as np
+
+from ....dialects import relax
+from ..entry import op
+from ..problems import Refused
+
+
+@op("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
+def if_(node):
+    """The branch that a constant condition takes is imported in the node's place."""
+    condition = node.value(0).known()
+    branches = node.graph("else_branch"), node.graph("then_branch")
+    if condition is None or condition.size != 1:
+        raise Refused("its condition is computed at run time; only one known at import is supported")
+    return tuple(node.inline(branches[bool(condition.item())]))
+
+
+@op("Dropout", 7, 10, 12, 13, 22)
+def dropout(node):
+    """At inference nothing is dropped, and the mask is true everywhere."""
+    node.ignore("seed")
+    if node.version < 12:
+        node.ignore("ratio")
+    elif node.given(2) and node.scalar(2, "the training_mode") and (not node.given(1) or node.scalar(1, "the ratio") != 0):
+        raise Refused("training_mode = 1 is not supported")
+    if node.given(1):
+        node.value(1)
+    if not any(node.used[1:]):
+        return node.value(0)
+    dtype = np.dtype(np.bool_) if node.version >= 10 else node.dtype()
+    sizes = node.dims()
+    if all(isinstance(size, int) for size in sizes):
+        return node.value(0), np.broadcast_to(np.ones((), dtype), sizes)
+    return node.value(0), relax.broadcast_to(node.literal(1, dtype), shape=sizes)
+
+
+ENTRIES = (if_, dropout)

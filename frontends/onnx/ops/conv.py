@@ -1,0 +1,71 @@
+"""Convolutions."""
+from ....dialects import relax
+from ..entry import op
+from ..problems import Malformed, Refused
+from .windows import auto_padding, read_window
+
+
+def _with_bias(node, y, rank: int):
+    """y plus the bias of each channel, if there is one."""
+    if not node.given(2):
+        return y
+    return relax.add(y, relax.expand_dims(node.x(2), axis=list(range(1, rank + 1))))
+
+
+@op("Conv", 1, 11, 22)
+def conv(node):
+    window, groups = read_window(node, node.dims(1)[2:]), node.integer("group", 1)
+    x = node.x(0)
+    padding = window.padding
+    if any(p < 0 for p in padding):
+        x, padding = relax.pad(x, pads=[0, 0, *padding[: window.rank], 0, 0, *padding[window.rank :]]), [0] * len(padding)
+    y = getattr(relax, f"conv{window.rank}d")(
+        x, node.x(1), strides=window.strides, padding=padding, dilations=window.dilations, groups=groups
+    )
+    return _with_bias(node, y, window.rank)
+
+
+@op("ConvTranspose", 1, 11, 22)
+def conv_transpose(node):
+    kernel, groups = list(node.dims(1)[2:]), node.integer("group", 1)
+    rank = len(kernel)
+    if rank > 2:
+        raise Refused(f"a transposed convolution over {rank} spatial axes is not supported, only over 1 and 2")
+    if not all(isinstance(size, int) for size in kernel) or node.integers("kernel_shape", kernel) != kernel:
+        raise Malformed(f"kernel_shape = {node.integers('kernel_shape', kernel)}, but the weight's is {kernel}")
+    strides, dilations = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
+    extra = node.integers("output_padding", [0] * rank)
+    padding, extra = _transposed_padding(node, kernel, strides, dilations, extra)
+    x, w = node.x(0), node.x(1)
+    line = rank == 1
+    if line:
+        x, w = relax.expand_dims(x, axis=[2]), relax.expand_dims(w, axis=[2])
+        strides, dilations, extra = [1, *strides], [1, *dilations], [0, *extra]
+        padding = [0, padding[0], 0, padding[1]]
+    y = relax.conv2d_transpose(x, w, strides=strides, padding=padding, output_padding=extra, dilations=dilations, groups=groups)
+    return _with_bias(node, relax.squeeze(y, axis=[2]) if line else y, rank)
+
+
+def _transposed_padding(node, kernel, strides, dilations, extra) -> tuple[list[int], list[int]]:
+    """The padding and output padding: as they are given, or as output_shape or auto_pad ask for."""
+    rank, sizes = len(kernel), node.dims()[2:]
+    mode = node.text("auto_pad", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+    wanted = node.integers("output_shape", None)
+    if wanted is None and mode in ("NOTSET", "VALID"):
+        return auto_padding(node, sizes, kernel, strides, dilations), extra
+    node.ignore("pads")
+    begins, ends, added = [], [], []
+    wanted = [size * stride for size, stride in zip(sizes, strides)] if wanted is None else wanted[-rank:]
+    for size, k, stride, dilation, more, want in zip(sizes, kernel, strides, dilations, extra, wanted):
+        total = stride * (size - 1) + more + dilation * (k - 1) + 1 - want
+        if not isinstance(total, int):
+            raise Refused(f"the padding that makes an axis of size {size} one of {want} is known only at run time")
+        added.append(more - min(total, 0))  # what is missing is added at the end
+        total = max(total, 0)
+        small, large = total // 2, total - total // 2
+        begins.append(small if mode == "SAME_UPPER" else large)
+        ends.append(large if mode == "SAME_UPPER" else small)
+    return begins + ends, added
+
+
+ENTRIES = (conv, conv_transpose)

@@ -1,0 +1,107 @@
+"""Einsum by sums, permutations and matrix products."""
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....dialects import relax
+from ....dialects.relax import dims
+from ....dialects.relax.dims import Size
+from ....dialects.relax.types import TensorType
+from ....mlir import ir
+from ..entry import op
+from ..problems import Malformed, Refused
+
+
+@dataclass
+class _Term:
+    """A tensor and one letter for each of its axes; axes of an ellipsis have letters of their own, which are digits."""
+
+    x: ir.Value
+    letters: str
+
+    @property
+    def sizes(self) -> dict[str, Size]:
+        return dict(zip(self.letters, TensorType.of(self.x.type).dims))
+
+    def summed(self, keep: str) -> "_Term":
+        """Without the axes whose letters are not kept."""
+        axes = [axis for axis, letter in enumerate(self.letters) if letter not in keep]
+        if not axes:
+            return self
+        return _Term(relax.sum(self.x, axis=axes), "".join(letter for letter in self.letters if letter in keep))
+
+    def ordered(self, letters: str) -> ir.Value:
+        """The tensor with its axes in this order; letters that it does not have become axes of size 1."""
+        own = [letter for letter in letters if letter in self.letters]
+        axes = [self.letters.index(letter) for letter in own]
+        x = self.x if axes == sorted(axes) else relax.permute_dims(self.x, axes=axes)
+        missing = [axis for axis, letter in enumerate(letters) if letter not in self.letters]
+        return relax.expand_dims(x, axis=missing) if missing else x
+
+    def diagonal(self, node) -> "_Term":
+        """Each letter once: of axes that share one, only where their indices are equal."""
+        term = self
+        for letter, count in Counter(self.letters).items():
+            for _ in range(count - 1):
+                first, second = (axis for axis, other in enumerate(term.letters) if other == letter)
+                size = TensorType.of(term.x.type).dims[first]
+                if not isinstance(size, int):
+                    raise Refused(f"a diagonal of axes of size {size} is not supported, only of sizes known at compile time")
+                shape = [size if axis in (first, second) else 1 for axis in range(len(term.letters))]
+                on = node.literal(np.eye(size, dtype=np.bool_).reshape(shape))
+                x = relax.where(on, term.x, node.literal(0, node.dtype()))
+                term = _Term(relax.sum(x, axis=[second]), term.letters[:second] + term.letters[second + 1 :])
+        return term
+
+
+def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """The letters of each input and of the output, ellipses spelled out."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise Malformed(f"the equation '{equation}' has {len(terms)} terms for {len(ranks)} inputs")
+    hidden = [rank - len(term.replace("...", "")) if "..." in term else 0 for term, rank in zip(terms, ranks)]
+    dots = "0123456789"[: max(hidden)]
+    spelled = [term.replace("...", dots[len(dots) - count :]) for term, count in zip(terms, hidden)]
+    if any(len(term) != rank for term, rank in zip(spelled, ranks)):
+        raise Malformed(f"the equation '{equation}' does not fit inputs of the ranks {list(ranks)}")
+    if arrow:
+        return spelled, right.replace("...", dots)
+    counts = Counter("".join(terms).replace(".", ""))
+    return spelled, dots + "".join(sorted(letter for letter, count in counts.items() if count == 1))
+
+
+def _product(a: _Term, b: _Term, keep: str) -> _Term:
+    """Both multiplied and summed over the letters that are not kept: one matrix product per place of the letters that both keep."""
+    a, b = a.summed(keep + b.letters), b.summed(keep + a.letters)
+    shared = [letter for letter in a.letters if letter in b.letters]
+    batch = "".join(letter for letter in dict.fromkeys(a.letters + b.letters) if letter.isdigit() or (letter in shared and letter in keep))
+    inner = "".join(letter for letter in shared if letter not in batch)
+    rows = "".join(letter for letter in a.letters if letter not in batch + inner)
+    columns = "".join(letter for letter in b.letters if letter not in batch + inner)
+    sizes = {**b.sizes, **{k: v for k, v in a.sizes.items() if v != 1 or k not in b.sizes}}
+
+    def matrices(term: _Term, first: str, second: str) -> ir.Value:
+        x = term.ordered(batch + first + second)
+        leading = list(TensorType.of(x.type).dims[: len(batch)])
+        return relax.reshape(x, shape=[*leading, dims.product(term.sizes[i] for i in first), dims.product(term.sizes[i] for i in second)])
+
+    y = relax.matmul(matrices(a, rows, inner), matrices(b, inner, columns))
+    leading = list(TensorType.of(y.type).dims[: len(batch)])
+    y = relax.reshape(y, shape=[*leading, *(sizes[i] for i in rows), *(sizes[i] for i in columns)])
+    return _Term(y, batch + rows + columns)
+
+
+@op("Einsum", 12, 28)
+def einsum(node):
+    inputs, output = _parse(node.string("equation"), [node.rank(index) for index in range(len(node))])
+    terms = [_Term(x, letters).diagonal(node) for x, letters in zip(node.xs(), inputs)]
+    result = terms[0]
+    for index, term in enumerate(terms[1:], 1):
+        result = _product(result, term, output + "".join(later.letters for later in terms[index + 1 :]))
+    return result.summed(output).ordered(output)
+
+
+ENTRIES = (einsum,)

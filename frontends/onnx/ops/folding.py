@@ -1,0 +1,150 @@
+"""Computing at import with elements that are known: plain numpy arrays, or arrays of objects where some are symbolic sizes."""
+from collections.abc import Callable
+
+import numpy as np
+
+from ....dialects.dtypes import kind
+from ....dialects.relax.dims import Dim, Part, Size, floor_divide, maximum, minimum, modulo
+
+
+def concrete(function: Callable) -> Callable:
+    """A fold by a numpy function, for elements that are all plain numbers."""
+
+    def fold(node, *arrays):
+        return None if any(a is None or a.dtype == object for a in arrays) else _like(function(*arrays), arrays[0])
+
+    return fold
+
+
+def elementwise(function: Callable) -> Callable:
+    """A fold by a numpy function that symbolic sizes follow too."""
+    return lambda node, *arrays: _like(function(*arrays), arrays[0])
+
+
+def _like(result: np.ndarray, array: np.ndarray) -> np.ndarray:
+    """The result as an array; numpy's scalars lose small element types to nothing, its ufuncs keep them."""
+    return np.asarray(result, object if array.dtype == object else None)
+
+
+def least(size: Size, of_symbol: int) -> int | None:
+    """A number that the size is never below if no symbol is below ``of_symbol`` (0 or more); None if there is none."""
+    if isinstance(size, int):
+        return size
+    if not isinstance(size, Dim):
+        return None
+    total = 0
+    for monomial, coefficient in size.terms:
+        factor = coefficient
+        for variable in monomial:
+            bound = of_symbol if isinstance(variable, str) else _least_part(variable, of_symbol)
+            if bound is None or bound < 0 or coefficient < 0:
+                return None
+            factor *= bound
+        total += factor
+    return total
+
+
+def _least_part(part: Part, of_symbol: int) -> int | None:
+    a, b = least(part.a, of_symbol), least(part.b, of_symbol)
+    if part.op == "%":
+        return 0 if b is not None and b > 0 else None
+    if part.op == "max":
+        return max((bound for bound in (a, b) if bound is not None), default=None)
+    if a is None or b is None:
+        return None
+    if part.op == "min":
+        return min(a, b)
+    return (a // part.b if isinstance(part.b, int) else 0) if a >= 0 and b > 0 else None
+
+
+def _divide_sizes(a: Size, b: Size) -> Size:
+    """Rounds towards zero. TypeError where it cannot be told from the symbols which way that is."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b if (a < 0) == (b < 0) else -(-a // b)
+    if (least(a, 1) or 0) < 0 or least(a, 1) is None or (least(b, 1) or 0) <= 0:
+        raise TypeError(f"the sign of {a} / {b} is not known")
+    return floor_divide(a, b)
+
+
+_size_divide = np.frompyfunc(_divide_sizes, 2, 1)
+_size_modulo = np.frompyfunc(modulo, 2, 1)
+_size_minimum = np.frompyfunc(minimum, 2, 1)
+_size_maximum = np.frompyfunc(maximum, 2, 1)
+
+
+def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """ONNX's Div: integers towards zero."""
+    if a.dtype == object or b.dtype == object or kind(a.dtype) != "float":
+        return np.asarray(_size_divide(a.astype(object), b.astype(object)), object).astype(_common(a, b))
+    return a / b
+
+
+def remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """ONNX's Mod with fmod=0: the sign of the divisor."""
+    return np.asarray(_size_modulo(a, b), object) if object in (a.dtype, b.dtype) else np.mod(a, b)
+
+
+def smallest(*arrays: np.ndarray) -> np.ndarray:
+    """ONNX's Min."""
+    return _fold_all(np.minimum, _size_minimum, arrays)
+
+
+def greatest(*arrays: np.ndarray) -> np.ndarray:
+    """ONNX's Max."""
+    return _fold_all(np.maximum, _size_maximum, arrays)
+
+
+def _fold_all(of_numbers: Callable, of_sizes: Callable, arrays) -> np.ndarray:
+    result = arrays[0]
+    for array in arrays[1:]:
+        symbolic = object in (result.dtype, array.dtype)
+        result = np.asarray(of_sizes(result, array), object) if symbolic else of_numbers(result, array)
+    return result
+
+
+def _common(a: np.ndarray, b: np.ndarray) -> np.dtype:
+    return np.dtype(object) if object in (a.dtype, b.dtype) else a.dtype
+
+
+def _is_less(a: Size, b: Size) -> bool:
+    """Whether a < b. TypeError where it depends on symbols."""
+    difference = b - a
+    if isinstance(difference, int):
+        return difference > 0
+    if (least(difference, 0) or 0) > 0:
+        return True
+    if least(-difference, 0) is not None and least(-difference, 0) >= 0:
+        return False
+    raise TypeError(f"whether {a} < {b} depends on the symbols")
+
+
+def _is_equal(a: Size, b: Size) -> bool:
+    """Whether a is b. TypeError where it depends on symbols."""
+    difference = a - b
+    if isinstance(difference, int):
+        return difference == 0
+    if (least(difference, 0) or 0) > 0 or (least(-difference, 0) or 0) > 0:
+        return False
+    raise TypeError(f"whether {a} is {b} depends on the symbols")
+
+
+_size_less, _size_equal = np.frompyfunc(_is_less, 2, 1), np.frompyfunc(_is_equal, 2, 1)
+
+
+def comparison(of_numbers: Callable, of_sizes: Callable) -> Callable:
+    """A fold of a comparison: by numpy, or, with sizes among the elements, by what holds for all values of the symbols."""
+
+    def fold(node, a, b):
+        if object not in (a.dtype, b.dtype):
+            return np.asarray(of_numbers(a, b))
+        return np.asarray(of_sizes(a, b)).astype(np.bool_)
+
+    return fold
+
+
+equal = comparison(np.equal, _size_equal)
+less = comparison(np.less, _size_less)
+greater = comparison(np.greater, lambda a, b: _size_less(b, a))
+less_equal = comparison(np.less_equal, lambda a, b: np.logical_not(np.asarray(_size_less(b, a)).astype(np.bool_)))
+greater_equal = comparison(np.greater_equal, lambda a, b: np.logical_not(np.asarray(_size_less(a, b)).astype(np.bool_)))
+

@@ -1,0 +1,81 @@
+"""Reading and writing by index."""
+import numpy as np
+
+from ....dialects import relax
+from ....dialects.dtypes import kind
+from ..entry import Entry, op
+from ..problems import Malformed, Refused
+
+
+def _fold_gather(node, data, indices):
+    if indices.dtype == object:
+        return None
+    return np.asarray(np.take(data, indices, axis=node.axis(node.integer("axis", 0), data.ndim)), data.dtype)
+
+
+@op("Gather", 1, 11, 13, fold=_fold_gather)
+def gather(node):
+    return relax.take(node.x(0), node.x(1), axis=node.axis(node.integer("axis", 0), node.rank()))
+
+
+@op("GatherElements", 11, 13)
+def gather_elements(node):
+    return relax.gather_elements(node.x(0), node.x(1), axis=node.axis(node.integer("axis", 0), node.rank()))
+
+
+@op("GatherND", 11, 12, 13)
+def gather_nd(node):
+    return relax.gather_nd(node.x(0), node.x(1), batch_dims=node.integer("batch_dims", 0))
+
+
+def _scatter_elements(node):
+    axis = node.axis(node.integer("axis", 0), node.rank())
+    reduction = node.text("reduction", "none", "add", "mul", "max", "min")
+    return relax.scatter_elements(node.x(0), node.x(1), node.x(2), axis=axis, reduction=reduction)
+
+
+@op("ScatterND", 11, 13, 16, 18)
+def scatter_nd(node):
+    reduction = node.text("reduction", "none", "add", "mul", "max", "min")
+    return relax.scatter_nd(node.x(0), node.x(1), node.x(2), reduction=reduction)
+
+
+@op("OneHot", 9, 11, 28)
+def one_hot(node):
+    depth = node.scalar(1, "the depth")
+    if node.dims(2) != (2,):
+        raise Malformed(f"its values must be two, have the shape {list(node.dims(2))}")
+    dtype, indices = node.dtype(2), node.x(0)
+    if kind(node.dtype()) == "float":
+        indices = relax.astype(indices, dtype=np.int64)
+    axis = node.axis(node.integer("axis", -1), node.rank() + 1)
+    known = node.value(2).known()
+    if known is not None and known.dtype != object and known.tolist() == [0, 1]:
+        return relax.one_hot(indices, depth=int(depth), axis=axis, dtype=dtype)
+    hot = relax.one_hot(indices, depth=int(depth), axis=axis, dtype=np.bool_)
+    off, on = (relax.squeeze(relax.strided_slice(node.x(2), begin=[i], end=[i + 1], axes=[0]), axis=[0]) for i in (0, 1))
+    return relax.where(hot, on, off)
+
+
+@op("TensorScatter", 24)
+def tensor_scatter(node):
+    """Only where each example's cache is written from the front: then it is what lies behind the update that stays."""
+    node.text("mode", "linear", "circular")
+    if node.given(2):
+        raise Refused("its write_indices are not supported")
+    axis = node.axis(node.integer("axis", -2), node.rank())
+    old, new = node.x(0), node.x(1)
+    rest = relax.strided_slice(old, begin=[node.dims(1)[axis]], end=[node.dims(0)[axis]], axes=[axis])
+    return relax.concat([new, rest], axis=axis)
+
+
+ENTRIES = (
+    gather,
+    gather_elements,
+    gather_nd,
+    Entry("Scatter", (9, 11), _scatter_elements),
+    Entry("ScatterElements", (11, 13, 16, 18), _scatter_elements),
+    scatter_nd,
+    one_hot,
+    tensor_scatter,
+)

@@ -1,0 +1,37 @@
+"""Matrix products."""
+from ....dialects import relax
+from ....dialects.dtypes import kind
+from ..entry import op
+from ..problems import Malformed, Refused
+
+
+@op("MatMul", 1, 9, 13)
+def matmul(node):
+    return relax.matmul(node.x(0), node.x(1))
+
+
+@op("Gemm", 7, 9, 11, 13)
+def gemm(node):
+    alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
+    if node.rank(0) != 2 or node.rank(1) != 2:
+        raise Malformed(f"its matrices must have rank 2, have {node.rank(0)} and {node.rank(1)}")
+    a = _transposed(node.x(0), node.flag("transA"))
+    b = _transposed(node.x(1), node.flag("transB"))
+    y = _scaled(node, relax.matmul(a, b), alpha)
+    return relax.add(y, _scaled(node, node.x(2), beta)) if node.given(2) else y
+
+
+def _transposed(x, transpose: bool):
+    return relax.permute_dims(x, axes=[1, 0]) if transpose else x
+
+
+def _scaled(node, x, factor: float):
+    if factor == 1:
+        return x
+    dtype = node.dtype()
+    if kind(dtype) != "float" and factor != int(factor):
+        raise Refused(f"a factor of {factor} for {dtype} is not supported")
+    return relax.multiply(x, node.literal(factor, dtype))
+
+
+ENTRIES = (matmul, gemm)

@@ -1,0 +1,66 @@
+"""Pools."""
+import numpy as np
+
+from ....dialects import relax
+from ....dialects.dtypes import kind
+from ..entry import op
+from ..problems import Refused
+from .windows import read_window
+
+
+@op("MaxPool", 1, 8, 10, 11, 12, 22)
+def max_pool(node):
+    node.ignore("storage_order")  # of the second output, which is refused where it is used
+    window, ceil_mode = read_window(node, None), node.flag("ceil_mode")
+    return _pool(node.x(), "max", window, ceil_mode)
+
+
+@op("AveragePool", 7, 10, 11, 19, 22)
+def average_pool(node):
+    window, ceil_mode = read_window(node, None), node.flag("ceil_mode")
+    return _pool(node.x(), "avg", window, ceil_mode, count_include_pad=node.flag("count_include_pad"))
+
+
+def _pool(x, name: str, window, ceil_mode: bool, **attributes):
+    return getattr(relax, f"{name}_pool{window.rank}d")(
+        x, kernel=window.kernel, strides=window.strides, padding=window.padding, dilations=window.dilations, ceil_mode=ceil_mode, **attributes
+    )
+
+
+@op("LpPool", 2, 11, 18, 22)
+def lp_pool(node):
+    """The p-norm of each window: the average of the p-th powers, times their number, to the power 1/p."""
+    p, window, ceil_mode = node.integer("p", 2), read_window(node, None), node.flag("ceil_mode")
+    if ceil_mode:
+        raise Refused("ceil_mode = 1 is not supported")
+    x, dtype = relax.abs(node.x()), node.dtype()
+    powers = relax.square(x) if p == 2 else relax.power(x, node.literal(p, dtype))
+    mean = _pool(powers, "avg", window, False, count_include_pad=True)
+    total = relax.multiply(mean, node.literal(np.prod(window.kernel), dtype))
+    return relax.sqrt(total) if p == 2 else relax.power(total, node.literal(1 / p, dtype))
+
+
+def _spatial(node) -> list[int]:
+    return list(range(2, node.rank()))
+
+
+@op("GlobalAveragePool", 1, 22)
+def global_average_pool(node):
+    return relax.mean(node.x(), axis=_spatial(node), keepdims=True)
+
+
+@op("GlobalMaxPool", 1, 22)
+def global_max_pool(node):
+    return relax.max(node.x(), axis=_spatial(node), keepdims=True)
+
+
+@op("GlobalLpPool", 2, 22)
+def global_lp_pool(node):
+    p, dtype = node.integer("p", 2), node.dtype()
+    if kind(dtype) != "float" or p < 1:
+        raise Refused(f"p = {p} of {dtype} is not supported")
+    powers = relax.power(relax.abs(node.x()), node.literal(p, dtype))
+    return relax.power(relax.sum(powers, axis=_spatial(node), keepdims=True), node.literal(1 / p, dtype))
+
+
+ENTRIES = (max_pool, average_pool, lp_pool, global_average_pool, global_max_pool, global_lp_pool)

@@ -1,0 +1,85 @@
+"""Quantization, spelled out in arithmetic."""
+import numpy as np
+
+from ....dialects import relax
+from ....dialects.dtypes import kind
+from ..entry import op
+from ..problems import Refused
+from ..tensors import dtype_of
+
+_VERSIONS = (10, 13, 19, 21, 23, 24, 25, 28)
+
+
+def _along(node, index: int, axis: int):
+    """A scale or zero point, shaped to broadcast along the axis of x if it is one per channel."""
+    value, rank = node.x(index), node.rank(index)
+    if rank == 0 or (rank == 1 and node.dims(index) == (1,)):
+        return relax.reshape(value, shape=[]) if rank else value
+    if rank != 1:
+        raise Refused("scales per block are not supported")
+    after = node.rank() - 1 - axis
+    return relax.expand_dims(value, axis=list(range(1, after + 1))) if after else value
+
+
+def _axis(node) -> int:
+    if node.version >= 21 and node.integer("block_size", 0):
+        raise Refused(f"block_size = {node.integer('block_size')} is not supported")
+    axis = node.integer("axis", 1) if node.version >= 13 else 1
+    return axis + node.rank() if axis < 0 else axis
+
+
+@op("DequantizeLinear", *_VERSIONS)
+def dequantize(node):
+    axis = _axis(node)
+    x, scale, of_scale = node.x(), _along(node, 1, axis), node.dtype(1)
+    if kind(node.dtype()) not in ("int", "uint"):
+        raise Refused(f"{node.dtype()} is not supported, only integers")
+    if node.given(2):
+        x = relax.subtract(relax.astype(x, dtype=np.int32), relax.astype(_along(node, 2, axis), dtype=np.int32))
+    target = dtype_of(node.integer("output_dtype")) if node.version >= 23 and node.integer("output_dtype", 0) else of_scale
+    wide = np.dtype(np.float32)
+    y = relax.multiply(relax.astype(x, dtype=wide), scale if of_scale == wide else relax.astype(scale, dtype=wide))
+    return y if target == wide else relax.astype(y, dtype=target)
+
+
+@op("QuantizeLinear", *_VERSIONS)
+def quantize(node):
+    axis, x = _axis(node), node.x()
+    node.ignore("saturate")  # of floats of 8 bits
+    if node.version >= 21:
+        node.only("precision", 0)
+    target = np.dtype(np.uint8)
+    if node.version >= 21 and node.integer("output_dtype", 0):
+        target = dtype_of(node.integer("output_dtype"))
+    if node.given(2):
+        target = node.dtype(2)
+    if kind(target) not in ("int", "uint") or target.itemsize > 2:
+        raise Refused(f"quantizing to {target} is not supported, only to integers of 8 and 16 bits")
+    wide, limits = np.dtype(np.float32), np.iinfo(target)
+    if kind(node.dtype()) != "float":
+        x = relax.astype(x, dtype=wide)
+    scale = _along(node, 1, axis)
+    if node.dtype(1) != (node.dtype() if kind(node.dtype()) == "float" else wide):
+        scale = relax.astype(scale, dtype=node.dtype() if kind(node.dtype()) == "float" else wide)
+    y = relax.round(relax.divide(x, scale))
+    y = y if str(y.type.element_type) == "f32" else relax.astype(y, dtype=wide)
+    if node.given(2):
+        y = relax.add(y, relax.astype(_along(node, 2, axis), dtype=wide))
+    return relax.astype(relax.clip(y, min=limits.min, max=limits.max), dtype=target)
+
+
+@op("MatMulInteger", 10)
+def matmul_integer(node):
+    wide = np.dtype(np.int32)
+    operands = []
+    for index, zero in ((0, 2), (1, 3)):
+        x = relax.astype(node.x(index), dtype=wide)
+        if node.given(zero):
+            point = relax.astype(node.x(zero), dtype=wide)
+            rows = index == 0 and node.rank(zero) == 1 and node.dims(zero) != (1,)
+            x = relax.subtract(x, relax.expand_dims(point, axis=[1]) if rows else point)
+        operands.append(x)
+    return relax.matmul(*operands)
+
+
+ENTRIES = (dequantize, quantize, matmul_integer)

@@ -1,0 +1,175 @@
+"""Parts of tensors taken out and put together."""
+import numpy as np
+
+from ....dialects import relax
+from ....dialects.relax import dims
+from ....dialects.relax.dims import Dim, Size
+from ..entry import op
+from ..problems import Malformed, Refused
+from .folding import least
+
+_FAR = (1 << 31) - 1  # what exporters write for "to the end"
+
+
+def _bounds(node) -> tuple[list[int], list[Size], list[Size], list[int]]:
+    """Axes, starts, ends and steps of Slice: attributes before opset 10, inputs since."""
+    rank = node.rank()
+    if node.version < 10:
+        starts, ends = node.integers("starts"), node.integers("ends")
+        axes, steps = node.integers("axes", list(range(len(starts)))), [1] * len(starts)
+    else:
+        starts, ends = node.sizes(1, "the starts"), node.sizes(2, "the ends")
+        axes = node.ints(3, "axes") if node.given(3) else list(range(len(starts)))
+        steps = node.ints(4, "steps") if node.given(4) else [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise Malformed(f"starts {starts}, ends {ends}, axes {axes} and steps {steps} must have one length")
+    if 0 in steps:
+        raise Malformed(f"steps {steps} must not be 0")
+    return node.axes(axes, rank), starts, ends, steps
+
+
+def _placed(place: Size, size: Size) -> Size:
+    """A start or end, as far as its place can be told: counted from the front, and no further than the size."""
+    if isinstance(place, int):
+        if isinstance(size, int):
+            return place
+        return size if place >= _FAR else 0 if place <= -_FAR else place
+    if (least(-place, 1) or 0) > 0:
+        place = size + place
+    beyond = least(place - size, 0) if isinstance(place, Dim) else None
+    return size if beyond is not None and beyond >= 0 else place
+
+
+def _fold_slice(node, data, *_inputs):
+    axes, starts, ends, steps = _bounds(node)
+    if any(isinstance(place, Dim) for place in (*starts, *ends)):
+        return None
+    index = [slice(None)] * data.ndim
+    for axis, start, end, step in zip(axes, starts, ends, steps):
+        index[axis] = slice(start, None if end < -data.shape[axis] and step < 0 else end, step)
+    return data[tuple(index)]
+
+
+@op("Slice", 1, 10, 11, 13, fold=_fold_slice)
+def slice_(node):
+    axes, starts, ends, steps = _bounds(node)
+    sizes = node.dims()
+    for axis, start, end, step in zip(axes, starts, ends, steps):
+        if step < 0 and any(isinstance(v, Dim) for v in (sizes[axis], start, end)):
+            raise Refused(f"a step of {step} along an axis of size {sizes[axis]}, from {start} to {end}, is not supported: these are known only at run time")
+    begin = [_placed(start, sizes[axis]) for axis, start in zip(axes, starts)]
+    end = [_placed(place, sizes[axis]) for axis, place in zip(axes, ends)]
+    return relax.strided_slice(node.x(), begin=begin, end=end, strides=steps, axes=axes)
+
+
+def _parts(node) -> tuple[int, list[Size]]:
+    """The axis of Split and the sizes of its outputs."""
+    axis = node.axis(node.integer("axis", 0), node.rank())
+    size, count = node.dims()[axis], len(node.used)
+    if node.version < 13:
+        parts = node.integers("split", None)
+    else:
+        parts = node.sizes(1, "the split") if node.given(1) else None
+    if node.version >= 18 and node.integer("num_outputs", count) != count:
+        raise Malformed(f"num_outputs = {node.integer('num_outputs')}, but it has {count} outputs")
+    if parts is not None:
+        if len(parts) != count or (isinstance(size, int) and isinstance(sum(parts), int) and sum(parts) != size):
+            raise Malformed(f"split = {parts} does not make {count} outputs of an axis of size {size}")
+        return axis, parts
+    if isinstance(size, int):
+        part = -(-size // count)
+        if node.version < 18 and size % count:
+            raise Malformed(f"an axis of size {size} does not split into {count} equal parts")
+        return axis, [min(part, max(size - part * i, 0)) for i in range(count)]
+    part = dims.floor_divide(size, count)
+    if part * count != size:
+        raise Refused(f"the sizes of {count} parts of an axis of size {size} are known only at run time")
+    return axis, [part] * count
+
+
+def _fold_split(node, data, _split=None):
+    axis, parts = _parts(node)
+    return np.split(data, np.cumsum(parts)[:-1].tolist(), axis=axis)
+
+
+@op("Split", 2, 11, 13, 18, fold=_fold_split)
+def split(node):
+    axis, parts = _parts(node)
+    x, results, begin = node.x(), [], 0
+    for part, used in zip(parts, node.used):
+        results.append(relax.strided_slice(x, begin=[begin], end=[begin + part], axes=[axis]) if used else x)
+        begin = begin + part
+    return tuple(results)
+
+
+@op("Concat", 4, 11, 13, fold=lambda node, *arrays: np.concatenate(arrays, axis=node.integer("axis")))
+def concat(node):
+    axis = node.axis(node.integer("axis"), node.rank())
+    return relax.concat(node.xs(), axis=axis) if len(node) > 1 else node.value(0)
+
+
+def _pads(node) -> list[Size]:
+    """The begins of all axes, then the ends."""
+    rank = node.rank()
+    if node.version < 11:
+        pads = node.integers("pads")
+    else:
+        pads = node.sizes(1, "the pads")
+    axes = list(range(rank))
+    if node.version >= 18 and node.given(3):
+        axes = node.axes(node.ints(3, "axes"), rank)
+    if len(pads) != 2 * len(axes):
+        raise Malformed(f"pads = {pads}: expected {2 * len(axes)} values")
+    begins, ends = dict(zip(axes, pads)), dict(zip(axes, pads[len(axes) :]))
+    return [begins.get(axis, 0) for axis in range(rank)] + [ends.get(axis, 0) for axis in range(rank)]
+
+
+@op("Pad", 2, 11, 13, 18, 19, 21, 23, 24, 25)
+def pad(node):
+    mode = node.text("mode", "constant", "reflect", "edge", "wrap")
+    if node.version < 11:
+        value = node.number("value", 0.0)
+    else:
+        value = node.scalar(2, "the constant_value") if node.given(2) else 0
+    pads = _pads(node)
+    if not any(isinstance(p, Dim) for p in pads):
+        if float(value) != value:
+            raise Refused(f"a constant_value of {value} is not supported")
+        return relax.pad(node.x(), pads=pads, mode=mode, value=float(value))
+    if mode != "constant":
+        raise Refused(f"pads = {pads} are known only at run time, which is supported only for mode = 'constant'")
+    return _pad_by_concat(node, pads, node.literal(value, node.dtype()))
+
+
+def _pad_by_concat(node, pads: list[Size], value):
+    """Pads whose sizes have symbols: blocks of the value, put before and after."""
+    x, sizes = node.x(), list(node.dims())
+    for axis in range(len(sizes)):
+        blocks = []
+        for size in (pads[axis], pads[len(sizes) + axis]):
+            if (least(size, 1) or 0) < 0 or least(size, 1) is None:
+                raise Refused(f"a padding of {size} is not supported: whether it adds or takes away is known only at run time")
+            blocks.append(relax.broadcast_to(value, shape=[*sizes[:axis], size, *sizes[axis + 1 :]]) if size != 0 else None)
+        before, after = blocks
+        parts = [block for block in (before, x, after) if block is not None]
+        x = relax.concat(parts, axis=axis) if len(parts) > 1 else x
+        sizes[axis] = pads[axis] + sizes[axis] + pads[len(sizes) + axis]
+    return x
+
+
+def _fold_tile(node, data, repeats):
+    return None if repeats.dtype == object else np.tile(data, repeats.tolist())
+
+
+@op("Tile", 6, 13, fold=_fold_tile)
+def tile(node):
+    return relax.tile(node.x(), repeats=node.sizes(1, "the repeats"))
+
+
+@op("Trilu", 14)
+def trilu(node):
+    k = int(node.scalar(1, "k")) if node.given(1) else 0
+    return (relax.triu if node.flag("upper", True) else relax.tril)(node.x(), k=k)
+
+
+ENTRIES = (slice_, split, concat, pad, tile, trilu)

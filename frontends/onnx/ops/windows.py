@@ -1,0 +1,74 @@
+"""Kernels, strides and paddings, as convolutions and pools share them."""
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ....dialects.relax.dims import Size
+from ..problems import Malformed, Refused
+
+
+@dataclass(frozen=True)
+class Window:
+    """A sliding window over the spatial axes; ``padding`` has the begins, then the ends."""
+
+    kernel: list[int]
+    strides: list[int]
+    dilations: list[int]
+    padding: list[int]
+
+    @property
+    def rank(self) -> int:
+        return len(self.kernel)
+
+
+def read_window(node, kernel: Sequence[Size] | None, ceil_mode: bool = False) -> Window:
+    """The window that a node's attributes ask for, auto_pad worked out.
+
+    ``kernel``: the spatial sizes of a convolution's weight, which the attribute must agree with if it is there; None for a pool, which needs it.
+    """
+    sizes = list(node.dims()[2:])
+    named = node.integers("kernel_shape") if kernel is None else node.integers("kernel_shape", list(kernel))
+    if kernel is not None and named != list(kernel):
+        raise Malformed(f"kernel_shape = {named}, but the weight's is {list(kernel)}")
+    if not all(isinstance(size, int) for size in named):
+        raise Refused(f"the size of its kernel, {named}, is known only at run time")
+    rank = len(named)
+    if rank != len(sizes):
+        raise Malformed(f"its kernel {named} does not fit an input of rank {node.rank()}")
+    if not 1 <= rank <= 3:
+        raise Refused(f"{rank} spatial axes are not supported, only 1 to 3")
+    strides, dilations = _positive(node, "strides", rank), _positive(node, "dilations", rank)
+    padding = auto_padding(node, sizes, named, strides, dilations)
+    return Window(named, strides, dilations, padding)
+
+
+def _positive(node, name: str, rank: int) -> list[int]:
+    values = node.integers(name, [1] * rank)
+    if len(values) != rank or any(value < 1 for value in values):
+        raise Malformed(f"{name} = {values}: expected {rank} values of 1 or more")
+    return values
+
+
+def auto_padding(node, sizes: Sequence[Size], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> list[int]:
+    """``pads``, or what ``auto_pad`` makes them."""
+    rank = len(kernel)
+    mode = node.text("auto_pad", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+    pads = node.integers("pads", [0] * (2 * rank))
+    if len(pads) != 2 * rank:
+        raise Malformed(f"pads = {pads}: expected {2 * rank} values")
+    if mode == "NOTSET":
+        return pads
+    if mode == "VALID":
+        return [0] * (2 * rank)
+    begins, ends = [], []
+    for size, k, stride, dilation in zip(sizes, kernel, strides, dilations):
+        extent = dilation * (k - 1) + 1
+        if stride == 1:
+            total = extent - 1
+        elif isinstance(size, int):
+            total = max((-(-size // stride) - 1) * stride + extent - size, 0)
+        else:
+            raise Refused(f"auto_pad = '{mode}' with a stride of {stride} over an axis of size {size}: the padding would be known only at run time")
+        small, large = total // 2, total - total // 2
+        begins.append(small if mode == "SAME_UPPER" else large)
+        ends.append(large if mode == "SAME_UPPER" else small)
+    return begins + ends

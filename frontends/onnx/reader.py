@@ -1,0 +1,77 @@
+"""From a path, bytes or a protobuf to a model whose graph can be walked."""
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from ...dialects.errors import LegatoError, UnsupportedError
+
+OLDEST_OPSET = 7
+_OWN_DOMAINS = ("", "ai.onnx")
+
+
+class Source(NamedTuple):
+    """A model as it was read: the protobuf, what messages call it, and the folder its external data is relative to (None: not known)."""
+
+    proto: onnx.ModelProto
+    label: str
+    folder: Path | None
+
+
+def read_model(model: "str | os.PathLike | bytes | onnx.ModelProto") -> Source:
+    """Reads a model without its external data. LegatoError if there is none; TypeError for anything but a path, bytes or a ModelProto."""
+    if isinstance(model, onnx.ModelProto):
+        return Source(model, f"model '{model.graph.name}'" if model.graph.name else "the model", None)
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return Source(_parse(bytes(model), "the model"), "the model", None)
+    if not isinstance(model, (str, os.PathLike)):
+        raise TypeError(f"from_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+    path = Path(model)
+    if path.is_dir():
+        raise LegatoError(f"{path} is a folder: name the .onnx file in it")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise LegatoError(f"cannot read {path}: {error.strerror}") from error
+    return Source(_parse(data, str(path)), str(path), path.parent)
+
+
+def _parse(data: bytes, label: str) -> onnx.ModelProto:
+    if not data:
+        raise LegatoError(f"{label} is empty")
+    if data.startswith(b"version https://git-lfs"):
+        raise LegatoError(f"{label} is a Git LFS pointer, not the model itself: run 'git lfs pull'")
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise LegatoError(f"{label} is not an ONNX model, or is cut off: {error}") from error
+    if not proto.HasField("graph"):
+        raise LegatoError(f"{label} is not an ONNX model: it holds no graph")
+    return proto
+
+
+def opset_versions(imports, label: str) -> dict[str, int]:
+    """Domain to version, of a model's or function's opset_import; ``ai.onnx`` is ``""``. LegatoError if a domain has two versions or none."""
+    versions: dict[str, int] = {}
+    for entry in imports:
+        domain = canonical_domain(entry.domain)
+        if versions.setdefault(domain, entry.version) != entry.version:
+            raise LegatoError(f"{label} imports two versions of the operator set '{domain or 'ai.onnx'}': {versions[domain]} and {entry.version}")
+    version = versions.get("")
+    if version is not None and version < 1:
+        raise LegatoError(f"{label} imports version {version} of ONNX's operator set; versions start at 1")
+    newest = onnx.defs.onnx_opset_version()
+    if version is not None and not OLDEST_OPSET <= version <= newest:
+        raise UnsupportedError(
+            f"{label} is written for opset {version}; Legato takes {OLDEST_OPSET} to {newest} (the newest that the installed onnx "
+            f"{onnx.__version__} knows). onnx.version_converter.convert_version can bring a model to another opset."
+        )
+    return versions
+
+
+def canonical_domain(domain: str) -> str:
+    """``""`` for ONNX's own operators, however their domain is spelled."""
+    return "" if domain in _OWN_DOMAINS else domain

@@ -1,0 +1,93 @@
+"""ONNX tensors as constants: stored in the model, or in files beside it."""
+import math
+import os
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from .problems import Malformed, Refused
+from .values import Constant, FileConstant
+
+_DTYPES = {
+    code: np.dtype(scalar)
+    for code, scalar in (
+        (TensorProto.FLOAT, np.float32),
+        (TensorProto.DOUBLE, np.float64),
+        (TensorProto.FLOAT16, np.float16),
+        (TensorProto.BFLOAT16, ml_dtypes.bfloat16),
+        (TensorProto.BOOL, np.bool_),
+        (TensorProto.INT8, np.int8),
+        (TensorProto.INT16, np.int16),
+        (TensorProto.INT32, np.int32),
+        (TensorProto.INT64, np.int64),
+        (TensorProto.UINT8, np.uint8),
+        (TensorProto.UINT16, np.uint16),
+        (TensorProto.UINT32, np.uint32),
+        (TensorProto.UINT64, np.uint64),
+    )
+}
+_CODES = {dtype: code for code, dtype in _DTYPES.items()}
+
+
+def dtype_of(code: int) -> np.dtype:
+    """The numpy dtype of an ONNX element type. Refused for those we do not have, Malformed for a number that is none."""
+    if code in _DTYPES:
+        return _DTYPES[code]
+    if code == TensorProto.UNDEFINED:
+        raise Malformed("it has no element type")
+    if code not in TensorProto.DataType.values():
+        raise Malformed(f"its element type {code} does not exist")
+    raise Refused(f"element type {TensorProto.DataType.Name(code).lower()} is not supported")
+
+
+def code_of(dtype: np.dtype) -> int:
+    """The ONNX number of a numpy dtype."""
+    return _CODES[np.dtype(dtype)]
+
+
+def constant(tensor: TensorProto, name: str, folder: Path | None) -> Constant:
+    """The tensor as a constant. External data is mapped, not read; the files are looked for in ``folder`` (None: the model came without one)."""
+    dtype, shape = dtype_of(tensor.data_type), tuple(tensor.dims)
+    if any(size < 0 for size in shape):
+        raise Malformed(f"its shape {list(shape)} has a negative size")
+    if tensor.HasField("segment"):
+        raise Refused("it is stored in segments")
+    if tensor.data_location == TensorProto.EXTERNAL:
+        return _external(tensor, name, dtype, shape, folder)
+    count = math.prod(shape)
+    if tensor.HasField("raw_data"):
+        data = tensor.raw_data
+        if len(data) != count * dtype.itemsize:
+            raise Malformed(f"it has {len(data)} bytes of data, but {list(shape)} of {dtype} takes {count * dtype.itemsize}")
+        return Constant(name, np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape))
+    stored = len(getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type)))
+    if stored != count:
+        raise Malformed(f"it has {stored} elements, but its shape {list(shape)} has {count}")
+    return Constant(name, numpy_helper.to_array(tensor))
+
+
+def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], folder: Path | None) -> Constant:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    if not location:
+        raise Malformed("its data is external, but no location says where")
+    if folder is None:
+        raise Malformed(f"its data lies in the file '{location}', but the model was given without a folder: give from_onnx the path of the model")
+    if os.path.isabs(location) or os.path.normpath(location).startswith(".."):
+        raise Malformed(f"its data lies in '{location}', outside the model's folder")
+    path = folder / location
+    try:
+        offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
+    except ValueError:
+        raise Malformed(f"offset '{entries.get('offset')}' or length '{entries.get('length')}' of its external data is no number") from None
+    if not path.is_file():
+        raise Malformed(f"its data lies in {path}, which is not there")
+    wanted, available = math.prod(shape) * dtype.itemsize, os.path.getsize(path)
+    if "length" in entries and length != wanted:
+        raise Malformed(f"its external data has {length} bytes, but {list(shape)} of {dtype} takes {wanted}")
+    if offset < 0 or offset + wanted > available:
+        raise Malformed(f"its data would be bytes {offset} to {offset + wanted} of {path}, which has {available}")
+    return FileConstant(name, path, offset, dtype, shape)

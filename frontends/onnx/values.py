@@ -1,0 +1,156 @@
+"""What a name of an ONNX graph stands for while the graph is imported."""
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...dialects import relax
+from ...dialects.dtypes import mlir_type
+from ...dialects.relax import dims as sizes
+from ...dialects.relax.dims import Dim, Size
+from ...dialects.relax.types import TensorType
+from ...dialects.weights import WeightStore
+from ...mlir import arith, func, ir, tensor
+from .problems import Refused
+
+KNOWN_ELEMENTS = 4096  # constants up to this many elements are computed with at import
+DENSE_BYTES = 1024  # scalars and vectors up to this many bytes stand in the IR, the rest in the weight store
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """Where values are built: the function whose arguments give symbols their values, and the store that takes the weights."""
+
+    function: func.FuncOp
+    weights: WeightStore
+
+
+class Value:
+    """A tensor: its element type, its sizes, and what is known of its elements.
+
+    ``dtype`` is a numpy dtype, ``dims`` a tuple of ints, ``Dim`` and ``UNKNOWN``.
+    """
+
+    dtype: np.dtype
+    dims: tuple[Size, ...]
+
+    def known(self) -> np.ndarray | None:
+        """The elements, where they are few and known at import. Those that are sizes with symbols are ``Dim``, in an array of objects."""
+        return None
+
+    def emit(self, emitter: Emitter) -> ir.Value:
+        """The tensor in the IR, built at the current insertion point when first asked for."""
+        raise NotImplementedError
+
+
+class Computed(Value):
+    """The result of an op, or an argument of the function."""
+
+    def __init__(self, value: ir.Value) -> None:
+        self.value = value
+        self.dims, self.dtype = TensorType.of(value.type)
+
+    def emit(self, emitter: Emitter) -> ir.Value:
+        return self.value
+
+
+class Constant(Value):
+    """A tensor known at import. What nobody asks to see in the IR takes no place there, nor in the weight store."""
+
+    def __init__(self, name: str, array: np.ndarray) -> None:
+        """``name`` becomes the weight's key."""
+        self.name = name
+        self.dtype, self.dims = array.dtype, array.shape
+        self._array = array
+        self._value: ir.Value | None = None
+
+    @property
+    def array(self) -> np.ndarray:
+        """The elements."""
+        return self._array
+
+    def known(self) -> np.ndarray | None:
+        return self.array if math.prod(self.dims) <= KNOWN_ELEMENTS else None
+
+    def emit(self, emitter: Emitter) -> ir.Value:
+        if self._value is None:
+            count = math.prod(self.dims)
+            with ir.Location.name(self.name):
+                if count == 1 or (len(self.dims) <= 1 and count * self.dtype.itemsize <= DENSE_BYTES):
+                    self._value = relax.constant(np.array(self.array))
+                else:
+                    self._value = relax.weight(self._store(emitter.weights), self.dtype, self.dims)
+        return self._value
+
+    def _store(self, weights: WeightStore) -> str:
+        return weights.add(self.name, self.array)
+
+
+class FileConstant(Constant):
+    """A constant whose elements lie in a file. Nothing is read until somebody computes with them; the weight store maps them."""
+
+    def __init__(self, name: str, path: Path, offset: int, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+        """``offset`` in bytes."""
+        self.name, self.dtype, self.dims = name, dtype, shape
+        self._path, self._offset = path, offset
+        self._value = None
+
+    @property
+    def array(self) -> np.ndarray:
+        return np.fromfile(self._path, self.dtype, math.prod(self.dims), offset=self._offset).reshape(self.dims)
+
+    def _store(self, weights: WeightStore) -> str:
+        return weights.add_file(self.name, self._path, self._offset, self.dtype, self.dims)
+
+
+class Symbolic(Value):
+    """A small integer tensor, some of whose elements are sizes known only at run time: what ``Shape`` gives, and what is computed from it."""
+
+    def __init__(self, array: np.ndarray, dtype: np.dtype) -> None:
+        """``array`` has objects: ints and ``Dim``."""
+        self.array, self.dtype, self.dims = array, np.dtype(dtype), array.shape
+        self._value: ir.Value | None = None
+
+    def known(self) -> np.ndarray:
+        return self.array
+
+    def emit(self, emitter: Emitter) -> ir.Value:
+        if self._value is None:
+            element_type = mlir_type(self.dtype)
+            if not isinstance(element_type, ir.IntegerType) or not element_type.is_signless:
+                raise Refused(f"a size known only at run time is wanted as {element_type}")
+            elements = [
+                arith.IndexCastOp(element_type, sizes.materialize(size, emitter.function)).result for size in self.array.ravel().tolist()
+            ]
+            self._value = tensor.FromElementsOp(ir.RankedTensorType.get(self.dims, element_type), elements).result
+        return self._value
+
+
+class Poisoned(Value):
+    """What a node that cannot be imported would have given. Nodes that read it are passed over in silence: they are not the problem."""
+
+    dtype, dims = np.dtype(np.float32), ()
+
+
+POISON = Poisoned()
+
+
+def elements(array: np.ndarray, dtype, name: str) -> Value:
+    """A value of the elements that folding gave: a constant, or symbolic if some of them are ``Dim``."""
+    array = np.asarray(array)
+    if array.dtype != object:
+        return Constant(name, array.astype(dtype, copy=False))
+    if any(isinstance(element, Dim) for element in array.flat):
+        return Symbolic(array, dtype)
+    return Constant(name, array.astype(dtype))
+
+
+def size_array(values: Sequence[Size]) -> np.ndarray:
+    """Sizes as a vector: of int64, or of objects if one of them is not an int."""
+    if all(isinstance(value, int) for value in values):
+        return np.array(values, np.int64)
+    array = np.empty(len(values), object)
+    array[:] = list(values)
+    return array
