@@ -25,14 +25,21 @@ class Call:
     op: func.CallOp
     callee: str
     kind: str
-    inputs: list[ir.Value]
-    outputs: list[ir.Value]
     shape: tuple[Any, ...]  # of the one result: its type, and the values of its dynamic sizes
     group: "Group"
 
     @property
     def result(self) -> ir.Value:
         return self.op.results[0]
+
+    # read anew each time: fusing another group replaces what this one reads
+    @property
+    def inputs(self) -> list[ir.Value]:
+        return list(self.op.operation.operands)[: -len(self.op.results)]
+
+    @property
+    def outputs(self) -> list[ir.Value]:
+        return list(self.op.operation.operands)[-len(self.op.results):]
 
 
 @dataclass(eq=False)
@@ -113,7 +120,7 @@ class Fuser:
         sizes: tuple[Any, ...] = ("not allocated here", op)
         if not isinstance(empty, ir.Block) and empty.name == "tensor.empty":
             sizes = tuple(empty.operands)
-        return Call(op, callee, kind, operands[:-count], operands[-count:], (op.results[0].type, sizes), Group())
+        return Call(op, callee, kind, (op.results[0].type, sizes), Group())
 
     def replace(self, group: Group) -> None:
         inner = {c.result: i for i, c in enumerate(group.calls)}

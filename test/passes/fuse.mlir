@@ -1,0 +1,62 @@
+// RUN: legato-opt %s --split-input-file --relax-legalize=target=generic --tir-fuse | filecheck %s
+
+// What works on each element joins the matmul in front of it: one kernel, one call, written into the output.
+// CHECK-LABEL: func.func @epilogue(
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<4x16xf32>
+// CHECK-NEXT: %[[Y:.*]] = call @fused_matmul_add_relu(%arg0, %arg1, %arg2, %[[E]])
+// CHECK-NEXT: return %[[Y]]
+// CHECK: func.func private @fused_matmul_add_relu(%{{.*}}: tensor<4x8xf32>, %{{.*}}: tensor<8x16xf32>, %{{.*}}: tensor<16xf32>, %[[OUT:.*]]: tensor<4x16xf32>
+// CHECK: linalg.matmul
+// CHECK: linalg.generic {{.*}} outs(%[[OUT]] : tensor<4x16xf32>)
+// CHECK-NOT: linalg.generic
+// CHECK-NOT: func.func
+func.func @epilogue(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<4x16xf32> {
+  %0 = "relax.matmul"(%x, %w) : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = "relax.add"(%0, %b) : (tensor<4x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
+  %2 = "relax.relu"(%1) : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %2 : tensor<4x16xf32>
+}
+
+// -----
+
+// A result that has two readers is made once: nothing is computed twice.
+// CHECK-LABEL: func.func @two_readers(
+// CHECK: %[[A:.*]] = call @kernel_exp(
+// CHECK: call @kernel_neg{{.*}}(%[[A]],
+// CHECK: return
+func.func @two_readers(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = "relax.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "relax.negative"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Of two matmuls whose results meet, one takes the addition; two groups of the same shape are one kernel.
+// CHECK-LABEL: func.func @two_heavy(
+// CHECK: %[[A:.*]] = call @kernel_matmul(
+// CHECK: %[[B:.*]] = call @fused_matmul_add(
+// CHECK: %[[C:.*]] = call @fused_matmul_add(
+// CHECK: return %[[C]]
+func.func @two_heavy(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = "relax.matmul"(%x, %w) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = "relax.matmul"(%0, %x) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = "relax.add"(%0, %1) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = "relax.matmul"(%2, %w) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = "relax.add"(%2, %3) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %4 : tensor<4x4xf32>
+}
+
+// -----
+
+// In front of a softmax: scale and mask are part of its kernel.
+// CHECK-LABEL: func.func @prologue(
+// CHECK: call @fused_multiply_add_softmax(
+// CHECK-NOT: call
+// CHECK: return
+func.func @prologue(%x: tensor<?x8xf32, #relax.dims<["n", 8]>>, %s: tensor<f32>, %m: tensor<8xf32>) -> tensor<?x8xf32, #relax.dims<["n", 8]>> {
+  %0 = "relax.multiply"(%x, %s) : (tensor<?x8xf32, #relax.dims<["n", 8]>>, tensor<f32>) -> tensor<?x8xf32, #relax.dims<["n", 8]>>
+  %1 = "relax.add"(%0, %m) : (tensor<?x8xf32, #relax.dims<["n", 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #relax.dims<["n", 8]>>
+  %2 = "relax.softmax"(%1) {axis = 1 : i64} : (tensor<?x8xf32, #relax.dims<["n", 8]>>) -> tensor<?x8xf32, #relax.dims<["n", 8]>>
+  return %2 : tensor<?x8xf32, #relax.dims<["n", 8]>>
+}
