@@ -20,22 +20,20 @@ def _close(number: float | None, wanted: float) -> bool:
     return number is not None and math.isclose(number, wanted, rel_tol=TOLERANCE)
 
 
-def _factors(r: Rewriter, value: ir.Value, root: bool = True) -> Iterator[ir.Value]:
-    """The factors of a product, through inner products and halvings that nothing else uses."""
+def _product(r: Rewriter, value: ir.Value, root: bool = True) -> tuple[float, list[ir.Value]]:
+    """A value as a number times variables, looking through inner products that nothing else uses; (1, [value]) for what is no product."""
     op = r.find(value, "multiply", once=not root)
     if op is None:
-        yield value
-        return
-    for operand in op.operands:
-        yield from _factors(r, operand, False)
+        number = r.scalar(value)
+        return (1.0, [value]) if number is None else (number, [])
+    (a, left), (b, right) = (_product(r, operand, False) for operand in op.operands)
+    return a * b, left + right
 
 
-def _scaled(r: Rewriter, value: ir.Value) -> tuple[ir.Value, float]:
-    """(x, c) for x * c with a number c; (value, 1) for anything else."""
-    op = r.find(value, "multiply")
-    parts = r.split(op) if op else None
-    number = r.scalar(parts[1]) if parts else None
-    return (value, 1.0) if number is None else (parts[0], number)
+def _scaled(r: Rewriter, value: ir.Value) -> tuple[float, ir.Value | None]:
+    """(c, x) for x * c with a number c; x is None where it is a product itself."""
+    number, variables = _product(r, value)
+    return number, variables[0] if len(variables) == 1 else None
 
 
 def _plus(r: Rewriter, value: ir.Value, number: float) -> ir.Value | None:
@@ -47,10 +45,7 @@ def _plus(r: Rewriter, value: ir.Value, number: float) -> ir.Value | None:
 
 def gated(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     """x times a function of x: silu, mish, hard_swish, and gelu by erf or tanh."""
-    factors = list(_factors(r, op.results[0]))
-    numbers = [r.scalar(factor) for factor in factors]
-    number = math.prod(value for value in numbers if value is not None)
-    variables = [factor for factor, value in zip(factors, numbers) if value is None]
+    number, variables = _product(r, op.results[0])
     if len(variables) != 2:
         return None
     for x, gate in (variables, variables[::-1]):
@@ -77,14 +72,12 @@ def _gates(r: Rewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, float]]
         yield "mish", soft.operands[0], 1.0
     # 1 + erf, or, where the 0.5 was multiplied in before, 0.5 + 0.5 * erf
     for shift in (1.0, 0.5):
-        bell = _plus(r, gate, shift)
-        if bell is None:
-            continue
-        bell, scale = _scaled(r, bell)
-        if not _close(scale, shift):
+        shifted = _plus(r, gate, shift)
+        scale, bell = (0.0, None) if shifted is None else _scaled(r, shifted)
+        if bell is None or not _close(scale, shift):
             continue
         if (inner := r.find(bell, "erf")) is not None:
-            x, number = _scaled(r, inner.operands[0])
+            number, x = _scaled(r, inner.operands[0])
             if _close(number, math.sqrt(0.5)):
                 yield "gelu none", x, 0.5 / shift
         if (inner := r.find(bell, "tanh")) is not None and (x := _cubic(r, inner.operands[0])) is not None:
@@ -93,26 +86,29 @@ def _gates(r: Rewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, float]]
 
 def _cubic(r: Rewriter, value: ir.Value) -> ir.Value | None:
     """x, where value is sqrt(2 / pi) * (x + 0.044715 * x ** 3)."""
-    value, number = _scaled(r, value)
-    op = r.find(value, "add")
+    number, total = _scaled(r, value)
+    op = r.find(total, "add") if total is not None else None
     if op is None or not _close(number, math.sqrt(2 / math.pi)):
         return None
     for x, rest in (op.operands, list(op.operands)[::-1]):
-        cube, number = _scaled(r, rest)
+        number, cube = _product(r, rest)
         if _close(number, 0.044715) and _is_cube(r, cube, x):
             return x
     return None
 
 
-def _is_cube(r: Rewriter, value: ir.Value, x: ir.Value) -> bool:
-    power = r.find(value, "power")
-    if power is not None:
-        return power.operands[0] == x and r.scalar(power.operands[1]) == 3
-    count = 0
-    for factor in _factors(r, value):
-        square = r.find(factor, "square")
-        count += 2 if square is not None and square.operands[0] == x else 1 if factor == x else 9
-    return count == 3
+def _is_cube(r: Rewriter, factors: list[ir.Value], x: ir.Value) -> bool:
+    """Whether the factors are x ** 3, or x and a square of x, or x three times."""
+    exponent = 0
+    for factor in factors:
+        op = r.find(factor, "square", "power")
+        if factor == x:
+            exponent += 1
+        elif op is None or op.operands[0] != x:
+            return False
+        else:
+            exponent += 2 if op.name == "relax.square" else r.scalar(op.operands[1]) or 0
+    return exponent == 3
 
 
 def normalize(r: Rewriter, op: ir.Operation) -> ir.Value | None:

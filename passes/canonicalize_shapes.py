@@ -133,10 +133,7 @@ def pad_into_convolution(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.op_class(op).build(pad.operands[0], weight, **attrs)
 
 
-_ELEMENTWISE = (
-    "add subtract multiply divide floor_divide power maximum minimum mod equal not_equal less less_equal greater greater_equal logical_and "
-    "logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift prelu where"
-)
+_BROADCASTING = " ".join(name for name, cls in relax.OPS.items() if cls.ELEMENTWISE and len(cls.OPERANDS) > 1)
 
 PATTERNS = (
     ("reshape broadcast_to expand_dims squeeze", same_shape),
@@ -146,7 +143,7 @@ PATTERNS = (
     ("strided_slice", whole_slice),
     ("pad", no_padding),
     ("tile", single_tile),
-    (_ELEMENTWISE, unneeded_broadcast),
+    (_BROADCASTING, unneeded_broadcast),
     ("sum mean prod max min", reduction_of_ones),
     ("avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d", pool_of_all),
     ("conv1d conv2d conv3d", pad_into_convolution),

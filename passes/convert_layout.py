@@ -16,7 +16,7 @@ from ..dialects.relax.dims import UNKNOWN, dims
 from ..mlir import ir
 from . import layout
 from .base import ModulePass, PassContext, option
-from .convert_layout_rules import RULES
+from .convert_layout_rules import RULES, elementwise
 from .graph import Constants, defining_op, erase_dead, graph_ops, permutation_of, relax_functions
 from .layout import Perm
 
@@ -52,7 +52,8 @@ class Converter:
 
     def convert(self, op: ir.Operation) -> None:
         """Rebuilds the op on held values if a rule can; else gives it its operands in their own order."""
-        rule = RULES.get(op.name)
+        cls = relax.op_class(op)
+        rule = RULES.get(op.name) or (elementwise if cls is not None and cls.ELEMENTWISE else None)
         with ir.InsertionPoint(op), op.location:
             if rule is not None and rule(self, op):
                 return

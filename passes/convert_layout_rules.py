@@ -1,7 +1,7 @@
 """How each graph op is rebuilt on values held in another layout: the table behind relax-convert-layout.
 
 A rule takes the converter and the op, with the insertion point before it; it returns whether it has rebuilt the op. Where it has not, the
-op gets its operands in their own order. An op without a rule is such a barrier always.
+op gets its operands in their own order. An op without a rule is such a barrier always; elementwise ops need no entry of their own.
 """
 from __future__ import annotations
 
@@ -160,19 +160,9 @@ def reshape(converter: Converter, op: ir.Operation) -> bool:
     return True
 
 
-UNARY = (
-    "exp log sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid relu silu gelu leaky_relu elu selu celu "
-    "softplus softsign hard_sigmoid hard_swish mish thresholded_relu log1p expm1 abs negative sign square ceil floor round trunc "
-    "reciprocal isnan isinf isfinite logical_not bitwise_not clip astype"
-)
-BROADCASTING = (
-    "add subtract multiply divide floor_divide power maximum minimum mod equal not_equal less less_equal greater greater_equal logical_and "
-    "logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift prelu where"
-)
 _BY_RULE: dict[Rule, str] = {
     convolution: "conv1d conv2d conv3d",
     pool: "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d",
-    elementwise: f"{UNARY} {BROADCASTING}",
     along_axis: "softmax log_softmax cumsum lrn batch_norm",
     reduction: "sum mean prod max min argmax argmin",
     norm: "layer_norm rms_norm",

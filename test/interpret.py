@@ -9,7 +9,7 @@ from legato.dialects.relax import dims
 
 
 def interpret(module: Module, arguments: Sequence[np.ndarray], function: str = "main") -> list[np.ndarray]:
-    """The results of a function for some arguments. Its ops are graph ops and its return; symbols get their values from the arguments' shapes."""
+    """The results of a function of graph ops for some arguments, whose shapes give the symbols their values."""
     block = module.function(function).body.blocks[0]
     values = dict(zip(block.arguments, arguments, strict=True))
     symbols: dict[str, int] = {}

@@ -1,0 +1,1 @@
+"""pytest puts the folder of a conftest on the path: so tests in every folder here can import `interpret`."""
