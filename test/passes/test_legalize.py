@@ -1,0 +1,108 @@
+"""relax-legalize: the fallback chain, refusals, and what goes wrong with rules."""
+import pytest
+
+from legato.dialects import relax
+from legato.dialects.errors import LegatoError, Refusal
+from legato.dialects.module import Module
+from legato.mlir import arith, linalg
+from legato.passes.base import PassContext
+from legato.passes.legalize import Legalize
+from legato.passes.pipeline import Pipeline
+from legato.targets.generic import RULES
+from legato.targets.rule import kernel, rewrite
+from legato.targets.target import Target
+
+TEXT = """
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "relax.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("/gelu/Exp")
+  %1 = "relax.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32> loc("/Tanh")
+  return %1 : tensor<4xf32>
+}
+"""
+GENERIC = Target("generic", rules=RULES)
+
+
+def legalize(*rules, parents=(GENERIC,), text=TEXT):
+    module = Module.parse(text)
+    target = Target("npu", parents=parents, rules=rules)
+    context = PassContext(resolve_target=lambda _: target)
+    Pipeline([Legalize("npu")]).run(module, context)
+    return str(module), {r.op: r for r in context.report["legalize"]}
+
+
+@kernel("relax.exp")
+def copy_instead(k, x, out):
+    return linalg.copy(x, outs=[out])
+
+
+@kernel("relax.exp")
+def refuses(k, x, out):
+    return Refusal("knows only exponents that are powers of two")
+
+
+@kernel("relax.tanh", when=(lambda op: "rank is not 2" if op.input_types[0].rank != 2 else True,))
+def only_matrices(k, x, out):
+    raise AssertionError("the predicate keeps this rule away")
+
+
+@rewrite("relax.tanh")
+def as_sigmoid(op, x):
+    return relax.sigmoid(x)
+
+
+@kernel("relax.exp")
+def wrong_type(k, x, out):
+    return arith.ConstantOp(out.type.element_type, 1.0).result
+
+
+@kernel("relax.exp")
+def raises(k, x, out):
+    return {}["no such key"]
+
+
+def test_the_nearest_rule_wins_and_the_report_says_so():
+    text, report = legalize(copy_instead)
+    assert "linalg.copy" in text and "math.exp" not in text
+    assert (report["relax.exp"].target, report["relax.exp"].rule) == ("npu", "copy_instead")
+    assert report["relax.exp"].source.startswith("passes/test_legalize.py:")
+    assert report["relax.tanh"].target == "generic" and report["relax.tanh"].name == "/Tanh"
+
+
+def test_a_refusal_falls_back_and_leaves_nothing_behind():
+    text, report = legalize(refuses, only_matrices)
+    assert report["relax.exp"].target == "generic"
+    assert report["relax.exp"].refused == [("npu", "refuses", "knows only exponents that are powers of two")]
+    assert report["relax.tanh"].refused == [("npu", "only_matrices", "rank is not 2")]
+    assert text.count("func.func private") == 2
+
+
+def test_a_rewrite_gives_ops_that_are_legalized_in_turn():
+    text, report = legalize(as_sigmoid)
+    assert report["relax.tanh"].rule == "as_sigmoid" and report["relax.sigmoid"].target == "generic"
+    assert "relax." not in text.replace("relax.signature", "")
+
+
+def test_what_no_rule_takes_is_listed_in_one_error():
+    with pytest.raises(LegatoError) as error:
+        legalize(refuses, only_matrices, parents=())
+    message = str(error.value)
+    assert "2 op(s) have no legalization for target 'npu' (npu)" in message
+    assert "relax.exp '/gelu/Exp': npu/refuses refused: knows only exponents that are powers of two" in message
+    assert "relax.tanh '/Tanh': npu/only_matrices refused: rank is not 2" in message
+
+
+@pytest.mark.parametrize("rule, expected", [
+    (wrong_type, ["the rule wrong_type", "relax.exp '/gelu/Exp'", "its body returns f32 but the op has tensor<4xf32>"]),
+    (raises, ["the rule raises", "target 'npu'", "KeyError", "relax.exp '/gelu/Exp'", "Traceback"]),
+])
+def test_a_broken_rule_is_named(rule, expected):
+    with pytest.raises(LegatoError) as error:
+        legalize(rule)
+    for part in expected:
+        assert part in str(error.value)
+
+
+def test_without_the_conversion_engine_nothing_is_legalized(monkeypatch):
+    monkeypatch.setattr("legato.passes.legalize.rewrite.apply_partial_conversion", lambda *_: None)
+    with pytest.raises(LegatoError, match="no legalization"):
+        legalize()
