@@ -154,13 +154,23 @@ class Element:
         return arith.select(is_zero, zero, result)
 
     def floor_div(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Towards minus infinity."""
+        """Towards minus infinity. Of floats exactly, as numpy does it: a / b rounded first could come out as the next whole number."""
         if self.is_float:
-            return math.floor(arith.divf(a, b))
+            return self._floor_div_float(a, b)
         if self.is_unsigned:
             return self.div(a, b)
         quotient, rest = self.div(a, b), self.rem(a, b)
         return arith.select(self._signs_differ(rest, b), arith.subi(quotient, self.const(1)), quotient)
+
+    def _floor_div_float(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        zero, one = self.const(0), self.const(1)
+        plain, rest = arith.divf(a, b), self.rem(a, b)
+        whole = arith.divf(arith.subf(a, rest), b)  # but for rounding
+        whole = arith.select(self._signs_differ(rest, b), arith.subf(whole, one), whole)
+        below = math.floor(whole)
+        nearest = arith.select(self.compare("gt", arith.subf(whole, below), self.const(0.5)), arith.addf(below, one), below)
+        signed = arith.select(self.compare("eq", whole, zero), math.copysign(zero, plain), nearest)
+        return arith.select(self.compare("eq", b, zero), plain, signed)
 
     def mod(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """With the sign of the divisor, as Python's ``%``."""

@@ -38,8 +38,9 @@ def log_softmax(k, x, out):
     top = _greatest(e, x, empty(sizes, wide.type), axis)
     total = reduce(empty(sizes, wide.type), [x, (top, rest)], [axis], wide.const(0),
                    lambda x, top, acc: arith.addf(math.exp(arith.subf(read(x, e), top)), acc))
-    shift = elementwise(empty(sizes, wide.type), [top, total], lambda top, t: arith.addf(top, math.log(t)))
-    return elementwise(out, [x, (shift, rest)], lambda x, shift: stored(arith.subf(read(x, e), shift), e, memory))
+    logarithm = elementwise(empty(sizes, wide.type), [total], math.log)
+    return elementwise(out, [x, (top, rest), (logarithm, rest)],
+                       lambda x, top, logarithm: stored(arith.subf(arith.subf(read(x, e), top), logarithm), e, memory))
 
 
 RULES = (softmax, log_softmax)
