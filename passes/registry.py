@@ -10,6 +10,7 @@ from .infer_shapes import InferShapes
 from .legalize import Legalize
 from .lift_weights import LiftWeights
 from .lower import Lower
+from .pack_weights import PackWeights
 from .plan_memory import PlanMemory
 from .schedule import Schedule
 
@@ -21,6 +22,7 @@ PASSES: tuple[type[ModulePass], ...] = (
     CollapseBatch,
     Legalize,
     Fuse,
+    PackWeights,
     Schedule,
     LiftWeights,
     Bufferize,

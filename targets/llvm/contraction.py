@@ -1,7 +1,7 @@
 """Schedules of contractions and convolutions with an elementwise epilogue.
 
-The last reader of the result is tiled into register tiles, and the product, its initial value and its packed weight are fused into them; the
-reductions are tiled by 1. Vectorized, each step of the reduction is then one outer product, and its accumulator stays in registers.
+The last reader of the result is tiled into register tiles, and the product, its initial value and its packed weight are fused into them;
+the reductions are tiled by 1. Vectorized, each step of the reduction is then one outer product, and its accumulator stays in registers.
 """
 from collections.abc import Sequence
 

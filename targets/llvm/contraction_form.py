@@ -1,8 +1,8 @@
 """What a kernel around one contraction or convolution looks like: which loops are rows, columns and reductions, and who reads the result.
 
-In the words of matrix multiplication: *columns* are loops of the output and of one operand (the weight, as a rule), *rows* of the output and of
-the other operand, *batch* loops of all three. The output's innermost loop is the one that is vectorized; it has to be a column, so where it
-belongs to the first operand, the operands change roles.
+In the words of matrix multiplication: *columns* are loops of the output and of one operand (the weight, as a rule), *rows* of the output
+and of the other operand, *batch* loops of all three. The output's innermost loop is the one that is vectorized; it has to be a column, so
+where it belongs to the first operand, the operands change roles.
 """
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
 
 @dataclass(frozen=True)
 class Form:
-    """A kernel's contraction with its surroundings. Loops are numbers of the contraction's loops; extents are None where they are dynamic."""
+    """A kernel's contraction with its surroundings. Loops are numbers of the contraction's own; extents are None where they are dynamic."""
 
     op: ir.Operation
     extents: tuple[int | None, ...]
@@ -175,7 +175,7 @@ def _extents(op: ir.Operation, maps: list[ir.AffineMap]) -> tuple[int | None, ..
 
 
 def _dims_of_last(out: list[int], op: ir.Operation, epilogue: tuple[ir.Operation, ...]) -> dict[int, int] | None:
-    """For each loop of the output its dimension in the last op; None where an epilogue op does not follow the result dimension by dimension."""
+    """For each loop of the output its dimension in the last op; None where a reader does not follow the result dimension by dimension."""
     if not epilogue:
         return {loop: loop for loop in out}
     where = list(out)  # the contraction's loop at each position of the value at hand

@@ -1,7 +1,7 @@
 """How many rows and columns of a product are computed at once in vector registers.
 
-A tile of R rows and C vectors of columns keeps R*C accumulators, C vectors of the weight and one broadcast element in registers, and does R*C
-multiply-adds for R+C loads in each step of the reduction.
+A tile of R rows and C vectors of columns keeps R*C accumulators, C vectors of the weight and one broadcast element in registers, and does
+R*C multiply-adds for R+C loads in each step of the reduction.
 """
 from dataclasses import dataclass
 from functools import cache

@@ -58,7 +58,7 @@ class Script:
     # --- finding ops ---
 
     def match(self, *ops: str, within: str = ROOT, attribute: str = "", interface: str = "") -> str:
-        """The ops below ``within`` of one of these names, with this attribute (``name`` or ``name = value``), of this interface ("LinalgOp")."""
+        """The ops below ``within`` of one of these names, with these attributes (as in a dictionary), of this interface ("LinalgOp")."""
         names = ", ".join(f'"{name}"' for name in ops)
         what = [f"ops{{[{names}]}}"] if ops else []
         what += [f"interface{{{interface}}}"] if interface else []
@@ -93,7 +93,7 @@ class Script:
         return tiled, made
 
     def tile_and_fuse(self, handle: str, sizes: Sequence[int], interchange: Sequence[int] = ()) -> tuple[str, list[str]]:
-        """As ``tile``, and the ops that the tile reads, and those that they read, move into the loops. What is a loop already stays outside."""
+        """As ``tile``; the ops that the tile reads, and those that they read, move into the loops. What is a loop already stays outside."""
         loops = sum(size != 0 for size in sizes)
         whole = [*interchange, *(d for d in range(len(sizes)) if d not in interchange)]
         order = f" interchange {whole}" if interchange and whole != sorted(whole) else ""
@@ -135,7 +135,7 @@ class Script:
 
     def clean(self) -> None:
         """Canonicalizes the function after tiling: sizes become static where they can, slices of slices become one, dead originals go."""
-        self.patterns("canonicalize", "merge-slices", "loop-bounds", "result-sizes")
+        self.patterns("canonicalize", "loop-bounds", "result-sizes")
 
     def vectorize(self) -> None:
         """Vectorizes every linalg op in the function as it stands (all must be small and static), and lifts accumulators.
