@@ -102,7 +102,7 @@ def tie_results(kernel: func.FuncOp) -> None:
     for i, (value, out) in enumerate(zip(list(last.operands), outputs, strict=True)):
         if value.type != out.type:
             raise PassFailed(f"kernel '{kernel.name.value}' returns {value.type} for its output of {out.type}", kernel.operation)
-        if destination(value) == out:
+        if (found := destination(value)) is not None and found == out:
             continue
         with ir.InsertionPoint(last), last.location:
             last.operands[i] = bufferization.MaterializeInDestinationOp(out.type, value, out).result
@@ -143,7 +143,7 @@ def drop_results(function: func.FuncOp) -> bool:
         last = terminator(function.body.blocks[0])
         outputs = list(function.arguments)[len(inputs) - results:]
         for value, out in zip(last.operands, outputs, strict=True):
-            if destination(value) != out:
+            if (found := destination(value)) is None or found != out:
                 raise PassFailed(f"kernel '{function.name.value}': the result that belongs into output {out.arg_number} was not computed "
                                  f"there, but in {value}", function.operation)
         with ir.InsertionPoint(last), last.location:

@@ -7,7 +7,7 @@ STACK_BYTES_ALL = 256 << 10   # all of a kernel's; threads of OpenMP have small 
 ALIGNMENT = 64
 PARALLEL = {"scf.forall", "scf.parallel"}
 VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast"}
-PURE = {"memref.dim", "affine.apply", "affine.min", "affine.max"}
+PURE = {"memref.dim", "affine.apply", "affine.min", "affine.max", *VIEWS}
 
 
 def extract_workspaces(kernels: list[func.FuncOp], calls: list[ir.Operation]) -> None:

@@ -79,22 +79,45 @@ def expand_minimum(op: ir.Operation, machine: Machine) -> ir.Value:
     return extreme(OLT, *op.operands, nan_free=nan_free(op))
 
 
-def expand_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
-    """Greatest or least of a vector: halves against halves. LLVM's own takes several instructions a step."""
-    kind = str(op.attributes["kind"])
+def joined(kind: str, value: ir.Value, free: bool) -> ir.Value | None:
+    """Greatest or least element of a vector, halves against halves; LLVM's own takes several instructions a step. None for other kinds."""
     predicate = OGT if "maximumf" in kind else OLT if "minimumf" in kind else None
-    value = op.operands[0]
     if predicate is None or value.type.rank != 1 or value.type.shape[0] & (value.type.shape[0] - 1):
         return None
-    free = nan_free(op)
     width = value.type.shape[0]
     while width > 1:
         width //= 2
         half = ir.VectorType.get([width], value.type.element_type)
         low, high = (vector.ExtractStridedSliceOp(half, value, [at], [width], [1]).result for at in (0, width))
         value = extreme(predicate, low, high, free)
-    result = vector.ExtractOp(value, [], [0]).result
-    return extreme(predicate, result, op.operands[1], free) if len(op.operands) > 1 else result
+    return vector.ExtractOp(value, [], [0]).result
+
+
+def expand_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
+    if op.parent.operation.name == "vector.mask":
+        return None  # the mask around it is expanded
+    kind, free = str(op.attributes["kind"]), nan_free(op)
+    result = joined(kind, op.operands[0], free)
+    if result is None or len(op.operands) == 1:
+        return result
+    return extreme(OGT if "maximumf" in kind else OLT, result, op.operands[1], free)
+
+
+def expand_masked_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
+    """A reduction under a mask: lanes that are off get the neutral element."""
+    inner = op.regions[0].blocks[0].operations[0].operation
+    if inner.name != "vector.reduction" or len(op.operands) != 1:
+        return None
+    kind, value = str(inner.attributes["kind"]), inner.operands[0]
+    if "maximumf" not in kind and "minimumf" not in kind:
+        return None
+    number = element(value.type)
+    neutral = ir.FloatAttr.get(number, float("-inf" if "maximumf" in kind else "inf"))
+    others = arith.ConstantOp(value.type, ir.DenseElementsAttr.get_splat(value.type, neutral)).result
+    result = joined(kind, arith.SelectOp(op.operands[0], value, others).result, nan_free(inner))
+    if result is None or len(inner.operands) == 1:
+        return result
+    return extreme(OGT if "maximumf" in kind else OLT, result, inner.operands[1], nan_free(inner))
 
 
 EXPANSIONS: dict[str, Any] = {
@@ -109,4 +132,5 @@ EXPANSIONS: dict[str, Any] = {
     "arith.maximumf": expand_maximum,
     "arith.minimumf": expand_minimum,
     "vector.reduction": expand_reduction,
+    "vector.mask": expand_masked_reduction,
 }

@@ -1,0 +1,55 @@
+"""Any kernel of plain loop nests: each nest is cut and vectorized by itself; what is beyond that stays scalar."""
+from ...mlir import func
+from .machine import Machine
+from .nests import PARALLEL, Graph, Nest
+from .vectorizer import Vectorizer
+
+
+def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
+    """The transform script that vectorizes what can be vectorized; None where nothing can."""
+    graph = Graph(kernel)
+    if graph.strange or not graph.nests:
+        return None
+    vectorizer = Vectorizer(machine)
+    handles = nest_handles(vectorizer, graph)
+    done = [cut(vectorizer, handles[nest], nest, nest.extents) for nest in graph.nests]
+    return vectorizer.close() if any(done) else None
+
+
+def nest_handles(vectorizer: Vectorizer, graph: Graph) -> dict[Nest, str]:
+    """A handle for every nest of the kernel."""
+    matched = {name: vectorizer.script.match(name) for name in graph.counts}
+    if "linalg.fill" in matched:  # the patterns that drop unit dimensions know generics only
+        matched["linalg.fill"] = vectorizer.script.op("fill", f"structured.generalize {matched['linalg.fill']}")[0]
+    found = {}
+    for name, handle in matched.items():
+        singles = vectorizer.split(handle, graph.counts[name])
+        found |= {nest: singles[nest.position] for nest in graph.nests if nest.op.name == name}
+    return found
+
+
+def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int]) -> bool:
+    """Cuts one nest for vectors; False leaves it scalar."""
+    if not nest.kinds or not nest.vectorizable or len(nest.op.results) != 1:
+        return False
+    inner = vector_loop(nest)
+    if inner is None:
+        return False
+    if nest.parallel:
+        vectorizer.parallel(handle, nest, extents, inner)
+        return True
+    if nest.kinds[inner] == PARALLEL:
+        vectorizer.across(handle, nest, extents, inner)
+        return True
+    return nest.plain and vectorizer.along(handle, nest, extents, inner)
+
+
+def vector_loop(nest: Nest) -> int | None:
+    """The loop that runs along memory, in the output or, where that is reduced, in the largest input."""
+    out = nest.out_loops[-1] if nest.out_loops else None
+    if nest.parallel:
+        return out
+    largest = max(range(len(nest.inputs)), key=lambda i: len(nest.loops_of(i)))
+    loops = nest.loops_of(largest)
+    inner = loops[-1] if loops else None
+    return None if inner is None or (nest.kinds[inner] == PARALLEL and inner != out) else inner
