@@ -5,6 +5,7 @@ dialect conversion and Python-defined operations), else the wheel ``torch_mlir``
 """
 import importlib
 import importlib.util
+from typing import TYPE_CHECKING
 
 
 def _provider() -> str:
@@ -29,23 +30,42 @@ def _load(name: str):
     return importlib.import_module(f"{PROVIDER}.{name}")
 
 
-ir = _load("ir")
-passmanager = _load("passmanager")
-rewrite = _load("rewrite")
-execution_engine = _load("execution_engine")
-interpreter = _load("dialects.transform.interpreter")
-ext = _load("dialects.ext")
-
-affine = _load("dialects.affine")
-arith = _load("dialects.arith")
-bufferization = _load("dialects.bufferization")
-builtin = _load("dialects.builtin")
-func = _load("dialects.func")
-linalg = _load("dialects.linalg")
-llvm = _load("dialects.llvm")
-math = _load("dialects.math")
-memref = _load("dialects.memref")
-scf = _load("dialects.scf")
-tensor = _load("dialects.tensor")
-transform = _load("dialects.transform")
-vector = _load("dialects.vector")
+if TYPE_CHECKING:
+    from torch_mlir import execution_engine, ir, passmanager, rewrite
+    from torch_mlir.dialects import (
+        affine,
+        arith,
+        bufferization,
+        builtin,
+        ext,
+        func,
+        linalg,
+        llvm,
+        math,
+        memref,
+        scf,
+        tensor,
+        transform,
+        vector,
+    )
+    from torch_mlir.dialects.transform import interpreter
+else:
+    ir = _load("ir")
+    passmanager = _load("passmanager")
+    rewrite = _load("rewrite")
+    execution_engine = _load("execution_engine")
+    interpreter = _load("dialects.transform.interpreter")
+    affine = _load("dialects.affine")
+    arith = _load("dialects.arith")
+    bufferization = _load("dialects.bufferization")
+    builtin = _load("dialects.builtin")
+    ext = _load("dialects.ext")
+    func = _load("dialects.func")
+    linalg = _load("dialects.linalg")
+    llvm = _load("dialects.llvm")
+    math = _load("dialects.math")
+    memref = _load("dialects.memref")
+    scf = _load("dialects.scf")
+    tensor = _load("dialects.tensor")
+    transform = _load("dialects.transform")
+    vector = _load("dialects.vector")
