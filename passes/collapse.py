@@ -1,14 +1,16 @@
 """tir-collapse-dims: loop nests of kernels lose loops that memory does not need.
 
-Loops of one step go, and neighbouring loops become one where every operand goes through them as through one dimension: an elementwise kernel
-over ``1x56x56x64`` becomes one loop of 200704, a softmax over ``1x12x128x128`` one of 1536 rows. Schedules then see few, long loops.
+Loops of one step go, and neighbouring loops become one where every operand goes through them as through one dimension: an elementwise
+kernel over ``1x56x56x64`` becomes one loop of 200704, a softmax over ``1x12x128x128`` one of 1536 rows. Schedules then see few, long loops.
 Kernels with contractions, windows or pads are left alone: their schedules know the dimensions by their roles.
 """
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
+from ..dialects.tir.kind import CONTRACTION, WINDOW, kernel_kind
 from ..mlir import func, ir, passmanager
 from .base import ModulePass, PassContext
 from .collapse_rewrite import Rewriter
@@ -33,6 +35,8 @@ class CollapseDims(ModulePass):
 
 def collapse_kernel(kernel: func.FuncOp) -> bool:
     """Collapses the loop nests of one kernel; True if it changed."""
+    if kernel_kind(kernel) in (CONTRACTION, WINDOW):
+        return False
     ops = [op.operation for op in kernel.body.blocks[0].operations]
     if not any(op.name.startswith("linalg.") for op in ops) or not all(allowed(op.name) for op in ops):
         return False
@@ -54,9 +58,7 @@ def allowed(name: str) -> bool:
 
 def generalize(kernel: func.FuncOp) -> None:
     """Named ops that move elements, as generics; fills keep their name."""
-    fills = [op.operation for op in kernel.body.blocks[0].operations if op.operation.name == "linalg.fill"]
     passmanager.PassManager.parse("func.func(linalg-generalize-named-ops)").run(kernel.operation)
-    del fills
 
 
 def unit(size: int) -> bool:
@@ -132,7 +134,7 @@ class Plan:
     @staticmethod
     def _candidates(nest: Nest) -> set[tuple[int, int]]:
         loops = nest.loops()
-        return {(a, b) for a, b in zip(loops, loops[1:]) if nest.kinds[a] == nest.kinds[b] and not {a, b} & nest.indexed}
+        return {(a, b) for a, b in pairwise(loops) if nest.kinds[a] == nest.kinds[b] and not {a, b} & nest.indexed}
 
     def _shrink(self) -> bool:
         changed = False
@@ -150,7 +152,7 @@ class Plan:
 
     def _match(self, nest: Nest, joined: set[tuple[int, int]], value: ir.Value, path: list[int | None]) -> bool:
         """Makes one operand and the loops agree."""
-        pairs = {(a, b): i for i, (a, b) in enumerate(zip(path, path[1:]))}
+        pairs = {(a, b): i for i, (a, b) in enumerate(pairwise(path))}
         wanted = self.tensors.get(value, set())
         changed = False
         for pair, i in pairs.items():

@@ -63,12 +63,17 @@ def loop_copies(module: ir.Module) -> None:
 
 def complain(module: ir.Module) -> None:
     """Translation to LLVM IR crashes on ops that it does not know: they are refused here."""
+    left: list[ir.Operation] = []
+
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name.split(".")[0] not in ALLOWED or op.name == "builtin.unrealized_conversion_cast":
-            raise PassFailed(f"{op.name} has no lowering to LLVM", op)
+            left.append(op)
+            return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
+    if left:
+        raise PassFailed(f"{left[0].name} has no lowering to LLVM", left[0])
 
 
 def mark_functions(module: ir.Module, cpu: str, features: str, kernels: set[str]) -> None:

@@ -2,6 +2,7 @@
 from .base import ModulePass
 from .bufferize import Bufferize
 from .canonicalize import Canonicalize
+from .collapse import CollapseDims
 from .collapse_batch import CollapseBatch
 from .convert_layout import ConvertLayout
 from .fold_constants import FoldConstants
@@ -22,6 +23,7 @@ PASSES: tuple[type[ModulePass], ...] = (
     CollapseBatch,
     Legalize,
     Fuse,
+    CollapseDims,
     PackWeights,
     Schedule,
     LiftWeights,

@@ -7,7 +7,7 @@ GRAPH = ("relax-infer-shapes,relax-fold-constants,relax-canonicalize,relax-conve
 CPU_STAGES: tuple[tuple[str, str], ...] = (
     ("relax", GRAPH),
     ("legalized", "relax-legalize{target=%s},func.func(canonicalize,cse)"),
-    ("fused", "tir-fuse,tir-pack-weights{target=%s}"),
+    ("fused", "tir-fuse,tir-collapse-dims,tir-pack-weights{target=%s}"),
     ("scheduled", "tir-schedule{target=%s}"),
     ("bufferized", "relax-lift-weights,tir-bufferize,tir-plan-memory"),
     ("llvm", "tir-lower{target=%s},tir-emit-entry"),
