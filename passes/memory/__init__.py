@@ -1,0 +1,1 @@
+"""Parts of tir-plan-memory: sizes, lifetimes, placement, and the boundary of main."""
