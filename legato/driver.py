@@ -2,16 +2,18 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .dialects.errors import LegatoError
 from .dialects.module import Module
+from .mlir import llvm
 from .passes.base import PassContext
 from .passes.pipeline import Pipeline
-from .runtime.executable import Executable
-from .runtime.jit import jit
 from .targets.builtin import TARGETS
 from .targets.target import Target, nearest, parse_target
+
+if TYPE_CHECKING:
+    from .runtime import Executable
 
 Progress = Callable[[str, float], None]
 
@@ -59,12 +61,14 @@ def lower(module: Module, target: str | Target = "llvm", *, last: str | None = N
     return result
 
 
-def compile(module: Module, target: str | Target = "llvm", *, progress: Progress | None = None, verify_each: bool = False) -> Executable:
+def compile(module: Module, target: str | Target = "llvm", *, progress: Progress | None = None, verify_each: bool = False) -> "Executable":
     """Native code for ``module``: an executable, ready to be called.
 
     ``target``: text (``"llvm{threads=2}"``) or a value. ``progress(stage, seconds)`` is called behind each stage. The module is left as it
     is. Raises ``LegatoError``; ``UnsupportedError`` where the model asks for what Legato does not do.
     """
+    from .runtime.jit import jit
+
     report = Report()
     resolved = resolve_target(target)
     lowered = lower(module, resolved, progress=progress, verify_each=verify_each, report=report)
@@ -75,3 +79,12 @@ def compile(module: Module, target: str | Target = "llvm", *, progress: Progress
         progress(*report.stages[-1])
     executable.report = report
     return executable
+
+
+def llvm_ir(module: Module) -> str:
+    """The LLVM IR of a fully lowered module, as text."""
+    other = next((op for op in module.module.body.operations if not op.operation.name.startswith("llvm.")), None)
+    if other is not None:  # upstream's translation crashes on what it cannot translate
+        raise LegatoError(f"LLVM IR is made of a module that holds only the llvm dialect; it has {other.operation.name}")
+    with module.context:
+        return llvm.translate_module_to_llvmir(module.module.operation)

@@ -2,12 +2,14 @@
 import argparse
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..dialects.errors import LegatoError
-from ..dialects.module import Module
+
+if TYPE_CHECKING:
+    from ..dialects.module import Module
 
 
 def dims_option(text: str) -> tuple[str, list[int | str]]:
@@ -26,7 +28,7 @@ def dim_option(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
-def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> Module:
+def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> "Module":
     """The module in an ``.onnx`` or ``.mlir`` file. Raises ``LegatoError``."""
     file = Path(path)
     if not file.is_file():
@@ -34,6 +36,8 @@ def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> M
     if file.suffix == ".mlir":
         if shapes:
             raise LegatoError(f"--shape is for ONNX models; '{path}' has its shapes in its text")
+        from ..dialects.module import Module
+
         return Module.load(path)
     if file.suffix != ".onnx":
         raise LegatoError(f"'{path}' is neither .onnx nor .mlir")
@@ -74,9 +78,9 @@ class Peer:
         options.log_severity_level = 3
         self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
-    def __call__(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+    def __call__(self, inputs: dict[str, np.ndarray]) -> list[Any]:
         wanted = {i.name for i in self.session.get_inputs()}
-        return self.session.run(None, {k: v for k, v in inputs.items() if k in wanted})
+        return list(self.session.run(None, {k: v for k, v in inputs.items() if k in wanted}))
 
 
 def relative_error(a: np.ndarray, b: np.ndarray) -> float:
