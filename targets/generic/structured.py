@@ -57,7 +57,7 @@ def collapse(value: ir.Value, groups: Sequence[Sequence[int]]) -> ir.Value:
 
 def expand(value: ir.Value, groups: Sequence[Sequence[int]], sizes: Sequence[Size]) -> ir.Value:
     """``tensor.expand_shape``: dimension i of ``value`` becomes the dimensions ``groups[i]`` of the result, whose sizes are ``sizes``."""
-    if list(map(list, groups)) == [[i] for i in range(value.type.rank)]:
+    if len(sizes) == value.type.rank:
         return value
     shape = shape_of(sizes)
     type_ = ir.RankedTensorType.get(shape, value.type.element_type)

@@ -115,7 +115,7 @@ class GatherNd(RelaxOp, name="gather_nd"):
         flat_indices = indices.reshape(flat_x.shape[0], -1, indices.shape[-1])
         places = [_wrapped(flat_indices[..., i], x.shape[batch_dims + i], batch_dims + i) for i in range(indices.shape[-1])]
         rows = np.arange(flat_x.shape[0])[:, None]
-        return flat_x[(rows, *places)].reshape(*indices.shape[:-1], *x.shape[batch_dims + indices.shape[-1] :])
+        return flat_x[(rows, *places)].reshape((*indices.shape[:-1], *x.shape[batch_dims + indices.shape[-1] :]))
 
 
 def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
