@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from legato.dialects import relax
+from legato.dialects.dtypes import numpy_dtype
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 
@@ -26,6 +27,8 @@ def interpret(module: Module, arguments: Sequence[np.ndarray], function: str = "
             return operands
         if op.operation.name == "relax.constant":
             results = (module.weights[op.weight] if op.weight is not None else op.value,)
+        elif op.operation.name in _SIZES:
+            results = (_SIZES[op.operation.name](op, *operands),)
         else:
             results = relax.evaluate(op, operands, symbols)
         values.update(zip(op.operation.results, results))
@@ -33,6 +36,21 @@ def interpret(module: Module, arguments: Sequence[np.ndarray], function: str = "
             if last_use[operand] == number:
                 values.pop(operand, None)
     raise AssertionError("the function does not return")
+
+
+# What dims.materialize builds, and what makes a tensor of it; index values are Python ints.
+_SIZES = {
+    "arith.constant": lambda op: op.value.value,
+    "arith.index_cast": lambda op, size: size,
+    "arith.addi": lambda op, a, b: a + b,
+    "arith.subi": lambda op, a, b: a - b,
+    "arith.muli": lambda op, a, b: a * b,
+    "arith.floordivsi": lambda op, a, b: a // b,
+    "arith.minsi": lambda op, a, b: min(a, b),
+    "arith.maxsi": lambda op, a, b: max(a, b),
+    "tensor.dim": lambda op, x, axis: x.shape[axis],
+    "tensor.from_elements": lambda op, *elements: np.array(elements, numpy_dtype(op.result.type.element_type)).reshape(op.result.type.shape),
+}
 
 
 def relative_error(ours: np.ndarray, theirs: np.ndarray) -> float:
