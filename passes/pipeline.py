@@ -163,9 +163,10 @@ class Pipeline:
         try:
             module.module.operation.verify()
         except ir.MLIRError as error:
-            after = f"the IR is not valid after {name}" if name else (
-                f'the IR is not valid after the pipeline "{self}" (--verify-each tells after which pass)')
-            raise failed_of(error, after) from error
+            hint = "" if name else " (verify_each, or --verify-each, tells after which pass)"
+            failed = failed_of(error, f"it left IR that is not valid{hint}")
+            failed.pass_name = name or "the pipeline"
+            raise failed from error
 
     def _annotate(self, error: Exception, name: str, scope: str | None) -> None:
         if isinstance(error, PassFailed):

@@ -81,7 +81,11 @@ def host_part(module: Module) -> Iterator[list[ir.Operation]]:
 
 
 def _put_back(module: ir.Module, aside: _Aside) -> None:
-    block = _parent(module.operation, aside.path).regions[0].blocks[0]
+    parent = _parent(module.operation, aside.path)
+    if parent is None:
+        module.body.append(aside.op)
+        return
+    block = parent.regions[0].blocks[0]
     present = {symbol(op): op for op in block.operations}
     neighbour = next((present[name] for name in reversed(aside.before) if name is not None and name in present), None)
     first = next(iter(block.operations), None)
@@ -92,8 +96,8 @@ def _put_back(module: ir.Module, aside: _Aside) -> None:
         aside.op.move_before(first.operation)
 
 
-def _parent(module: ir.Operation, path: tuple[str | int, ...]) -> ir.Operation:
-    """The module at the end of the way; the outermost one where a pass has removed it."""
+def _parent(module: ir.Operation, path: tuple[str | int, ...]) -> ir.Operation | None:
+    """The module at the end of the way; None where a pass has removed it."""
     parent = module
     for step in path:
         modules = [op.operation for op in parent.regions[0].blocks[0].operations if op.operation.name == "builtin.module"]
@@ -102,7 +106,7 @@ def _parent(module: ir.Operation, path: tuple[str | int, ...]) -> ir.Operation:
         else:
             found = [op for op in modules if symbol(op) is None and CODEGEN not in op.attributes][step : step + 1]
         if not found:
-            return module
+            return None
         parent = found[0]
     return parent
 

@@ -3,6 +3,7 @@
 The tools are those of the Python that runs lit. Features that tests may require: the CPU's vector extensions as Linux names them
 (avx2, avx512f, ...), x86_64, aarch64, and optional packages (onnxruntime, intel-openmp, scipy, tokenizers), openmp, cc.
 """
+# ruff: noqa: F821 (lit defines config and lit_config)
 import importlib.util
 import os
 import platform

@@ -45,13 +45,14 @@ class Source:
 
 def show_diagnostic(diagnostic: Diagnostic, source: Source | None = None) -> str:
     """A diagnostic with its notes, in mlir-opt's manner; the model's own name for the op stands in front of the message."""
-    lines = []
+    lines, shown = [], None
     for one in diagnostic.with_notes():
         where = source.place(one.position) if source and one.position else str(one.position or "")
         name = f'"{one.name}": ' if one.name is not None and f'"{one.name}"' not in one.message else ""
         lines.append(f"{f'{where}: ' if where else ''}{one.severity}: {name}{one.message}")
-        if source and one.position and (excerpt := source.excerpt(one.position)):
+        if source and one.position and one.position != shown and (excerpt := source.excerpt(one.position)):
             lines.append(excerpt)
+        shown = one.position
     return "\n".join(lines)
 
 

@@ -5,15 +5,13 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..dialects.errors import LegatoError
+from ..dialects.weights import WeightStore
 from .errors import Source
 
-if TYPE_CHECKING:
-    from ..dialects.weights import WeightStore
-
 STANDARD_INPUT = "-"
+STANDARD_INPUT_NAME = "<stdin>"
 SEPARATOR = "// -----"
 
 
@@ -23,6 +21,14 @@ class Input:
 
     source: Source
     weights: WeightStore | None = None
+
+    def where_weights(self) -> str:
+        """Where the weights were looked for, to go on "the weight is missing ..."."""
+        if self.weights is not None:
+            return f"in {weights_file(self.source.name)}"
+        if self.source.name == STANDARD_INPUT_NAME:
+            return "because standard input has no weights beside it: give a file"
+        return f"because there is no {weights_file(self.source.name)}"
 
     def parts(self) -> list[Input]:
         """The parts between the separators, each with empty lines in front, so that line numbers stay those of the file."""
@@ -38,15 +44,17 @@ class Input:
 def read_input(path: str) -> Input:
     """The text of a file (with its ``.safetensors``) or of standard input. Raises LegatoError where there is none."""
     if path == STANDARD_INPUT:
-        return Input(Source("<stdin>", sys.stdin.read()))
+        return Input(Source(STANDARD_INPUT_NAME, sys.stdin.read()))
     file = Path(path)
     try:
         text = file.read_text()
     except UnicodeDecodeError:
         raise LegatoError(f"{path} is no MLIR text (an ONNX model? legato-compile {path} --emit relax reads those)") from None
-    weights_file = file.with_suffix(".safetensors")
-    if not weights_file.is_file():
+    if not weights_file(path).is_file():
         return Input(Source(path, text))
-    from ..dialects.weights import WeightStore
+    return Input(Source(path, text), WeightStore.load(weights_file(path)))
 
-    return Input(Source(path, text), WeightStore.load(weights_file))
+
+def weights_file(path: str) -> Path:
+    """The file beside a module's that holds its weights."""
+    return Path(path).with_suffix(".safetensors")

@@ -68,7 +68,7 @@ class Session:
     def _parse(self, part: Input) -> Module:
         with self._timed("parse"):
             module = Module(ir.Module.parse(part.source.text, self.mlir_context), part.weights and part.weights.copy())
-            module.check_weights()
+            module.check_weights(part.where_weights())
             return module
 
     def _as_expected(self, part: Input, error: Exception | None) -> bool:
