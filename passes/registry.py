@@ -5,6 +5,7 @@ from .canonicalize import Canonicalize
 from .collapse import CollapseDims
 from .collapse_batch import CollapseBatch
 from .convert_layout import ConvertLayout
+from .expand_pads import ExpandPads
 from .fold_constants import FoldConstants
 from .fuse import Fuse
 from .infer_shapes import InferShapes
@@ -25,6 +26,7 @@ PASSES: tuple[type[ModulePass], ...] = (
     Fuse,
     CollapseDims,
     PackWeights,
+    ExpandPads,
     Schedule,
     LiftWeights,
     Bufferize,
