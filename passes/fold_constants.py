@@ -8,12 +8,12 @@ from ..dialects.locations import describe
 from ..dialects.module import Module
 from ..mlir import ir
 from .base import ModulePass, PassContext, PassFailed, option
-from .graph import CONSTANT, Constants, defining_op, graph_ops, is_graph_op, relax_functions
+from .graph import CONSTANT, Constants, defining_op, erase_dead, graph_ops, is_graph_op, relax_functions
 
 
 @dataclass(frozen=True)
 class FoldConstants(ModulePass):
-    """Compute ops whose operands are all constants.
+    """Compute ops whose operands are all constants, and erase ops that nothing uses.
 
     An op that makes more of less (a broadcast, a tile) is left alone when its result is larger than `max-bytes`. The weights of operands
     that nothing else uses are dropped at once, so that the two are never in memory for all constants together.
@@ -28,6 +28,7 @@ class FoldConstants(ModulePass):
             for op in graph_ops(function):
                 if is_graph_op(op) and op.name != CONSTANT:
                     fold(op, constants, self.max_bytes)
+            erase_dead(function, constants)
 
 
 def fold(op: ir.Operation, constants: Constants, max_bytes: int) -> bool:
@@ -58,7 +59,7 @@ def fold(op: ir.Operation, constants: Constants, max_bytes: int) -> bool:
             result.replace_all_uses_with(constant)
     del inputs, array  # the operands' weights go now, if nothing else holds them
     constants.erase(op)
-    constants.erase_if_dead(operands)
+    constants.erase_unused(operands)
     return True
 
 

@@ -1,6 +1,6 @@
 """What the passes over graph ops share: which functions they work on, constants, and the removal of dead ops."""
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -119,14 +119,11 @@ class Constants:
             if not self._named[key] and key in self.weights:
                 self.weights.drop(key)
 
-    def erase_if_dead(self, values: Iterator[ir.Value] | list[ir.Value]) -> None:
-        """Erases the ops that make these values where nothing uses them any longer, and what only those used."""
-        for value in values:
-            op = defining_op(value)
-            if op is not None and is_dead(op):
-                operands = list(op.operands)
+    def erase_unused(self, values: Iterable[ir.Value]) -> None:
+        """Erases the constants among these values that nothing uses any longer."""
+        for op in {value: defining_op(value) for value in values}.values():
+            if op is not None and op.name == CONSTANT and is_dead(op):
                 self.erase(op)
-                self.erase_if_dead(operands)
 
 
 def erase_dead(function: func.FuncOp, constants: Constants) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from ..dialects import relax
 from ..dialects.module import Module
 from ..dialects.relax import dims
-from ..mlir import func, ir
+from ..mlir import func, ir, tensor
 from .base import ModulePass, PassContext
 from .graph import CONSTANT, graph_ops, is_graph_op, relax_functions
 
@@ -53,7 +53,7 @@ def _name_dimensions(function: func.FuncOp) -> None:
             continue
         prefix = dims.symbol_name(attribute["relax.name"].value if "relax.name" in attribute else f"arg{number}")
         named = [_fresh(f"{prefix}_{axis}", taken) if size is dims.UNKNOWN else size for axis, size in enumerate(row)]
-        argument.set_type(dims.tensor_type(named, argument.type.element_type))
+        _retype(argument, dims.tensor_type(named, argument.type.element_type))
 
 
 def _fresh(name: str, taken: set[str]) -> dims.Size:
@@ -63,12 +63,24 @@ def _fresh(name: str, taken: set[str]) -> dims.Size:
     return dims.symbol(name)
 
 
+def _retype(value: ir.Value, type_: ir.RankedTensorType) -> None:
+    """Gives the value its new type; users that are no graph ops (calls) get it as they had it."""
+    old = value.type
+    if type_ == old:
+        return
+    value.set_type(type_)
+    for use in list(value.uses):
+        if not is_graph_op(use.owner.operation) and use.owner.operation.name != "func.return":
+            cast = tensor.CastOp(old, value, loc=use.owner.location, ip=ir.InsertionPoint(use.owner))
+            use.owner.operands[use.operand_number] = cast.result
+
+
 def _refine(op: ir.Operation) -> None:
     """Gives the op's results the types that its operands make, keeping sizes that only the old type knew."""
     for result, type_ in zip(op.results, relax.infer_op(op)):
         if type_ != result.type:
             sizes = [old if new is dims.UNKNOWN else new for new, old in zip(dims.dims(type_), dims.dims(result.type))]
-            result.set_type(dims.tensor_type(sizes, type_.element_type))
+            _retype(result, dims.tensor_type(sizes, type_.element_type))
 
 
 def _refine_signature(function: func.FuncOp) -> None:

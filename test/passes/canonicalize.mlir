@@ -1,0 +1,56 @@
+// RUN: legato-opt %s --relax-canonicalize | filecheck %s
+// One pattern of each family; test_canonicalize_values.py has them all, and runs what they make.
+
+// CHECK-LABEL: func.func @batch_norm_into_convolution
+// CHECK: %[[W:.*]] = "relax.constant"() {value = dense<{{.*}}2.000000e+00{{.*}}6.000000e+00{{.*}}> : tensor<2x1x1x1xf32>}
+// CHECK: %[[Y:.*]] = "relax.conv2d"(%arg0, %[[W]])
+// CHECK: %[[B:.*]] = "relax.constant"() {value = dense<{{.*}}-1.000000e+00{{.*}}-2.000000e+00{{.*}}> : tensor<1x2x1x1xf32>}
+// CHECK: %[[Z:.*]] = "relax.add"(%[[Y]], %[[B]])
+// CHECK: return %[[Z]]
+func.func @batch_norm_into_convolution(%x: tensor<1x1x4x4xf32>) -> tensor<1x2x4x4xf32> {
+  %w = "relax.constant"() {value = dense<[[[[1.0]]], [[[3.0]]]]> : tensor<2x1x1x1xf32>} : () -> tensor<2x1x1x1xf32>
+  %gamma = "relax.constant"() {value = dense<4.0> : tensor<2xf32>} : () -> tensor<2xf32>
+  %beta = "relax.constant"() {value = dense<[1.0, 0.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+  %mean = "relax.constant"() {value = dense<1.0> : tensor<2xf32>} : () -> tensor<2xf32>
+  %var = "relax.constant"() {value = dense<4.0> : tensor<2xf32>} : () -> tensor<2xf32>
+  %0 = "relax.conv2d"(%x, %w) : (tensor<1x1x4x4xf32>, tensor<2x1x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %1 = "relax.batch_norm"(%0, %gamma, %beta, %mean, %var) {epsilon = 0.0 : f64}
+      : (tensor<1x2x4x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4x4xf32>
+  return %1 : tensor<1x2x4x4xf32>
+}
+
+// CHECK-LABEL: func.func @algebra
+// CHECK-NEXT: %[[C:.*]] = "relax.constant"() {value = dense<5.000000e-01> : tensor<f32>}
+// CHECK-NEXT: %[[Y:.*]] = "relax.multiply"(%arg0, %[[C]])
+// CHECK-NEXT: return %[[Y]]
+func.func @algebra(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = "relax.constant"() {value = dense<0.0> : tensor<4xf32>} : () -> tensor<4xf32>
+  %two = "relax.constant"() {value = dense<2.0> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.add"(%zero, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = "relax.divide"(%0, %two) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @shapes
+// CHECK-NEXT: %[[Y:.*]] = "relax.reshape"(%arg0) {shape = #relax.dims<["n", 4]>}
+// CHECK-NEXT: return %[[Y]]
+func.func @shapes(%x: tensor<?x1x4xf32, #relax.dims<["n", 1, 4]>>) -> tensor<?x4xf32, #relax.dims<["n", 4]>> {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 1, 0, 2>} : (tensor<?x1x4xf32, #relax.dims<["n", 1, 4]>>) -> tensor<1x?x4xf32, #relax.dims<[1, "n", 4]>>
+  %1 = "relax.squeeze"(%0) {axis = array<i64: 0>} : (tensor<1x?x4xf32, #relax.dims<[1, "n", 4]>>) -> tensor<?x4xf32, #relax.dims<["n", 4]>>
+  return %1 : tensor<?x4xf32, #relax.dims<["n", 4]>>
+}
+
+// CHECK-LABEL: func.func @gelu
+// CHECK-NEXT: %[[Y:.*]] = "relax.gelu"(%arg0)
+// CHECK-NEXT: return %[[Y]]
+func.func @gelu(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %half = "relax.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %one = "relax.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %root = "relax.constant"() {value = dense<1.41421356> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.divide"(%x, %root) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = "relax.erf"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = "relax.add"(%1, %one) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %3 = "relax.multiply"(%x, %2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %4 = "relax.multiply"(%3, %half) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %4 : tensor<4xf32>
+}

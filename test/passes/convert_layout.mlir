@@ -1,0 +1,67 @@
+// RUN: legato-opt %s --relax-convert-layout | filecheck %s
+// RUN: legato-opt %s --relax-convert-layout=kernel-layout=OHWI | filecheck %s --check-prefix=OHWI
+// One permutation at the input, one at the output; those of weights are left to relax-fold-constants.
+
+// CHECK-LABEL: func.func @between
+// CHECK-SAME: %[[W:arg1]]: tensor<8x3x3x3xf32>
+// CHECK: %[[X:.*]] = "relax.permute_dims"(%arg0) {axes = array<i64: 0, 2, 3, 1>} : (tensor<2x3x8x8xf32>) -> tensor<2x8x8x3xf32>
+// CHECK: %[[K:.*]] = "relax.permute_dims"(%[[W]]) {axes = array<i64: 2, 3, 1, 0>} : (tensor<8x3x3x3xf32>) -> tensor<3x3x3x8xf32>
+// CHECK: %[[Y:.*]] = "relax.conv2d"(%[[X]], %[[K]]) {data_layout = "NHWC", kernel_layout = "HWIO"}
+// CHECK: %[[R:.*]] = "relax.relu"(%[[Y]]) : (tensor<2x6x6x8xf32>) -> tensor<2x6x6x8xf32>
+// CHECK: %[[P:.*]] = "relax.max_pool2d"(%[[R]]) {kernel = array<i64: 2, 2>, layout = "NHWC"}
+// CHECK: %[[C:.*]] = tensor.concat dim(3) %[[P]], %[[P]]
+// CHECK: %[[S:.*]] = "relax.softmax"(%[[C]]) {axis = 3 : i64}
+// CHECK: %[[Z:.*]] = "relax.permute_dims"(%[[S]]) {axes = array<i64: 0, 3, 1, 2>}
+// CHECK: return %[[Z]]
+// OHWI-LABEL: func.func @between
+// OHWI: %[[K:.*]] = "relax.permute_dims"(%arg1) {axes = array<i64: 0, 2, 3, 1>} : (tensor<8x3x3x3xf32>) -> tensor<8x3x3x3xf32>
+// OHWI: "relax.conv2d"(%{{.*}}, %[[K]]) {data_layout = "NHWC", kernel_layout = "OHWI"}
+func.func @between(%x: tensor<2x3x8x8xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<2x16x5x5xf32> {
+  %0 = "relax.conv2d"(%x, %w) : (tensor<2x3x8x8xf32>, tensor<8x3x3x3xf32>) -> tensor<2x8x6x6xf32>
+  %1 = "relax.relu"(%0) : (tensor<2x8x6x6xf32>) -> tensor<2x8x6x6xf32>
+  %2 = "relax.max_pool2d"(%1) {kernel = array<i64: 2, 2>} : (tensor<2x8x6x6xf32>) -> tensor<2x8x5x5xf32>
+  %3 = tensor.concat dim(1) %2, %2 : (tensor<2x8x5x5xf32>, tensor<2x8x5x5xf32>) -> tensor<2x16x5x5xf32>
+  %4 = "relax.softmax"(%3) {axis = 1 : i64} : (tensor<2x16x5x5xf32>) -> tensor<2x16x5x5xf32>
+  return %4 : tensor<2x16x5x5xf32>
+}
+
+// A channel shuffle is done in the layout: only the two halves of the channels change places.
+// CHECK-LABEL: func.func @shuffle
+// CHECK: %[[P:.*]] = "relax.max_pool2d"
+// CHECK: %[[A:.*]] = "relax.reshape"(%[[P]]) {{.*}} -> tensor<2x7x7x4x2xf32>
+// CHECK: %[[B:.*]] = "relax.permute_dims"(%[[A]]) {axes = array<i64: 0, 1, 2, 4, 3>}
+// CHECK: %[[C:.*]] = "relax.reshape"(%[[B]]) {{.*}} -> tensor<2x7x7x8xf32>
+// CHECK: "relax.avg_pool2d"(%[[C]])
+func.func @shuffle(%x: tensor<2x8x8x8xf32>) -> tensor<2x8x6x6xf32> {
+  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x7x7xf32>
+  %1 = "relax.reshape"(%0) {shape = #relax.dims<[2, 4, 2, 7, 7]>} : (tensor<2x8x7x7xf32>) -> tensor<2x4x2x7x7xf32>
+  %2 = "relax.permute_dims"(%1) {axes = array<i64: 0, 2, 1, 3, 4>} : (tensor<2x4x2x7x7xf32>) -> tensor<2x2x4x7x7xf32>
+  %3 = "relax.reshape"(%2) {shape = #relax.dims<[2, 8, 7, 7]>} : (tensor<2x2x4x7x7xf32>) -> tensor<2x8x7x7xf32>
+  %4 = "relax.avg_pool2d"(%3) {kernel = array<i64: 2, 2>} : (tensor<2x8x7x7xf32>) -> tensor<2x8x6x6xf32>
+  return %4 : tensor<2x8x6x6xf32>
+}
+
+// Behind a global pool nothing is left to permute.
+// CHECK-LABEL: func.func @head
+// CHECK: %[[P:.*]] = "relax.max_pool2d"
+// CHECK-NEXT: %[[M:.*]] = "relax.mean"(%[[P]]) {axis = array<i64: 1, 2>, keepdims = true} : (tensor<2x7x7x8xf32>) -> tensor<2x1x1x8xf32>
+// CHECK-NEXT: %[[R:.*]] = "relax.reshape"(%[[M]]) {{.*}} -> tensor<2x8x1x1xf32>
+// CHECK-NEXT: %[[F:.*]] = "relax.reshape"(%[[R]]) {{.*}} -> tensor<2x8xf32>
+// CHECK-NEXT: return %[[F]]
+func.func @head(%x: tensor<2x8x8x8xf32>) -> tensor<2x8xf32> {
+  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<2x8x8x8xf32>) -> tensor<2x8x7x7xf32>
+  %1 = "relax.mean"(%0) {axis = array<i64: 2, 3>, keepdims = true} : (tensor<2x8x7x7xf32>) -> tensor<2x8x1x1xf32>
+  %2 = "relax.reshape"(%1) {shape = #relax.dims<[2, 8]>} : (tensor<2x8x1x1xf32>) -> tensor<2x8xf32>
+  return %2 : tensor<2x8xf32>
+}
+
+// Without a convolution or pool there is nothing to do.
+// CHECK-LABEL: func.func @transformer
+// CHECK-NEXT: "relax.permute_dims"
+// CHECK-NEXT: "relax.softmax"
+// CHECK-NEXT: return
+func.func @transformer(%x: tensor<2x8x4x3xf32>) -> tensor<2x4x8x3xf32> {
+  %0 = "relax.permute_dims"(%x) {axes = array<i64: 0, 2, 1, 3>} : (tensor<2x8x4x3xf32>) -> tensor<2x4x8x3xf32>
+  %1 = "relax.softmax"(%0) : (tensor<2x4x8x3xf32>) -> tensor<2x4x8x3xf32>
+  return %1 : tensor<2x4x8x3xf32>
+}
