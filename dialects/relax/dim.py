@@ -5,7 +5,8 @@ An expression is a polynomial whose variables are symbols, or parts that no poly
 
 Symbols stand for sizes of 1 or more. Broadcasting never takes a symbol for 1.
 """
-from collections.abc import Iterator, Mapping
+
+from collections.abc import Iterator
 from functools import lru_cache, reduce
 from typing import NamedTuple, Union
 
@@ -114,7 +115,7 @@ def symbol(name: str) -> Dim:
 
 
 def floor_divide(a: Size, b: Size) -> Size:
-    """``a // b`` rounded down. What divides exactly is taken out: ``(n * 4 + 5) // 4`` is ``n + 1``."""
+    """``a // b`` rounded down. What divides is taken out: ``(n * 4 + 5) // 4`` is ``n + 1``, ``(n * m) // (n * 3)`` is ``m // 3``."""
     if a is UNKNOWN or b is UNKNOWN:
         return UNKNOWN
     if b == 0:
@@ -124,6 +125,7 @@ def floor_divide(a: Size, b: Size) -> Size:
     exact = _divide_exactly(a, b)
     if exact is not None:
         return exact
+    a, b = _reduced(a, b)
     if isinstance(b, int):
         whole = _collect([(m, c // b) for m, c in _terms(a)])
         rest = _collect([(m, c % b) for m, c in _terms(a)])
@@ -159,43 +161,6 @@ def minimum(a: Size, b: Size) -> Size:
 def maximum(a: Size, b: Size) -> Size:
     """The greater of two sizes."""
     return _extreme("max", a, b)
-
-
-def ceil_divide(a: Size, b: Size) -> Size:
-    """``a / b`` rounded up."""
-    return -floor_divide(-a, b) if isinstance(a, int) else floor_divide(a + b - 1, b)
-
-
-def product(sizes) -> Size:
-    """The number of elements of a shape; 0 if one size is 0, whatever the others are."""
-    sizes = list(sizes)
-    return 0 if 0 in sizes else reduce(lambda a, b: a * b, sizes, 1)
-
-
-def symbols(size: Size) -> set[str]:
-    """The names an expression is made of."""
-    if not isinstance(size, Dim):
-        return set()
-    return set().union(*({v} if isinstance(v, str) else symbols(v.a) | symbols(v.b) for v in size.variables()))
-
-
-def substitute(size: Size, values: Mapping[str, Size]) -> Size:
-    """The expression with names replaced by sizes; names that are not in the table stay."""
-    if not isinstance(size, Dim):
-        return size
-    total: Size = 0
-    for monomial, coefficient in size.terms:
-        term: Size = coefficient
-        for variable in monomial:
-            if isinstance(variable, str):
-                term = term * values.get(variable, symbol(variable))
-            else:
-                term = term * _FUNCTIONS[variable.op](substitute(variable.a, values), substitute(variable.b, values))
-        total = total + term
-    return total
-
-
-_FUNCTIONS = {"//": floor_divide, "%": modulo, "min": minimum, "max": maximum}
 
 
 def _terms(size: "int | Dim"):
@@ -276,6 +241,18 @@ def _divide_exactly(a: "int | Dim", b: "int | Dim") -> "int | Dim | None":
         step = _collect([(tuple(rest), coefficient // factor)])
         quotient, a = quotient + step, a - step * b
     return quotient
+
+
+def _reduced(a: "int | Dim", b: "int | Dim") -> "tuple[int | Dim, int | Dim]":
+    """Both without the symbols that stand in every term of both; a symbol is never 0."""
+    monomials = [list(monomial) for size in (a, b) for monomial, _ in _terms(size)]
+    for name in [variable for variable in monomials[0] if isinstance(variable, str)]:
+        if all(name in monomial for monomial in monomials):
+            for monomial in monomials:
+                monomial.remove(name)
+    places = iter(monomials)
+    numerator, denominator = (_collect([(tuple(next(places)), c) for _, c in _terms(size)]) for size in (a, b))
+    return numerator, denominator
 
 
 def _print(terms) -> str:
