@@ -2,6 +2,7 @@
 
 Names are imported at first use: ``errors``, ``weights`` and ``safetensors_file`` load no MLIR, so that the runtime may use them.
 """
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -2,6 +2,7 @@
 
 Signed integers are signless in MLIR (``i64``), unsigned ones say so (``ui8``), booleans are ``i1``.
 """
+
 import re
 from typing import Any
 

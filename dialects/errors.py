@@ -1,4 +1,5 @@
 """What can go wrong, as values that name the op, what was expected and what to do."""
+
 from dataclasses import dataclass
 
 

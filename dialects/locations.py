@@ -1,4 +1,5 @@
 """The model's own names for ops, as their locations carry them."""
+
 from ..mlir import ir
 
 

@@ -1,4 +1,5 @@
 """A program: an MLIR module, and the weights that its constants name."""
+
 from pathlib import Path
 
 from ..mlir import func, ir
@@ -44,7 +45,7 @@ class Module:
 
     @staticmethod
     def parse(text: str, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
-        """Reads MLIR text and verifies it, in a context that has our dialects (None: a new one). LegatoError, saying where, if it is wrong."""
+        """Reads MLIR text and verifies it, in a context that has our dialects (None: a new one). LegatoError if it is wrong."""
         context = context or make_context()
         with context, ir.Location.unknown():
             try:

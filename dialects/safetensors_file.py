@@ -3,6 +3,7 @@
 Read and written here, and not by the safetensors package, because the bytes must stay where they are: reading gives offsets to map,
 and writing streams one tensor after the other.
 """
+
 import json
 import os
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,5 @@
 """The weight store: the bytes of big constants, by key, outside the IR."""
+
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

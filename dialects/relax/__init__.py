@@ -4,6 +4,7 @@
 the type inferred. ``OPS`` lists the op classes by name; ``semantics`` is the one table of their numpy semantics. docs/relax.md describes
 each op.
 """
+
 from collections.abc import Callable
 
 from . import dims

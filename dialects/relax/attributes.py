@@ -1,4 +1,5 @@
 """Attributes of ops: what kind of value each holds, its default, and its way to MLIR and back."""
+
 import operator
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,5 @@
 """Axis arithmetic that several ops share."""
+
 from collections.abc import Sequence
 
 from ..errors import InferenceError

@@ -1,4 +1,5 @@
 """The relax dialect and the encoding that names symbolic dimensions."""
+
 from ...mlir import ext, ir
 
 

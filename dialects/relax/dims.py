@@ -3,6 +3,7 @@
 A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. Types carry the expressions in their encoding:
 ``tensor<?x768xf32, #relax.dims<["n", 768]>>``; a type without one has ints and ``UNKNOWN``.
 """
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -10,22 +11,8 @@ from functools import lru_cache
 from ...mlir import arith, func, ir, tensor
 from ..errors import LegatoError
 from .dialect import DimsAttr
-from .dim import (  # noqa: F401 - this module is where others find them
-    UNKNOWN,
-    Dim,
-    Part,
-    Size,
-    Unknown,
-    ceil_divide,
-    floor_divide,
-    maximum,
-    minimum,
-    modulo,
-    product,
-    substitute,
-    symbol,
-    symbols,
-)
+from .dim import UNKNOWN, Dim, Part, Size, Unknown, floor_divide, maximum, minimum, modulo, symbol
+from .sizes import ceil_divide, product, substitute, symbols  # noqa: F401 - this module is where others find them
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))")

@@ -1,4 +1,5 @@
 """Op classes made from one row of a table, for families whose members differ in a formula only."""
+
 import types
 from collections.abc import Callable
 
@@ -19,7 +20,7 @@ def define(
     """An op class of that name in the relax dialect. The example is the op's text in an MLIR function with the operands as values."""
     body = {
         "__doc__": f"{summary}\n\n```mlir\n{example}\n```\n",
-        "__module__": compute.__module__,
+        "__module__": result_type.__module__,
         "result_type": staticmethod(result_type),
         "compute": staticmethod(compute),
         "ELEMENTWISE": elementwise,

@@ -1,4 +1,5 @@
 """What one can ask of an op in a graph: its class, attributes, result types and values. Knows ``tensor.concat`` as relax's concat."""
+
 from collections.abc import Mapping
 from typing import Any
 

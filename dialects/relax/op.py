@@ -17,6 +17,7 @@
 
 Made from it: the builder (``Softmax.build``), ``infer``, ``semantics``, the verifier, accessors (``op.x``, ``op.axis``), the documentation.
 """
+
 import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -79,7 +80,7 @@ class GraphOp:
 
         InferenceError, naming operand or attribute, if they do not fit together.
         """
-        return [t.ir() for t in cls._results(types, cls._with_defaults(attrs))]
+        return [t.ir() for t in cls._results(types, cls.with_defaults(attrs))]
 
     @classmethod
     def semantics(cls, *arrays: np.ndarray, **attrs: Any):
@@ -87,7 +88,7 @@ class GraphOp:
 
         Symbols in attributes must have been replaced by numbers. LegatoError for an index outside.
         """
-        attrs = cls._with_defaults(attrs)
+        attrs = cls.with_defaults(attrs)
         small = next((a.dtype for a in arrays if a.dtype in _SMALL_FLOATS), None) if cls.PROMOTES else None
         if small is not None:
             arrays = tuple(a.astype(np.float32) if a.dtype in _SMALL_FLOATS else a for a in arrays)
@@ -188,7 +189,7 @@ class GraphOp:
         return [results] if isinstance(results, TensorType) else list(results)
 
     @classmethod
-    def _with_defaults(cls, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    def with_defaults(cls, attrs: Mapping[str, Any]) -> dict[str, Any]:
         for name in attrs:
             if name not in cls.ATTRIBUTES:
                 raise InferenceError(_unknown(name, list(cls.ATTRIBUTES)))

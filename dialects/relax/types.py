@@ -1,4 +1,5 @@
 """Tensor types as inference sees them: sizes and a numpy dtype."""
+
 from typing import NamedTuple
 
 import numpy as np

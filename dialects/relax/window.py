@@ -1,4 +1,5 @@
 """Sliding windows: what convolutions and pools share."""
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,4 +1,5 @@
 """Elementwise ops of two operands, broadcast as numpy does."""
+
 import numpy as np
 
 from ..attributes import Bool

@@ -1,4 +1,5 @@
 """Concatenation. The op is upstream's ``tensor.concat``: an op defined from Python cannot take operands of different types in one group."""
+
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -1,4 +1,5 @@
 """Constants: small ones in the IR, big ones as keys of the weight store."""
+
 import numpy as np
 
 from ....mlir import ir

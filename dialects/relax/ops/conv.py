@@ -1,4 +1,5 @@
 """Convolutions: cross-correlation, as in every framework."""
+
 import numpy as np
 
 from ...errors import InferenceError

@@ -1,4 +1,5 @@
 """Reading and writing by index: take, gather_elements, gather_nd, one_hot, scatter_elements, scatter_nd."""
+
 import numpy as np
 
 from ...errors import InferenceError, LegatoError

@@ -1,4 +1,5 @@
 """Matrix multiplication."""
+
 import numpy as np
 
 from ...errors import InferenceError

@@ -1,4 +1,5 @@
 """Normalizations and softmax."""
+
 import numpy as np
 
 from ...errors import InferenceError

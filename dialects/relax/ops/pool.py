@@ -1,4 +1,5 @@
 """Pools over sliding windows. Global pools are `mean` and `max` over the spatial axes."""
+
 import numpy as np
 
 from ...errors import InferenceError

@@ -1,4 +1,5 @@
 """Reductions, arg-reductions and cumulative sums."""
+
 import numpy as np
 
 from ..attributes import Bool, Int, Ints

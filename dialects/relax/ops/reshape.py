@@ -1,4 +1,5 @@
 """Ops that give the same elements another shape: reshape, permute_dims, expand_dims, squeeze, broadcast_to, tile."""
+
 import numpy as np
 
 from ...errors import InferenceError

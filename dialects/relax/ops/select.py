@@ -1,4 +1,5 @@
 """Elementwise choices and conversions: where, prelu, clip, astype."""
+
 import math
 
 import numpy as np

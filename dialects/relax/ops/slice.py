@@ -1,4 +1,5 @@
 """Parts of tensors: strided_slice, pad, triu, tril."""
+
 import numpy as np
 
 from ...errors import InferenceError

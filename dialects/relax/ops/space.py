@@ -1,4 +1,5 @@
 """Elements moved between channels and space."""
+
 from ...errors import InferenceError
 from ..attributes import Int, Str
 from ..dims import floor_divide, modulo

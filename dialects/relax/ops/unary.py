@@ -1,4 +1,5 @@
 """Elementwise ops of one operand."""
+
 import math
 
 import numpy as np

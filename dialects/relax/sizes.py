@@ -1,0 +1,43 @@
+"""What one asks of sizes, known or symbolic: how many elements, which symbols, what value for these symbols."""
+
+from collections.abc import Mapping
+from functools import reduce
+
+from .dim import Dim, Size, floor_divide, maximum, minimum, modulo, symbol
+
+
+def ceil_divide(a: Size, b: Size) -> Size:
+    """``a / b`` rounded up."""
+    return -floor_divide(-a, b) if isinstance(a, int) else floor_divide(a + b - 1, b)
+
+
+def product(sizes) -> Size:
+    """The number of elements of a shape; 0 if one size is 0, whatever the others are."""
+    sizes = list(sizes)
+    return 0 if 0 in sizes else reduce(lambda a, b: a * b, sizes, 1)
+
+
+def symbols(size: Size) -> set[str]:
+    """The names an expression is made of."""
+    if not isinstance(size, Dim):
+        return set()
+    return set().union(*({v} if isinstance(v, str) else symbols(v.a) | symbols(v.b) for v in size.variables()))
+
+
+def substitute(size: Size, values: Mapping[str, Size]) -> Size:
+    """The expression with names replaced by sizes; names that are not in the table stay."""
+    if not isinstance(size, Dim):
+        return size
+    total: Size = 0
+    for monomial, coefficient in size.terms:
+        term: Size = coefficient
+        for variable in monomial:
+            if isinstance(variable, str):
+                term = term * values.get(variable, symbol(variable))
+            else:
+                term = term * _FUNCTIONS[variable.op](substitute(variable.a, values), substitute(variable.b, values))
+        total = total + term
+    return total
+
+
+_FUNCTIONS = {"//": floor_divide, "%": modulo, "min": minimum, "max": maximum}

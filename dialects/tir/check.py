@@ -1,0 +1,54 @@
+"""The verifier of prim_funcs: a func.func has no hook for one, so this is called where a stage hands kernels on."""
+
+from ...mlir import func, ir
+from ..errors import LegatoError
+from ..locations import model_name
+from .kernel import OUT, PRIM_FUNC, prim_funcs
+from .plain import plain_type
+
+_CALLEES = (PRIM_FUNC, "relax.packed", "relax.external")
+
+
+def check_prim_funcs(module: ir.Module) -> None:
+    """LegatoError for the first function of the module that breaks the conventions of prim_funcs (see ``Tir``), on tensors."""
+    for function in module.body.operations:
+        if isinstance(function, func.FuncOp) and not any(mark in function.attributes for mark in _CALLEES):
+            if any(_outputs(function)):
+                raise LegatoError(f"{_called(function)} has arguments marked {OUT}, but is not marked as one of: {', '.join(_CALLEES)}")
+    for kernel in prim_funcs(module):
+        check_prim_func(kernel)
+
+
+def check_prim_func(kernel: func.FuncOp) -> None:
+    """LegatoError, naming the kernel and the argument, if it breaks the conventions of prim_funcs on tensors."""
+    called, inputs, results = _called(kernel), list(kernel.type.inputs), list(kernel.type.results)
+    if kernel.visibility.value != "private":
+        raise LegatoError(f"{called} must be private")
+    marks = _outputs(kernel)
+    first = len(inputs) - len(results)
+    if marks != [False] * first + [True] * len(results):
+        found = ", ".join(str(number) for number, mark in enumerate(marks) if mark)
+        expected = f"the last {len(results)} of {len(inputs)} arguments must be marked {OUT}, one for each result"
+        raise LegatoError(f"{called}: {expected}; marked are: {found or 'none'}")
+    for number, (argument, result) in enumerate(zip(inputs[first:], results), first):
+        if argument != result:
+            raise LegatoError(f"{called}: argument {number} is the output {argument}, but the result is {result}")
+    for number, argument in enumerate(inputs):
+        if isinstance(argument, ir.IndexType) and number < first:
+            continue
+        if not isinstance(argument, ir.RankedTensorType):
+            raise LegatoError(f"{called}: argument {number} must be a ranked tensor or an index, is {argument}")
+        if plain_type(argument) != argument:
+            raise LegatoError(f"{called}: argument {number} must have a plain type, {plain_type(argument)}, is {argument}")
+
+
+def _outputs(function: func.FuncOp) -> list[bool]:
+    """For each argument, whether it is marked as an output."""
+    if "arg_attrs" not in function.attributes:
+        return [False] * len(function.type.inputs)
+    return [OUT in attributes for attributes in function.attributes["arg_attrs"]]
+
+
+def _called(function: func.FuncOp) -> str:
+    name = model_name(function)
+    return f"prim_func @{function.name.value}" + (f' "{name}"' if name else "")

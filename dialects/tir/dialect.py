@@ -1,0 +1,20 @@
+"""The tir dialect."""
+
+from ...mlir import ext
+
+
+class Tir(ext.Dialect, name="tir"):
+    """Kernels. A kernel is a prim_func: a private ``func.func`` marked ``tir.prim_func``, in destination-passing style.
+
+    - Its last arguments, marked ``tir.out``, are its outputs; it returns one value for each, of the same type.
+    - Until it is bufferized its arguments are tensors, or ``index`` values that sizes are made of.
+    - Types are plain: no encodings, integers without signedness, booleans as bytes.
+    - Its body is structured (linalg on tensors). A caller passes a fresh ``tensor.empty`` for each output.
+
+    ```mlir
+    func.func private @double(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func} {
+      %y = linalg.add ins(%x, %x : tensor<4xf32>, tensor<4xf32>) outs(%out : tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    ```
+    """

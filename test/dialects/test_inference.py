@@ -1,0 +1,93 @@
+"""Shape inference: it agrees with the numpy semantics, and symbolic inference agrees with static inference."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from cases import CASES
+
+from legato.dialects import LegatoError, make_context, relax
+from legato.dialects.dtypes import as_dtype, kind, mlir_type
+from legato.dialects.relax import TensorType, dims
+from legato.mlir import ir
+
+CONTEXT = make_context()
+
+
+@pytest.fixture(autouse=True)
+def _in_context():
+    with CONTEXT, ir.Location.unknown():
+        yield
+
+
+def infer(case, types):
+    return TensorType.of(relax.OPS[case.op].infer([t.ir() for t in types], case.attrs)[0])
+
+
+def static_types(case):
+    return [TensorType(shape, case.dtype(number)) for number, shape in enumerate(case.shapes)]
+
+
+def test_every_op_has_a_case():
+    assert {case.op for case in CASES} | {"constant"} == set(relax.OPS)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_inferred_is_what_is_computed(case):
+    result = relax.OPS[case.op].semantics(*case.arrays(), **case.attrs)
+    assert infer(case, static_types(case)) == TensorType(result.shape, result.dtype)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.dynamic], ids=str)
+def test_symbols_give_the_static_shape(case):
+    values = {f"d{size}": size for size in case.dynamic}
+
+    def symbolic(size):
+        return dims.symbol(f"d{size}") if size in case.dynamic else size
+
+    types = static_types(case)
+    attrs = {name: [symbolic(s) for s in value] if name == "shape" else value for name, value in case.attrs.items()}
+    inferred = infer(replace(case, attrs=attrs), [t.with_dims(map(symbolic, t.dims)) for t in types])
+    assert dims.UNKNOWN not in inferred.dims
+    assert tuple(dims.substitute(size, values) for size in inferred.dims) == infer(case, types).dims
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.op not in ("reshape", "squeeze")], ids=str)
+def test_unknown_sizes_give_a_shape_that_fits(case):
+    """Each size alone unknown: inference neither fails nor contradicts the static shape."""
+    types = static_types(case)
+    expected = infer(case, types)
+    for number, operand in enumerate(types):
+        for axis in range(operand.rank):
+            if (number > 0 and case.op.startswith("conv")) or (
+                case.op in ("gather_nd", "scatter_nd") and number == 1 and axis == operand.rank - 1
+            ):
+                continue  # kernels and index depths must be static
+            unknown = operand.with_dims(dims.UNKNOWN if a == axis else s for a, s in enumerate(operand.dims))
+            inferred = infer(case, [*types[:number], unknown, *types[number + 1 :]])
+            assert all(map(dims.compatible, inferred.dims, expected.dims))
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f64", "i8", "i32", "i64", "ui8", "ui32", "i1"])
+@pytest.mark.parametrize("name", [n for n, c in relax.OPS.items() if c.ELEMENTWISE])
+def test_elementwise_ops_keep_or_refuse_the_element_type(name, dtype):
+    cls = relax.OPS[name]
+    operands = [TensorType((2, 3), np.dtype(bool) if o.own_dtype else as_dtype(dtype)) for o in cls.OPERANDS]
+    attrs = {"dtype": "f32"} if name == "astype" else {}
+    types = [t.ir() for t in operands]
+    if kind(dtype) not in cls.OPERANDS[-1].kinds:
+        with pytest.raises(LegatoError, match=r"must have .* elements"):
+            cls.infer(types, attrs)
+        return
+    inferred = TensorType.of(cls.infer(types, attrs)[0])
+    result = cls.semantics(*[np.ones((2, 3), t.dtype) for t in operands], **attrs)
+    assert (result.shape, result.dtype) == (inferred.dims, inferred.dtype)
+    assert mlir_type(result.dtype) == types[-1].element_type or result.dtype == bool or name == "astype"
+
+
+def test_sizes_in_attributes_may_be_symbols():
+    x = TensorType((dims.symbol("n"), 768), np.dtype(np.float32))
+    shape = relax.OPS["reshape"].infer([x.ir()], {"shape": ["n", 12, -1]})[0]
+    assert str(shape) == 'tensor<?x12x64xf32, #relax.dims<["n", 12, 64]>>'
+    part = relax.OPS["strided_slice"].infer([TensorType((512, 8), x.dtype).ir()], {"begin": ["k"], "end": ["n + k"]})[0]
+    assert str(part) == 'tensor<?x8xf32, #relax.dims<["n", 8]>>'
