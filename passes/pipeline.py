@@ -76,7 +76,7 @@ class Pipeline:
         context = context or PassContext()
         with module.context:
             self._run(self.steps, module, context, None)
-            if self.verify and not self.verify_each:
+            if self.steps and self.verify and not self.verify_each:
                 with _timed(context, "verify"):
                     self._verify(module, None)
 

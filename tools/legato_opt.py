@@ -30,11 +30,11 @@ def run(arguments: Arguments) -> int:
 
         print(f"{TOOL} (legato {__version__})")
         return 0
+    begun = time.perf_counter()
     from .opt_input import read_input
     from .opt_session import Session
     from .opt_setup import follow_reproducer, list_all_passes, load_user_code, make_pipeline, mlir_context, pass_context
 
-    begun = time.perf_counter()
     text = read_input(arguments.input) if arguments.run_reproducer else None
     if text is not None:
         follow_reproducer(arguments, text)
@@ -45,6 +45,7 @@ def run(arguments: Arguments) -> int:
     context = pass_context()
     pipeline = make_pipeline(arguments, user, context)
     session = Session(arguments, pipeline, context, mlir_context(arguments, user))
+    context.times.append(("start", time.perf_counter() - begun))
     code = session.run(text or read_input(arguments.input))
     if arguments.timing:
         from ..passes.instrumentation import time_report

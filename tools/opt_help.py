@@ -77,10 +77,11 @@ def _describe(one: type[ModulePass]) -> str:
 
     lines = [f"  --{one.name}"]
     for paragraph in one.help().split("\n\n"):
-        lines.append(textwrap.fill(paragraph, WIDTH, initial_indent="      ", subsequent_indent="      "))
+        lines.append(textwrap.fill(paragraph, WIDTH, initial_indent="      ", subsequent_indent="      ", break_on_hyphens=False))
     for option in options_of(one):
         default = f" (default: {print_value(option.default)})" if _worth_telling(option.default) else ""
-        lines.append(textwrap.fill(f"{option}  {option.help}{default}", WIDTH, initial_indent="      - ", subsequent_indent=" " * 10))
+        text = f"{option}  {option.help}{default}"
+        lines.append(textwrap.fill(text, WIDTH, initial_indent="      - ", subsequent_indent=" " * 10, break_on_hyphens=False))
     return "\n".join(lines) + "\n"
 
 

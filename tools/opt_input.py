@@ -55,6 +55,6 @@ def read_input(path: str) -> Input:
     return Input(Source(path, text), WeightStore.load(weights_file(path)))
 
 
-def weights_file(path: str) -> Path:
+def weights_file(path: str | Path) -> Path:
     """The file beside a module's that holds its weights."""
     return Path(path).with_suffix(".safetensors")

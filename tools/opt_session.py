@@ -17,7 +17,7 @@ from ..passes.pipeline import Pipeline
 from .errors import FAILURE, UsageError, show_diagnostic, show_error
 from .expected_diagnostics import expectations, mismatches
 from .opt_arguments import Arguments
-from .opt_input import SEPARATOR, Input
+from .opt_input import SEPARATOR, Input, weights_file
 
 STANDARD_OUTPUT = "-"
 
@@ -78,14 +78,14 @@ class Session:
             print(problem, file=sys.stderr)
         return not problems
 
-    def _show(self, module: Module) -> str:
-        return module.module.operation.get_asm(
-            enable_debug_info=self.arguments.debuginfo, print_generic_op_form=self.arguments.generic).rstrip("\n")
+    def _text(self, module: ir.Module) -> str:
+        """The module as text; it has been verified, and is not once more."""
+        return module.operation.get_asm(
+            enable_debug_info=self.arguments.debuginfo, print_generic_op_form=self.arguments.generic, assume_verified=True).rstrip("\n")
 
     def _check_roundtrip(self, module: Module) -> None:
-        once = self._show(module)
-        again = ir.Module.parse(once, module.context).operation.get_asm(
-            enable_debug_info=self.arguments.debuginfo, print_generic_op_form=self.arguments.generic).rstrip("\n")
+        once = self._text(module.module)
+        again = self._text(ir.Module.parse(once, module.context))
         if once != again:
             changed = next((pair for pair in zip(once.splitlines(), again.splitlines()) if pair[0] != pair[1]), ("", ""))
             raise LegatoError(f"the IR does not print as it parses; the first line that differs:\n  {changed[0]}\n  {changed[1]}")
@@ -93,15 +93,16 @@ class Session:
     def _write(self, modules: list[Module]) -> None:
         if not modules:
             return
-        text = f"\n\n{SEPARATOR}\n".join(map(self._show, modules)) + "\n"
+        text = f"\n\n{SEPARATOR}\n".join(self._text(module.module) for module in modules) + "\n"
         if self.arguments.output == STANDARD_OUTPUT:
             sys.stdout.write(text)
             return
         path = Path(self.arguments.output)
-        if len(modules) == 1:
-            modules[0].save(path)  # the weights, beside it
-        elif any(len(module.weights) for module in modules):
+        weights = [module.weights for module in modules if len(module.weights)]
+        if weights and len(modules) > 1:
             raise UsageError("-o writes one set of weights: it cannot take several parts (--split-input-file) with weights")
+        if weights and not path.is_char_device():
+            weights[0].save(weights_file(path))
         path.write_text(text)
 
     def _hear(self, diagnostic: ir.Diagnostic) -> bool:
