@@ -28,18 +28,15 @@ def nest_handles(vectorizer: Vectorizer, graph: Graph) -> dict[Nest, str]:
     return found
 
 
-def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int]) -> bool:
-    """Cuts one nest for vectors; False leaves it scalar."""
+def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int], limit: int | None = None) -> bool:
+    """Cuts one nest for vectors; False leaves it scalar. ``extents``: of the op behind ``handle``; ``limit`` bounds a dynamic one."""
     if not nest.kinds or not nest.vectorizable or len(nest.op.results) != 1:
         return False
     inner = vector_loop(nest)
     if inner is None:
         return False
-    if nest.parallel:
-        vectorizer.parallel(handle, nest, extents, inner)
-        return True
     if nest.kinds[inner] == PARALLEL:
-        vectorizer.across(handle, nest, extents, inner)
+        vectorizer.parallel(handle, nest, extents, inner, limit)
         return True
     return nest.plain and vectorizer.along(handle, nest, extents, inner)
 

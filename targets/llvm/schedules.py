@@ -2,7 +2,7 @@
 from collections.abc import Callable
 
 from ...mlir import func
-from . import contraction, default
+from . import contraction, default, row_kernels
 from .machine import Machine
 
 Scheduler = Callable[[func.FuncOp, Machine], "str | None"]
@@ -10,7 +10,7 @@ Scheduler = Callable[[func.FuncOp, Machine], "str | None"]
 
 def schedulers() -> tuple[Scheduler, ...]:
     """The schedules for CPUs, most special first. Each returns the body of a transform sequence on ``%root``, the kernel, or None."""
-    return (contraction.schedule_contraction, default.schedule)
+    return (contraction.schedule_contraction, row_kernels.schedule, default.schedule)
 
 
 def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:

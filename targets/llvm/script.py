@@ -69,6 +69,12 @@ class Script:
         """The op that defines this operand."""
         return self.op("producer", f"get_producer_of_operand {handle}[{operand}]")[0]
 
+    def merge(self, handles: Sequence[str]) -> str:
+        """One handle to all these ops, each once."""
+        name = f"%all{next(self._numbers)}"
+        self.line(f"{name} = transform.merge_handles deduplicate {', '.join(handles)} : {ANY}")
+        return name
+
     def annotate(self, handle: str, attribute: str) -> None:
         """A unit attribute, by which the op's tiles are found again: tiling and fusing keep it, vectorizing drops it."""
         self.line(f'transform.annotate {handle} "{attribute}" : {ANY}')

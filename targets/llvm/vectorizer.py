@@ -6,7 +6,7 @@ mask where the machine has masks for the element's width. Nothing is vectorized 
 from collections.abc import Sequence
 
 from .machine import Machine
-from .nests import Nest
+from .nests import PARALLEL, Nest
 from .script import ANY, Script
 
 MAX_LANES = 256  # longer vectors are slow to compile and spill
@@ -27,12 +27,15 @@ def next_power_of_two(n: int) -> int:
 
 
 class Vectorizer:
-    """Collects the cutting of nests in ``script``, and vectorizes all of them at the end."""
+    """Collects the cutting of nests in ``script``, and vectorizes all of them at the end.
+
+    ``extents``, below, are those of the op behind a handle, which may be a tile of the nest already; ``limit`` bounds the dynamic one.
+    """
 
     def __init__(self, machine: Machine):
         self.machine, self.script = machine, Script()
         self._static: list[str] = []
-        self._masked: list[tuple[str, list[int]]] = []
+        self._masked: list[tuple[str, int]] = []
 
     def lanes(self, nest: Nest) -> int:
         """Elements of the nest's widest number in one register."""
@@ -44,94 +47,81 @@ class Vectorizer:
             return True
         return self.machine.has("avx2") and nest.memory_bits >= 32
 
+    def fits(self, nest: Nest, extent: int) -> bool:
+        """Whether one vector holds all of a loop, in half of the registers."""
+        lanes = self.lanes(nest)
+        if not 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES):
+            return False
+        return extent % lanes == 0 or is_power_of_two(extent) or self.masks(nest) or extent < lanes
+
+    def strip(self, nest: Nest, extent: int, registers: int = 8) -> int:
+        """The tile size of a loop that is to be vectorized: 0 for all of it."""
+        widest = min(self.lanes(nest) * registers, MAX_LANES)
+        if self.fits(nest, extent):
+            return 0
+        return widest if extent < 0 else min(widest, power_of_two_below(extent))
+
     def split(self, handle: str, count: int) -> list[str]:
         """The handles of single ops from one of ``count``."""
         return [handle] if count == 1 else self.script.op("one", f"split_handle {handle}", count)
+
+    def tile(self, handle: str, sizes: Sequence[int]) -> tuple[str, str | None]:
+        """The tile and the innermost loop; the op itself where no size asks for a loop."""
+        if not any(sizes):
+            return handle, None
+        tile, loops = self.script.tile(handle, sizes)
+        return tile, loops[-1]
 
     def peel(self, loop: str) -> tuple[str, str]:
         """The op in the whole steps of a loop, and the one in its last, partial step."""
         whole, rest = self.script.peel(loop)
         return self.script.match("linalg.generic", within=whole), self.script.match("linalg.generic", within=rest)
 
-    # --- nests without reductions ---
+    # --- vectors along a loop that the output has ---
 
-    def parallel(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, registers: int = 8) -> None:
-        """Loop ``loop`` becomes vectors of up to ``registers`` registers, the others loops of single steps."""
-        lanes = self.lanes(nest)
-        widest = min(lanes * registers, MAX_LANES)
-        sizes = [0 if e == 1 else 1 for e in extents]
+    def parallel(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, limit: int | None = None) -> None:
+        """Loop ``loop`` becomes vectors; other loops single steps, reductions innermost."""
+        steps = [1 if kind != PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
         extent = extents[loop]
-        if 0 <= extent <= widest and (extent % lanes == 0 or is_power_of_two(extent) or self.masks(nest) or extent < lanes):
-            sizes[loop] = 0
-            tile = self.script.tile(handle, sizes)[0] if any(sizes) else handle
-            self.whole(tile, nest, extent)
+        sizes[loop] = 0 if limit else self.strip(nest, extent)
+        tile, around = self.tile(handle, sizes)
+        if not sizes[loop]:
+            self.whole(self.tile(tile, steps)[0], nest, extent, limit)
             return
-        sizes[loop] = widest if extent < 0 else min(widest, power_of_two_below(extent))
-        tile, loops = self.script.tile(handle, sizes)
         rest = None
         if extent < 0 or extent % sizes[loop]:
-            tile, rest = self.peel(loops[-1])
-        self._static.append(tile)
+            tile, rest = self.peel(around)
+        self._static.append(self.tile(tile, steps)[0])
         if rest is not None:
-            self.rest(rest, nest, len(extents), loop, DYNAMIC if extent < 0 else extent % sizes[loop])
+            self.rest(rest, nest, steps, loop, DYNAMIC if extent < 0 else extent % sizes[loop])
 
-    def whole(self, handle: str, nest: Nest, extent: int) -> None:
+    def whole(self, handle: str, nest: Nest, extent: int, limit: int | None = None) -> None:
         """All that is left is one vector of ``extent`` elements."""
-        if is_power_of_two(extent) or extent % self.lanes(nest) == 0 or not self.masks(nest):
+        if extent >= 0 and (is_power_of_two(extent) or extent % self.lanes(nest) == 0 or not self.masks(nest)):
             self._static.append(handle)
-        else:
-            self._masked.append((handle, [next_power_of_two(extent)]))
+        elif self.masks(nest):
+            self._masked.append((handle, next_power_of_two(extent) if extent >= 0 else limit))
 
-    def rest(self, handle: str, nest: Nest, rank: int, loop: int, extent: int) -> None:
+    def rest(self, handle: str, nest: Nest, steps: Sequence[int], loop: int, extent: int) -> None:
         """What peeling left of one loop: vectors of one register, the last under a mask."""
         lanes = self.lanes(nest)
         if 0 <= extent <= lanes:
-            self.whole(handle, nest, extent)
+            self.whole(self.tile(handle, steps)[0], nest, extent)
             return
         if extent < 0 and not self.masks(nest):
             return  # scalar
-        tile, loops = self.script.tile(handle, [lanes if i == loop else 0 for i in range(rank)])
-        if extent >= 0 and extent % lanes == 0:
+        tile, around = self.tile(handle, [lanes if i == loop else 0 for i in range(len(steps))])
+        if extent >= 0 and extent % lanes and not self.masks(nest):
+            tile, end = self.peel(around)
+            self._static.append(self.tile(end, steps)[0])
+        tile = self.tile(tile, steps)[0]
+        if extent >= 0 and (extent % lanes == 0 or not self.masks(nest)):
             self._static.append(tile)
-        elif self.masks(nest):
-            self._masked.append((tile, [lanes]))
         else:
-            self._static += self.peel(loops[-1])
+            self._masked.append((tile, lanes))
 
-    # --- reductions ---
-
-    def across(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, registers: int = 8) -> None:
-        """A reduction whose innermost output loop is also the inputs': vectors along it, one step of the reduction at a time."""
-        lanes = self.lanes(nest)
-        widest = min(lanes * registers, MAX_LANES)
-        sizes = [1 if kind == "parallel" and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
-        steps = [1 if kind != "parallel" else 0 for kind in nest.kinds]
-        extent = extents[loop]
-        if 0 <= extent <= widest and (extent % lanes == 0 or is_power_of_two(extent) or self.masks(nest) or extent < lanes):
-            sizes[loop] = 0
-            tile = self.script.tile(handle, sizes)[0] if any(sizes) else handle
-            self.whole(self.script.tile(tile, steps)[0], nest, extent)
-            return
-        sizes[loop] = widest if extent < 0 else min(widest, power_of_two_below(extent))
-        tile, loops = self.script.tile(handle, sizes)
-        rest = None
-        if extent < 0 or extent % sizes[loop]:
-            tile, rest = self.peel(loops[-1])
-        self._static.append(self.script.tile(tile, steps)[0])
-        if rest is not None and (extent >= 0 or self.masks(nest)):
-            left = DYNAMIC if extent < 0 else extent % sizes[loop]
-            if left < 0 or left > lanes:
-                part, inner = self.script.tile(rest, [lanes if i == loop else 0 for i in range(len(extents))])
-                if left >= 0 and left % lanes and not self.masks(nest):
-                    part, end = self.peel(inner[-1])
-                    self._static.append(self.script.tile(end, steps)[0])
-                step = self.script.tile(part, steps)[0]
-                if left >= 0 and (left % lanes == 0 or not self.masks(nest)):
-                    self._static.append(step)
-                else:
-                    self._masked.append((step, [lanes]))
-            else:
-                self.whole(self.script.tile(rest, steps)[0], nest, left)
+    # --- vectors along a loop that is reduced ---
 
     def along(self, handle: str, nest: Nest, extents: Sequence[int], loop: int) -> bool:
         """A reduction along the innermost loop of its input: partial results in registers, joined at the end. False: not for this nest."""
@@ -139,42 +129,35 @@ class Vectorizer:
         extent = extents[loop]
         if nest.combiner is None or (not self.masks(nest) and (extent < 0 or extent % lanes)):
             return False
-        registers = 8 if extent < 0 or extent >= 32 * lanes else 4
-        width = min(lanes * registers, MAX_LANES)
-        outer = [1 if i != loop and e != 1 and nest.kinds[i] == "parallel" else 0 for i, e in enumerate(extents)]
-        if any(outer):
-            handle = self.script.tile(handle, outer)[0]
-        others = [1 if i != loop and kind != "parallel" and extents[i] != 1 else 0 for i, kind in enumerate(nest.kinds)]
-        if 0 <= extent <= width:
-            if any(others):
-                handle = self.script.tile(handle, others)[0]
-            self.whole(handle, nest, extent)
+        outer = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        others = [1 if i != loop and kind != PARALLEL and extents[i] != 1 else 0 for i, kind in enumerate(nest.kinds)]
+        tile = self.tile(handle, outer)[0]
+        if self.fits(nest, extent):
+            self.whole(self.tile(tile, others)[0], nest, extent)
             return True
+        width = min(lanes * (8 if extent < 0 or extent >= 32 * lanes else 4), MAX_LANES)
         sizes = [width if i == loop else 0 for i in range(len(extents))]
-        fill, part, join, around = self.script.op("part", f"structured.tile_reduction_using_for {handle} by tile_sizes = {sizes}", 4)
+        fill, part, join, around = self.script.op("part", f"structured.tile_reduction_using_for {tile} by tile_sizes = {sizes}", 4)
         self._static += [fill, join]
-        rest = None
         if extent < 0 or extent % width:
             part, rest = self.peel(around)
-        for tile, masked in ((part, False), (rest, True)):
-            if tile is not None:
-                if any(others):
-                    tile = self.script.tile(tile, others)[0]
-                if masked:
-                    self._masked.append((tile, [width]))
-                else:
-                    self._static.append(tile)
+            self._masked.append((self.tile(rest, others)[0], width))
+        self._static.append(self.tile(part, others)[0])
         return True
 
     def close(self) -> str:
         """Vectorizes everything that was cut; the script's text."""
         self.script.clean()
         self.script.patterns("drop-unit-dims", "canonicalize", "merge-slices")
-        for handle, sizes in self._masked:
-            self.script.line(f"transform.structured.vectorize {handle} vector_sizes {sizes} : {ANY}")
-        for handle in self._static:
-            self.script.line(f"transform.structured.vectorize {handle} : {ANY}")
+        for sizes in sorted({sizes for _, sizes in self._masked}):
+            self._vectorize([handle for handle, own in self._masked if own == sizes], f" vector_sizes [{sizes}]")
+        self._vectorize(self._static, "")
         # a masked transfer bufferizes as any other, a mask around one only in place
         self.script.patterns("vector.lower_masked_transfers")
         self.script.finish()
         return self.script.text()
+
+    def _vectorize(self, handles: Sequence[str], how: str) -> None:
+        """Two handles may have become one op by now: equal fills are merged."""
+        if handles:
+            self.script.line(f"transform.structured.vectorize {self.script.merge(handles)}{how} : {ANY}")
