@@ -31,10 +31,10 @@ def from_onnx(
 ) -> Module:
     """An ONNX model as a relax function ``main`` and its weights.
 
-    ``model``: the path of a file, its bytes, or the protobuf. External data is memory-mapped where it lies, beside the file. ``shapes`` replaces
-    the declared shapes of inputs, by name: sizes are ints, or names for those to stay dynamic; what replaces a named dimension replaces it in all
-    inputs. ``context`` must have (or is given) Legato's dialects; by default a new one is made. ``entries`` adds ops to the table, or replaces
-    some of it: ``@op("MyOp", 1, domain="my.domain")``.
+    ``model``: the path of a file, its bytes, or the protobuf. External data is memory-mapped where it lies, beside the file.
+    ``shapes`` replaces the declared shapes of inputs, by name: sizes are ints, or names (or expressions of names, ``"past + seq"``) for
+    those to stay dynamic; what replaces a named dimension replaces it in all inputs. ``context`` is given Legato's dialects if it has them
+    not; by default a new one is made. ``entries`` adds ops to the table, or replaces some: ``@op("MyOp", 1, domain="my.domain")``.
 
     Arguments and results carry the model's names (``relax.name``), ops those of its nodes as locations.
 
@@ -53,7 +53,8 @@ def from_onnx(
         types = input_types([value for value in graph.input if value.name not in stored], shapes, problems)
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
         weights = WeightStore()
-        importer = Importer({**ENTRIES, **{(e.domain, e.op_type): e for e in entries}}, Emitter(function, weights), problems, label, source.folder)
+        known = ENTRIES | {(entry.domain, entry.op_type): entry for entry in entries}
+        importer = Importer(known, Emitter(function, weights), problems, label, source.folder)
         importer.add_functions(source.proto.functions)
         scope = Scope(opsets)
         arguments = iter(function.arguments)

@@ -23,17 +23,20 @@ def schema_function(
     """The body that the schema gives the node, if it gives one."""
     text = b""
     if schema.has_function:
-        text = schema.get_function_with_opset_version(opset)
-    if not text and schema.has_context_dependent_function:
-        versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
-        types = [_type_of(value) for value in inputs]
-        if versions:
-            text = schema.get_context_dependent_function_with_opset_version(max(versions), node.SerializeToString(), types)
+        text = schema.get_function_with_opset_version(_nearest(schema.function_opset_versions, opset))
+    elif schema.has_context_dependent_function:
+        version = _nearest(schema.context_dependent_function_opset_versions, opset)
+        text = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), [_type_of(v) for v in inputs])
     if not text:
         return None
     function = onnx.FunctionProto()
     function.ParseFromString(text)
     return function
+
+
+def _nearest(versions: Sequence[int], opset: int) -> int:
+    """The newest body that is no newer than the model's opset; else the oldest, which is written in newer ops and means the same."""
+    return max((version for version in versions if version <= opset), default=min(versions))
 
 
 def bound_attributes(

@@ -64,7 +64,8 @@ def _sorted(sources: dict[int, set[int]], nodes: list[onnx.NodeProto], label: st
             if not missing[reader]:
                 heapq.heappush(ready, reader)
     if len(order) != len(sources):
-        raise LegatoError(f"{label}: the graph has a cycle: {' <- '.join(node_name(nodes[index]) for index in _cycle(sources, set(order)))}")
+        names = " <- ".join(node_name(nodes[index]) for index in _cycle(sources, set(order)))
+        raise LegatoError(f"{label}: the graph has a cycle: {names}")
     return order
 
 

@@ -12,11 +12,12 @@ from . import functions, tensors
 from .entry import Entry
 from .graph import live_nodes, node_name, reads
 from .node import Node
-from .problems import Malformed, Problem, Problems, Refused
+from .problems import Malformed, Problem, Problems, Refused, Undecided
 from .reader import canonical_domain, opset_versions
 from .values import POISON, Computed, Constant, Emitter, Value, elements
 
 FunctionId = tuple[str, str, str]  # domain, name, overload
+_ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 
 
 @dataclass
@@ -104,8 +105,9 @@ class Importer:
             raise Malformed(f"the model imports no version of the operator set '{domain or 'ai.onnx'}'")
         entry, schema = self.entries.get((domain, node.op_type)), self._schema(domain, node.op_type, opset)
         if entry is None and schema is None:
-            known = domain in ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
-            raise Malformed(f"opset {opset} has no such op") if known else Refused(f"no op of the domain '{domain}' with this name is known")
+            if domain in _ONNX_DOMAINS:
+                raise Malformed(f"opset {opset} has no such op")
+            raise Refused(f"no op of the domain '{domain}' with this name is known; from_onnx takes entries for your own ops")
         version = schema.since_version if schema is not None else opset
         if entry is not None and version not in entry.versions:
             newest = ", ".join(map(str, entry.versions))
@@ -128,12 +130,7 @@ class Importer:
             load=lambda tensor, name: tensors.constant(tensor, name, self.folder),
             inline=lambda graph: self.run_graph(graph, scope),
         )  # fmt: skip
-        results = None
-        arrays = node.known_inputs() if entry.fold else None
-        if arrays is not None:
-            results = entry.fold(node, *arrays)
-            if results is not None:
-                node.read_all_inputs()
+        results = _folded(entry, node)
         if results is None:
             results = entry.build(node)
         node.check_all_read()
@@ -153,7 +150,8 @@ class Importer:
         unknown = attributes.keys() - set(function.attribute) - {default.name for default in function.attribute_proto}
         if unknown:
             raise Malformed(f"the function {function.name} has no attribute '{min(unknown)}'")
-        inner = Scope(opset_versions(function.opset_import, f"function {function.name}"), {}, attributes, f"{problem.name}/", scope.stands_for, (*scope.active, key))
+        opsets = opset_versions(function.opset_import, f"function {function.name}")
+        inner = Scope(opsets, {}, attributes, f"{problem.name}/", scope.stands_for, (*scope.active, key))
         return self._run_function(function, inputs, wanted, inner)
 
     def _expand(self, schema, opset: int, node, inputs, attributes, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
@@ -209,6 +207,23 @@ class Importer:
         except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError):
             return False
         return True
+
+
+def _folded(entry: Entry, node: Node):
+    """What the entry's fold gives; None if there is none, an input is not known, or it cannot tell.
+
+    What numpy does not take (an index outside, sizes that do not fit) is left to the entry itself, which has the better message.
+    """
+    arrays = node.known_inputs() if entry.fold else None
+    if arrays is None:
+        return None
+    try:
+        results = entry.fold(node, *arrays)
+    except (Undecided, IndexError, ValueError):
+        return None
+    if results is not None:
+        node.read_all_inputs()
+    return results
 
 
 def _value(result, inputs, name: str) -> Value:

@@ -16,14 +16,15 @@ Shapes = Mapping[str, Sequence[int | str]]
 def input_types(values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, problems: Problems) -> dict[str, TensorType | None]:
     """The type of each input by name, None where it is one of the problems.
 
-    A dimension with a name becomes the symbol of that name (an expression, where it is one of symbols that can be known), one without is named
-    after its input (``"x_0"``). ``shapes`` replaces whole shapes; what it says of a named dimension holds for all inputs that have it.
+    A dimension with a name becomes the symbol of that name (or an expression, if it is one of symbols that can be known), one without is
+    named after its input (``"x_0"``). ``shapes`` replaces whole shapes; what it says of a named dimension holds wherever that stands.
     LegatoError if ``shapes`` does not fit the model.
     """
     shapes = dict(shapes or {})
     unknown = shapes.keys() - {value.name for value in values}
     if unknown:
-        raise LegatoError(f"shapes names '{min(unknown)}', which is no input; the inputs are: {', '.join(value.name for value in values) or 'none'}")
+        inputs = ", ".join(value.name for value in values) or "none"
+        raise LegatoError(f"shapes names '{min(unknown)}', which is no input; the inputs are: {inputs}")
     names = _Names()
     bound: dict[str, Size] = {}
     types: dict[str, TensorType | None] = {}
@@ -35,7 +36,13 @@ def input_types(values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, pr
             types[value.name] = None
     known = [t for t in types.values() if t is not None]
     readable = {name for t in known for size in t.dims for name in _readable(sizes.substitute(size, bound))}
-    return {name: t and t.with_dims(_settled(sizes.substitute(size, bound), readable, names) for size in t.dims) for name, t in types.items()}
+
+    def settled(size: Size) -> Size:
+        """The size, or a symbol in its place if it is an expression of symbols that no input gives a value."""
+        size = sizes.substitute(size, bound)
+        return size if sizes.symbols(size) <= readable else names.symbol(str(size))
+
+    return {name: t and t.with_dims(map(settled, t.dims)) for name, t in types.items()}
 
 
 class _Names:
@@ -77,11 +84,11 @@ def _declared(value: onnx.ValueInfoProto, override: Sequence[int | str] | None, 
         if override is None:
             raise Refused(f"its rank is not known: say what it is with shapes={{'{value.name}': [...]}}")
         return TensorType(tuple(_given(size, value.name, names) for size in override), dtype)
-    declared = [_size(dim, names.symbol(f"{value.name}_{axis}") if _nameless(dim) else None, names) for axis, dim in enumerate(tensor.shape.dim)]
+    declared = [_size(dim, f"{value.name}_{axis}", names) for axis, dim in enumerate(tensor.shape.dim)]
     if override is None:
         return TensorType(tuple(declared), dtype)
     if len(override) != len(declared):
-        raise LegatoError(f"shapes gives the input '{value.name}' {len(override)} dimensions {list(override)}; it has {len(declared)}: {declared}")
+        raise LegatoError(f"shapes gives the input '{value.name}' {len(override)} dimensions; it has {len(declared)}: {declared}")
     result = tuple(_given(size, value.name, names) for size in override)
     for old, new in zip(declared, result):
         if isinstance(old, Dim) and old.is_symbol and bound.setdefault(str(old), new) != new:
@@ -89,14 +96,11 @@ def _declared(value: onnx.ValueInfoProto, override: Sequence[int | str] | None, 
     return TensorType(result, dtype)
 
 
-def _nameless(dim: onnx.TensorShapeProto.Dimension) -> bool:
-    return not dim.dim_param if not dim.HasField("dim_value") else dim.dim_value < 0
-
-
-def _size(dim: onnx.TensorShapeProto.Dimension, fresh: Size | None, names: _Names) -> Size:
-    if fresh is not None:
-        return fresh
-    return dim.dim_value if dim.HasField("dim_value") else names.size(dim.dim_param)
+def _size(dim: onnx.TensorShapeProto.Dimension, fresh: str, names: _Names) -> Size:
+    """A declared dimension; without a value (or with one below 0, as some exporters write it) and without a name it gets a fresh one."""
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return dim.dim_value
+    return names.size(dim.dim_param) if dim.dim_param else names.symbol(fresh)
 
 
 def _given(size: int | str, name: str, names: _Names) -> Size:
@@ -114,8 +118,3 @@ def _readable(size: Size) -> set[str]:
     (monomial, _), *rest = size.terms
     linear = len(monomial) == 1 and isinstance(monomial[0], str) and not (rest and rest[0][0])
     return {monomial[0]} if linear else set()
-
-
-def _settled(size: Size, readable: set[str], names: _Names) -> Size:
-    """The size, or a symbol in its place if it is an expression of symbols that no input gives a value."""
-    return size if sizes.symbols(size) <= readable else names.symbol(str(size))

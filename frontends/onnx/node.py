@@ -26,8 +26,8 @@ _FIELDS = {
 class Node:
     """One node: its inputs as values, its attributes as Python values.
 
-    ``version`` is the since-version of the op that the node's opset means. Every attribute and every input has to be read (or ignored, in so many
-    words): what is left over makes the importer refuse the node.
+    ``version`` is the since-version of the op that the node's opset means. Every attribute and every input has to be read (or ignored, in
+    so many words): what is left over makes the importer refuse the node.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Node:
         load: Callable[[TensorProto, str], Constant],
         inline: Callable[[GraphProto], list[Value]],
     ):
-        """``used`` says of each output whether anything reads it; ``load`` makes a tensor a constant of some name; ``inline`` imports a subgraph here."""
+        """``used`` says of each output whether anything reads it; ``load`` makes a tensor a constant; ``inline`` imports a graph here."""
         self.op_type, self.version, self.used = proto.op_type, version, list(used)
         self.name = next((name for name in proto.output if name), proto.op_type)  # what constants made for this node are called
         self._inputs, self._attributes, self._emitter, self._load = list(inputs), attributes, emitter, load
@@ -101,6 +101,10 @@ class Node:
     def ignore(self, *names: str) -> None:
         """These attributes have no effect on the results."""
         self._read_attributes.update(names)
+
+    def ignore_input(self, index: int) -> None:
+        """This input has no effect on the results."""
+        self._read_inputs.add(index)
 
     def _attribute(self, name: str, kind: int, default: Any) -> Any:
         self._read_attributes.add(name)
@@ -201,6 +205,10 @@ class Node:
     def elements(self, array: np.ndarray, dtype) -> Value:
         """Elements that are known, or symbolic sizes, as an output of an element type."""
         return elements(array, dtype, self.name)
+
+    def constant_value(self, array: np.ndarray) -> ir.Value:
+        """A constant made for this node, in the IR or in the weight store as its size asks for."""
+        return Constant(self.name, array).emit(self._emitter)
 
     def literal(self, array, dtype=None) -> ir.Value:
         """A small constant in the IR that the node did not have: an operand of what it becomes."""

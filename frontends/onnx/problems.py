@@ -12,12 +12,16 @@ class Malformed(Exception):
     """This node breaks ONNX's rules; the text says how. The importer adds the node and goes on."""
 
 
+class Undecided(Exception):
+    """Folding cannot tell what a node gives, because that depends on symbols: it is imported like any other."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One node, or one input of the model, that cannot be imported.
 
-    ``name`` is the model's own name for it, ``op`` its op type (``"input"``, ``"initializer"`` or ``"output"`` for what is no node), ``opset`` the
-    version of its domain's operator set.
+    ``name`` is the model's own name for it, ``op`` its op type (``"input"``, ``"initializer"`` or ``"output"`` for what is no node),
+    ``opset`` the version of its domain's operator set.
     """
 
     name: str
@@ -37,7 +41,7 @@ class Problems(list):
     """The problems of one import, first met first."""
 
     def raise_all(self, model: str) -> None:
-        """Raises what there is, if anything: UnsupportedError with every problem if one of them is a node that is not supported, else LegatoError.
+        """Raises what there is, if anything, in one error: UnsupportedError if something is not supported, else LegatoError.
 
         The error's ``problems`` has them as values.
         """

@@ -54,12 +54,13 @@ def _parse(data: bytes, label: str) -> onnx.ModelProto:
 
 
 def opset_versions(imports, label: str) -> dict[str, int]:
-    """Domain to version, of a model's or function's opset_import; ``ai.onnx`` is ``""``. LegatoError if a domain has two versions or none."""
+    """Domain to version, of a model's or function's opset_import; ``ai.onnx`` is ``""``. LegatoError if a domain has two versions."""
     versions: dict[str, int] = {}
     for entry in imports:
         domain = canonical_domain(entry.domain)
         if versions.setdefault(domain, entry.version) != entry.version:
-            raise LegatoError(f"{label} imports two versions of the operator set '{domain or 'ai.onnx'}': {versions[domain]} and {entry.version}")
+            both = f"{versions[domain]} and {entry.version}"
+            raise LegatoError(f"{label} imports two versions of the operator set '{domain or 'ai.onnx'}': {both}")
     version = versions.get("")
     if version is not None and version < 1:
         raise LegatoError(f"{label} imports version {version} of ONNX's operator set; versions start at 1")

@@ -49,7 +49,7 @@ def code_of(dtype: np.dtype) -> int:
 
 
 def constant(tensor: TensorProto, name: str, folder: Path | None) -> Constant:
-    """The tensor as a constant. External data is mapped, not read; the files are looked for in ``folder`` (None: the model came without one)."""
+    """The tensor as a constant. External data is not read; its files are looked for in ``folder`` (None: the model came without one)."""
     dtype, shape = dtype_of(tensor.data_type), tuple(tensor.dims)
     if any(size < 0 for size in shape):
         raise Malformed(f"its shape {list(shape)} has a negative size")
@@ -75,7 +75,7 @@ def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int,
     if not location:
         raise Malformed("its data is external, but no location says where")
     if folder is None:
-        raise Malformed(f"its data lies in the file '{location}', but the model was given without a folder: give from_onnx the path of the model")
+        raise Malformed(f"its data lies in the file '{location}', but the model came without a folder: give from_onnx its path")
     if os.path.isabs(location) or os.path.normpath(location).startswith(".."):
         raise Malformed(f"its data lies in '{location}', outside the model's folder")
     path = folder / location

@@ -106,7 +106,7 @@ class FileConstant(Constant):
 
 
 class Symbolic(Value):
-    """A small integer tensor, some of whose elements are sizes known only at run time: what ``Shape`` gives, and what is computed from it."""
+    """A small integer tensor whose elements are sizes, some of them symbolic: what ``Shape`` gives, and what is computed from that."""
 
     def __init__(self, array: np.ndarray, dtype: np.dtype) -> None:
         """``array`` has objects: ints and ``Dim``."""

@@ -14,13 +14,15 @@ from . import (
     pool,
     quantize,
     reduce,
+    resize,
     shape,
     slices,
     unary,
 )
 
 _FAMILIES = (
-    activations, arithmetic, constants, control, conv, einsum, gather, logic, matmul, norm, pool, quantize, reduce, shape, slices, unary,
+    activations, arithmetic, constants, control, conv, einsum, gather, logic, matmul, norm, pool, quantize, reduce, resize, shape, slices,
+    unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

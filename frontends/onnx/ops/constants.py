@@ -11,7 +11,7 @@ from ..entry import op
 from ..problems import Malformed, Refused
 from ..tensors import dtype_of
 from ..values import KNOWN_ELEMENTS, Constant
-from .folding import least
+from .folding import is_at_least
 
 
 @op("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
@@ -67,7 +67,7 @@ def range_(node):
         raise Refused(f"a delta of {delta}, known only at run time, is not supported")
     else:
         count = dims.ceil_divide(limit - start, delta)
-        if (least(count, 0) if least(count, 0) is not None else -1) < 0:
+        if not is_at_least(count, 0):
             count = dims.maximum(count, 0)
     steps = relax.cumsum(relax.broadcast_to(node.literal(1, dtype), shape=[count]), axis=0, exclusive=True)
     if delta != 1:

@@ -24,8 +24,7 @@ def dropout(node):
         node.ignore("ratio")
     elif node.given(2) and node.scalar(2, "the training_mode") and (not node.given(1) or node.scalar(1, "the ratio") != 0):
         raise Refused("training_mode = 1 is not supported")
-    if node.given(1):
-        node.value(1)
+    node.ignore_input(1)
     if not any(node.used[1:]):
         return node.value(0)
     dtype = np.dtype(np.bool_) if node.version >= 10 else node.dtype()

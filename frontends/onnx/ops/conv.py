@@ -1,8 +1,8 @@
 """Convolutions."""
 from ....dialects import relax
 from ..entry import op
-from ..problems import Malformed, Refused
-from .windows import auto_padding, read_window
+from ..problems import Refused
+from .windows import auto_padding, check_kernel, read_window
 
 
 def _with_bias(node, y, rank: int):
@@ -27,12 +27,10 @@ def conv(node):
 
 @op("ConvTranspose", 1, 11, 22)
 def conv_transpose(node):
-    kernel, groups = list(node.dims(1)[2:]), node.integer("group", 1)
+    kernel, groups = check_kernel(node, node.dims(1)[2:]), node.integer("group", 1)
     rank = len(kernel)
     if rank > 2:
         raise Refused(f"a transposed convolution over {rank} spatial axes is not supported, only over 1 and 2")
-    if not all(isinstance(size, int) for size in kernel) or node.integers("kernel_shape", kernel) != kernel:
-        raise Malformed(f"kernel_shape = {node.integers('kernel_shape', kernel)}, but the weight's is {kernel}")
     strides, dilations = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
     extra = node.integers("output_padding", [0] * rank)
     padding, extra = _transposed_padding(node, kernel, strides, dilations, extra)

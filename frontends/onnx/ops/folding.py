@@ -5,6 +5,7 @@ import numpy as np
 
 from ....dialects.dtypes import kind
 from ....dialects.relax.dims import Dim, Part, Size, floor_divide, maximum, minimum, modulo
+from ..problems import Undecided
 
 
 def concrete(function: Callable) -> Callable:
@@ -26,8 +27,8 @@ def _like(result: np.ndarray, array: np.ndarray) -> np.ndarray:
     return np.asarray(result, object if array.dtype == object else None)
 
 
-def least(size: Size, of_symbol: int) -> int | None:
-    """A number that the size is never below if no symbol is below ``of_symbol`` (0 or more); None if there is none."""
+def least(size: Size) -> int | None:
+    """A number that the size is never below, symbols being 1 or more; None if none can be told."""
     if isinstance(size, int):
         return size
     if not isinstance(size, Dim):
@@ -36,7 +37,7 @@ def least(size: Size, of_symbol: int) -> int | None:
     for monomial, coefficient in size.terms:
         factor = coefficient
         for variable in monomial:
-            bound = of_symbol if isinstance(variable, str) else _least_part(variable, of_symbol)
+            bound = 1 if isinstance(variable, str) else _least_part(variable)
             if bound is None or bound < 0 or coefficient < 0:
                 return None
             factor *= bound
@@ -44,8 +45,14 @@ def least(size: Size, of_symbol: int) -> int | None:
     return total
 
 
-def _least_part(part: Part, of_symbol: int) -> int | None:
-    a, b = least(part.a, of_symbol), least(part.b, of_symbol)
+def is_at_least(size: Size, bound: int) -> bool:
+    """Whether the size is the bound or more for all values of its symbols."""
+    found = least(size)
+    return found is not None and found >= bound
+
+
+def _least_part(part: Part) -> int | None:
+    a, b = least(part.a), least(part.b)
     if part.op == "%":
         return 0 if b is not None and b > 0 else None
     if part.op == "max":
@@ -58,11 +65,11 @@ def _least_part(part: Part, of_symbol: int) -> int | None:
 
 
 def _divide_sizes(a: Size, b: Size) -> Size:
-    """Rounds towards zero. TypeError where it cannot be told from the symbols which way that is."""
+    """Rounds towards zero. Undecided where it cannot be told from the symbols which way that is."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b if (a < 0) == (b < 0) else -(-a // b)
-    if (least(a, 1) or 0) < 0 or least(a, 1) is None or (least(b, 1) or 0) <= 0:
-        raise TypeError(f"the sign of {a} / {b} is not known")
+    if not (is_at_least(a, 0) and is_at_least(b, 1)):
+        raise Undecided(f"the sign of {a} / {b} is not known")
     return floor_divide(a, b)
 
 
@@ -107,25 +114,25 @@ def _common(a: np.ndarray, b: np.ndarray) -> np.dtype:
 
 
 def _is_less(a: Size, b: Size) -> bool:
-    """Whether a < b. TypeError where it depends on symbols."""
+    """Whether a < b. Undecided where it depends on symbols."""
     difference = b - a
     if isinstance(difference, int):
         return difference > 0
-    if (least(difference, 0) or 0) > 0:
+    if is_at_least(difference, 1):
         return True
-    if least(-difference, 0) is not None and least(-difference, 0) >= 0:
+    if is_at_least(-difference, 0):
         return False
-    raise TypeError(f"whether {a} < {b} depends on the symbols")
+    raise Undecided(f"whether {a} < {b} depends on the symbols")
 
 
 def _is_equal(a: Size, b: Size) -> bool:
-    """Whether a is b. TypeError where it depends on symbols."""
+    """Whether a is b. Undecided where it depends on symbols."""
     difference = a - b
     if isinstance(difference, int):
         return difference == 0
-    if (least(difference, 0) or 0) > 0 or (least(-difference, 0) or 0) > 0:
+    if is_at_least(difference, 1) or is_at_least(-difference, 1):
         return False
-    raise TypeError(f"whether {a} is {b} depends on the symbols")
+    raise Undecided(f"whether {a} is {b} depends on the symbols")
 
 
 _size_less, _size_equal = np.frompyfunc(_is_less, 2, 1), np.frompyfunc(_is_equal, 2, 1)

@@ -56,7 +56,7 @@ def layer_norm(node):
     return y, mean, relax.rsqrt(relax.add(variance, node.literal(epsilon, node.dtype())))
 
 
-def _spread(node, index: int, sizes) -> "relax.ir.Value":
+def _spread(node, index: int, sizes):
     """A parameter in the shape of the normalized axes, to which ONNX lets it broadcast."""
     value, dims = node.x(index), list(node.dims(index))
     if len(dims) > len(sizes) and all(size == 1 for size in dims[: len(dims) - len(sizes)]):

@@ -22,9 +22,8 @@ def average_pool(node):
 
 
 def _pool(x, name: str, window, ceil_mode: bool, **attributes):
-    return getattr(relax, f"{name}_pool{window.rank}d")(
-        x, kernel=window.kernel, strides=window.strides, padding=window.padding, dilations=window.dilations, ceil_mode=ceil_mode, **attributes
-    )
+    attributes |= {"kernel": window.kernel, "strides": window.strides, "padding": window.padding, "dilations": window.dilations}
+    return getattr(relax, f"{name}_pool{window.rank}d")(x, ceil_mode=ceil_mode, **attributes)
 
 
 @op("LpPool", 2, 11, 18, 22)

@@ -11,20 +11,30 @@ _VERSIONS = (10, 13, 19, 21, 23, 24, 25, 28)
 
 
 def _along(node, index: int, axis: int):
-    """A scale or zero point, shaped to broadcast along the axis of x if it is one per channel."""
-    value, rank = node.x(index), node.rank(index)
-    if rank == 0 or (rank == 1 and node.dims(index) == (1,)):
-        return relax.reshape(value, shape=[]) if rank else value
+    """A scale or zero point, shaped to broadcast to x: one for all, one per place of the axis, or one per block of places."""
+    value, rank, block = node.x(index), node.rank(index), _block(node)
+    if block and rank == node.rank():
+        size = node.dims()[axis]
+        if not isinstance(size, int):
+            raise Refused(f"blocks along an axis of size {size}, known only at run time, are not supported")
+        return relax.take(value, node.literal(np.arange(size) // block), axis=axis)
+    if rank == 0:
+        return value
     if rank != 1:
-        raise Refused("scales per block are not supported")
+        raise Refused(f"a scale or zero point of rank {rank} is not supported without blocks")
+    if node.dims(index) == (1,):
+        return relax.reshape(value, shape=[])
     after = node.rank() - 1 - axis
     return relax.expand_dims(value, axis=list(range(1, after + 1))) if after else value
 
 
+def _block(node) -> int:
+    return node.integer("block_size", 0) if node.version >= 21 else 0
+
+
 def _axis(node) -> int:
-    if node.version >= 21 and node.integer("block_size", 0):
-        raise Refused(f"block_size = {node.integer('block_size')} is not supported")
     axis = node.integer("axis", 1) if node.version >= 13 else 1
+    _block(node)
     return axis + node.rank() if axis < 0 else axis
 
 

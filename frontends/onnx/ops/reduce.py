@@ -27,20 +27,24 @@ def reduced_axes(node) -> list[int] | None:
     return sorted(node.axes(axes, rank))
 
 
-def _reduction(op_type: str, versions: tuple[int, ...], build: Callable, before: Callable | None = None, fold: Callable | None = None) -> Entry:
-    """``build(x, axis, keepdims)`` reduces; ``before(x)`` is what happens to each element first, also where no axis is reduced."""
+def _reduction(
+    op_type: str, versions: tuple[int, ...], build: Callable, alone: Callable | None = None, fold: Callable | None = None
+) -> Entry:
+    """``build(x, axis, keepdims)`` reduces; ``alone(x)`` is what happens to each element where no axis is reduced."""
 
     def entry(node):
         axes, keepdims = reduced_axes(node), node.flag("keepdims", True)
         x = node.x()
         if axes is None:
-            return before(x) if before else x
+            return alone(x) if alone else x
         return build(x, axes, keepdims)
 
     def folded(node, array, _axes=None):
         axes, keepdims = reduced_axes(node), node.flag("keepdims", True)
+        if array.dtype == object and op_type not in ("ReduceSum", "ReduceProd"):
+            return None
         if axes is None:
-            return None if before else array
+            return None if alone else array
         result = fold(array, axis=tuple(axes), keepdims=keepdims)
         return np.asarray(result, array.dtype)
 
@@ -48,8 +52,9 @@ def _reduction(op_type: str, versions: tuple[int, ...], build: Callable, before:
 
 
 def _log_sum_exp(x, axis, keepdims):
-    """By way of the maximum, so that nothing overflows."""
+    """By way of the maximum, so that nothing overflows; an infinite one would make NaN of the difference."""
     peak = relax.max(x, axis=axis, keepdims=True)
+    peak = relax.where(relax.isfinite(peak), peak, relax.constant(np.zeros((), relax.TensorType.of(x.type).dtype)))
     total = relax.log(relax.sum(relax.exp(relax.subtract(x, peak)), axis=axis, keepdims=True))
     result = relax.add(total, peak)
     return result if keepdims else relax.squeeze(result, axis=axis)

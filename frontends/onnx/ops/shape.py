@@ -28,27 +28,21 @@ def _known(sizes: tuple[Size, ...]) -> tuple[Size, ...]:
 
 
 def _resolved(node, wanted: list[Size], allow_zero: bool) -> list[Size]:
-    """The sizes that Reshape's input asks for: 0 taken from the input (unless allowed), -1 what remains."""
+    """The sizes that Reshape's input asks for: 0 taken from the input (unless allowed), and what -1 stands for, where that can be told."""
     given = node.dims()
     sizes = []
     for axis, want in enumerate(wanted):
-        if want == 0 and not allow_zero:
+        if isinstance(want, int) and want == 0 and not allow_zero:
             if axis >= len(given):
                 raise Malformed(f"the shape {wanted} takes the size of axis {axis} from an input of rank {len(given)}")
             want = given[axis]
         sizes.append(want)
-    if sizes.count(-1) == 1 and any(not isinstance(s, int) for s in (*sizes, *given)):
-        # sizes that both sides have leave by pairs: what remains of [n, 12, -1] is known for any n
-        left, right = list(given), [s for s in sizes if s != -1]
-        for s in list(right):
-            if s in left:
-                left.remove(s)
-                right.remove(s)
-        rest = dims.product(right)
-        if rest != 0 and not right:
-            sizes[sizes.index(-1)] = dims.product(left)
-        elif rest != 0:
-            sizes[sizes.index(-1)] = dims.floor_divide(dims.product(left), rest)
+    if sizes.count(-1) == 1:
+        others = dims.product(size for size in sizes if size != -1)
+        if others != 0:
+            rest = dims.floor_divide(dims.product(given), others)
+            if rest * others == dims.product(given):
+                sizes[sizes.index(-1)] = rest
     return sizes
 
 
@@ -140,11 +134,13 @@ def space_to_depth(node):
     mode = node.text("mode", "DCR", "CRD")
     if mode == "DCR":
         return relax.space_to_depth(node.x(), block=node.integer("blocksize"))
-    n, c, h, w = node.dims()
     block = node.integer("blocksize")
-    rows, columns = dims.floor_divide(h, block), dims.floor_divide(w, block)
-    split = relax.reshape(node.x(), shape=[n, c, rows, block, columns, block])
-    return relax.reshape(relax.permute_dims(split, axes=[0, 1, 3, 5, 2, 4]), shape=[n, c * (block * block), rows, columns])
+    y = relax.space_to_depth(node.x(), block=block)
+    n, _, h, w = relax.TensorType.of(y.type).dims
+    c = node.dims()[1]
+    # the same channels in another order: that of the input outermost instead of innermost
+    split = relax.permute_dims(relax.reshape(y, shape=[n, block * block, c, h, w]), axes=[0, 2, 1, 3, 4])
+    return relax.reshape(split, shape=[n, c * (block * block), h, w])
 
 
 ENTRIES = (shape, size, reshape, flatten, squeeze, unsqueeze, expand, transpose, depth_to_space, space_to_depth)

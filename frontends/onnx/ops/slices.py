@@ -6,7 +6,7 @@ from ....dialects.relax import dims
 from ....dialects.relax.dims import Dim, Size
 from ..entry import op
 from ..problems import Malformed, Refused
-from .folding import least
+from .folding import is_at_least
 
 _FAR = (1 << 31) - 1  # what exporters write for "to the end"
 
@@ -34,10 +34,9 @@ def _placed(place: Size, size: Size) -> Size:
         if isinstance(size, int):
             return place
         return size if place >= _FAR else 0 if place <= -_FAR else place
-    if (least(-place, 1) or 0) > 0:
+    if is_at_least(-place, 1):
         place = size + place
-    beyond = least(place - size, 0) if isinstance(place, Dim) else None
-    return size if beyond is not None and beyond >= 0 else place
+    return size if is_at_least(place - size, 0) else place
 
 
 def _fold_slice(node, data, *_inputs):
@@ -56,7 +55,7 @@ def slice_(node):
     sizes = node.dims()
     for axis, start, end, step in zip(axes, starts, ends, steps):
         if step < 0 and any(isinstance(v, Dim) for v in (sizes[axis], start, end)):
-            raise Refused(f"a step of {step} along an axis of size {sizes[axis]}, from {start} to {end}, is not supported: these are known only at run time")
+            raise Refused(f"a step of {step} from {start} to {end} along an axis of size {sizes[axis]} is not supported")
     begin = [_placed(start, sizes[axis]) for axis, start in zip(axes, starts)]
     end = [_placed(place, sizes[axis]) for axis, place in zip(axes, ends)]
     return relax.strided_slice(node.x(), begin=begin, end=end, strides=steps, axes=axes)
@@ -81,10 +80,12 @@ def _parts(node) -> tuple[int, list[Size]]:
         if node.version < 18 and size % count:
             raise Malformed(f"an axis of size {size} does not split into {count} equal parts")
         return axis, [min(part, max(size - part * i, 0)) for i in range(count)]
-    part = dims.floor_divide(size, count)
-    if part * count != size:
+    if node.version < 18:  # such a split has no rest
+        return axis, [dims.floor_divide(size, count)] * count
+    if count > 2:  # the last parts may have nothing left
         raise Refused(f"the sizes of {count} parts of an axis of size {size} are known only at run time")
-    return axis, [part] * count
+    part = dims.ceil_divide(size, count)
+    return axis, [part, size - part][:count]
 
 
 def _fold_split(node, data, _split=None):
@@ -147,7 +148,7 @@ def _pad_by_concat(node, pads: list[Size], value):
     for axis in range(len(sizes)):
         blocks = []
         for size in (pads[axis], pads[len(sizes) + axis]):
-            if (least(size, 1) or 0) < 0 or least(size, 1) is None:
+            if not is_at_least(size, 0):
                 raise Refused(f"a padding of {size} is not supported: whether it adds or takes away is known only at run time")
             blocks.append(relax.broadcast_to(value, shape=[*sizes[:axis], size, *sizes[axis + 1 :]]) if size != 0 else None)
         before, after = blocks

@@ -23,14 +23,10 @@ class Window:
 def read_window(node, kernel: Sequence[Size] | None, ceil_mode: bool = False) -> Window:
     """The window that a node's attributes ask for, auto_pad worked out.
 
-    ``kernel``: the spatial sizes of a convolution's weight, which the attribute must agree with if it is there; None for a pool, which needs it.
+    ``kernel``: the spatial sizes of a convolution's weight; None for a pool, whose attribute says them.
     """
     sizes = list(node.dims()[2:])
-    named = node.integers("kernel_shape") if kernel is None else node.integers("kernel_shape", list(kernel))
-    if kernel is not None and named != list(kernel):
-        raise Malformed(f"kernel_shape = {named}, but the weight's is {list(kernel)}")
-    if not all(isinstance(size, int) for size in named):
-        raise Refused(f"the size of its kernel, {named}, is known only at run time")
+    named = node.integers("kernel_shape") if kernel is None else check_kernel(node, kernel)
     rank = len(named)
     if rank != len(sizes):
         raise Malformed(f"its kernel {named} does not fit an input of rank {node.rank()}")
@@ -39,6 +35,16 @@ def read_window(node, kernel: Sequence[Size] | None, ceil_mode: bool = False) ->
     strides, dilations = _positive(node, "strides", rank), _positive(node, "dilations", rank)
     padding = auto_padding(node, sizes, named, strides, dilations)
     return Window(named, strides, dilations, padding)
+
+
+def check_kernel(node, kernel: Sequence[Size]) -> list[int]:
+    """The spatial sizes of a convolution's weight, which the attribute must agree with if it is there."""
+    if not all(isinstance(size, int) for size in kernel):
+        raise Refused(f"the size of its kernel, {list(kernel)}, is known only at run time")
+    named = node.integers("kernel_shape", list(kernel))
+    if named != list(kernel):
+        raise Malformed(f"kernel_shape = {named}, but the weight's is {list(kernel)}")
+    return named
 
 
 def _positive(node, name: str, rank: int) -> list[int]:
@@ -67,7 +73,7 @@ def auto_padding(node, sizes: Sequence[Size], kernel: Sequence[int], strides: Se
         elif isinstance(size, int):
             total = max((-(-size // stride) - 1) * stride + extent - size, 0)
         else:
-            raise Refused(f"auto_pad = '{mode}' with a stride of {stride} over an axis of size {size}: the padding would be known only at run time")
+            raise Refused(f"auto_pad = '{mode}' with a stride of {stride} over an axis of symbolic size {size} is not supported")
         small, large = total // 2, total - total // 2
         begins.append(small if mode == "SAME_UPPER" else large)
         ends.append(large if mode == "SAME_UPPER" else small)

@@ -1,0 +1,205 @@
+"""Resize and Upsample: each axis by itself, by indices (nearest) or by a matrix of weights (linear, cubic).
+
+The weights are computed at import, so the sizes must be known there. The arithmetic is that of ONNX's reference implementation.
+"""
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....dialects import relax
+from ....dialects.relax.dims import Dim
+from ....mlir import ir
+from ..entry import Entry
+from ..problems import Malformed, Refused
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """How one node maps places of its output to places of its input, and weighs what lies around them."""
+
+    mode: str
+    coordinates: str
+    nearest: str = "floor"
+    cubic_a: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+
+    def place(self, x: int, size: int, count: int, scale: float, roi: tuple[float, float]) -> float:
+        """Where element x of ``count`` lies among the ``size`` elements of the input."""
+        width = scale * size
+        match self.coordinates:
+            case "asymmetric":
+                return x / scale
+            case "align_corners":
+                return 0.0 if width == 1 else x * (size - 1) / (width - 1)
+            case "pytorch_half_pixel" if width == 1:
+                return -0.5
+            case "half_pixel_symmetric":
+                return size / 2 * (1 - count / width) + (x + 0.5) / scale - 0.5
+            case "tf_half_pixel_for_nn":
+                return (x + 0.5) / scale
+            case "tf_crop_and_resize":
+                start, end = roi
+                offset = (end - start) * (size - 1) / 2 if width == 1 else x * (end - start) * (size - 1) / (width - 1)
+                return offset + start * (size - 1)
+        return (x + 0.5) / scale - 0.5
+
+    def coefficients(self, ratio: float, scale: float) -> np.ndarray:
+        """The weights of the elements around a place that lies ``ratio`` (above 0, at most 1) beyond the nearest element on its left."""
+        if self.mode == "nearest":
+            right = {"floor": False, "ceil": True, "round_prefer_floor": ratio > 0.5, "round_prefer_ceil": ratio >= 0.5}[self.nearest]
+            return np.array([0.0, 1.0] if right or ratio == 1 else [1.0, 0.0])
+        reach, kernel = (1, _triangle) if self.mode == "linear" else (2, self._cubic)
+        stretch = min(scale, 1.0) if self.antialias else 1.0
+        first = math.floor(-reach / stretch) + 1
+        weights = np.array([kernel((i - ratio) * stretch) for i in range(first, 2 - first)])
+        return weights / weights.sum() if self.antialias else weights
+
+    def _cubic(self, x: float) -> float:
+        a, x = self.cubic_a, abs(x)
+        if x <= 1:
+            return (a + 2) * x**3 - (a + 3) * x**2 + 1
+        return a * (x**3 - 5 * x**2 + 8 * x - 4) if x < 2 else 0.0
+
+    def weights(self, size: int, count: int, scale: float, roi: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix [count, size] that resizes an axis, and which of the ``count`` elements lie outside the input."""
+        matrix, outside = np.zeros((count, size)), np.zeros(count, np.bool_)
+        for x in range(count):
+            place = self.place(x, size, count, scale, roi)
+            outside[x] = self.coordinates == "tf_crop_and_resize" and not 0 <= place <= size - 1
+            ratio = place - math.floor(place) or 1.0
+            weights = self.coefficients(ratio, scale)
+            around = math.ceil(place) - len(weights) // 2 + np.arange(len(weights))
+            if self.exclude_outside:
+                weights = np.where((around < 0) | (around >= size), 0, weights)
+                weights = weights / weights.sum()
+            np.add.at(matrix[x], np.clip(around, 0, size - 1), weights)
+        return matrix, outside
+
+
+def _triangle(x: float) -> float:
+    return max(1 - abs(x), 0.0)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    axis: int
+    size: int | Dim
+    count: int | None  # None: the size is symbolic
+    scale: float
+    roi: tuple[float, float]
+
+
+def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int | None = None) -> _Axis:
+    if count is None and isinstance(size, int):
+        count = math.floor(size * scale)
+    return _Axis(axis, size, count, scale, roi)
+
+
+def _apply(node, rule: _Rule, axes: list[_Axis], extrapolation: float = 0.0) -> ir.Value:
+    """The input with these axes resized."""
+    x, outsides = node.x(0), []
+    for a in axes:
+        if a.scale == 1 and a.count in (None, a.size) and rule.coordinates != "tf_crop_and_resize":
+            continue
+        if a.count is None:
+            x = _repeated(node, rule, x, a)
+            continue
+        matrix, outside = rule.weights(a.size, a.count, a.scale, a.roi)
+        if outside.any():
+            outsides.append(outside.reshape([-1] + [1] * (node.rank() - 1 - a.axis)))
+        if rule.mode == "nearest":
+            x = relax.take(x, node.constant_value(matrix.argmax(axis=1).astype(np.int64)), axis=a.axis)
+        else:
+            x = _multiplied(node, x, matrix.astype(node.dtype()), a.axis)
+    for outside in outsides:
+        x = relax.where(node.literal(outside), node.literal(extrapolation, node.dtype()), x)
+    return x
+
+
+def _multiplied(node, x: ir.Value, matrix: np.ndarray, axis: int) -> ir.Value:
+    """x with the axis multiplied by the matrix [to, from]."""
+    rank = node.rank()
+    if axis == rank - 2:
+        return relax.matmul(node.constant_value(matrix), x)
+    order = [a for a in range(rank) if a != axis] + [axis]
+    if axis != rank - 1:
+        x = relax.permute_dims(x, axes=order)
+    x = relax.matmul(x, node.constant_value(np.ascontiguousarray(matrix.T)))
+    return x if axis == rank - 1 else relax.permute_dims(x, axes=[order.index(a) for a in range(rank)])
+
+
+def _repeated(node, rule: _Rule, x: ir.Value, a: _Axis) -> ir.Value:
+    """x with each element of an axis of symbolic size repeated: what resizing to a whole multiple by nearest comes to."""
+    times = round(a.scale)
+    sample = 5
+    if rule.mode != "nearest" or times != a.scale or times < 1:
+        raise Refused(f"an axis of symbolic size {a.size} can be resized only by nearest and a whole number, not by {a.scale}")
+    found = rule.weights(sample, sample * times, a.scale, a.roi)[0].argmax(axis=1)
+    if found.tolist() != np.repeat(np.arange(sample), times).tolist():
+        raise Refused(f"an axis of symbolic size {a.size} is resized by '{rule.coordinates}' and '{rule.nearest}', which is not supported")
+    sizes = list(relax.TensorType.of(x.type).dims)
+    spread = relax.broadcast_to(relax.expand_dims(x, axis=[a.axis + 1]), shape=[*sizes[: a.axis + 1], times, *sizes[a.axis + 1 :]])
+    return relax.reshape(spread, shape=[*sizes[: a.axis], sizes[a.axis] * times, *sizes[a.axis + 1 :]])
+
+
+def _scales(node, values: list[float]) -> list[_Axis]:
+    if len(values) != node.rank():
+        raise Malformed(f"scales = {values}: expected {node.rank()} values")
+    return [_axis(axis, size, scale) for axis, (size, scale) in enumerate(zip(node.dims(), values))]
+
+
+def _upsample(node) -> ir.Value:
+    """Upsample, and Resize of opset 10: places by division, and the element on the left."""
+    mode = node.text("mode", "nearest", "linear")
+    values = node.numbers("scales") if node.version == 7 else node.constant(1, "the scales").tolist()
+    return _apply(node, _Rule(mode, "asymmetric"), _scales(node, values))
+
+
+def _requested(node, axes: list[int]) -> tuple[list[float], list[int | None]]:
+    """The scale and (where sizes are given) the size of each resized axis."""
+    if node.given(2) and node.dims(2) != (0,):
+        return [float(scale) for scale in node.constant(2, "the scales")], [None] * len(axes)
+    sizes, given = node.ints(3, "the sizes"), [node.dims()[axis] for axis in axes]
+    if any(isinstance(size, Dim) for size in given):
+        raise Refused(f"axes of sizes {given} are resized to {sizes}: the scales are known only at run time")
+    if len(sizes) != len(axes):
+        raise Malformed(f"sizes = {sizes}: expected {len(axes)} values")
+    scales = [size / before for size, before in zip(sizes, given)]
+    policy = node.text("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller")
+    if policy == "stretch":
+        return scales, list(sizes)
+    scale = (min if policy == "not_larger" else max)(scales)
+    return [scale] * len(axes), [math.floor(scale * before + 0.5) for before in given]
+
+
+def _resize(node) -> ir.Value:
+    if node.version == 10:
+        return _upsample(node)
+    modes = ["pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
+    modes += ["tf_half_pixel_for_nn"] if node.version < 13 else ["half_pixel_symmetric"]
+    rule = _Rule(
+        node.text("mode", "nearest", "linear", "cubic"),
+        node.text("coordinate_transformation_mode", "half_pixel", *modes),
+        node.text("nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+        node.number("cubic_coeff_a", -0.75),
+        node.flag("exclude_outside"),
+        node.flag("antialias"),
+    )
+    axes = [a % node.rank() for a in node.integers("axes", list(range(node.rank())))]
+    node.ignore("keep_aspect_ratio_policy")  # of sizes only
+    scales, counts = _requested(node, axes)
+    rois = [(0.0, 1.0)] * len(axes)
+    if rule.coordinates == "tf_crop_and_resize":
+        values = node.constant(1, "the roi").tolist()
+        rois = list(zip(values[: len(axes)], values[len(axes) :], strict=True))
+    else:
+        node.ignore_input(1)
+    if len(scales) != len(axes):
+        raise Malformed(f"scales = {scales}: expected {len(axes)} values")
+    requests = [_axis(axis, node.dims()[axis], scale, roi, count) for axis, scale, roi, count in zip(axes, scales, rois, counts)]
+    return _apply(node, rule, requests, node.number("extrapolation_value", 0.0))
+
+
+ENTRIES = (Entry("Upsample", (7, 9, 10), _upsample), Entry("Resize", (10, 11, 13, 18, 19), _resize))
