@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from ..dialects.module import Module
 from . import canonicalize_affine, canonicalize_algebra, canonicalize_fusions, canonicalize_shapes
-from .base import ModulePass, PassContext, PassFailed
+from .base import ModulePass, PassContext
 from .graph import Constants, erase_dead, relax_functions
 from .rewriter import Rewriter, table
 
@@ -30,5 +30,5 @@ class Canonicalize(ModulePass):
                 if not rewriter.sweep(function, patterns):
                     break
             else:
-                raise PassFailed(f"@{function.name.value} still changes after {MAX_SWEEPS} rounds of patterns", function)
+                context.warnings.append(f"{self.name}: @{function.name.value} still changes after {MAX_SWEEPS} rounds of patterns")
             erase_dead(function, constants)
