@@ -1,4 +1,5 @@
 """Many one-op relax functions, legalized for ``generic``, lowered by nothing but upstream passes, compiled together and run."""
+
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

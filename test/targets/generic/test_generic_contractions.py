@@ -1,11 +1,11 @@
 """matmul, convolutions and pools, executed against the ops' numpy semantics."""
+
 import itertools
 
 import numpy as np
 import pytest
+from generic_samples import dtypes_of, normal, small, values
 from one_op import Case, failures
-from test_elementwise import dtypes_of, values
-from test_reductions import normal, small
 
 
 def matmul_cases():
@@ -13,20 +13,46 @@ def matmul_cases():
         yield Case("matmul", [small((4, 5), dtype), small((5, 3), dtype)])
         yield Case("matmul", [small((2, 4, 5), dtype), small((2, 5, 3), dtype)])
         yield Case("matmul", [small((2, 4, 5), dtype), small((5, 3), dtype)])
-    shapes = [((5,), (5,)), ((5,), (5, 3)), ((4, 5), (5,)), ((5,), (2, 5, 3)), ((2, 4, 5), (5,)), ((4, 5), (2, 5, 3)), ((1, 4, 5), (2, 5, 3)),
-              ((2, 4, 5), (1, 5, 3)), ((1, 4, 5), (1, 5, 3)), ((2, 1, 4, 5), (3, 5, 2)), ((2, 1, 4, 5), (1, 3, 5, 2)), ((1, 3, 4, 5), (1, 3, 5, 2)),
-              ((2, 3, 1, 5), (2, 3, 5, 1)), ((1, 1), (1, 1)), ((1, 5), (5, 1)), ((0, 5), (5, 3)), ((4, 0), (0, 3)), ((1, 1, 4, 5), (2, 3, 5, 2))]
+    shapes = [
+        ((5,), (5,)),
+        ((5,), (5, 3)),
+        ((4, 5), (5,)),
+        ((5,), (2, 5, 3)),
+        ((2, 4, 5), (5,)),
+        ((4, 5), (2, 5, 3)),
+        ((1, 4, 5), (2, 5, 3)),
+        ((2, 4, 5), (1, 5, 3)),
+        ((1, 4, 5), (1, 5, 3)),
+        ((2, 1, 4, 5), (3, 5, 2)),
+        ((2, 1, 4, 5), (1, 3, 5, 2)),
+        ((1, 3, 4, 5), (1, 3, 5, 2)),
+        ((2, 3, 1, 5), (2, 3, 5, 1)),
+        ((1, 1), (1, 1)),
+        ((1, 5), (5, 1)),
+        ((0, 5), (5, 3)),
+        ((4, 0), (0, 3)),
+        ((1, 1, 4, 5), (2, 3, 5, 2)),
+    ]
     for a, b in shapes:
         yield Case("matmul", [normal(*a), normal(*b)])
     symbols = {"n": 4, "m": 3, "b": 2, "k": 5}
-    for a, b in (((["n", 5]), [5, 3]), (["n", "k"], ["k", "m"]), (["b", "n", "k"], ["b", "k", "m"]), (["b", 1, "n", 5], [3, 5, "m"]),
-                 (["b", "n", 5], [5, 3]), (["k"], ["b", "k", 2])):
+    for a, b in (
+        ((["n", 5]), [5, 3]),
+        (["n", "k"], ["k", "m"]),
+        (["b", "n", "k"], ["b", "k", "m"]),
+        (["b", 1, "n", 5], [3, 5, "m"]),
+        (["b", "n", 5], [5, 3]),
+        (["k"], ["b", "k", 2]),
+    ):
         inputs = [normal(*(symbols.get(d, d) for d in shape)) for shape in (a, b)]
         yield Case("matmul", inputs, shapes=[a, b], symbols=symbols)
 
 
-LAYOUTS = {1: ("NCW", "NWC", "OIW", ("OIW", "WIO", "OWI")), 2: ("NCHW", "NHWC", "OIHW", ("OIHW", "HWIO", "OHWI")),
-           3: ("NCDHW", "NDHWC", "OIDHW", ("OIDHW", "DHWIO", "ODHWI"))}
+LAYOUTS = {
+    1: ("NCW", "NWC", "OIW", ("OIW", "WIO", "OWI")),
+    2: ("NCHW", "NHWC", "OIHW", ("OIHW", "HWIO", "OHWI")),
+    3: ("NCDHW", "NDHWC", "OIDHW", ("OIDHW", "DHWIO", "ODHWI")),
+}
 
 
 def laid_out(array, source, target):
@@ -37,7 +63,9 @@ def convolution(rank, x, w, layout=None, kernel=None, **attrs):
     """A case from an input NC... and a kernel OI... ."""
     first, _, oi, _ = LAYOUTS[rank]
     layout, kernel = layout or first, kernel or oi
-    return Case(f"conv{rank}d", [laid_out(x, first, layout), laid_out(w, oi, kernel)], {"data_layout": layout, "kernel_layout": kernel, **attrs})
+    return Case(
+        f"conv{rank}d", [laid_out(x, first, layout), laid_out(w, oi, kernel)], {"data_layout": layout, "kernel_layout": kernel, **attrs}
+    )
 
 
 def conv_cases():
@@ -52,31 +80,69 @@ def conv_cases():
         for layout, kernel in itertools.product((LAYOUTS[rank][0], last), kernels):
             for groups, inputs, outputs in ((1, 3, 4), (2, 4, 6), (4, 4, 4), (4, 4, 8)):
                 x, w = normal(2, inputs, *sizes), normal(outputs, inputs // groups, *taps)
-                yield convolution(rank, x, w, layout, kernel, groups=groups, strides=[2, 1, 1][:rank], dilations=[1, 2, 1][:rank],
-                                  padding=[1, 0, 2][:rank] + [0, 2, 1][:rank])
+                yield convolution(
+                    rank,
+                    x,
+                    w,
+                    layout,
+                    kernel,
+                    groups=groups,
+                    strides=[2, 1, 1][:rank],
+                    dilations=[1, 2, 1][:rank],
+                    padding=[1, 0, 2][:rank] + [0, 2, 1][:rank],
+                )
     yield convolution(2, normal(1, 1, 1, 1), normal(1, 1, 1, 1))
     yield convolution(2, normal(0, 2, 4, 4), normal(3, 2, 2, 2))
     x, w = normal(2, 3, 6, 5), normal(4, 3, 3, 3)
-    yield Case("conv2d", [x, w], {"padding": [1, 1, 1, 1], "strides": [2, 2]}, shapes=[["n", 3, "h", "w"], w.shape], symbols={"n": 2, "h": 6, "w": 5})
+    yield Case(
+        "conv2d",
+        [x, w],
+        {"padding": [1, 1, 1, 1], "strides": [2, 2]},
+        shapes=[["n", 3, "h", "w"], w.shape],
+        symbols={"n": 2, "h": 6, "w": 5},
+    )
     x, w = laid_out(normal(2, 4, 6, 5), "NCHW", "NHWC"), normal(3, 3, 2, 4)
-    yield Case("conv2d", [x, w], {"data_layout": "NHWC", "kernel_layout": "HWIO", "groups": 2}, shapes=[["n", "h", "w", 4], w.shape],
-               symbols={"n": 2, "h": 6, "w": 5})
+    yield Case(
+        "conv2d",
+        [x, w],
+        {"data_layout": "NHWC", "kernel_layout": "HWIO", "groups": 2},
+        shapes=[["n", "h", "w", 4], w.shape],
+        symbols={"n": 2, "h": 6, "w": 5},
+    )
 
 
 def transposed_cases():
     for dtype in dtypes_of("conv2d_transpose"):
         yield Case("conv2d_transpose", [normal(1, 3, 4, 3, dtype=dtype), normal(3, 2, 3, 2, dtype=dtype)], {"strides": [2, 1]})
-    for attrs in ({}, {"padding": [1, 0, 1, 1]}, {"strides": [2, 3], "output_padding": [1, 2], "padding": [0, 1, 1, 0]}, {"dilations": [2, 1]},
-                  {"strides": [3, 2], "dilations": [2, 2], "output_padding": [2, 1], "padding": [4, 4, 4, 4]}, {"padding": [3, 3, 2, 2]}):
+    for attrs in (
+        {},
+        {"padding": [1, 0, 1, 1]},
+        {"strides": [2, 3], "output_padding": [1, 2], "padding": [0, 1, 1, 0]},
+        {"dilations": [2, 1]},
+        {"strides": [3, 2], "dilations": [2, 2], "output_padding": [2, 1], "padding": [4, 4, 4, 4]},
+        {"padding": [3, 3, 2, 2]},
+    ):
         for groups in (1, 2):
             yield Case("conv2d_transpose", [normal(2, 4, 5, 4), normal(4, 3, 3, 2)], {"groups": groups, **attrs})
-    yield Case("conv2d_transpose", [normal(2, 4, 5, 4), normal(4, 3, 3, 2)], {"strides": [2, 2], "padding": [1, 1, 1, 1]},
-               shapes=[["n", 4, "h", "w"], [4, 3, 3, 2]], symbols={"n": 2, "h": 5, "w": 4})
+    yield Case(
+        "conv2d_transpose",
+        [normal(2, 4, 5, 4), normal(4, 3, 3, 2)],
+        {"strides": [2, 2], "padding": [1, 1, 1, 1]},
+        shapes=[["n", 4, "h", "w"], [4, 3, 3, 2]],
+        symbols={"n": 2, "h": 5, "w": 4},
+    )
 
 
-WINDOWS = [{"kernel": [2, 3]}, {"kernel": [3, 3], "strides": [2, 2], "padding": [1, 1, 1, 1]}, {"kernel": [3, 2], "strides": [2, 3], "ceil_mode": True},
-           {"kernel": [3, 3], "strides": [3, 2], "padding": [0, 1, 2, 1], "ceil_mode": True}, {"kernel": [2, 2], "dilations": [2, 3]},
-           {"kernel": [3, 2], "dilations": [2, 1], "padding": [2, 1, 1, 0]}, {"kernel": [7, 6]}, {"kernel": [2, 2], "strides": [1, 5]}]
+WINDOWS = [
+    {"kernel": [2, 3]},
+    {"kernel": [3, 3], "strides": [2, 2], "padding": [1, 1, 1, 1]},
+    {"kernel": [3, 2], "strides": [2, 3], "ceil_mode": True},
+    {"kernel": [3, 3], "strides": [3, 2], "padding": [0, 1, 2, 1], "ceil_mode": True},
+    {"kernel": [2, 2], "dilations": [2, 3]},
+    {"kernel": [3, 2], "dilations": [2, 1], "padding": [2, 1, 1, 0]},
+    {"kernel": [7, 6]},
+    {"kernel": [2, 2], "strides": [1, 5]},
+]
 
 
 def pool_cases():
@@ -94,8 +160,18 @@ def pool_cases():
         for rank, layout in ((1, "NCW"), (1, "NWC"), (3, "NCDHW"), (3, "NDHWC")):
             x = laid_out(normal(2, 3, *(7, 6, 5)[:rank]), LAYOUTS[rank][0], layout)
             for more in extra:
-                yield Case(f"{kind}_pool{rank}d", [x], {"layout": layout, "kernel": [3, 2, 2][:rank], "strides": [2, 2, 1][:rank],
-                                                       "padding": [1] * (2 * rank), "ceil_mode": True, **more})
+                yield Case(
+                    f"{kind}_pool{rank}d",
+                    [x],
+                    {
+                        "layout": layout,
+                        "kernel": [3, 2, 2][:rank],
+                        "strides": [2, 2, 1][:rank],
+                        "padding": [1] * (2 * rank),
+                        "ceil_mode": True,
+                        **more,
+                    },
+                )
     yield Case("max_pool2d", [values((1, 1, 4, 4), "float32")], {"kernel": [2, 2]})
 
 

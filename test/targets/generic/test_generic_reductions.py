@@ -1,19 +1,9 @@
 """Reductions, softmax and normalizations, executed against the ops' numpy semantics."""
+
 import numpy as np
 import pytest
+from generic_samples import dtypes_of, normal, small, values
 from one_op import Case, failures
-from test_elementwise import dtypes_of, values
-
-random = np.random.default_rng(2)
-
-
-def normal(*shape, dtype="float32"):
-    return random.standard_normal(shape).astype(dtype)
-
-
-def small(shape, dtype):
-    """Elements whose products and sums stay small; no NaN."""
-    return random.integers(0 if dtype.kind in "ub" else -2, 3, shape).astype(dtype) if dtype.kind in "iub" else normal(*shape, dtype=dtype)
 
 
 def reduction_cases():
@@ -92,13 +82,28 @@ def norm_cases():
     yield Case("layer_norm", [normal(3, 8), normal(8), normal(8)], shapes=[["n", "m"], ["m"], ["m"]], symbols={"n": 3, "m": 8})
     for axis in (0, 1, -1):
         count = (2, 3, 4)[axis]
-        yield Case("batch_norm", [normal(2, 3, 4), *(normal(count) for _ in range(3)), abs(normal(count))], {"axis": axis, "epsilon": 0.01})
-    yield Case("batch_norm", [normal(2, 3, 4, 4), *(normal(3) for _ in range(3)), abs(normal(3))], shapes=[["n", 3, "h", "w"], *[[3]] * 4],
-               symbols={"n": 2, "h": 4, "w": 4})
-    yield Case("instance_norm", [normal(2, 3, 4, 4), normal(3), normal(3)], shapes=[["n", 3, "h", "w"], [3], [3]],
-               symbols={"n": 2, "h": 4, "w": 4})
-    yield Case("group_norm", [normal(2, 6, 3, 2), normal(6), normal(6)], {"num_groups": 3}, shapes=[["n", 6, "h", 2], [6], [6]],
-               symbols={"n": 2, "h": 3})
+        yield Case(
+            "batch_norm", [normal(2, 3, 4), *(normal(count) for _ in range(3)), abs(normal(count))], {"axis": axis, "epsilon": 0.01}
+        )
+    yield Case(
+        "batch_norm",
+        [normal(2, 3, 4, 4), *(normal(3) for _ in range(3)), abs(normal(3))],
+        shapes=[["n", 3, "h", "w"], *[[3]] * 4],
+        symbols={"n": 2, "h": 4, "w": 4},
+    )
+    yield Case(
+        "instance_norm",
+        [normal(2, 3, 4, 4), normal(3), normal(3)],
+        shapes=[["n", 3, "h", "w"], [3], [3]],
+        symbols={"n": 2, "h": 4, "w": 4},
+    )
+    yield Case(
+        "group_norm",
+        [normal(2, 6, 3, 2), normal(6), normal(6)],
+        {"num_groups": 3},
+        shapes=[["n", 6, "h", 2], [6], [6]],
+        symbols={"n": 2, "h": 3},
+    )
     for size, beta, axis in ((1, 0.5, 1), (2, 0.75, 1), (5, 0.6, -1), (9, 0.75, 2)):
         yield Case("lrn", [normal(2, 4, 3, 5)], {"size": size, "beta": beta, "alpha": 0.5, "bias": 1.5, "axis": axis})
     yield Case("lrn", [normal(2, 4, 3)], {"size": 3}, shapes=[["n", "c", 3]], symbols={"n": 2, "c": 4})

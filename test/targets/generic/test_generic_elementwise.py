@@ -1,47 +1,26 @@
 """Elementwise rules, executed: every op x dtype it takes x shapes, against the ops' numpy semantics."""
+
 import itertools
 
-import ml_dtypes
 import numpy as np
 import pytest
+from generic_samples import DTYPES, dtypes_of, values
 from one_op import Case, failures
 
-from legato.dialects import relax
-
-DTYPES = {"float": ["float32", "float64", "float16", ml_dtypes.bfloat16], "int": ["int8", "int16", "int32", "int64"],
-          "uint": ["uint8", "uint16", "uint32", "uint64"], "bool": ["bool"]}
-SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e-40, 0.5, 1.5, 2.5, -2.5, 1.0, -1.0, 88.0, -104.0, 3e4]
-UNARY = """exp log sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf log1p expm1 sigmoid relu silu gelu leaky_relu elu
-selu celu softplus softsign hard_sigmoid hard_swish mish thresholded_relu abs negative sign square ceil floor round trunc reciprocal isnan isinf
-isfinite logical_not bitwise_not""".split()
-BINARY = """add subtract multiply divide floor_divide power maximum minimum mod equal not_equal less less_equal greater greater_equal logical_and
-logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift prelu""".split()
-ATTRIBUTES = [("gelu", {"approximate": "tanh"}), ("leaky_relu", {"alpha": 0.3}), ("elu", {"alpha": 0.7}), ("selu", {"alpha": 1.1, "gamma": 2.0}),
-              ("celu", {"alpha": 2.5}), ("hard_sigmoid", {"alpha": 0.3, "beta": 0.4}), ("thresholded_relu", {"alpha": 0.2})]
-random = np.random.default_rng(1)
-
-
-def values(shape, dtype, scale=3.0):
-    """Random elements; floats begin with zeros of both signs, NaN, infinities and other points of interest, integers with the extremes."""
-    dtype = np.dtype(dtype)
-    count = int(np.prod(shape))
-    if dtype == bool:
-        return random.integers(0, 2, shape).astype(bool)
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        flat = random.integers(max(limits.min, -20), 20, count).astype(dtype)
-        special = np.array([limits.max, limits.min, 0, 1, 2], dtype)
-    else:
-        flat = (random.standard_normal(count) * scale).astype(dtype)
-        with np.errstate(all="ignore"):
-            special = np.array(SPECIAL).astype(dtype)
-    flat[: min(count, len(special))] = special[:count]
-    return flat.reshape(shape)
-
-
-def dtypes_of(op, operand=0):
-    kinds = relax.OPS[op].OPERANDS[operand].kinds
-    return [np.dtype(d) for kind, names in DTYPES.items() if kind in kinds for d in names]
+UNARY = """exp log sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf log1p expm1 sigmoid relu silu gelu
+leaky_relu elu selu celu softplus softsign hard_sigmoid hard_swish mish thresholded_relu abs negative sign square ceil floor round trunc
+reciprocal isnan isinf isfinite logical_not bitwise_not""".split()
+BINARY = """add subtract multiply divide floor_divide power maximum minimum mod equal not_equal less less_equal greater greater_equal
+logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift prelu""".split()
+ATTRIBUTES = [
+    ("gelu", {"approximate": "tanh"}),
+    ("leaky_relu", {"alpha": 0.3}),
+    ("elu", {"alpha": 0.7}),
+    ("selu", {"alpha": 1.1, "gamma": 2.0}),
+    ("celu", {"alpha": 2.5}),
+    ("hard_sigmoid", {"alpha": 0.3, "beta": 0.4}),
+    ("thresholded_relu", {"alpha": 0.2}),
+]
 
 
 def unary_cases():
@@ -56,7 +35,17 @@ def unary_cases():
         yield Case(op, [values((5, 7), "float32")], attrs)
 
 
-SHAPES = [((4, 3), (4, 3)), ((4, 3), (3,)), ((4, 1), (1, 3)), ((), (2, 2)), ((1, 1), (5,)), ((2, 1, 3), (4, 1)), ((0, 3), (1, 3)), ((), ()), ((1, 2), (1, 2))]
+SHAPES = [
+    ((4, 3), (4, 3)),
+    ((4, 3), (3,)),
+    ((4, 1), (1, 3)),
+    ((), (2, 2)),
+    ((1, 1), (5,)),
+    ((2, 1, 3), (4, 1)),
+    ((0, 3), (1, 3)),
+    ((), ()),
+    ((1, 2), (1, 2)),
+]
 
 
 def pairs(op, a_shape, b_shape, dtype):
@@ -116,5 +105,3 @@ def other_cases():
 @pytest.mark.parametrize("cases", [unary_cases, binary_cases, other_cases])
 def test_semantics(cases):
     assert failures(list(cases())) == []
-
-

@@ -1,24 +1,51 @@
 """Ops that move elements: shapes, slices, pads, indices, executed against the ops' numpy semantics."""
+
 import numpy as np
 import pytest
+from generic_samples import dtypes_of, indices, normal, random, values
 from one_op import Case, failures, legalized
-from test_elementwise import dtypes_of, values
-from test_reductions import normal
-
-random = np.random.default_rng(3)
 
 
 def reshape_cases():
     for dtype in dtypes_of("reshape"):
         yield Case("reshape", [values((2, 3, 4), dtype)], {"shape": [6, 4]})
-    for old, new in (((2, 3, 4), (24,)), ((24,), (2, 3, 4)), ((6, 4), (2, 3, 4)), ((4, 6), (3, 8)), ((2, 3, 4), (3, 2, 4)), ((1, 6), (6,)), ((6,), (6, 1)),
-                     ((2, 1, 3), (2, 3, 1)), ((), (1, 1)), ((1, 1), ()), ((1,), ()), ((), ()), ((0, 3), (3, 0, 2)), ((2, 3), (2, 3)), ((1, 1), (1,)),
-                     ((2, 3, 4, 5), (6, 20)), ((2, 12, 5), (4, 6, 5)), ((4, 1, 1), (1, 4))):
+    for old, new in (
+        ((2, 3, 4), (24,)),
+        ((24,), (2, 3, 4)),
+        ((6, 4), (2, 3, 4)),
+        ((4, 6), (3, 8)),
+        ((2, 3, 4), (3, 2, 4)),
+        ((1, 6), (6,)),
+        ((6,), (6, 1)),
+        ((2, 1, 3), (2, 3, 1)),
+        ((), (1, 1)),
+        ((1, 1), ()),
+        ((1,), ()),
+        ((), ()),
+        ((0, 3), (3, 0, 2)),
+        ((2, 3), (2, 3)),
+        ((1, 1), (1,)),
+        ((2, 3, 4, 5), (6, 20)),
+        ((2, 12, 5), (4, 6, 5)),
+        ((4, 1, 1), (1, 4)),
+    ):
         yield Case("reshape", [normal(*old)], {"shape": list(new)})
     symbols = {"n": 4, "m": 6, "k": 3}
-    for old, new in (((["n", 6]), ["n", 2, 3]), (["n", 2, 3], ["n", 6]), (["n", 6], ["n * 6"]), (["n", "m"], ["n * m"]), (["n", 6], [6, "n"]),
-                     (["n", "m", 8], ["n", "m", 2, 4]), (["n", "m", 2, 4], ["n * m", 8]), (["n", "m"], ["m", "n"]), (["n", 6], [2, "n", 3]),
-                     (["n", 1, "m"], ["n", "m", 1]), (["n", "m", "k"], ["m", "k", "n"]), (["n", 6], [-1, 3]), (["n", 6], [-1])):
+    for old, new in (
+        ((["n", 6]), ["n", 2, 3]),
+        (["n", 2, 3], ["n", 6]),
+        (["n", 6], ["n * 6"]),
+        (["n", "m"], ["n * m"]),
+        (["n", 6], [6, "n"]),
+        (["n", "m", 8], ["n", "m", 2, 4]),
+        (["n", "m", 2, 4], ["n * m", 8]),
+        (["n", "m"], ["m", "n"]),
+        (["n", 6], [2, "n", 3]),
+        (["n", 1, "m"], ["n", "m", 1]),
+        (["n", "m", "k"], ["m", "k", "n"]),
+        (["n", 6], [-1, 3]),
+        (["n", 6], [-1]),
+    ):
         yield Case("reshape", [normal(*(symbols.get(d, d) for d in old))], {"shape": new}, shapes=[old], symbols=symbols)
     yield Case("expand_dims", [normal(2, 3)], {"axis": [0, 2, -1]})
     yield Case("expand_dims", [normal()], {"axis": [0]})
@@ -31,8 +58,18 @@ def reshape_cases():
 def permute_cases():
     for dtype in dtypes_of("permute_dims"):
         yield Case("permute_dims", [values((2, 3, 4), dtype)], {"axes": [1, 2, 0]})
-    for shape, axes in (((2, 3), (1, 0)), ((2, 3, 4), (2, 0, 1)), ((2, 3, 4), (0, -1, 1)), ((1, 3, 4), (1, 0, 2)), ((1, 3, 1, 4), (1, 2, 3, 0)), ((), ()),
-                        ((3,), (0,)), ((2, 3), (0, 1)), ((0, 3), (1, 0)), ((2, 3, 4, 5, 2), (4, 2, 0, 1, 3))):
+    for shape, axes in (
+        ((2, 3), (1, 0)),
+        ((2, 3, 4), (2, 0, 1)),
+        ((2, 3, 4), (0, -1, 1)),
+        ((1, 3, 4), (1, 0, 2)),
+        ((1, 3, 1, 4), (1, 2, 3, 0)),
+        ((), ()),
+        ((3,), (0,)),
+        ((2, 3), (0, 1)),
+        ((0, 3), (1, 0)),
+        ((2, 3, 4, 5, 2), (4, 2, 0, 1, 3)),
+    ):
         yield Case("permute_dims", [normal(*shape)], {"axes": list(axes)})
     yield Case("permute_dims", [normal(4, 3, 2)], {"axes": [2, 0, 1]}, shapes=[["n", "m", 2]], symbols={"n": 4, "m": 3})
     yield Case("permute_dims", [normal(4, 1, 2)], {"axes": [1, 0, 2]}, shapes=[["n", 1, 2]], symbols={"n": 4})
@@ -65,11 +102,26 @@ def broadcast_cases():
 def slice_cases():
     for dtype in dtypes_of("strided_slice"):
         yield Case("strided_slice", [values((4, 5), dtype)], {"begin": [1, 0], "end": [3, 5], "strides": [1, 2]})
-    for b, e, s in ((0, 6, 1), (1, -1, 1), (-4, 100, 1), (-100, 3, 2), (5, 0, -1), (-1, -100, -1), (4, 1, -2), (3, 3, 1), (5, 2, 1), (100, -100, -3)):
+    for b, e, s in (
+        (0, 6, 1),
+        (1, -1, 1),
+        (-4, 100, 1),
+        (-100, 3, 2),
+        (5, 0, -1),
+        (-1, -100, -1),
+        (4, 1, -2),
+        (3, 3, 1),
+        (5, 2, 1),
+        (100, -100, -3),
+    ):
         yield Case("strided_slice", [normal(6, 3)], {"begin": [b], "end": [e], "strides": [s]})
-        yield Case("strided_slice", [normal(3, 6)], {"begin": [b], "end": [e], "strides": [s], "axes": [1]}, shapes=[[3, "n"]], symbols={"n": 6})
+        yield Case(
+            "strided_slice", [normal(3, 6)], {"begin": [b], "end": [e], "strides": [s], "axes": [1]}, shapes=[[3, "n"]], symbols={"n": 6}
+        )
     for b, e in (("n - 2", "n"), (0, "n - 1"), (1, "m"), ("m", "n"), ("n - m", -1)):
-        yield Case("strided_slice", [normal(5, 2)], {"begin": [b], "end": [e], "strides": [1]}, shapes=[["n", 2]], symbols={"n": 5, "m": 3})
+        yield Case(
+            "strided_slice", [normal(5, 2)], {"begin": [b], "end": [e], "strides": [1]}, shapes=[["n", 2]], symbols={"n": 5, "m": 3}
+        )
     yield Case("strided_slice", [normal(2, 3, 4)], {"begin": [0, 1], "end": [1, 3], "axes": [-1, 1]})
 
 
@@ -90,12 +142,9 @@ def space_cases():
     yield Case("depth_to_space", [normal(2, 18, 2, 1)], {"block": 3, "mode": "CRD"})
     yield Case("space_to_depth", [normal(2, 3, 4, 6)], {"block": 2})
     yield Case("depth_to_space", [normal(2, 8, 2, 3)], {"block": 2}, shapes=[["n", 8, "h", "w"]], symbols={"n": 2, "h": 2, "w": 3})
-    yield Case("space_to_depth", [normal(2, 2, 4, 6)], {"block": 2}, shapes=[["n", 2, "h * 2", "w * 2"]], symbols={"n": 2, "h": 2, "w": 3})
-
-
-def indices(high, *shape, dtype="int64"):
-    low = 0 if np.dtype(dtype).kind == "u" else -high
-    return random.integers(low, high, shape).astype(dtype)
+    yield Case(
+        "space_to_depth", [normal(2, 2, 4, 6)], {"block": 2}, shapes=[["n", 2, "h * 2", "w * 2"]], symbols={"n": 2, "h": 2, "w": 3}
+    )
 
 
 def gather_cases():
@@ -126,14 +175,23 @@ def scatter_cases():
     for dtype in dtypes_of("scatter_elements"):
         for reduction in ("none", "add", "mul", "max", "min"):
             x, updates = (random.integers(0, 2, s).astype(dtype) for s in ((5, 3), (2, 3)))
-            yield Case("scatter_elements", [x, np.array([[0, -1, 2], [1, 3, -1 if reduction != "none" else 0]]), updates], {"reduction": reduction})
+            yield Case(
+                "scatter_elements",
+                [x, np.array([[0, -1, 2], [1, 3, -1 if reduction != "none" else 0]]), updates],
+                {"reduction": reduction},
+            )
             yield Case("scatter_nd", [x, np.array([[0, 1], [-1, 2]]), updates[:, 0]], {"reduction": reduction})
     rows = np.stack([random.permutation(4)[:2] for _ in range(3)]).astype(np.int32)
     for symbols, shapes in (({}, None), ({"n": 3, "m": 2, "v": 4}, [["n", "v"], ["n", "m"], ["n", "m"]])):
         yield Case("scatter_elements", [normal(3, 4), rows, normal(3, 2)], {"axis": 1}, shapes=shapes, symbols=symbols)
     yield Case("scatter_nd", [normal(4, 5), np.array([[3], [0]], np.uint8), normal(2, 5)])
-    yield Case("scatter_nd", [normal(4, 5), np.array([[1], [1]]), normal(2, 5)], {"reduction": "add"}, shapes=[["n", "m"], [2, 1], [2, "m"]],
-               symbols={"n": 4, "m": 5})
+    yield Case(
+        "scatter_nd",
+        [normal(4, 5), np.array([[1], [1]]), normal(2, 5)],
+        {"reduction": "add"},
+        shapes=[["n", "m"], [2, 1], [2, "m"]],
+        symbols={"n": 4, "m": 5},
+    )
 
 
 CASES = [reshape_cases, permute_cases, broadcast_cases, slice_cases, pad_cases, space_cases, gather_cases, scatter_cases]
