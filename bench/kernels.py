@@ -1,7 +1,7 @@
 """Single matmuls and convolutions through the ordinary pipeline: ``python -m bench.kernels [WORD...]``.
 
 Each is an ONNX model of one layer, bias and relu behind it, compiled for one thread, and measured by calls of the executable.
-Convolutions take and give NHWC images, between transpositions that the compiler takes out: so what is measured is the layer, as it is inside
+Convolutions take and give NHWC images, between transpositions that the compiler takes out: so the layer is measured as it is inside
 a network. The peak is that of a loop of independent FMAs, measured in the same run, before and after each layer.
 """
 import argparse

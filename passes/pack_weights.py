@@ -101,7 +101,7 @@ def rewrite_call(call: ir.Operation, packing: Any, constants: Constants, packed:
             if source is not None and "weight" in made.attributes:
                 packed[layout] = made.attributes["weight"].value
     call.operands[packing.argument] = value
-    constants.erase_if_dead([constant.results[0]])
+    constants.erase_unused([constant.results[0]])
 
 
 def pack(array: np.ndarray, packing: Any) -> np.ndarray:
