@@ -73,7 +73,7 @@ def compile(module: Module, target: str | Target = "llvm", *, progress: Progress
     resolved = resolve_target(target)
     lowered = lower(module, resolved, progress=progress, verify_each=verify_each, report=report)
     begin = time.perf_counter()
-    executable = jit(lowered.module, lowered.weights, threads=resolved.options.get("threads", 1))
+    executable = jit(lowered.module, lowered.weights)
     report.stages.append(("native", time.perf_counter() - begin))
     if progress:
         progress(*report.stages[-1])

@@ -5,6 +5,7 @@ from .canonicalize import Canonicalize
 from .collapse import CollapseDims
 from .collapse_batch import CollapseBatch
 from .convert_layout import ConvertLayout
+from .emit_entry import EmitEntry
 from .expand_pads import ExpandPads
 from .fold_constants import FoldConstants
 from .fuse import Fuse
@@ -32,4 +33,5 @@ PASSES: tuple[type[ModulePass], ...] = (
     Bufferize,
     PlanMemory,
     Lower,
+    EmitEntry,
 )
