@@ -1,0 +1,67 @@
+"""LLVM's CPU names with the instruction sets that a compiler uses by itself there, and how Linux calls these. A test compares it with LLVM.
+
+Left out is what only explicit intrinsics give (AES, SHA, AMX, ...): virtual machines often hide it, and code made here does not contain it.
+"""
+
+# instruction set, by LLVM's name: its flag in /proc/cpuinfo
+FLAGS = {
+    "sse3": "pni", "ssse3": "ssse3", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "sse4a": "sse4a", "popcnt": "popcnt", "cx16": "cx16",
+    "avx": "avx", "avx2": "avx2", "bmi": "bmi1", "bmi2": "bmi2", "f16c": "f16c", "fma": "fma", "lzcnt": "abm", "movbe": "movbe",
+    "avx512f": "avx512f", "avx512bw": "avx512bw", "avx512cd": "avx512cd", "avx512dq": "avx512dq", "avx512vl": "avx512vl",
+    "avx512vnni": "avx512_vnni", "avx512ifma": "avx512ifma", "avx512vbmi": "avx512vbmi", "avx512vbmi2": "avx512_vbmi2",
+    "avx512bitalg": "avx512_bitalg", "avx512vpopcntdq": "avx512_vpopcntdq", "gfni": "gfni",
+    "avx512bf16": "avx512_bf16", "avx512fp16": "avx512_fp16",
+    "avxvnni": "avx_vnni", "avxvnniint8": "avx_vnni_int8", "avxvnniint16": "avx_vnni_int16", "avxneconvert": "avx_ne_convert",
+}
+
+_V1: frozenset[str] = frozenset()
+_V2 = _V1 | {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"}
+_V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+_CANNON_LAKE = _V4 | {"avx512ifma", "avx512vbmi"}
+_ICE_LAKE = _CANNON_LAKE | {"avx512vnni", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq", "gfni"}
+_SAPPHIRE_RAPIDS = _ICE_LAKE | {"avx512bf16", "avx512fp16", "avxvnni"}
+_ALDER_LAKE = _V3 | {"avxvnni", "gfni"}
+_SIERRA_FOREST = _ALDER_LAKE | {"avxvnniint8", "avxneconvert"}
+_ZEN = _V3 | {"sse4a"}
+_ZEN4 = _ICE_LAKE | {"sse4a", "avx512bf16"}
+
+CPUS: dict[str, frozenset[str]] = {
+    "x86-64": _V1, "x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4,
+    "nehalem": _V2, "westmere": _V2, "sandybridge": _V2 | {"avx"}, "ivybridge": _V2 | {"avx", "f16c"},
+    "haswell": _V3, "broadwell": _V3, "skylake": _V3,
+    "skylake-avx512": _V4, "cascadelake": _V4 | {"avx512vnni"}, "cooperlake": _V4 | {"avx512vnni", "avx512bf16"},
+    "icelake-client": _ICE_LAKE, "icelake-server": _ICE_LAKE, "tigerlake": _ICE_LAKE, "rocketlake": _ICE_LAKE,
+    "sapphirerapids": _SAPPHIRE_RAPIDS, "emeraldrapids": _SAPPHIRE_RAPIDS, "graniterapids": _SAPPHIRE_RAPIDS,
+    "alderlake": _ALDER_LAKE, "raptorlake": _ALDER_LAKE, "meteorlake": _ALDER_LAKE, "gracemont": _ALDER_LAKE,
+    "arrowlake": _SIERRA_FOREST, "sierraforest": _SIERRA_FOREST, "lunarlake": _SIERRA_FOREST | {"avxvnniint16"},
+    "znver1": _ZEN, "znver2": _ZEN, "znver3": _ZEN, "znver4": _ZEN4, "znver5": _ZEN4 | {"avxvnni"},
+}
+
+# vendor and family in /proc/cpuinfo, models, LLVM's name
+HOSTS = (
+    ("AuthenticAMD", "23", range(0x00, 0x30), "znver1"),
+    ("AuthenticAMD", "23", range(0x30, 0x100), "znver2"),
+    ("AuthenticAMD", "25", (*range(0x10, 0x20), *range(0x60, 0x80), *range(0xA0, 0xB0)), "znver4"),
+    ("AuthenticAMD", "25", range(0x00, 0x100), "znver3"),
+    ("AuthenticAMD", "26", range(0x00, 0x100), "znver5"),
+    ("GenuineIntel", "6", (0x3C, 0x3F, 0x45, 0x46), "haswell"),
+    ("GenuineIntel", "6", (0x3D, 0x47, 0x4F, 0x56), "broadwell"),
+    ("GenuineIntel", "6", (0x4E, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6), "skylake"),
+    ("GenuineIntel", "6", (0x55,), "cooperlake"),
+    ("GenuineIntel", "6", (0x55,), "cascadelake"),
+    ("GenuineIntel", "6", (0x55,), "skylake-avx512"),
+    ("GenuineIntel", "6", (0x7D, 0x7E), "icelake-client"),
+    ("GenuineIntel", "6", (0x6A, 0x6C), "icelake-server"),
+    ("GenuineIntel", "6", (0x8C, 0x8D), "tigerlake"),
+    ("GenuineIntel", "6", (0xA7,), "rocketlake"),
+    ("GenuineIntel", "6", (0x8F,), "sapphirerapids"),
+    ("GenuineIntel", "6", (0xCF,), "emeraldrapids"),
+    ("GenuineIntel", "6", (0xAD, 0xAE), "graniterapids"),
+    ("GenuineIntel", "6", (0x97, 0x9A), "alderlake"),
+    ("GenuineIntel", "6", (0xB7, 0xBA, 0xBF), "raptorlake"),
+    ("GenuineIntel", "6", (0xAA, 0xAC), "meteorlake"),
+    ("GenuineIntel", "6", (0xAF,), "sierraforest"),
+    ("GenuineIntel", "6", (0xBD,), "lunarlake"),
+    ("GenuineIntel", "6", (0xC5, 0xC6), "arrowlake"),
+)

@@ -1,0 +1,60 @@
+"""Reading a shared object without loading it: the machine it is for, and the bytes of data it exports."""
+import mmap
+import struct
+from pathlib import Path
+
+MACHINES = {62: ("x86-64", ("x86_64", "AMD64")), 183: ("aarch64", ("aarch64", "arm64"))}   # e_machine: name, as platform.machine() says
+_LOADED, _DYNAMIC_SYMBOLS = 1, 11   # types of program and section headers
+
+
+class ElfError(ValueError):
+    """Not a 64-bit little-endian shared object, or a part of one."""
+
+
+class SharedObject:
+    """The headers of a shared object. Raises ElfError for a file that is none or is cut off, OSError for one that cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        with open(path, "rb") as file:
+            try:
+                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except ValueError as error:
+                raise ElfError("the file is empty") from error
+        if self._bytes[:6] != b"\x7fELF\x02\x01":
+            raise ElfError("it is not a shared object for 64-bit Linux")
+        try:
+            self._read_headers()
+        except struct.error as error:
+            raise ElfError("it is cut off") from error
+
+    def data(self, name: str) -> bytes | None:
+        """The bytes of an exported variable, or None if it is not exported."""
+        for at in range(self._symbols, self._symbols + self._symbols_size, 24):
+            name_at, _, _, section, value, size = struct.unpack_from("<IBBHQQ", self._bytes, at)
+            if section and self._text(self._names + name_at) == name:
+                return self._at_address(value, size)
+        return None
+
+    def _read_headers(self) -> None:
+        _, self.machine, _, _, programs, sections = struct.unpack_from("<HHIQQQ", self._bytes, 16)
+        program_size, program_count, section_size, section_count = struct.unpack_from("<HHHH", self._bytes, 54)
+        self._programs = [struct.unpack_from("<IIQQQQQQ", self._bytes, programs + i * program_size) for i in range(program_count)]
+        headers = [struct.unpack_from("<IIQQQQIIQQ", self._bytes, sections + i * section_size) for i in range(section_count)]
+        symbols = next((h for h in headers if h[1] == _DYNAMIC_SYMBOLS), None)
+        if symbols is None:
+            raise ElfError("it exports nothing")
+        self._symbols, self._symbols_size, self._names = symbols[4], symbols[5], headers[symbols[6]][4]
+        if self._symbols + self._symbols_size > len(self._bytes):
+            raise ElfError("it is cut off")
+
+    def _text(self, at: int) -> str:
+        end = self._bytes.find(b"\0", at)
+        return self._bytes[at:end].decode(errors="replace")
+
+    def _at_address(self, address: int, size: int) -> bytes:
+        for kind, _, offset, start, _, in_file, _, _ in self._programs:
+            if kind == _LOADED and start <= address and address + size <= start + in_file:
+                found = self._bytes[offset + address - start : offset + address - start + size]
+                if len(found) == size:
+                    return found
+        raise ElfError("it is cut off")

@@ -1,0 +1,103 @@
+"""A compiled model that can be called."""
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+from ..dialects.errors import LegatoError
+from .arrays import BFLOAT16, bfloat16_to_numpy, passable
+from .signature import Parameter, Signature
+
+_item = tvm_ffi.get_global_func("ffi.ArrayGetItem")
+
+
+class Executable:
+    """A compiled model: ``exe(x)``, ``exe(x, mask)`` or ``exe(ids=x, mask=m)``.
+
+    Takes numpy arrays and whatever speaks DLPack on the CPU (torch, JAX). Gives a numpy array, or a tuple of them if the model has several
+    outputs, writable and owned by the caller; where torch tensors were passed, tvm-ffi gives torch tensors back. Raises TypeError for a
+    wrong number or type of arguments or another element type, ValueError for a wrong shape; both name the argument, and say what was
+    expected and given. numpy arrays that are not contiguous, not aligned or not in native byte order are copied; of other libraries, such
+    tensors are refused.
+
+    Any number of threads may call it at once: each call has its own buffers. Memory for them is kept for the next call.
+    """
+
+    def __init__(self, signature: Signature, function: tvm_ffi.Function, save: Callable[..., Path]) -> None:
+        self._signature = signature
+        self._function = function
+        self._save = save
+        self._names = [p.name for p in signature.inputs]
+        self._count = len(signature.outputs)
+        self._takes_bfloat16 = any(p.dtype == BFLOAT16 for p in signature.inputs)
+        self._to_numpy = bfloat16_to_numpy if any(p.dtype == BFLOAT16 for p in signature.outputs) else np.from_dlpack
+
+    @property
+    def signature(self) -> Signature:
+        """The model's metadata: inputs, outputs, symbols, weights, CPU."""
+        return self._signature
+
+    @property
+    def inputs(self) -> tuple[Parameter, ...]:
+        """Name, element type and shape of each input, in the order of the arguments."""
+        return self._signature.inputs
+
+    @property
+    def outputs(self) -> tuple[Parameter, ...]:
+        """Name, element type and shape of each output."""
+        return self._signature.outputs
+
+    @property
+    def function(self) -> tvm_ffi.Function:
+        """The model as a function of tvm-ffi: tensors in, a tensor or an Array of tensors out. It keeps code and weights alive."""
+        return self._function
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if named:
+            args = self._in_order(args, named)
+        if self._takes_bfloat16:
+            return self._given(self._function(*map(passable, args)))
+        try:
+            return self._given(self._function(*args))
+        except (BufferError, TypeError, ValueError):
+            ready = tuple(map(passable, args))
+            if all(new is old for new, old in zip(ready, args)):
+                raise
+        return self._given(self._function(*ready))
+
+    def save(self, path: str | PathLike, linker: str | None = None) -> Path:
+        """Writes the model as a shared object, and its weights beside it as ``<path>.weights``. Returns the path.
+
+        linker: a program that links (``cc``, ``clang``, ``ld.lld``, ``zig``), by name or path; None: the first found. LegatoError if
+        there is none, or it fails.
+        """
+        return self._save(Path(path), linker)
+
+    def __repr__(self) -> str:
+        return f"<legato.Executable {self._signature}>"
+
+    def _given(self, result: Any) -> Any:
+        if self._count == 1:
+            return self._to_numpy(result) if type(result) is tvm_ffi.Tensor else result
+        items = (_item(result, i) for i in range(self._count))   # a tenth of the time that iterating over an Array takes
+        return tuple(self._to_numpy(item) if type(item) is tvm_ffi.Tensor else item for item in items)
+
+    def _in_order(self, args: tuple, named: dict[str, Any]) -> tuple:
+        names = self._names
+        for name in named:
+            if name not in names:
+                raise TypeError(f"no input '{name}': the model has {', '.join(names)}")
+            if names.index(name) < len(args):
+                raise TypeError(f"input '{name}' is given twice, by position and by name")
+        missing = [name for name in names[len(args):] if name not in named]
+        if missing:
+            raise TypeError(f"no value for the input{'s' if len(missing) > 1 else ''} {', '.join(missing)} of {self._signature}")
+        return (*args, *(named[name] for name in names[len(args):]))
+
+
+def cannot_save(path: Path, linker: str | None) -> Path:
+    """The ``save`` of an executable that has nothing to save."""
+    raise LegatoError(f"cannot save this executable as {path}: it was not made by a compile of this process, nor loaded from a file")

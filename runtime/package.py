@@ -1,0 +1,122 @@
+"""Saved models: ``model.so`` and ``model.so.weights``."""
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import tvm_ffi
+
+from ..dialects.errors import LegatoError
+from . import cpu, threads, weights_file
+from .elf import MACHINES, ElfError, SharedObject
+from .executable import Executable
+from .linker import find_linker, link
+from .signature import Signature
+
+DIGEST_MARK = b"legato weights digest: "   # the object has 32 zeros behind it
+
+
+class Owner:
+    """What an instance of a model keeps alive: its code, and the memory of its weights."""
+
+    __slots__ = ("code", "weights")
+
+    def __init__(self, code: object, weights: object) -> None:
+        self.code, self.weights = code, weights
+
+
+def weights_path(path: Path) -> Path:
+    """Where the weights of the model saved at ``path`` lie."""
+    return path.with_name(path.name + ".weights")
+
+
+def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_object: Callable[[str], None], linker: str | None) -> Path:
+    """Links what ``dump_object`` writes to a shared object at ``path``, and writes the weights beside it; returns ``path``.
+
+    Both files appear complete or not at all, and a process that has the old ones loaded keeps them.
+    """
+    program = find_linker(linker)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".legato-", dir=path.parent) as folder:
+        code, weights, shared = (Path(folder, name) for name in ("model.o", "weights", "model.so"))
+        dump_object(str(code))
+        if signature.weights:
+            _set_digest(code, weights_file.write(weights, signature.weights, arrays))
+        link([code], shared, program)
+        if signature.weights:
+            os.replace(weights, weights_path(path))
+        os.replace(shared, path)
+    return path
+
+
+def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bool = True) -> Executable:
+    """Loads a model that ``Executable.save`` wrote. Needs no compiler: no MLIR is imported.
+
+    weights: the weights' file, if it is not beside the model. verify: compare the weights with the digest that the model has of them (reads
+    the whole file). LegatoError if the file is not such a model, was made by a newer Legato, needs a CPU or an OpenMP runtime that is
+    not here, or if the weights are missing, cut off or changed.
+    """
+    path = Path(path).absolute()
+    if not path.is_file():
+        raise LegatoError(f"there is no saved model {path}")
+    signature, digest = _inspect(path)
+    lacking = cpu.missing_features(signature.cpu, signature.features)
+    if lacking:
+        raise LegatoError(f"{path} was compiled for the CPU {signature.cpu}; this one ({cpu.host_name()}) does not have "
+                          f"{', '.join(lacking)}. Compile the model on this machine, or for an older CPU (target llvm{{cpu=x86-64-v3}})")
+    file = Path(weights).absolute() if weights is not None else weights_path(path)
+    data = weights_file.read(file, signature.weights, digest, verify) if signature.weights else None
+    if signature.openmp:
+        threads.load_openmp(str(path))
+    try:
+        module = tvm_ffi.load_module(str(path))
+    except Exception as error:
+        raise LegatoError(f"{path} cannot be loaded: {error}") from error
+    places = weights_file.offsets(signature.weights)[:-1]
+    addresses = [data.ctypes.data + place for place in places] if data is not None else []
+    function = module["create"](Owner(module, data), *addresses)
+
+    def copy(to: Path, linker: str | None) -> Path:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if signature.weights:
+            _copy(file, weights_path(to))
+        return _copy(path, to)
+
+    return Executable(signature, function, copy)
+
+
+def _inspect(path: Path) -> tuple[Signature, bytes]:
+    """The metadata of a saved model, and the digest of its weights, read without running anything of it."""
+    try:
+        shared = SharedObject(path)
+        text = shared.data("legato_metadata")
+        digest = shared.data("legato_weights_digest") or b""
+    except ElfError as error:
+        raise LegatoError(f"{path} is not a saved model: {error}") from error
+    if text is None:
+        raise LegatoError(f"{path} is not a saved model: it is a shared object that was not made by Legato")
+    name, here = MACHINES.get(shared.machine, (f"number {shared.machine}", ()))
+    if platform.machine() not in here:
+        raise LegatoError(f"{path} was compiled for the machine {name}, and this is {platform.machine()}")
+    return Signature.parse(text.rstrip(b"\0").decode(), str(path)), bytes.fromhex(digest.removeprefix(DIGEST_MARK).rstrip(b"\0").decode())
+
+
+def _set_digest(code: Path, digest: bytes) -> None:
+    """Writes the digest of the weights into the place that the object file has for it."""
+    data = code.read_bytes()
+    slot = DIGEST_MARK + b"0" * 32
+    if data.count(slot) != 1:
+        raise LegatoError(f"cannot save: the compiled code has {data.count(slot)} places for the digest of its weights instead of one")
+    code.write_bytes(data.replace(slot, DIGEST_MARK + digest.hex().encode()))
+
+
+def _copy(source: Path, to: Path) -> Path:
+    if source.resolve() != to.resolve():
+        part = to.with_name(f".{to.name}.{os.getpid()}")
+        shutil.copyfile(source, part)
+        os.replace(part, to)
+    return to

@@ -1,0 +1,72 @@
+"""What a compiled model says of itself: its inputs, outputs and weights, and what it needs to run."""
+import json
+from dataclasses import dataclass
+from math import prod
+
+import ml_dtypes
+import numpy as np
+
+from ..dialects.errors import LegatoError
+
+FORMAT = 1   # the newest metadata that this version reads
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A tensor that goes in or out. Each size in ``shape`` is an int, a symbol's name, an expression of names, or ``?``."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int | str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A model's metadata.
+
+    weights: names are keys of the weight store, in the order in which their addresses are given. cpu, features: LLVM's names, empty where
+    the code was not made for a certain CPU. openmp: whether the code calls an OpenMP runtime. version: the Legato that made it.
+    """
+
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    symbols: tuple[str, ...]
+    weights: tuple[Parameter, ...]
+    cpu: str
+    features: str
+    openmp: bool
+    version: str
+    text: str
+
+    def __str__(self) -> str:
+        def listed(parameters: tuple[Parameter, ...]) -> str:
+            return ", ".join(f"{p.name}: {p}" for p in parameters)
+
+        return f"main({listed(self.inputs)}) -> ({listed(self.outputs)})"
+
+    @staticmethod
+    def parse(text: str, where: str = "the module") -> "Signature":
+        """Reads the JSON that tir-emit-entry wrote. LegatoError if it is of a newer Legato."""
+        data = json.loads(text)
+        if data["format"] > FORMAT:
+            raise LegatoError(f"{where} was made by Legato {data['legato']}, which is newer than this one: its metadata has format "
+                              f"{data['format']}, and this version reads up to {FORMAT}. Update legato, or compile the model again")
+        return Signature(
+            _parameters(data["inputs"]), _parameters(data["outputs"]), tuple(data["symbols"]), _parameters(data["weights"]),
+            data["target"]["cpu"], data["target"]["features"], data["openmp"], data["legato"], text)
+
+
+def weight_bytes(weight: Parameter) -> int:
+    """Bytes of a weight, whose shape has no symbols."""
+    return prod(int(size) for size in weight.shape) * weight.dtype.itemsize
+
+
+def _parameters(values: list[dict]) -> tuple[Parameter, ...]:
+    return tuple(Parameter(v["name"], _dtype(v["dtype"]), tuple(v["shape"])) for v in values)
+
+
+def _dtype(name: str) -> np.dtype:
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)

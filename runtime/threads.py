@@ -1,0 +1,83 @@
+"""OpenMP: which runtime there is, and how many threads can be asked for."""
+import ctypes
+import ctypes.util
+import functools
+import glob
+import os
+import site
+import sys
+import sysconfig
+import warnings
+from pathlib import Path
+
+from ..dialects.errors import LegatoError
+
+ENTRY = "__kmpc_fork_call"   # what LLVM calls; GNU's libgomp does not have it
+_NAMES = ("libomp.so", "libomp.so.5", "libiomp5.so")
+_FOLDERS = ("/usr/lib/llvm-*/lib", "/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib",
+            "/opt/intel/oneapi/compiler/latest/lib")
+_HOW = ("install LLVM's OpenMP runtime (Debian, Ubuntu: libomp5), or the wheel intel-openmp (pip install 'legato[threads]')")
+
+
+@functools.cache
+def openmp_runtime() -> str | None:
+    """The path of an OpenMP runtime that LLVM's code can call, or None.
+
+    One that this process has loaded already is preferred, for two of them in one process do not go together; then Python's environment
+    (the wheel intel-openmp) and the system.
+    """
+    return next((path for path in _candidates() if _is_runtime(path)), None)
+
+
+def usable_threads(asked: int) -> int:
+    """``asked``, or 1 where there is no OpenMP runtime, which is said once by a warning."""
+    if asked <= 1 or openmp_runtime() is not None:
+        return max(1, asked)
+    _warn_once(asked)
+    return 1
+
+
+def load_openmp(what: str) -> str:
+    """Loads the OpenMP runtime so that code loaded later finds it; returns its path.
+
+    LegatoError, saying that ``what`` needs it, if there is none.
+    """
+    path = openmp_runtime()
+    if path is None:
+        raise LegatoError(f"{what} runs on several threads and needs an OpenMP runtime, which was not found: {_HOW}")
+    ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+    return path
+
+
+@functools.cache
+def _warn_once(asked: int) -> None:
+    warnings.warn(f"no OpenMP runtime was found: code for {asked} threads is made for one thread; to have more, {_HOW}", stacklevel=3)
+
+
+def _candidates() -> list[str]:
+    prefixes = (sys.prefix, sysconfig.get_path("data"), site.getuserbase())
+    found = _loaded()
+    found += [os.path.join(prefix, "lib", name) for prefix in dict.fromkeys(prefixes) for name in _NAMES]
+    found += [path for name in ("omp", "iomp5") if (path := ctypes.util.find_library(name))]
+    for folder in _FOLDERS:
+        found += sorted((path for name in _NAMES for path in glob.glob(os.path.join(folder, name))), reverse=True)
+    return list(dict.fromkeys(found))
+
+
+def _loaded() -> list[str]:
+    """Paths of OpenMP runtimes in this process."""
+    try:
+        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    paths = (line.split(maxsplit=5)[5] for line in lines if line.count("/"))
+    return [path for path in dict.fromkeys(paths) if os.path.basename(path).startswith(("libomp.so", "libomp-", "libiomp5"))]
+
+
+def _is_runtime(path: str) -> bool:
+    if os.path.isabs(path) and not os.path.exists(path):
+        return False
+    try:
+        return hasattr(ctypes.CDLL(path), ENTRY)
+    except OSError:
+        return False
