@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 
 import legato
@@ -36,9 +37,12 @@ class Case:
     inputs: dict[str, np.ndarray]
 
 
-def cases(name: str) -> Iterator[Case]:
-    """The cases of one model: one for most, one per length for MiniLM with dynamic dimensions. Writes the model's file first."""
-    path = DIRECTORY / name / "model.onnx"
+def cases(name: str, shipped: bool) -> Iterator[Case]:
+    """The cases of one model: one for most, one per length for MiniLM with dynamic dimensions. Writes the model's file first.
+
+    Light models have random weights unless they are wanted as `shipped`.
+    """
+    path = DIRECTORY / (f"{name}_shipped" if shipped else name) / "model.onnx"
     path.parent.mkdir(parents=True, exist_ok=True)
     if name in MINILM:
         minilm.save(path, minilm.build(*MINILM[name]))
@@ -46,7 +50,7 @@ def cases(name: str) -> Iterator[Case]:
         for length in (128,) if name == "minilm" else (7, 31, 128):
             yield Case(f"{name}_{length}", path, encode(tokenizer, [TEXT], length))
     else:
-        light.save(name, path)
+        onnx.save(light.shipped(name), path) if shipped else light.save(name, path)
         yield Case(name, path, light.image(light.shipped(name)))
 
 
@@ -79,11 +83,11 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def measure(name: str, threads: int) -> Iterator[str]:
+def measure(name: str, threads: int, shipped: bool = False) -> Iterator[str]:
     """One line of the table for each case of a model."""
     target = f"llvm{{threads={threads}}}"
     compiled = None
-    for case in cases(name):
+    for case in cases(name, shipped):
         if compiled is None:
             executable, seconds = compiled = compile_model(case.path, target)
             session = _session(case.path, threads)
@@ -100,6 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=f"of {', '.join((*MINILM, *light.NAMES))}; all by default")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--shipped", action="store_true", help="light models with the constant weights they come with")
     parser.add_argument("--compile", type=Path, metavar="MODEL", help="only compile this model, and print the peak memory in MB")
     parser.add_argument("--target", default="llvm{threads=1}", help="of --compile")
     arguments = parser.parse_args()
@@ -111,7 +116,7 @@ def main() -> None:
         parser.error(f"no model {', '.join(sorted(unknown))}")
     print(f"{'':20} {'ours ms':>9} {'ort ms':>9} {'ratio':>6} {'compile s':>9} {'error':>9} {'peak MB':>8} {'budget':>7}")
     for name in arguments.names or (*MINILM, *light.NAMES):
-        for line in measure(name, arguments.threads):
+        for line in measure(name, arguments.threads, arguments.shipped):
             print(line, flush=True)
 
 
