@@ -69,7 +69,7 @@ def from_mlir(info: Any) -> Diagnostic:
 def of_error(error: Exception) -> list[Diagnostic]:
     """What an error says, as diagnostics: MLIR's own, those of a PassFailed, or the text of any other error, without a place."""
     if isinstance(error.__cause__, ir.MLIRError) and not hasattr(error, "diagnostics"):
-        error = error.__cause__
+        return of_error(error.__cause__)
     if isinstance(error, ir.MLIRError):
         return [from_mlir(info) for info in error.error_diagnostics] or [Diagnostic("error", error.message)]
     if found := getattr(error, "diagnostics", None):

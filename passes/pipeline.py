@@ -129,12 +129,13 @@ class Pipeline:
             if self.verify_each:
                 self._verify(module, name)
         except Exception as error:
+            text = ",".join(map(str, work)) if isinstance(work, list) else str(work)
             if before is not None and isinstance(work, list) and len(work) > 1:
-                work, before = self._first_failing(work, before)
-                name = work.name
+                failing, before = self._first_failing(work, before)
+                name, text = failing.name, failing.text
             self._annotate(error, name, scope)
             if before is not None:
-                self._write(before, str(work) if isinstance(work, PythonStep | UpstreamStep) else ",".join(map(str, work)), error)
+                self._write(before, text, error)
             raise
         if len(names) == 1 and telling.prints_after(name):
             telling.dump("After", name, scope, module)
@@ -177,7 +178,7 @@ class Pipeline:
     def _write(self, before: Reproducer, pipeline: str, error: Exception) -> None:
         assert self.reproducer is not None
         before.write(self.reproducer, pipeline, error, command=self.command, verify_each=self.verify_each, loaded=self.loaded)
-        error.reproducer = str(self.reproducer)  # type: ignore[attr-defined]
+        error.reproducer = str(self.reproducer)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def run(arguments: Arguments) -> int:
     if arguments.list_passes:
         list_all_passes(user)
         return 0
-    context = pass_context()
+    context = pass_context(user)
     pipeline = make_pipeline(arguments, user, context)
     session = Session(arguments, pipeline, context, mlir_context(arguments, user))
     context.times.append(("start", time.perf_counter() - begun))

@@ -28,7 +28,7 @@ Input and output:
   -o FILE                             write there; weights go to the .safetensors beside it
   --split-input-file                  treat the parts between "// -----" lines as files of their own
   --allow-unregistered-dialect        take ops that no dialect defines
-  --load FILE.py                      run a Python file first; its dialects and passes can be used (may be given again)
+  --load FILE.py                      run a Python file first; its dialects, passes and targets can be used (may be given again)
   --mlir-print-debuginfo              print locations: they carry the model's own names
   --mlir-print-op-generic             print every op in the generic form
   --verify-roundtrip                  check that what is printed parses, and prints the same again

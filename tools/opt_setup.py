@@ -26,7 +26,7 @@ def follow_reproducer(arguments: Arguments, text: Input) -> None:
 
 
 def load_user_code(arguments: Arguments) -> UserCode:
-    """The dialects and passes of all files given to ``--load``."""
+    """The dialects, passes and targets of all files given to ``--load``."""
     return sum(map(load_user_file, arguments.load), UserCode())
 
 
@@ -35,13 +35,13 @@ def list_all_passes(user: UserCode) -> None:
     print(list_passes(PassNames(user.passes).table(), upstream.places(), [one.name for one in user.passes]))
 
 
-def pass_context() -> PassContext:
-    """What passes share; targets are looked up among Legato's own."""
+def pass_context(user: UserCode) -> PassContext:
+    """What passes share; targets are looked up among the user's and Legato's own."""
     def resolve(text: str) -> object:
         from ..targets.builtin import TARGETS
         from ..targets.target import parse_target
 
-        return parse_target(text, TARGETS)
+        return parse_target(text, (*TARGETS, *user.targets))
 
     return PassContext(resolve_target=resolve)
 

@@ -1,4 +1,4 @@
-"""``--load FILE.py``: the dialects and passes that a user's file defines or imports. Nothing is registered: they come back as values."""
+"""``--load FILE.py``: the dialects, passes and targets that a user's file defines or imports. Nothing is registered: they are values."""
 from __future__ import annotations
 
 import importlib.util
@@ -6,21 +6,30 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ..dialects.errors import LegatoError
 from ..mlir import ext
 from ..passes.base import ModulePass
 
+if TYPE_CHECKING:
+    from ..targets.target import Target
+
+PACKAGE = __name__.split(".")[0]
+
 
 @dataclass(frozen=True)
 class UserCode:
-    """What a file gave: dialects to load into each context, passes to name in pipelines."""
+    """What a file gave: dialects to load into each context, passes to name in pipelines, targets to name in options."""
 
     dialects: tuple[type[ext.Dialect], ...] = ()
     passes: tuple[type[ModulePass], ...] = ()
+    targets: tuple[Target, ...] = ()
 
     def __add__(self, other: UserCode) -> UserCode:
-        return UserCode(tuple(dict.fromkeys(self.dialects + other.dialects)), tuple(dict.fromkeys(self.passes + other.passes)))
+        targets = {target.name: target for target in (*self.targets, *other.targets)}
+        return UserCode(
+            tuple(dict.fromkeys(self.dialects + other.dialects)), tuple(dict.fromkeys(self.passes + other.passes)), tuple(targets.values()))
 
 
 def load_user_file(path: str) -> UserCode:
@@ -28,11 +37,21 @@ def load_user_file(path: str) -> UserCode:
     file = Path(path)
     if not file.is_file():
         raise LegatoError(f"--load {path}: there is no such file")
-    module = _execute(file.resolve())
-    values = [value for value in vars(module).values() if isinstance(value, type)]
-    dialects = [one for one in values if issubclass(one, ext.Dialect) and one is not ext.Dialect and not _ours(one)]
-    passes = [one for one in values if issubclass(one, ModulePass) and one is not ModulePass and "name" in vars(one) and not _ours(one)]
-    return UserCode(tuple(dialects), tuple(passes))
+    values = list(vars(_execute(file.resolve())).values())
+    classes = [value for value in values if isinstance(value, type) and not _ours(value)]
+    dialects = [one for one in classes if issubclass(one, ext.Dialect) and one is not ext.Dialect]
+    passes = [one for one in classes if issubclass(one, ModulePass) and "name" in vars(one)]
+    return UserCode(tuple(dialects), tuple(passes), tuple(_targets(values)))
+
+
+def _targets(values: list[object]) -> list[Target]:
+    """The targets among the values, Legato's own left out. Who has not imported the targets has made none."""
+    if f"{PACKAGE}.targets.target" not in sys.modules:
+        return []
+    from ..targets.builtin import TARGETS
+    from ..targets.target import Target
+
+    return [value for value in values if isinstance(value, Target) and not any(value is ours for ours in TARGETS)]
 
 
 def _execute(file: Path) -> ModuleType:
@@ -63,4 +82,4 @@ def _line_of(error: Exception, file: Path) -> str:
 
 
 def _ours(one: type) -> bool:
-    return one.__module__.split(".")[0] == __name__.split(".")[0]
+    return one.__module__.split(".")[0] == PACKAGE

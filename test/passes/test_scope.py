@@ -13,6 +13,7 @@ from legato.passes.pipeline import Pipeline
 from legato.passes.registry import PASSES
 from legato.passes.scope import backend_of, external_modules, host_part
 from legato.tools.opt_setup import pass_context
+from legato.tools.user_file import UserCode
 
 TEXT = """
 module @first attributes {relax.codegen = "npu"} {
@@ -41,7 +42,7 @@ def came_through(name, context):
     module = Module.parse(TEXT, context=context)
     before = texts(module)
     try:
-        Pipeline(name, verify=False).run(module, pass_context())
+        Pipeline(name, verify=False).run(module, pass_context(UserCode()))
     except (LegatoError, ir.MLIRError, ValueError):
         pass  # the pass does not take this module: that is its right
     return texts(module) == before
