@@ -61,8 +61,8 @@ def _by_hand(kind, x, w, out, strides, dilations, groups: int, layout: str, kern
     channel, feature = ("g, c", "g, f") if groups > 1 else ("c", "f")
 
     def indices(order: str, letters: dict[str, str], spatial: Sequence[str]) -> str:
-        spatial = iter(spatial)
-        return ", ".join(letters[letter] if letter in letters else next(spatial) for letter in order)
+        left = iter(spatial)
+        return ", ".join(letters[letter] if letter in letters else next(left) for letter in order)
 
     rank = len(strides)
     writes = indices(layout, {"N": "n", "C": feature}, names(rank, "o"))

@@ -21,11 +21,8 @@ def matching_groups(sizes: Sequence[dims.Size], new: Sequence[dims.Size]) -> lis
     totals, new_totals = _running_products(sizes), _running_products(new)
     groups: list[Group] = []
     i = j = 0
-    while True:
-        pairs = ((a, b) for a in range(i, len(sizes)) for b in range(j, len(new)) if _surely_equal(totals[a], new_totals[b]))
-        a, b = next(pairs, (None, None))
-        if a is None:
-            break
+    while pair := _next_pair(totals, new_totals, i, j):
+        a, b = pair
         groups.append((list(range(i, a + 1)), list(range(j, b + 1))))
         i, j = a + 1, b + 1
     if not groups:
@@ -36,8 +33,13 @@ def matching_groups(sizes: Sequence[dims.Size], new: Sequence[dims.Size]) -> lis
     return groups
 
 
-def _surely_equal(a: dims.Size, b: dims.Size) -> bool:
-    return a == b and a is not dims.UNKNOWN
+def _next_pair(totals: Sequence[dims.Size], new_totals: Sequence[dims.Size], i: int, j: int) -> tuple[int, int] | None:
+    """The next places, from i and j on, up to which both shapes have the same number of elements."""
+    for a in range(i, len(totals)):
+        for b in range(j, len(new_totals)):
+            if totals[a] == new_totals[b] and totals[a] is not dims.UNKNOWN:
+                return a, b
+    return None
 
 
 def _running_products(sizes: Sequence[dims.Size]) -> list[dims.Size]:
