@@ -15,6 +15,7 @@ from .lift_weights import LiftWeights
 from .lower import Lower
 from .pack_weights import PackWeights
 from .plan_memory import PlanMemory
+from .prepare import Prepare
 from .schedule import Schedule
 
 PASSES: tuple[type[ModulePass], ...] = (
@@ -28,6 +29,7 @@ PASSES: tuple[type[ModulePass], ...] = (
     CollapseDims,
     PackWeights,
     ExpandPads,
+    Prepare,
     Schedule,
     LiftWeights,
     Bufferize,

@@ -18,7 +18,8 @@ class Target:
 
     ``parents``: tried in order when this target has no rule. ``rules``: its own. ``options``: names, with defaults whose Python types are the
     options' types. ``machine``: what the schedules want to know of the device, made from the options. ``schedule``: gives the transform script
-    of one prim_func. ``packing``: says how a prim_func's constant operand is to be packed. ``intrinsics``: what scalar and vector ops become.
+    of one prim_func. ``packing``: says how a prim_func's constant operand is to be packed. ``prepare``: rewrites a prim_func before it is
+    scheduled. ``intrinsics``: what scalar and vector ops become.
     ``stages``: the pipeline, as pairs of a stage's name and the passes that lead to it (``%s`` stands for the target's own text).
     """
 
@@ -29,6 +30,7 @@ class Target:
     make_machine: Callable[[Mapping[str, Any]], Any] | None = None
     schedule_function: Callable[[Any, Any], str | None] | None = None
     packing_function: Callable[[Any, Any], Any] | None = None
+    prepare_function: Callable[[Any, Any], None] | None = None
     intrinsics: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     stages: tuple[tuple[str, str], ...] = ()
 
@@ -65,6 +67,12 @@ class Target:
         """How a prim_func's constant operand is packed, or None."""
         function = self._inherited("packing_function")
         return function(kernel, self.machine) if function else None
+
+    def prepare(self, kernel: Any) -> None:
+        """Rewrites one prim_func into a form that the schedules take."""
+        function = self._inherited("prepare_function")
+        if function:
+            function(kernel, self.machine)
 
     def pipeline(self, last: str | None = None) -> list[tuple[str, str]]:
         """The stages and their passes as text, up to and with the stage ``last``. Raises ``LegatoError`` for a stage that there is not."""

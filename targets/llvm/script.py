@@ -10,7 +10,6 @@ from itertools import count
 
 ANY = "!transform.any_op"
 LOOP = '!transform.op<"scf.for">'
-ROOT = "%root"
 
 # Short names of the pattern sets that schedules use; any other name is taken as it stands behind "transform.apply_patterns.".
 PATTERNS = {
@@ -32,6 +31,7 @@ class Script:
     """Collects transform ops; ``text()`` is the body of the sequence, without ``transform.yield``."""
 
     def __init__(self) -> None:
+        self.root = "%root"
         self._lines: list[str] = []
         self._numbers = count()
 
@@ -57,13 +57,13 @@ class Script:
 
     # --- finding ops ---
 
-    def match(self, *ops: str, within: str = ROOT, attribute: str = "", interface: str = "") -> str:
-        """The ops below ``within`` of one of these names, with these attributes (as in a dictionary), of this interface ("LinalgOp")."""
+    def match(self, *ops: str, within: str = "", attribute: str = "", interface: str = "") -> str:
+        """The ops below ``within`` (the function where it is empty) of one of these names, with these attributes (as in a dictionary), of this interface ("LinalgOp")."""
         names = ", ".join(f'"{name}"' for name in ops)
         what = [f"ops{{[{names}]}}"] if ops else []
         what += [f"interface{{{interface}}}"] if interface else []
         what += [f"attributes{{{attribute}}}"] if attribute else []
-        return self.op("match", f"structured.match {' '.join(what)} in {within}")[0]
+        return self.op("match", f"structured.match {' '.join(what)} in {within or self.root}")[0]
 
     def producer(self, handle: str, operand: int) -> str:
         """The op that defines this operand."""
@@ -125,7 +125,7 @@ class Script:
 
     # --- rewriting ---
 
-    def lower_unpacks(self, within: str = ROOT) -> None:
+    def lower_unpacks(self, within: str = "") -> None:
         """Tiles of linalg.unpack that lie in one packed block become slices of it."""
         unpack = '!transform.op<"linalg.unpack">'
         handle = self._cast(self.match("linalg.unpack", within=within), unpack)
@@ -134,10 +134,10 @@ class Script:
         names = ", ".join(f"%lowered{next(self._numbers)}" for _ in range(5))
         self.line(f"{names} = transform.structured.lower_unpack {handle} : ({unpack}) -> ({made})")
 
-    def patterns(self, *names: str, within: str = ROOT, cse: bool = True) -> None:
+    def patterns(self, *names: str, within: str = "", cse: bool = True) -> None:
         """Applies pattern sets greedily: names of ``PATTERNS``, or upstream's own."""
         body = " ".join(f"transform.apply_patterns.{PATTERNS.get(name, name)}" for name in names)
-        self.line(f"transform.apply_patterns to {within} {{ {body} }} {'{apply_cse} ' if cse else ''}: {ANY}")
+        self.line(f"transform.apply_patterns to {within or self.root} {{ {body} }} {'{apply_cse} ' if cse else ''}: {ANY}")
 
     def clean(self) -> None:
         """Canonicalizes the function after tiling: sizes become static where they can, slices of slices become one, dead originals go."""

@@ -1,0 +1,46 @@
+"""What a kernel gets before it is scheduled, where no transform op could give it."""
+from ...mlir import arith, func, ir, linalg, tensor
+from .contraction_form import Form, analyze, producer
+from .machine import Machine
+
+
+def prepare(kernel: func.FuncOp, machine: Machine) -> None:
+    """Gives a contraction of dynamic size that nobody reads a reader: an elementwise copy.
+
+    The sizes of a reader's tiles are those of another op's result, which tiling takes as they are; the contraction's own are those of slices,
+    into which it looks, and then a rest could not be cut again. Vectorized, the copy is gone.
+    """
+    form = analyze(kernel)
+    if form is not None and not form.epilogue and any(form.extents[loop] is None for loop in form.dims):
+        add_reader(form)
+
+
+def add_reader(form: Form) -> None:
+    """The contraction writes a tensor of its own, which is copied to where it wrote before.
+
+    The copy has an operand that it does not read: upstream erases one that is plainly the identity.
+    """
+    op, fill = form.op, producer(form.op.operands[2])
+    filled = op if fill is None or fill.name != "linalg.fill" else fill
+    place = len(filled.operands) - 1
+    out = filled.operands[place]
+    rank = out.type.rank
+    with ir.InsertionPoint(filled), op.location:
+        sizes = [tensor.DimOp(out, arith.ConstantOp(ir.IndexType.get(), d).result).result if out.type.is_dynamic_dim(d)
+                 else out.type.get_dim_size(d) for d in range(rank)]
+        empty = tensor.EmptyOp(sizes, out.type.element_type).result
+    filled.operands[place] = empty
+    with ir.InsertionPoint.after(op), op.location:
+        element = out.type.element_type
+        unread = arith.ConstantOp(element, ir.Attribute.parse(f"0 : {element}" if isinstance(element, ir.IntegerType) else f"0.0 : {element}"))
+        maps = [ir.AffineMap.get_identity(rank), ir.AffineMap.get(rank, 0, []), ir.AffineMap.get_identity(rank)]
+        parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+        copy = linalg.GenericOp([out.type], [op.results[0], unread.result], [out], ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
+                                ir.ArrayAttr.get([parallel] * rank))
+        block = copy.regions[0].blocks.append(element, element, element)
+        with ir.InsertionPoint(block):
+            linalg.YieldOp([block.arguments[0]])
+    result = copy.results[0]
+    for use in list(op.results[0].uses):
+        if use.owner.operation != copy.operation:
+            use.owner.operands[use.operand_number] = result
