@@ -58,7 +58,7 @@ def slice_(node):
             raise Refused(f"a step of {step} from {start} to {end} along an axis of size {sizes[axis]} is not supported")
     begin = [_placed(start, sizes[axis]) for axis, start in zip(axes, starts)]
     end = [_placed(place, sizes[axis]) for axis, place in zip(axes, ends)]
-    return relax.strided_slice(node.x(), begin=begin, end=end, strides=steps, axes=axes)
+    return relax.strided_slice(node.x(), begin=begin, end=end, strides=steps if set(steps) != {1} else None, axes=axes)
 
 
 def _parts(node) -> tuple[int, list[Size]]:
