@@ -108,8 +108,9 @@ class ModulePass:
 
     @classmethod
     def help(cls) -> str:
-        """What the pass does: its docstring."""
-        return inspect.cleandoc(cls.__dict__.get("__doc__") or "")
+        """What the pass does: its docstring (not the signature that a dataclass gets in place of one)."""
+        doc = cls.__dict__.get("__doc__") or ""
+        return "" if doc.startswith(f"{cls.__name__}(") else inspect.cleandoc(doc)
 
     def __str__(self) -> str:
         options = print_options(self)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from . import upstream
-from .base import ModulePass, OptionError, PassContext, TargetText, options_of
+from .base import PASS_NAME, ModulePass, OptionError, PassContext, TargetText, options_of
 from .options import nearest
 from .pipeline_text import EXTERNAL, External, Item, Nested, PassText, PipelineError, parse_pipeline, print_external
 
@@ -89,6 +89,8 @@ class PassNames:
             for one in (*PASSES, *self.extra):
                 if self._table.setdefault(one.name, one) is not one:
                     raise PipelineError(f'two passes are called "{one.name}": {_where(self._table[one.name])} and {_where(one)}')
+                if not PASS_NAME.fullmatch(one.name):
+                    raise PipelineError(f'{_where(one)} is called "{one.name}": names of passes are kebab-case, as in "my-pass"')
                 if one.name in upstream.places():
                     raise PipelineError(f'{_where(one)} is called "{one.name}", which is the name of a pass of upstream MLIR')
         return self._table

@@ -6,8 +6,9 @@ import pytest
 
 from legato.dialects import LegatoError, Module, UnsupportedError, WeightStore
 from legato.mlir import ir
-from legato.passes.base import ModulePass, PassContext, PassFailed, TargetText
+from legato.passes.base import ModulePass, PassContext, PassFailed, TargetText, options_of
 from legato.passes.pipeline import Pipeline, PipelineError, external
+from legato.passes.registry import PASSES
 from legato.passes.reproducer import read_header
 
 TEXT = """
@@ -112,3 +113,19 @@ def test_the_reproducer_holds_the_state_in_front_of_the_failing_pass(tmp_path):
     again = Module.load(path)
     assert list(again.weights) == ["w"] and 'tag = "t"' in str(again)
     assert sorted(module.weights) == ["not used", "w"]
+
+
+@pytest.mark.parametrize("one", PASSES, ids=lambda one: one.name)
+def test_every_pass_is_documented_and_a_value(one):
+    assert one.help(), f"{one.__name__} has no docstring"
+    assert one() == one() and str(one()) == one.name
+    assert all(option.help for option in options_of(one)), f"an option of {one.name} has no help"
+    assert one.name.startswith(("relax-", "tir-"))
+
+
+def test_names_of_passes_are_kebab_case():
+    class Bad(Tag):
+        name = "Bad_name"
+
+    with pytest.raises(PipelineError, match="kebab-case"):
+        Pipeline("cse", extra_passes=[Bad])
