@@ -1,6 +1,6 @@
 """The FMA peak of one core: a loop of independent vector FMAs, compiled by MLIR like everything else here.
 
-Run: python bench/peak.py    prints GFLOP/s (f32) for each vector width the machine has; other benchmarks call ``measure``.
+Run: python bench/peak.py    prints GFLOP/s (f32) for each vector width the machine has; other benchmarks call ``measure_peak``.
 """
 import ctypes
 import time
@@ -30,7 +30,7 @@ def source(lanes: int) -> str:
     return "\n".join(lines)
 
 
-def measure(vector_bytes: int | None = None, seconds: float = 0.3) -> float:
+def measure_peak(vector_bytes: int | None = None, seconds: float = 0.3) -> float:
     """GFLOP/s of one core in f32 with vectors of this width (None: the widest the machine has), the best of many runs."""
     lanes = (vector_bytes or Machine.host().vector_bytes) // 4
     with ir.Context(), ir.Location.unknown():
@@ -61,4 +61,4 @@ def _argument(lanes: int) -> tuple[object, ctypes.Array]:
 if __name__ == "__main__":
     for width in (16, 32, 64):
         if width <= Machine.host().vector_bytes:
-            print(f"{8 * width:4d}-bit vectors: {measure(width):6.1f} GFLOP/s")
+            print(f"{8 * width:4d}-bit vectors: {measure_peak(width):6.1f} GFLOP/s")
