@@ -10,6 +10,7 @@ from .base import ModulePass, PassContext, PassFailed
 if TYPE_CHECKING:
     from ..dialects.module import Module
 
+SIGNATURE = "relax.signature"
 WEIGHT = "relax.weight"
 
 
@@ -56,6 +57,10 @@ def lift_weights(function: func.FuncOp) -> None:
         result.replace_all_uses_with(arguments[key])
         op.erase()
     set_arguments(function, attributes)
+    if SIGNATURE in function.attributes:  # a legalized function says there what its types were
+        declared = function.attributes[SIGNATURE].value
+        inputs = [*declared.inputs, *(a.type for a in arguments.values())]
+        function.attributes[SIGNATURE] = ir.TypeAttr.get(ir.FunctionType.get(inputs, declared.results))
 
 
 def argument_attributes(function: func.FuncOp) -> list[dict[str, ir.Attribute]]:
