@@ -59,9 +59,10 @@ def combine(r: Rewriter, function: np.ufunc, a: ir.Value, b: ir.Value) -> ir.Val
 def subtract_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     """x - c: x + (-c), for floats."""
     x, c = op.operands
-    if not is_float(x) or r.is_constant(x) or not r.is_constant(c):
+    values = r.array(c)
+    if values is None or not is_float(x) or r.is_constant(x):
         return None
-    return relax.add(x, r.constant(-r.array(c), c))
+    return relax.add(x, r.constant(-values, c))
 
 
 def divide_by_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:

@@ -2,6 +2,8 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..dialects import relax
 from ..dialects.dtypes import numpy_dtype
 from ..dialects.locations import describe
@@ -45,22 +47,21 @@ def fold(op: ir.Operation, constants: Constants, max_bytes: int) -> bool:
         return False
     if sum(map(_size, types)) > max(max_bytes, sum(_size(operand.type) for operand in operands)):
         return False
-    inputs = [constants.array(operand) for operand in operands]
-    held = sum(array.nbytes for array in inputs)
-    name = constants.name_of(*operands)
-    with ir.InsertionPoint(op), op.location:
-        for result, array in zip(op.results, relax.evaluate(op, inputs)):
-            # A permutation or a reshape stays a view of the old bytes: whoever packs the weight copies it once. A part would hold it all.
-            if array.nbytes < held:
-                array = array.copy()
-            constant = constants.build(array, name)
-            if constant.type != result.type:
-                raise PassFailed(f"numpy computes a {constant.type} for {describe(op)}, whose result is a {result.type}", op)
-            result.replace_all_uses_with(constant)
-    del inputs, array  # the operands' weights go now, if nothing else holds them
+    _replace(op, [constants.array(operand) for operand in operands], constants.name_of(*operands), constants)
     constants.erase(op)
     constants.erase_unused(operands)
     return True
+
+
+def _replace(op: ir.Operation, inputs: list[np.ndarray], name: str, constants: Constants) -> None:
+    held = sum(array.nbytes for array in inputs)
+    with ir.InsertionPoint(op), op.location:
+        for result, array in zip(op.results, relax.evaluate(op, inputs)):
+            # A permutation or a reshape stays a view of the old bytes: whoever packs the weight copies it once. A part would hold it all.
+            constant = constants.build(array.copy() if array.nbytes < held else array, name)
+            if constant.type != result.type:
+                raise PassFailed(f"numpy computes a {constant.type} for {describe(op)}, whose result is a {result.type}", op)
+            result.replace_all_uses_with(constant)
 
 
 def _size(type_: ir.RankedTensorType) -> int:
