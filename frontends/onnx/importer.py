@@ -12,6 +12,7 @@ from . import functions, tensors
 from .entry import Entry
 from .graph import live_nodes, node_name, reads
 from .node import Node
+from .ops.refusals import REASONS
 from .problems import Malformed, Problem, Problems, Refused, Undecided
 from .reader import canonical_domain, opset_versions
 from .values import POISON, Computed, Constant, Emitter, Value, elements
@@ -112,8 +113,8 @@ class Importer:
         if entry is not None and version not in entry.versions:
             newest = ", ".join(map(str, entry.versions))
             raise Refused(f"version {version} of this op is not supported, only {newest}")
-        if entry is None and not (schema.has_function or schema.has_context_dependent_function):
-            raise Refused("this op is not supported")
+        if entry is None and (node.op_type in REASONS or not (schema.has_function or schema.has_context_dependent_function)):
+            raise Refused(REASONS.get(node.op_type, "this op is not supported"))
         if schema is not None:
             _check_arity(schema, node)
         if poisoned:
@@ -228,11 +229,12 @@ def _folded(entry: Entry, node: Node):
 
 def _value(result, inputs, name: str) -> Value:
     """What an entry gave, as a value; symbolic elements have the element type of the first input, where the entry does not say another."""
+    if isinstance(result, Value):
+        return result
     if isinstance(result, ir.Value):
         return Computed(result)
-    if isinstance(result, np.ndarray):
-        return elements(result, inputs[0].dtype if result.dtype == object else result.dtype, name)
-    return result
+    array = np.asarray(result)  # numpy gives a bare element where it means an array of rank 0
+    return elements(array, inputs[0].dtype if array.dtype == object else array.dtype, name)
 
 
 def _check_arity(schema: onnx.defs.OpSchema, node: onnx.NodeProto) -> None:

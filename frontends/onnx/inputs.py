@@ -1,4 +1,5 @@
 """The types of a model's inputs: their symbols named, and overridden where the user says so."""
+import re
 from collections.abc import Mapping, Sequence
 
 import onnx
@@ -63,6 +64,8 @@ class _Names:
 
     def size(self, text: str) -> Size:
         """A dimension's name as a size: a number, an expression, or a symbol."""
+        if re.search(r"\w-\w", text):  # a hyphen, not a difference
+            return self.symbol(text)
         try:
             size = sizes.parse(text)
         except LegatoError:

@@ -66,7 +66,7 @@ def range_(node):
     elif isinstance(delta, Dim):
         raise Refused(f"a delta of {delta}, known only at run time, is not supported")
     else:
-        count = dims.ceil_divide(limit - start, delta)
+        count = dims.ceil_divide(limit - start, delta) if delta > 0 else dims.ceil_divide(start - limit, -delta)
         if not is_at_least(count, 0):
             count = dims.maximum(count, 0)
     steps = relax.cumsum(relax.broadcast_to(node.literal(1, dtype), shape=[count]), axis=0, exclusive=True)

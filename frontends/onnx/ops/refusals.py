@@ -1,0 +1,18 @@
+"""Why ops that have no entry have none, where more is to be said than that."""
+
+_REASONS = {
+    "sequences of tensors are not supported": (
+        "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+        "SequenceMap", "SplitToSequence",
+    ),
+    "optional values are not supported": ("Optional", "OptionalGetElement", "OptionalHasElement"),
+    "strings are not supported": ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
+    "loops are not supported": ("Loop", "Scan"),
+    "recurrent layers are not supported": ("GRU", "LSTM", "RNN"),
+    "random numbers are not supported": (
+        "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+    ),
+    "how many elements it gives depends on data": ("Compress", "NonMaxSuppression", "Unique"),
+    "sorting is not supported": ("TopK",),
+}  # fmt: skip
+REASONS = {op_type: reason for reason, op_types in _REASONS.items() for op_type in op_types}
