@@ -10,6 +10,7 @@ from .contraction_form import Form, analyze, producer
 from .machine import Machine
 from .register_tiles import RegisterTiles, choose
 from .script import Script
+from .threads import parallel_part
 
 LAST, PRODUCT = "legato.last", "legato.product"
 
@@ -30,8 +31,14 @@ class _Schedule:
     """Writes the script of one form."""
 
     def __init__(self, form: Form, machine: Machine) -> None:
-        self.form = form
         self.tiles = tiles_of(form, machine)
+        self.part = parallel_part(form, self.tiles.columns[0], machine.threads)
+        if self.part:
+            loop, size = self.part
+            form = form.with_extent(loop, size)
+            rows = 1 if form.row is None else form.extents[form.row]
+            self.tiles = choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, self.tiles.columns[0])
+        self.form = form
         self.script = Script()
         self.parts = 0
         weight = producer(form.op.operands[form.weight])
@@ -40,7 +47,12 @@ class _Schedule:
     def text(self) -> str:
         script, form = self.script, self.form
         outer = [loop for loop in (*form.batch, *form.columns[:-1]) if form.extents[loop] != 1]
-        self._columns(self._find(), self.tiles.columns, form.extents[form.column], dict.fromkeys(outer, 1))
+        last = self._find()
+        if self.part:
+            sizes = [0] * form.last_rank
+            sizes[form.dims[self.part[0]]] = self.part[1]
+            last = script.tile_parallel(last, sizes)
+        self._columns(last, self.tiles.columns, form.extents[form.column], dict.fromkeys(outer, 1))
         script.clean()
         self._reductions()
         script.clean()

@@ -4,7 +4,7 @@ In the words of matrix multiplication: *columns* are loops of the output and of 
 and of the other operand, *batch* loops of all three. The output's innermost loop is the one that is vectorized; it has to be a column, so
 where it belongs to the first operand, the operands change roles.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...dialects.tir.kind import body_ops, iterators
 from ...mlir import func, ir, linalg
@@ -32,6 +32,10 @@ class Form:
     """From the returned value back to the contraction: operand numbers."""
     dims: dict[int, int]
     """For the batch, row and column loops: the dimension of the last op's own iteration space."""
+
+    def with_extent(self, loop: int, extent: int) -> "Form":
+        """The form of a part: one loop has another extent."""
+        return replace(self, extents=(*self.extents[:loop], extent, *self.extents[loop + 1:]))
 
     @property
     def column(self) -> int:

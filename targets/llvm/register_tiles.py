@@ -36,13 +36,13 @@ def binary(rest: int) -> tuple[int, ...]:
 
 
 @cache
-def choose(rows: int | None, columns: int | None, lanes: int, registers: int) -> RegisterTiles:
+def choose(rows: int | None, columns: int | None, lanes: int, registers: int, width: int | None = None) -> RegisterTiles:
     """The tiles for a product of ``rows`` by ``columns`` (None: known at run time only), with vectors of ``lanes`` elements.
 
-    Widths of columns are powers of two: others become very slow code.
+    Widths of columns are powers of two: others become very slow code. ``width``: the first of them, where that is settled.
     """
     best = None
-    for vectors in (2, 4, 1, 8):
+    for vectors in (2, 4, 1, 8) if width is None else (max(1, width // lanes),):
         if not fits(1, vectors, registers) or (columns is not None and vectors * lanes > max(columns, lanes)):
             continue
         widths = _widths(columns, vectors * lanes, lanes)

@@ -106,10 +106,9 @@ class Script:
         tiled, *made = self.op("tile", f"structured.fuse {handle} tile_sizes {list(sizes)}{order}", 1 + loops)
         return tiled, made
 
-    def tile_parallel(self, handle: str, sizes: Sequence[int]) -> tuple[str, str]:
-        """One scf.forall around tiles of these sizes (0: whole)."""
-        tiled, loop = self.op("part", f"structured.tile_using_forall {handle} tile_sizes {list(sizes)}", 2)
-        return tiled, loop
+    def tile_parallel(self, handle: str, sizes: Sequence[int]) -> str:
+        """One scf.forall around tiles of these sizes (0: whole), into which moves what they read. Returns the tile."""
+        return self.op("part", f"structured.fuse {handle} tile_sizes {list(sizes)} {{use_forall}}", 2)[0]
 
     def fuse(self, producer: str, loop: str) -> tuple[str, str]:
         """Moves the producer's tile into the loop: the tile, and the loop's new handle (the old one is used up)."""
