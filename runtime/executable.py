@@ -31,6 +31,7 @@ class Executable:
         self._function = function
         self._save = save
         self._names = [p.name for p in signature.inputs]
+        self.report: Any = None   # what the compile did, where there was one
         self._count = len(signature.outputs)
         self._takes_bfloat16 = any(p.dtype == BFLOAT16 for p in signature.inputs)
         self._to_numpy = bfloat16_to_numpy if any(p.dtype == BFLOAT16 for p in signature.outputs) else np.from_dlpack
