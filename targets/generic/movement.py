@@ -5,11 +5,13 @@ from .element import Element, index
 from .pointwise import element
 from .sizes import Size, dim, dims, largest, minus, plus, smallest
 from .sizes import index as index_value
-from .structured import collapse, compute, copy, elementwise, expand, extract, filled, loop_index, names, put, window
+from .structured import collapse, compute, copy, elementwise, expand, extract, filled, is_empty, loop_index, names, put, window
 
 
 @kernel("relax.permute_dims")
 def permute_dims(k, x, out):
+    if is_empty(x):
+        return out
     op = linalg.TransposeOp([out.type], x, out, [a % x.type.rank for a in k.attrs["axes"]])
     linalg.fill_builtin_region(op.operation)
     return op.result[0]

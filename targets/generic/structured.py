@@ -20,8 +20,15 @@ def empty(sizes: Sequence[Size], element: ir.Type) -> ir.Value:
     return tensor.EmptyOp(list(sizes), element).result
 
 
+def is_empty(value: ir.Value) -> bool:
+    """Whether a tensor is known to have no elements. Upstream's tiling and vectorizer do not expect such loop nests: none are built."""
+    return 0 in value.type.shape
+
+
 def filled(out: ir.Value, scalar: ir.Value) -> ir.Value:
     """``out`` with every element set to ``scalar``."""
+    if is_empty(out):
+        return out
     fill = linalg.FillOp([out.type], [scalar], [out])
     linalg.fill_builtin_region(fill.operation)
     return fill.results[0]
@@ -73,6 +80,8 @@ def window(value: ir.Value, offsets: Sequence[Size], sizes: Sequence[Size], stri
 
 def put(value: ir.Value, into: ir.Value, offsets: Sequence[Size], strides: Sequence[int] | None = None) -> ir.Value:
     """``into`` with ``value`` in a window of it. The copy is a loop nest of ours: a bare insert_slice would become a library call."""
+    if is_empty(value):
+        return into
     return inserted(copy(value, window(into, offsets, dims(value), strides)), into, offsets, strides)
 
 
@@ -107,10 +116,13 @@ Outs = ir.Value | Sequence[ir.Value]
 def generic(outs: Outs, ins: Sequence[ir.Value], maps: Sequence[str], reductions: Sequence[bool], body: Body) -> Any:
     """``linalg.generic``. ``maps``: texts of affine maps, inputs first; ``reductions``: for each loop whether it is one.
 
-    ``body(*inputs, *outputs)`` gets the scalars and returns what is stored. Returns one value for one output, else a list.
+    ``body(*inputs, *outputs)`` gets the scalars and returns what is stored. Returns one value for one output, else a list. Each loop runs
+    along some operand's dimension: with a size of 0 in one of them there is nothing to do, and the outputs are returned as they are.
     """
     many = not isinstance(outs, ir.Value)
     outs = list(outs) if many else [outs]
+    if any(map(is_empty, [*ins, *outs])):
+        return outs if many else outs[0]
     kinds = [ir.Attribute.parse(_REDUCTION if r else _PARALLEL) for r in reductions]
     texts = [ir.Attribute.parse(f"affine_map<{m}>") for m in maps]
     op = linalg.GenericOp([o.type for o in outs], ins, outs, ir.ArrayAttr.get(texts), ir.ArrayAttr.get(kinds))
@@ -215,6 +227,8 @@ def reduce(out: ir.Value, operands: Sequence[Operand], axes: Sequence[int], init
 
 def named(op_class: Any, out: ir.Value, ins: Sequence[ir.Value], **attributes: Any) -> ir.Value:
     """One of linalg's named ops (``linalg.MatmulOp``, ...) on the initial value ``out``."""
+    if any(map(is_empty, [*ins, out])):
+        return out
     op = op_class([out.type], list(ins), [out], **attributes)
     linalg.fill_builtin_region(op.operation)
     return op.results[0]
