@@ -169,11 +169,15 @@ def _terms(size: "int | Dim"):
 
 @lru_cache(4096)
 def _sorted(monomial: _Monomial) -> _Monomial:
-    return tuple(sorted(monomial, key=str))
+    return tuple(sorted(monomial, key=_variable_order))
+
+
+def _variable_order(variable: "str | Part"):
+    return isinstance(variable, Part), str(variable)
 
 
 def _order(monomial: _Monomial):
-    return -len(monomial), tuple(map(str, monomial))
+    return -len(monomial), tuple(map(_variable_order, monomial))
 
 
 def _collect(terms) -> "int | Dim":
@@ -264,7 +268,7 @@ def _print(terms) -> str:
         factors = [str(v) if isinstance(v, str) or alone or v.op in ("min", "max") else f"({v})" for v in monomial]
         factors += [str(size)] if size != 1 or not monomial else []
         sign = ("-" if coefficient < 0 else "") if not text else (" - " if coefficient < 0 else " + ")
-        if sign == "-" or (sign == " - " and alone and not isinstance(monomial[0], str) and monomial[0].op in ("//", "%")):
-            factors = [f"({f})" if " " in f and not f.startswith("(") else f for f in factors]
+        if coefficient < 0 and alone and isinstance(monomial[0], Part) and monomial[0].op in ("//", "%"):
+            factors = [f"({monomial[0]})"]
         text += sign + " * ".join(factors)
     return text

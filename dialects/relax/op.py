@@ -158,7 +158,8 @@ class GraphOp:
         for name, inferred, declared in zip(cls.RESULTS, results, (r.type for r in operation.results)):
             found = TensorType.of(declared)
             if inferred.dtype != found.dtype or inferred.rank != found.rank or not all(map(compatible, inferred.dims, found.dims)):
-                raise InferenceError(f"{name} is declared {declared}, but its operands make {inferred.ir()}")
+                with operation.context:
+                    raise InferenceError(f"{name} is declared {declared}, but its operands make {inferred.ir()}")
 
     @classmethod
     def checked_results(cls, operation: ir.Operation, attrs: Mapping[str, Any]) -> list[TensorType]:

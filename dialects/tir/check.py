@@ -22,7 +22,7 @@ def check_prim_funcs(module: ir.Module) -> None:
 def check_prim_func(kernel: func.FuncOp) -> None:
     """LegatoError, naming the kernel and the argument, if it breaks the conventions of prim_funcs on tensors."""
     called, inputs, results = _called(kernel), list(kernel.type.inputs), list(kernel.type.results)
-    if kernel.visibility.value != "private":
+    if "sym_visibility" not in kernel.attributes or kernel.attributes["sym_visibility"].value != "private":
         raise LegatoError(f"{called} must be private")
     marks = _outputs(kernel)
     first = len(inputs) - len(results)
@@ -38,8 +38,10 @@ def check_prim_func(kernel: func.FuncOp) -> None:
             continue
         if not isinstance(argument, ir.RankedTensorType):
             raise LegatoError(f"{called}: argument {number} must be a ranked tensor or an index, is {argument}")
-        if plain_type(argument) != argument:
-            raise LegatoError(f"{called}: argument {number} must have a plain type, {plain_type(argument)}, is {argument}")
+        with kernel.context, kernel.location:
+            plain = plain_type(argument)
+        if plain != argument:
+            raise LegatoError(f"{called}: argument {number} must have a plain type, {plain}, is {argument}")
 
 
 def _outputs(function: func.FuncOp) -> list[bool]:

@@ -155,7 +155,7 @@ def test_astype(dtype, value, to, expected):
 @pytest.mark.parametrize(("name", "index"), [("take", 5), ("take", -6), ("gather_elements", 5), ("gather_nd", -6)])
 def test_an_index_outside_is_an_error(name, index):
     x, indices = np.zeros((5, 2), np.float32), np.array([[index, 0]])
-    with pytest.raises(LegatoError, match=f"index {index} lies outside axis 0 of size 5"):
+    with pytest.raises(LegatoError, match=rf"index {index} lies outside axis 0 of size 5"):
         relax.OPS[name].semantics(x, indices)
 
 
@@ -168,5 +168,5 @@ def test_the_table_is_looked_up_at_each_use(monkeypatch):
         raise RuntimeError("the table was used")
 
     monkeypatch.setitem(relax.semantics, "relax.exp", never)
-    with pytest.raises(RuntimeError, match="the table was used"):
+    with pytest.raises(RuntimeError, match=r"the table was used"):
         relax.OPS["exp"].semantics(np.ones(2, np.float32))

@@ -1,0 +1,31 @@
+// RUN: legato-opt %s --split-input-file --verify-diagnostics
+
+func.func @where(%c: tensor<2xf32>, %a: tensor<2xf32>, %b: tensor<2xf32>) {
+  // expected-error@+1 {{'relax.where' op operand 'condition' must have bool elements, has f32}}
+  %0 = "relax.where"(%c, %a, %b) : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @prelu(%x: tensor<2x3xf32>, %s: tensor<2xf32>) {
+  // expected-error@+1 {{'relax.prelu' op shapes [2, 3] and [2] do not broadcast: 2 and 3 at axis -1}}
+  %0 = "relax.prelu"(%x, %s) : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @clip(%x: tensor<2xi1>) {
+  // expected-error@+1 {{'relax.clip' op operand 'x' must have float or int or uint elements, has i1}}
+  %0 = "relax.clip"(%x) : (tensor<2xi1>) -> tensor<2xi1>
+  return
+}
+
+// -----
+
+func.func @astype(%x: tensor<2xf32>) {
+  // expected-error@+1 {{'relax.astype' op needs attribute 'dtype': an element type}}
+  %0 = "relax.astype"(%x) : (tensor<2xf32>) -> tensor<2xf16>
+  return
+}

@@ -1,0 +1,94 @@
+"""Symbolic sizes: normal form, text, bounds, types, and their run-time values."""
+
+import pytest
+
+from legato.dialects import LegatoError, Module, make_context
+from legato.dialects.relax import dims
+from legato.dialects.relax.dims import UNKNOWN, Dim, parse
+from legato.mlir import ir, passmanager
+
+CONTEXT = make_context()
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("n", "n"), ("4*n", "n * 4"), ("n + n*2", "n * 3"), ("m + n", "m + n"), ("n - n", "0"), ("(n + 1) * (n - 1)", "n * n - 1"),
+        ("7", "7"), ("-(n // 2)", "-(n // 2)"), ("m - n % 4", "m - (n % 4)"),
+        ("5 - n", "5 - n"), ("-n", "-n"), ("(n * 4 + 5) // 4", "n + 1"), ("(n * 4 + m) // 4", "n + m // 4"), ("(n * 4 + 5) % 4", "1"),
+        ("n // 2 // 3", "n // 6"), ("(n*m + n) // (m + 1)", "n"), ("n * m * 4 // n", "m * 4"), ("(n * m) // (n * 3)", "m // 3"),
+        ("n % n", "0"),
+        ("min(n, n + 3)", "n"), ("max(n, 1)", "n"), ("min(1, n)", "1"), ("max(n - 2, 0)", "max(0, n - 2)"), ("min(128, n)", "min(128, n)"),
+        ("max(n // 2, 0)", "n // 2"), ("m - (n // 2) * 3", "m - (n // 2) * 3"), ("2 * 3 - -4", "10"), ("-7 // 2", "-4"), ("min(4, 3)", "3"),
+    ],
+)  # fmt: skip
+def test_normal_form(text, normal):
+    assert str(parse(text)) == normal
+    assert parse(str(parse(text))) == parse(text)
+
+
+def test_equality_and_hash():
+    assert parse("n * 4") == parse("4 * n") and hash(parse("n * 4")) == hash(parse("4 * n"))
+    assert parse("n") != parse("m") and parse("n") != 4
+    assert UNKNOWN == UNKNOWN and UNKNOWN + 1 is UNKNOWN and 3 * UNKNOWN is UNKNOWN and parse("?") is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("batch-size", "batch_size"), ("n", "n"), ("2x", "_2x"), ("a.b/c", "a_b_c"), ("min", "_min"), ("é", "_"), ("", "_")],
+)
+def test_symbol_names(text, name):
+    assert dims.symbol_name(text) == name and parse(name).is_symbol
+
+
+def test_types():
+    with CONTEXT, ir.Location.unknown():
+        made = dims.tensor_type([dims.symbol("n") * 4, 3], ir.F32Type.get())
+        assert str(made) == 'tensor<?x3xf32, #relax.dims<["n * 4", 3]>>'
+        assert dims.dims(made) == (parse("4 * n"), 3) and str(dims.strip(made)) == "tensor<?x3xf32>"
+        assert str(dims.tensor_type([UNKNOWN, 3], ir.F32Type.get())) == "tensor<?x3xf32>"
+        partly = dims.tensor_type([UNKNOWN, "n"], ir.F32Type.get())
+        assert str(partly) == 'tensor<?x?xf32, #relax.dims<["?", "n"]>>' and dims.dims(partly) == (UNKNOWN, parse("n"))
+        assert dims.strip(dims.strip(made)) == dims.strip(made)
+
+
+def constant_value(size, sizes):
+    """What `materialize` computes for symbols that are constants, folded by upstream."""
+    with CONTEXT, ir.Location.unknown():
+        module = Module.parse("func.func @main() -> index { %0 = arith.constant 0 : index\n return %0 : index }", context=CONTEXT)
+        block = module.function("main").entry_block
+        with ir.InsertionPoint(block.operations[1]):
+            table = {name: dims.materialize(value, {}) for name, value in sizes.items()}
+            block.operations[len(block.operations) - 1].operands[0] = dims.materialize(size, table)
+        passmanager.PassManager.parse("builtin.module(canonicalize)").run(module.operation)
+        return module.function("main").entry_block.operations[0].attributes["value"].value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["n", "n * 4 + m", "(n + 3) // 4", "n % 4 - m", "min(n, m) * max(n, 5)", "m - n * 3", "7", "(n - m * 9) // 4", "(n - m * 9) % 4"],
+)
+def test_materialize(text):
+    values = {"n": 10, "m": 3}
+    assert constant_value(parse(text), values) == dims.substitute(parse(text), values)
+
+
+def test_materialize_from_arguments():
+    module = Module.parse(
+        'func.func @main(%s: index, %a: tensor<?x4xf32, #relax.dims<["n * 2 + 1", 4]>>, %b: tensor<?xf32, #relax.dims<["n"]>>, '
+        '%c: tensor<?xf32, #relax.dims<["m * 3"]>>) { return }',
+        context=CONTEXT,
+    )
+    function = module.function("main")
+    assert dims.symbol_table(function) == {"n": (2, 0, 1, 0), "m": (3, 0, 3, 0)}
+    with CONTEXT, ir.Location.unknown():
+        ip = ir.InsertionPoint(function.entry_block.operations[0])
+        assert dims.materialize(parse("n"), function, ip).owner.name == "tensor.dim"
+        assert dims.materialize(parse("m"), function, ip).owner.name == "arith.floordivsi"
+        with pytest.raises(LegatoError, match=r"symbol 'k' is not a dimension of any argument of @main"):
+            dims.materialize(parse("k + 1"), function, ip)
+        with pytest.raises(LegatoError, match=r"without a name"):
+            dims.materialize(UNKNOWN, function, ip)
+        with pytest.raises(LegatoError, match=r"no value for the symbol 'n'; there are values for: m"):
+            dims.materialize(Dim((((("n",)), 1),)), {"m": None}, ip)
+    assert module.operation.verify()
