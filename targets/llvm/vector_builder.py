@@ -112,24 +112,40 @@ class Builder:
             result = self.fma(result, x, self.number(c))
         return result
 
-    def flat(self, x: ir.Value, element: ir.Type) -> ir.Value:
-        """A vector as one of rank 1."""
+    def scale_by_power(self, y: ir.Value, exponent: ir.Value) -> ir.Value:
+        """y * 2^exponent (whole numbers, as floats), rounded once, over the whole range, by AVX-512's ``vscalefps``."""
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        lanes = min(total, 16)
+        flat, part = ir.VectorType.get([total], self.f32), ir.VectorType.get([lanes], self.f32)
+        y, exponent = (v if v.type == flat else vector.ShapeCastOp(flat, v).result for v in (y, exponent))
+        if lanes == total:
+            result = self._scale(y, exponent)
+        else:
+            result = y
+            for at in range(0, total, lanes):
+                piece = [vector.ExtractStridedSliceOp(part, v, [at], [lanes], [1]).result for v in (y, exponent)]
+                result = vector.InsertStridedSliceOp(self._scale(*piece), result, [at], [1]).result
+        return result if flat == self.type else vector.ShapeCastOp(self.type, result).result
+
+    def _scale(self, y: ir.Value, exponent: ir.Value) -> ir.Value:
+        lanes = y.type.shape[0]
+        mask = ir.IntegerType.get_signless(max(lanes, 8))
+        operands = [y, exponent, y, arith.ConstantOp(mask, ir.IntegerAttr.get(mask, -1)).result]
+        if lanes == 16:  # the rounding mode: the current one
+            four = ir.IntegerAttr.get(self.i32, 4)
+            operands.append(ir.Operation.create("llvm.mlir.constant", [self.i32], [], {"value": four}).results[0])
+        return ir.Operation.create("llvm.call_intrinsic", [y.type], operands, {
+            "intrin": ir.StringAttr.get(f"llvm.x86.avx512.mask.scalef.ps.{32 * lanes}"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}).results[0]
+
+    def can_scale(self) -> bool:
+        """Whether ``scale_by_power`` knows the shape: whole registers."""
         total = 1
         for extent in self.shape or ():
             total *= extent
-        flat = ir.VectorType.get([total], element)
-        return x if x.type == flat else vector.ShapeCastOp(flat, x).result
-
-    def scale_by_power(self, y: ir.Value, exponent: ir.Value) -> ir.Value:
-        """y * 2^exponent (integers), rounded once, over the whole range: ``vscalefps`` where LLVM has it."""
-        if self.shape is None:
-            half = self.sar(exponent, 1)
-            return self.mul(self.mul(y, self.power(half)), self.power(self.isub(exponent, half)))
-        flat_y, flat_n = self.flat(y, self.f32), self.flat(exponent, self.i32)
-        result = ir.Operation.create("llvm.call_intrinsic", [flat_y.type], [flat_y, flat_n], {
-            "intrin": ir.StringAttr.get("llvm.ldexp"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 0])}).results[0]
-        return result if result.type == self.type else vector.ShapeCastOp(self.type, result).result
+        return bool(self.shape) and (total in (4, 8) or total % 16 == 0)
 
     def power(self, exponent: ir.Value) -> ir.Value:
         """2^exponent for exponents of normal numbers."""

@@ -12,6 +12,8 @@ from .vector_builder import OGT, OLT, UNO, Builder
 
 Expansion = Callable[[ir.Operation, Machine], "ir.Value | None"]
 
+EXTREMES = {"maximumf": OGT, "maxnumf": OGT, "minimumf": OLT, "minnumf": OLT}
+
 
 def element(type_: ir.Type) -> ir.Type:
     return type_.element_type if isinstance(type_, ir.VectorType) else type_
@@ -71,6 +73,41 @@ def nan_free(op: ir.Operation) -> bool:
     return "fastmath" in op.attributes and "nnan" in str(op.attributes["fastmath"])
 
 
+def never_nan(value: ir.Value, seen: tuple[ir.Value, ...] = ()) -> bool:
+    """Whether a value is no NaN because of how it was made: by constants, and by maxnumf and minnumf (expanded or not) of such values."""
+    if constant_number(value):
+        return True
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        loop = owner.owner
+        if loop.operation.name != "scf.for" or value.arg_number == 0:
+            return False
+        if value in seen:
+            return True
+        last = owner.operations[len(owner.operations) - 1].operation
+        around = (*seen, value)
+        place = value.arg_number - 1
+        return never_nan(loop.operation.operands[3 + place], around) and never_nan(last.operands[place], around)
+    if owner.name in ("arith.maxnumf", "arith.minnumf"):
+        return any(never_nan(v, seen) for v in owner.operands)
+    if owner.name == "arith.select" and not isinstance(owner.operands[0].owner, ir.Block):
+        test = owner.operands[0].owner
+        chosen = test.name == "arith.cmpf" and test.attributes["predicate"].value in (OGT, OLT) and list(test.operands) == list(owner.operands)[1:]
+        return chosen and never_nan(owner.operands[2], seen)
+    return owner.name == "vector.broadcast" and never_nan(owner.operands[0], seen)
+
+
+def expand_number(predicate: int) -> Expansion:
+    """The greater or lesser of two; the one that is no NaN. One instruction where one of them never is."""
+    def expand(op: ir.Operation, machine: Machine) -> ir.Value | None:
+        a, b = op.operands
+        if never_nan(b):
+            return choose(predicate, a, b)
+        return choose(predicate, b, a) if never_nan(a) else None
+
+    return expand
+
+
 def expand_maximum(op: ir.Operation, machine: Machine) -> ir.Value:
     return extreme(OGT, *op.operands, nan_free=nan_free(op))
 
@@ -81,9 +118,11 @@ def expand_minimum(op: ir.Operation, machine: Machine) -> ir.Value:
 
 def joined(kind: str, value: ir.Value, free: bool) -> ir.Value | None:
     """Greatest or least element of a vector, halves against halves; LLVM's own takes several instructions a step. None for other kinds."""
-    predicate = OGT if "maximumf" in kind else OLT if "minimumf" in kind else None
+    predicate = EXTREMES.get(kind)
     if predicate is None or value.type.rank != 1 or value.type.shape[0] & (value.type.shape[0] - 1):
         return None
+    if kind.startswith(("maxnum", "minnum")):  # NaNs do not count: they become neutral, once
+        value, free = choose(predicate, value, neutral(value.type, predicate)), True
     width = value.type.shape[0]
     while width > 1:
         width //= 2
@@ -93,31 +132,41 @@ def joined(kind: str, value: ir.Value, free: bool) -> ir.Value | None:
     return vector.ExtractOp(value, [], [0]).result
 
 
+def neutral(type_: ir.Type, predicate: int) -> ir.Value:
+    """What changes no maximum or no minimum."""
+    attribute = ir.FloatAttr.get(element(type_), float("-inf" if predicate == OGT else "inf"))
+    if isinstance(type_, ir.VectorType):
+        attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
+    return arith.ConstantOp(type_, attribute).result
+
+
+def kind_of(op: ir.Operation) -> str:
+    """``maxnumf`` of ``#vector.kind<maxnumf>``."""
+    return str(op.attributes["kind"]).removeprefix("#vector.kind<").rstrip(">")
+
+
+def with_accumulator(op: ir.Operation, result: ir.Value | None) -> ir.Value | None:
+    """Joins a reduction's second operand, if there is one."""
+    if result is None or len(op.operands) == 1:
+        return result
+    name = {"maximumf": "maximumf", "minimumf": "minimumf", "maxnumf": "maxnumf", "minnumf": "minnumf"}[kind_of(op)]
+    return getattr(arith, name)(result, op.operands[1])
+
+
 def expand_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
     if op.parent.operation.name == "vector.mask":
         return None  # the mask around it is expanded
-    kind, free = str(op.attributes["kind"]), nan_free(op)
-    result = joined(kind, op.operands[0], free)
-    if result is None or len(op.operands) == 1:
-        return result
-    return extreme(OGT if "maximumf" in kind else OLT, result, op.operands[1], free)
+    return with_accumulator(op, joined(kind_of(op), op.operands[0], nan_free(op)))
 
 
 def expand_masked_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
     """A reduction under a mask: lanes that are off get the neutral element."""
     inner = op.regions[0].blocks[0].operations[0].operation
-    if inner.name != "vector.reduction" or len(op.operands) != 1:
+    if inner.name != "vector.reduction" or len(op.operands) != 1 or kind_of(inner) not in EXTREMES:
         return None
-    kind, value = str(inner.attributes["kind"]), inner.operands[0]
-    if "maximumf" not in kind and "minimumf" not in kind:
-        return None
-    number = element(value.type)
-    neutral = ir.FloatAttr.get(number, float("-inf" if "maximumf" in kind else "inf"))
-    others = arith.ConstantOp(value.type, ir.DenseElementsAttr.get_splat(value.type, neutral)).result
-    result = joined(kind, arith.SelectOp(op.operands[0], value, others).result, nan_free(inner))
-    if result is None or len(inner.operands) == 1:
-        return result
-    return extreme(OGT if "maximumf" in kind else OLT, result, inner.operands[1], nan_free(inner))
+    value = inner.operands[0]
+    lanes = arith.SelectOp(op.operands[0], value, neutral(value.type, EXTREMES[kind_of(inner)])).result
+    return with_accumulator(inner, joined(kind_of(inner), lanes, nan_free(inner)))
 
 
 EXPANSIONS: dict[str, Any] = {
@@ -131,6 +180,8 @@ EXPANSIONS: dict[str, Any] = {
     "math.cos": elementary(lambda b, x: f.sine(b, x, 1)),
     "arith.maximumf": expand_maximum,
     "arith.minimumf": expand_minimum,
+    "arith.maxnumf": expand_number(OGT),
+    "arith.minnumf": expand_number(OLT),
     "vector.reduction": expand_reduction,
     "vector.mask": expand_masked_reduction,
 }

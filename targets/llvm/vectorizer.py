@@ -154,6 +154,7 @@ class Vectorizer:
         self._vectorize(self._static, "")
         # a masked transfer bufferizes as any other, a mask around one only in place
         self.script.patterns("vector.lower_masked_transfers")
+        self.script.patterns("vector.sink_ops", "canonicalize")  # what is one number for all lanes is computed once
         self.script.finish()
         return self.script.text()
 
