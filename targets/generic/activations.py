@@ -1,5 +1,5 @@
 """Activation functions: elementwise ops of one operand that neural networks brought."""
-from math import sqrt
+from math import pi, sqrt
 
 from ...mlir import arith, ir, math
 from ..rule import kernel
@@ -46,7 +46,7 @@ def gelu(k, x, out):
 
     def by_tanh(e: Element, x: ir.Value) -> ir.Value:
         cubic = arith.mulf(arith.mulf(arith.mulf(x, x), x), e.const(0.044715))
-        bent = math.tanh(arith.mulf(e.const(sqrt(2 / 3.141592653589793)), arith.addf(x, cubic)))
+        bent = math.tanh(arith.mulf(e.const(sqrt(2 / pi)), arith.addf(x, cubic)))
         return arith.mulf(arith.mulf(e.const(0.5), x), arith.addf(e.const(1), bent))
 
     return pointwise(k, out, [x], by_tanh if k.attrs["approximate"] == "tanh" else by_erf)
