@@ -52,10 +52,10 @@ def as_dtype(value: Any) -> np.dtype:
     if isinstance(value, ir.Type):
         return numpy_dtype(value)
     try:
-        dtype = np.dtype(ml_dtypes.bfloat16 if value == "bfloat16" else value).newbyteorder("=")
+        dtype: np.dtype | None = np.dtype(ml_dtypes.bfloat16 if value == "bfloat16" else value).newbyteorder("=")
     except TypeError:
         dtype = None
-    if dtype not in _SPELLING or (isinstance(value, str) and value != dtype.name):  # numpy's "f8" would be f64
+    if dtype is None or dtype not in _SPELLING or (isinstance(value, str) and value != dtype.name):  # numpy's "f8" would be f64
         raise LegatoError(f"element type {value!r} is not supported: use one of {', '.join(_BY_SPELLING)}")
     return dtype
 

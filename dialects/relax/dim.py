@@ -7,8 +7,8 @@ Symbols stand for sizes of 1 or more. Broadcasting never takes a symbol for 1.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache, reduce
-from typing import NamedTuple, Union
+from functools import lru_cache
+from typing import NamedTuple, Union, cast
 
 Size = Union[int, "Dim", "Unknown"]
 
@@ -209,10 +209,14 @@ def _lower_bound(size: "int | Dim") -> int | None:
     """A number that the expression never falls below, if one is easily seen; every symbol is at least 1."""
     total = 0
     for monomial, coefficient in _terms(size):
-        bounds = [1 if isinstance(v, str) else _part_bound(v) for v in monomial]
-        if monomial and (coefficient < 0 or any(b is None or b < 0 for b in bounds)):
+        if monomial and coefficient < 0:
             return None
-        total += reduce(lambda a, b: a * b, bounds, coefficient)
+        for variable in monomial:
+            bound = 1 if isinstance(variable, str) else _part_bound(variable)
+            if bound is None or bound < 0:
+                return None
+            coefficient *= bound
+        total += coefficient
     return total
 
 
@@ -243,7 +247,7 @@ def _divide_exactly(a: "int | Dim", b: "int | Dim") -> "int | Dim | None":
         if coefficient % factor:
             return None
         step = _collect([(tuple(rest), coefficient // factor)])
-        quotient, a = quotient + step, a - step * b
+        quotient, a = cast("int | Dim", quotient + step), cast("int | Dim", a - step * b)
     return quotient
 
 

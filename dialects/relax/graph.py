@@ -6,7 +6,7 @@ from typing import Any
 from ...mlir import ir
 from ..errors import InferenceError, LegatoError
 from ..locations import describe
-from .dims import Dim, Size, substitute
+from .dims import Size, substitute
 from .ops.concat import Concat
 
 
@@ -57,10 +57,10 @@ def evaluate(op, arrays, symbols: Mapping[str, int] | None = None) -> tuple:
 
 
 def _value(size: Size, symbols: Mapping[str, int], name: str, op) -> int:
-    size = substitute(size, symbols)
-    if isinstance(size, Dim):
-        raise LegatoError(f"{describe(op)}: attribute '{name}' needs the value of {size}")
-    return size
+    value = substitute(size, symbols)
+    if not isinstance(value, int):
+        raise LegatoError(f"{describe(op)}: attribute '{name}' needs the value of {value}")
+    return value
 
 
 def _require(op) -> type:
