@@ -1,8 +1,8 @@
 """relax-collapse-batch: a matmul of a batch of rows by one matrix is one matmul of all the rows.
 
-``matmul(x[b, s, k], w[k, n])`` becomes ``reshape(matmul(reshape(x, [b*s, k]), w), [b, s, n])``, and the reshape behind it sinks through what
-works on rows (elementwise ops, normalizations of the last axis), so that these stay next to the matmul, where they are fused into it. Reshapes
-cost nothing: they are views.
+``matmul(x[b, s, k], w[k, n])`` becomes ``reshape(matmul(reshape(x, [b*s, k]), w), [b, s, n])``, and the reshape behind it sinks through
+what works on rows (elementwise ops, normalizations of the last axis), so that these stay next to the matmul, where they are fused into it.
+Reshapes cost nothing: they are views.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """tir-fuse: neighbouring kernels become one prim_func, and equal ones are made once.
 
 A group is a tree of calls whose inner results are each read once, inside the group: elementwise kernels behind a contraction, a window or a
-reduction, in front of a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner and elementwise fusion
-turn into one kernel; main keeps one call of it.
+reduction, in front of a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner and elementwise
+fusion turn into one kernel; main keeps one call of it.
 """
 import re
 from dataclasses import dataclass, field

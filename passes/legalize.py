@@ -1,8 +1,8 @@
 """relax-legalize: graph ops become calls of prim_funcs, by the rules of a target and of its ancestors.
 
 Every rule is one pattern of upstream's dialect conversion, with a benefit that falls with the distance of the target it belongs to. Dialect
-conversion neither sees nor legalizes what Python builds, so the conversion is repeated until nothing changes, and what is left is looked for
-afterwards and reported in one error.
+conversion neither sees nor legalizes what Python builds, so the conversion is repeated until nothing changes, and what is left is looked
+for afterwards and reported in one error.
 """
 import traceback
 from collections.abc import Sequence
@@ -140,7 +140,7 @@ class Legalizer:
         """Builds the kernel of a rule for this op, by name; on a refusal nothing stays in the module."""
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> Sequence[ir.Value]:
             given = iter(ins)
-            arguments = [next(given) if c is None else arith.ConstantOp(tir.plain_type(c.type), tir.plain_attribute(c)).result for c in inside]
+            arguments = [next(given) if c is None else constant(c) for c in inside]
             values = rule(KernelContext(context, dict(zip(scalars, given))), *arguments, *outs)
             if isinstance(values, Refusal):
                 raise Refused(values)
@@ -179,6 +179,11 @@ class Legalizer:
             lines.append(f"  {op.operation.name}{named(record.name)}: {reasons}")
         raise LegatoError(f"relax-legalize: {len(left)} op(s) have no legalization for target '{self.target.name}' ({tried}):\n"
                           + "\n".join(lines) + "\nadd a rule for the op and this target, or one of its parents")
+
+
+def constant(dense: ir.Attribute) -> ir.Value:
+    """A constant of the graph inside a kernel."""
+    return arith.ConstantOp(tir.plain_type(dense.type), tir.plain_attribute(dense)).result
 
 
 class Refused(Exception):

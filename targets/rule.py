@@ -1,8 +1,8 @@
 """Rules: how one op is legalized, as values.
 
-A rule comes in one of two forms. A *kernel* rule builds the body of a prim_func: ``fn(k, *inputs, *outputs)`` gets the op's operands and its
-outputs as tensors inside the kernel and returns the values tied to the outputs. A *rewrite* rule stands at the op's place: ``fn(op, *operands)``
-returns the values that replace the op's results. Either may return a ``Refusal`` with its reason, before it builds anything.
+A rule comes in one of two forms. A *kernel* rule builds the body of a prim_func: ``fn(k, *inputs, *outputs)`` gets the op's operands and
+its outputs as tensors inside the kernel and returns the values tied to the outputs. A *rewrite* rule stands at the op's place: ``fn(op,
+*operands)`` returns the values that replace the op's results. Either may return a ``Refusal`` with its reason, before it builds anything.
 """
 import inspect
 from collections.abc import Callable

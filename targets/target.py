@@ -16,10 +16,10 @@ from .rule import Rule
 class Target:
     """A kind of device, with the options that one compile chose for it.
 
-    ``parents``: tried in order when this target has no rule. ``rules``: its own. ``options``: names, with defaults whose Python types are the
-    options' types. ``machine``: what the schedules want to know of the device, made from the options. ``schedule``: gives the transform script
-    of one prim_func. ``packing``: says how a prim_func's constant operand is to be packed. ``prepare``: rewrites a prim_func before it is
-    scheduled. ``intrinsics``: what scalar and vector ops become.
+    ``parents``: tried in order when this target has no rule. ``rules``: its own. ``options``: names, with defaults whose Python types are
+    the options' types. ``machine``: what the schedules want to know of the device, made from the options. ``schedule``: gives the transform
+    script of one prim_func. ``packing``: says how a prim_func's constant operand is to be packed. ``prepare``: rewrites a prim_func
+    before it is scheduled. ``intrinsics``: what scalar and vector ops become.
     ``stages``: the pipeline, as pairs of a stage's name and the passes that lead to it (``%s`` stands for the target's own text).
     """
 

@@ -22,7 +22,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("-o", dest="output", metavar="FILE", help="where to write: model.so, or the text of --emit (default: standard output)")
     p.add_argument("--emit", choices=STAGES, metavar="STAGE", help=f"print a stage instead of native code: {', '.join(STAGES)}")
     p.add_argument("--target", default="llvm", help="what to compile for (default: llvm, this machine's CPU, one thread)")
-    p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS", help="an input's shape: numbers and symbols")
+    p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
+                   help="an input's shape: numbers and symbols")
     p.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations: they carry the model's names")
     p.add_argument("--timing", action="store_true", help="print how long each pass took")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")

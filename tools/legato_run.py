@@ -17,7 +17,8 @@ EXAMPLES = """examples:
 
 
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(prog="legato-run", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(prog="legato-run", description=__doc__, epilog=EXAMPLES,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("model", help="a model: .onnx, .mlir, or .so")
     p.add_argument("--random", action="store_true", help="random values for the inputs that no --input gives")
     p.add_argument("--seed", type=int, default=0, help="of the random values")
@@ -107,8 +108,10 @@ def summary(value: Any) -> str:
     """The first elements of an array, and its range."""
     if value.size == 0:
         return "empty"
-    head = " ".join(f"{v:.5g}" if value.dtype.kind == "f" else str(v) for v in value.reshape(-1)[:4])
-    return f"[{head}{' ...' if value.size > 4 else ''}] min {value.min():.5g} max {value.max():.5g}" if value.dtype.kind == "f" else f"[{head}]"
+    floats = value.dtype.kind == "f"
+    head = " ".join(f"{v:.5g}" if floats else str(v) for v in value.reshape(-1)[:4])
+    extremes = f" min {value.min():.5g} max {value.max():.5g}" if floats else ""
+    return f"[{head}{' ...' if value.size > 4 else ''}]{extremes}"
 
 
 def save(requests: list[str], names: list[str], outputs: tuple[Any, ...]) -> None:

@@ -1,7 +1,7 @@
 """Prim_funcs and the calls of them: the two sides of a kernel in destination-passing style.
 
-A prim_func is a private ``func.func`` marked ``tir.prim_func`` whose last arguments, marked ``tir.out``, are its outputs; it returns them. Its
-types are plain: no encodings, signless integers, booleans as bytes. A call of it passes a fresh ``tensor.empty`` for each output.
+A prim_func is a private ``func.func`` marked ``tir.prim_func`` whose last arguments, marked ``tir.out``, are its outputs; it returns
+them. Its types are plain: no encodings, signless integers, booleans as bytes. A call of it passes a fresh ``tensor.empty`` for each output.
 """
 from collections.abc import Callable, Iterable, Sequence
 

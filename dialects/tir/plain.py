@@ -8,7 +8,8 @@ SIGNATURE = "relax.signature"
 
 
 def memory_element(type_: ir.Type) -> ir.Type:
-    """An element type as it lies in memory: integers without signedness, a boolean as a byte (a vector of ``i1`` would be stored as bits)."""
+    """An element type as it lies in memory: integers without signedness, a boolean as a byte (a vector of ``i1`` would be stored as
+    bits)."""
     if isinstance(type_, ir.IntegerType) and (type_.width == 1 or not type_.is_signless):
         return ir.IntegerType.get_signless(max(type_.width, 8))
     return type_
