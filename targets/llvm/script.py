@@ -58,7 +58,10 @@ class Script:
     # --- finding ops ---
 
     def match(self, *ops: str, within: str = "", attribute: str = "", interface: str = "") -> str:
-        """The ops below ``within`` (the function where it is empty) of one of these names, with these attributes (as in a dictionary), of this interface ("LinalgOp")."""
+        """The ops of one of these names, with these attributes (as in a dictionary), of this interface ("LinalgOp").
+
+        ``within``: an op that has them in a region; the function, where it is empty.
+        """
         names = ", ".join(f'"{name}"' for name in ops)
         what = [f"ops{{[{names}]}}"] if ops else []
         what += [f"interface{{{interface}}}"] if interface else []
@@ -134,9 +137,12 @@ class Script:
         self.line(f"{names} = transform.structured.lower_unpack {handle} : ({unpack}) -> ({made})")
 
     def patterns(self, *names: str, within: str = "", cse: bool = True) -> None:
-        """Applies pattern sets greedily: names of ``PATTERNS``, or upstream's own."""
+        """Applies pattern sets greedily: names of ``PATTERNS``, or upstream's own.
+
+        An op that a pattern folds away (a copy that turns out to be one slice) leaves an empty handle behind, which is no failure.
+        """
         body = " ".join(f"transform.apply_patterns.{PATTERNS.get(name, name)}" for name in names)
-        self.line(f"transform.apply_patterns to {within or self.root} {{ {body} }} {'{apply_cse} ' if cse else ''}: {ANY}")
+        self.line(f"transform.apply_patterns to {within or self.root} {{ {body} }} {{{'apply_cse, ' if cse else ''}transform.silence_tracking_failures}} : {ANY}")
 
     def clean(self) -> None:
         """Canonicalizes the function after tiling: sizes become static where they can, slices of slices become one, dead originals go."""
