@@ -37,6 +37,8 @@ class Placement:
 
 @dataclass
 class _Slot:
+    """``sizes``: of its members, without those that are never larger than another."""
+
     members: list[int] = field(default_factory=list)
     sizes: list[Size] = field(default_factory=list)
 
@@ -47,10 +49,10 @@ def place(buffers: Sequence[Life]) -> Placement:
     offsets: list[Size] = [0] * len(buffers)
     constant = [i for i, size in enumerate(sizes) if isinstance(size, int)]
     total: Size = _first_fit(buffers, sizes, constant, offsets)
-    for slot in _slots(buffers, sizes, [i for i, size in enumerate(sizes) if not isinstance(size, int)]):
+    for slot in _slots(buffers, [i for i, size in enumerate(sizes) if not isinstance(size, int)]):
         for i in slot.members:
             offsets[i] = total
-        total = total + reduce(maximum, slot.sizes)
+        total = total + align(reduce(maximum, slot.sizes))
     return Placement(tuple(offsets), total, reduce(lambda a, b: a + b, sizes, 0))
 
 
@@ -81,19 +83,19 @@ def _first_fit(buffers: Sequence[Life], sizes: Sequence[Size], chosen: list[int]
     return top
 
 
-def _slots(buffers: Sequence[Life], sizes: Sequence[Size], chosen: list[int]) -> list[_Slot]:
+def _slots(buffers: Sequence[Life], chosen: list[int]) -> list[_Slot]:
     """Groups of buffers that can take turns: in a slot of one's own size if there is one that is free, else where least is wasted."""
     slots: list[_Slot] = []
-    for i in sorted(chosen, key=lambda i: (-typical(sizes[i]), buffers[i].first)):
+    for i in sorted(chosen, key=lambda i: (-typical(buffers[i].size), buffers[i].first)):
+        size = buffers[i].size
         free = [s for s in slots if not any(buffers[i].overlaps(buffers[j]) for j in s.members)]
-        slot = min(free, key=lambda s: _waste(s, sizes[i]), default=None)
+        slot = min(free, key=lambda s: _waste(s, size), default=None)
         if slot is None:
             slot = _Slot()
             slots.append(slot)
         slot.members.append(i)
-        if any(never_negative(size - sizes[i]) for size in slot.sizes):
-            continue
-        slot.sizes = [size for size in slot.sizes if not never_negative(sizes[i] - size)] + [sizes[i]]
+        if not any(never_negative(other - size) for other in slot.sizes):
+            slot.sizes = [other for other in slot.sizes if not never_negative(size - other)] + [size]
     return slots
 
 

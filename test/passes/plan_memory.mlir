@@ -1,0 +1,72 @@
+// RUN: legato-opt %s --split-input-file --pass-pipeline='tir-plan-memory,canonicalize,cse' --verify-diagnostics | filecheck %s
+
+// Three buffers, of which two are in use at the same time: the third lies where the first was. The result lies in an argument.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %arg0: memref<4x8xf32> {relax.name = "x"}, %arg1: memref<4x8xf32> {relax.weight = "w"},
+// CHECK-SAME: %arg2: memref<4x8xf32> {relax.name = "out0", tir.out}, %arg3: memref<256xi8> {tir.arena}) -> i32 attributes {llvm.bareptr,
+// CHECK-SAME: relax.signature = (memref<4x8xf32>, memref<4x8xf32>) -> memref<4x8xf32>
+// CHECK-DAG: %[[FIRST:.*]] = arith.constant 0 : index
+// CHECK-DAG: %[[SECOND:.*]] = arith.constant 128 : index
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK: %[[A:.*]] = memref.view %arg3[%[[FIRST]]][] : memref<256xi8> to memref<4x8xf32>
+// CHECK: call @k(%arg0, %arg1, %[[A]])
+// CHECK: %[[B:.*]] = memref.view %arg3[%[[SECOND]]][] : memref<256xi8> to memref<4x8xf32>
+// CHECK: call @k(%[[A]], %arg1, %[[B]])
+// CHECK: call @k(%[[B]], %arg1, %[[A]])
+// CHECK: call @k(%[[A]], %arg1, %arg2)
+// CHECK: return %[[ZERO]] : i32
+// CHECK-LABEL: func.func @main_sizes(%arg0: memref<0xindex>, %arg1: memref<3xindex>) attributes {llvm.bareptr}
+// CHECK-COUNT-3: memref.store
+func.func private @k(%a: memref<4x8xf32>, %b: memref<4x8xf32>, %out: memref<4x8xf32> {tir.out}) attributes {tir.prim_func} { return }
+func.func @main(%x: memref<4x8xf32> {relax.name = "x"}, %w: memref<4x8xf32> {relax.weight = "w"}) -> memref<4x8xf32> {
+  %0 = memref.alloc() : memref<4x8xf32>
+  call @k(%x, %w, %0) : (memref<4x8xf32>, memref<4x8xf32>, memref<4x8xf32>) -> ()
+  %1 = memref.alloc() : memref<4x8xf32>
+  call @k(%0, %w, %1) : (memref<4x8xf32>, memref<4x8xf32>, memref<4x8xf32>) -> ()
+  memref.dealloc %0 : memref<4x8xf32>
+  %2 = memref.alloc() : memref<4x8xf32>
+  call @k(%1, %w, %2) : (memref<4x8xf32>, memref<4x8xf32>, memref<4x8xf32>) -> ()
+  %3 = memref.alloc() : memref<4x8xf32>
+  call @k(%2, %w, %3) : (memref<4x8xf32>, memref<4x8xf32>, memref<4x8xf32>) -> ()
+  return %3 : memref<4x8xf32>
+}
+
+// -----
+
+// Symbolic sizes: bare pointers, whose shapes main rebuilds from the symbol; an input that is returned is copied.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %arg0: memref<f32> {relax.name = "x"}, %arg1: memref<f32> {relax.name = "y", tir.out}, %arg2: memref<f32> {relax.name = "same", tir.out},
+// CHECK-SAME: %arg3: memref<i8> {tir.arena}, %arg4: index {relax.symbol = "n"}) -> i32
+// CHECK: memref.reinterpret_cast %arg0 to offset: [0], sizes: [%arg4, 16], strides: [16, 1] : memref<f32> to memref<?x16xf32>
+// CHECK: %[[BYTES:.*]] = arith.muli %arg4, %c64 : index
+// CHECK: %[[ARENA:.*]] = memref.reinterpret_cast %arg3 to offset: [0], sizes: [%[[BYTES]]], strides: [1] : memref<i8> to memref<?xi8>
+// CHECK: memref.view %[[ARENA]][%c0]
+// CHECK: memref.copy
+// CHECK-LABEL: func.func @main_sizes(%arg0: memref<1xindex>, %arg1: memref<5xindex>)
+func.func private @k(%a: memref<?x16xf32>, %out: memref<?x16xf32> {tir.out}) attributes {tir.prim_func} { return }
+func.func @main(%x: memref<?x16xf32> {relax.name = "x"}) -> (memref<?x16xf32> {relax.name = "y"}, memref<?x16xf32> {relax.name = "same"})
+    attributes {relax.signature = (tensor<?x16xf32, #relax.dims<["n", 16]>>)
+                               -> (tensor<?x16xf32, #relax.dims<["n", 16]>>, tensor<?x16xf32, #relax.dims<["n", 16]>>)} {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?x16xf32>
+  %0 = memref.alloc(%n) : memref<?x16xf32>
+  call @k(%x, %0) : (memref<?x16xf32>, memref<?x16xf32>) -> ()
+  %1 = memref.alloc(%n) : memref<?x16xf32>
+  call @k(%0, %1) : (memref<?x16xf32>, memref<?x16xf32>) -> ()
+  return %1, %x : memref<?x16xf32>, memref<?x16xf32>
+}
+
+// -----
+
+func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %r = scf.for %i = %c0 to %c9 step %c1 iter_args(%a = %x) -> memref<4xf32> {
+    // expected-error @below {{a buffer made in a loop of main is carried out of its round: allocate it before the loop}}
+    %t = memref.alloc() : memref<4xf32>
+    memref.copy %a, %t : memref<4xf32> to memref<4xf32>
+    scf.yield %t : memref<4xf32>
+  }
+  return %r : memref<4xf32>
+}
