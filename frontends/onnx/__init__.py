@@ -10,7 +10,7 @@ from ...dialects.module import Module
 from ...dialects.weights import WeightStore
 from ...mlir import func, ir
 from .entry import Entry, op
-from .graph import check_names
+from .graph import check_names, check_text
 from .importer import Importer, Scope
 from .inputs import input_types
 from .ops import ENTRIES
@@ -43,6 +43,7 @@ def from_onnx(
     source = read_model(model)
     label, graph = source.label, source.proto.graph
     opsets = opset_versions(source.proto.opset_import, label)
+    check_text(source.proto, label)
     check_names(graph, label)
     if context is None:
         context = make_context()

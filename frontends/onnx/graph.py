@@ -7,6 +7,24 @@ import onnx
 from ...dialects.errors import LegatoError
 
 
+def check_text(model: onnx.ModelProto, label: str) -> None:
+    """LegatoError if a name in the model is no text: protobuf gives bytes where a damaged file has no UTF-8."""
+    for text in _texts(model):
+        if isinstance(text, bytes):
+            raise LegatoError(f"{label} is damaged: the name {text!r} is not UTF-8")
+
+
+def _texts(message) -> Iterator[str | bytes]:
+    """All strings in a protobuf message, those in its tensors' data aside."""
+    for field, value in message.ListFields():
+        values = value if field.is_repeated else [value]
+        if field.type == field.TYPE_STRING:
+            yield from values
+        elif field.type == field.TYPE_MESSAGE:
+            for inner in values:
+                yield from _texts(inner)
+
+
 def check_names(graph: onnx.GraphProto, label: str) -> None:
     """LegatoError if two inputs, two initializers or two nodes of one graph define the same name."""
     given = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}

@@ -105,9 +105,9 @@ class Importer:
         if opset is None:
             raise Malformed(f"the model imports no version of the operator set '{domain or 'ai.onnx'}'")
         entry, schema = self.entries.get((domain, node.op_type)), self._schema(domain, node.op_type, opset)
-        if entry is None and schema is None:
-            if domain in _ONNX_DOMAINS:
-                raise Malformed(f"opset {opset} has no such op")
+        if schema is None and domain in _ONNX_DOMAINS:
+            raise Malformed(f"opset {opset} has no such op")
+        if schema is None and entry is None:
             raise Refused(f"no op of the domain '{domain}' with this name is known; from_onnx takes entries for your own ops")
         version = schema.since_version if schema is not None else opset
         if entry is not None and version not in entry.versions:

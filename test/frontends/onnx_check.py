@@ -30,12 +30,9 @@ def model(
 ) -> onnx.ModelProto:
     """A model of these nodes; its outputs have no declared type."""
     initializers = [numpy_helper.from_array(np.asarray(array), name) for name, array in (constants or {}).items()]
-    results = [helper.make_value_info(name, onnx.TypeProto()) for name in outputs]
+    results = [helper.make_empty_tensor_value_info(name) for name in outputs]
     made = helper.make_graph(nodes, "test", list(inputs), results, initializers, **graph)
-    proto = helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    for result, known in zip(proto.graph.output, onnx.shape_inference.infer_shapes(proto).graph.output):
-        result.CopyFrom(known)
-    return proto
+    return helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 def imported(proto: onnx.ModelProto, **options) -> Module:

@@ -1,8 +1,8 @@
 """ONNX's own tests of single nodes: each imports and computes what it should, or is refused as unsupported.
 
-onnx_node_passes.txt lists those that pass, and how: with all inputs given at run time (``plain``), with all but the first as constants of the
-model (``first``), or with all of them (``none``): shapes, axes and their like stand in the tests as inputs. ``python test_onnx_nodes.py``
-writes the list anew, and prints how many there are.
+onnx_node_passes.txt lists those that pass, and how: with all inputs given at run time (``plain``), with all but the first as constants of
+the model (``first``), or with all of them (``none``): shapes, axes and their like stand in the tests as inputs. Run as a script in this
+folder (with PYTHONPATH=..), this file writes the list anew, and prints how many there are.
 """
 import sys
 import warnings

@@ -1,0 +1,276 @@
+"""What cannot be imported is said: which node, why, and everything at once."""
+import random
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx_check import CONTEXT, imported, model, value
+
+from legato import LegatoError, UnsupportedError, from_onnx
+
+X = np.ones((2, 3), np.float32)
+LIGHT = Path(onnx.__file__).parent / "backend/test/data/light/light_squeezenet.onnx"
+
+
+def node(op, inputs, outputs, name="/n", **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), name=name, **attributes)
+
+
+def chain(*nodes, opset=20, constants=None, **options):
+    return model(nodes, [value("x", X)], [nodes[-1].output[0]], opset, constants, **options)
+
+
+def refuses(proto, *texts, kind=LegatoError, **options) -> LegatoError:
+    """The error, which must be of exactly this kind and say all these texts."""
+    with pytest.raises(LegatoError) as caught:
+        imported(proto, **options)
+    assert type(caught.value) is kind
+    for text in texts:
+        assert text in str(caught.value)
+    return caught.value
+
+
+# files
+
+
+@pytest.mark.parametrize(
+    "data, text",
+    [
+        (b"", "is empty"),
+        (b"once upon a time", "is not an ONNX model"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "Git LFS pointer"),
+        (LIGHT.read_bytes()[:5000], "is not an ONNX model, or is cut off"),
+        (onnx.ModelProto(ir_version=8).SerializeToString(), "it holds no graph"),
+    ],
+)
+def test_not_a_model(tmp_path, data, text):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    for source in (path, str(path), data):
+        with pytest.raises(LegatoError, match=text):
+            from_onnx(source, context=CONTEXT)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(LegatoError, match=r"cannot read .*missing\.onnx: No such file"):
+        from_onnx(tmp_path / "missing.onnx")
+    with pytest.raises(LegatoError, match="is a folder"):
+        from_onnx(tmp_path)
+    with pytest.raises(TypeError, match="not int"):
+        from_onnx(3)
+
+
+def test_damaged_bytes_give_errors_of_ours():
+    """Whatever bytes change in a model, the import ends in a module or in a LegatoError."""
+    data = chain(node("Add", "x c", "a"), node("Softmax", "a", "b", axis=1), node("Reshape", "b s", "y"),
+                 constants={"c": X, "s": np.array([3, -1])}).SerializeToString()  # fmt: skip
+    generator = random.Random(0)
+    for _ in range(400):
+        damaged = bytearray(data)
+        for _ in range(generator.choice((1, 2, 5))):
+            damaged[generator.randrange(len(damaged))] = generator.randrange(256)
+        try:
+            from_onnx(bytes(damaged), context=CONTEXT)
+        except LegatoError:
+            pass
+
+
+# graphs
+
+
+def test_names_that_nothing_defines():
+    refuses(chain(node("Add", "x z", "y")), "node /n reads 'z', which nothing defines")
+    refuses(model([node("Relu", "x", "y")], [value("x", X)], ["z"]), "nothing defines the output 'z'")
+
+
+def test_cycles():
+    nodes = [node("Add", "x c", "a", "first"), node("Relu", "a", "b", "second"), node("Relu", "b", "c", "third")]
+    refuses(chain(*nodes), "the graph has a cycle: ", "first", "second", "third")
+
+
+def test_nodes_in_another_order_are_sorted():
+    proto = model([node("Neg", "b", "y", "last"), node("Abs", "a", "b"), node("Relu", "x", "a")], [value("x", X)], ["y"])
+    module = imported(proto)
+    names = [op.operation.name for op in module.function().entry_block.operations]
+    assert names == ["relax.relu", "relax.abs", "relax.negative", "func.return"]
+
+
+def test_names_defined_twice():
+    refuses(chain(node("Relu", "x", "a"), node("Abs", "x", "a"), node("Neg", "a", "y")), "two node outputs are called 'a'")
+    refuses(chain(node("Relu", "x", "x2"), node("Abs", "x2", "x")), "node /n defines 'x', which is already an input or an initializer")
+    proto = chain(node("Add", "x c", "y"), constants={"c": X})
+    proto.graph.initializer.append(proto.graph.initializer[0])
+    refuses(proto, "two initializers are called 'c'")
+    refuses(model([node("Relu", "x", "y")], [value("x", X), value("x", X)], ["y"]), "two inputs are called 'x'")
+
+
+# opsets and domains
+
+
+def test_opsets():
+    proto = chain(node("Relu", "x", "y"))
+    del proto.opset_import[:]
+    refuses(proto, "/n (Relu): the model imports no version of the operator set 'ai.onnx'")
+    for version in (6, 99):
+        proto = chain(node("Relu", "x", "y"))
+        proto.opset_import[0].version = version
+        refuses(proto, f"is written for opset {version}; Legato takes 7 to", kind=UnsupportedError)
+    proto.opset_import.append(helper.make_opsetid("ai.onnx", 13))
+    refuses(proto, "imports two versions of the operator set 'ai.onnx': 99 and 13")
+
+
+def test_domains():
+    proto = chain(node("Relu", "x", "y"))
+    proto.graph.node[0].domain = proto.opset_import[0].domain = "ai.onnx"
+    assert "relax.relu" in str(imported(proto))
+    refuses(chain(node("Rellu", "x", "y")), "/n (Rellu, opset 20): opset 20 has no such op")
+    refuses(chain(node("Gelu", "x", "y"), opset=19), "/n (Gelu, opset 19): opset 19 has no such op")
+    proto = chain(node("Fast", "x", "y", domain="com.acme"))
+    refuses(proto, "/n (com.acme.Fast): the model imports no version of the operator set 'com.acme'")
+    proto.opset_import.append(helper.make_opsetid("com.acme", 2))
+    refuses(proto, "/n (com.acme.Fast, opset 2): no op of the domain 'com.acme' with this name", kind=UnsupportedError)
+
+
+# nodes
+
+
+def test_everything_unsupported_is_listed_at_once_and_nothing_else():
+    nodes = [
+        node("TopK", "x k", "v i", "top", axis=1),
+        node("Relu", "v", "a", "fine"),  # follows from the one before
+        node("LSTM", "a a a", "b", "rnn", hidden_size=3),  # follows too, but would not do by itself
+        node("Softmax", "x", "c", "soft", axis=1, temperature=2.0),
+        node("MaxPool", "z", "d indices", "pool", kernel_shape=[1]),
+        node("Sum", "b c d indices", "y", "sum"),
+    ]
+    inputs = [value("x", X), value("z", np.ones((1, 1, 4), np.float32))]
+    error = refuses(model(nodes, inputs, ["y"], 20, {"k": np.array([1])}), kind=UnsupportedError)
+    assert str(error).splitlines() == [
+        "model 'test' asks for what Legato does not do, in 4 places:",
+        "  top (TopK, opset 20): sorting is not supported",
+        "  rnn (LSTM, opset 20): recurrent layers are not supported",
+        "  soft (Softmax, opset 20): attribute 'temperature' of Softmax is not supported",
+        "  pool (MaxPool, opset 20): its output 1 is used, which is not supported",
+    ]
+    first = error.problems[0]
+    assert (first.name, first.op, first.domain, first.opset) == ("top", "TopK", "", 20)
+
+
+def test_nodes_that_nobody_needs_are_not_looked_at():
+    proto = model([node("LSTM", "x x x", "z", "dead"), node("Relu", "x", "y")], [value("x", X)], ["y"])
+    assert "relax.relu" in str(imported(proto))
+
+
+def test_malformed_nodes():
+    refuses(chain(node("Softmax", "x", "y", axis=4)), "/n (Softmax, opset 20): there is no axis 4 in a tensor of rank 2")
+    refuses(chain(node("Softmax", "x", "y", axis=1.5)), "attribute 'axis' must be an int, found float")
+    refuses(chain(node("Gather", "x", "y")), "/n (Gather, opset 20): it has 1 inputs; the op takes 2 to 2")
+    refuses(chain(helper.make_node("Add", ["x", ""], ["y"])), "y (Add, opset 20): its input 'B' is left out")
+    refuses(chain(node("Concat", "x", "y")), "it needs the attribute 'axis'")
+    refuses(chain(node("Add", "x c", "y"), constants={"c": np.ones(5, np.float32)}), "shapes [2, 3] and [5] do not broadcast")
+    refuses(chain(node("Transpose", "x", "y", perm=[0, 0])), "perm = [0, 0] is no permutation")
+    refuses(chain(node("Conv", "x x", "y", kernel_shape=[2])), "/n (Conv, opset 20)")
+    refuses(chain(node("Cast", "x", "y", to=77)), "its element type 77 does not exist")
+
+
+def test_what_is_ours_to_refuse_and_what_is_the_models_fault():
+    """Where an op of ours does not take a node, ONNX's own inference says whether the model is to blame."""
+    ints = np.ones((2, 3), np.int32)
+    norm = model([node("ReduceL2", "x", "y")], [value("x", ints)], ["y"])
+    refuses(norm, "/n (ReduceL2, opset 20): operand 'x' must have float elements, has i32", kind=UnsupportedError)
+    erf = model([node("Relu", "x", "y")], [value("x", ints)], ["y"])
+    erf.graph.node[0].op_type = "Erf"
+    refuses(erf, "/n (Erf, opset 20): operand 'x' must have float elements, has i32")
+    matmul = chain(node("MatMul", "x c", "y"), constants={"c": np.ones((5, 2), np.float32)})
+    refuses(matmul, "/n (MatMul, opset 20): the inner sizes differ: 3")
+
+
+def test_training_and_run_time_values_are_refused():
+    proto = chain(node("Dropout", "x r t", "y"), constants={"r": np.float32(0.5), "t": np.array(True)})
+    refuses(proto, "training_mode = 1 is not supported", kind=UnsupportedError)
+    nodes = [node("Trilu", "x k", "y")]
+    proto = model(nodes, [value("x", X), value("k", np.array(1))], ["y"])
+    refuses(proto, "k is computed at run time; only a constant is supported", kind=UnsupportedError)
+
+
+# values
+
+
+def test_types():
+    for kind, text in ((TensorProto.STRING, "element type string"), (TensorProto.FLOAT8E5M2, "element type float8e5m2"),
+                       (TensorProto.COMPLEX64, "element type complex64")):  # fmt: skip
+        proto = model([node("Identity", "s", "y", "id")], [helper.make_tensor_value_info("s", kind, [2])], ["y"])
+        refuses(proto, f"s (input): {text} is not supported", kind=UnsupportedError)
+    sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, [2])
+    proto = model([node("SequenceLength", "s", "y")], [sequence], ["y"])
+    refuses(proto, "s (input): it is a sequence; only tensors", kind=UnsupportedError)
+    unranked = helper.make_tensor_value_info("s", TensorProto.FLOAT, None)
+    proto = model([node("Relu", "s", "y")], [unranked], ["y"])
+    refuses(proto, "s (input): its rank is not known: say what it is with shapes={'s': [...]}", kind=UnsupportedError)
+    assert "tensor<4x?xf32" in str(imported(proto, shapes={"s": [4, "n"]}))
+    proto = chain(node("Relu", "x", "y"))
+    proto.graph.input[0].type.tensor_type.elem_type = 77
+    refuses(proto, "x (input): its element type 77 does not exist")
+    proto = chain(node("Relu", "x", "y"))
+    proto.graph.output[0].type.tensor_type.elem_type = TensorProto.INT8
+    refuses(proto, "y (output): it is declared i8, but the graph computes f32")
+
+
+def broken(**fields) -> onnx.ModelProto:
+    """A model whose initializer ``c`` has some fields changed."""
+    proto = chain(node("Add", "x c", "y"), constants={"c": X})
+    tensor = proto.graph.initializer[0]
+    for name, field in fields.items():
+        if isinstance(field, list):
+            tensor.ClearField(name)
+            getattr(tensor, name).extend(field)
+        else:
+            setattr(tensor, name, field)
+    return proto
+
+
+def test_initializers():
+    refuses(broken(raw_data=b"1234"), "c (initializer): it has 4 bytes of data, but [2, 3] of float32 takes 24")
+    refuses(broken(dims=[2, -3]), "its shape [2, -3] has a negative size")
+    refuses(broken(data_type=99), "c (initializer): its element type 99 does not exist")
+    refuses(broken(data_type=TensorProto.INT4), "c (initializer): element type int4 is not supported", kind=UnsupportedError)
+    proto = broken(float_data=[1.0, 2.0])
+    proto.graph.initializer[0].ClearField("raw_data")
+    refuses(proto, "it has 2 elements, but its shape [2, 3] has 6")
+    proto = chain(node("Relu", "x", "y"))
+    sparse = helper.make_sparse_tensor(numpy_helper.from_array(X[0], "s"), numpy_helper.from_array(np.arange(3), "i"), [9])
+    proto.graph.sparse_initializer.append(sparse)
+    refuses(proto, "s (initializer): sparse initializers are not supported", kind=UnsupportedError)
+
+
+@pytest.mark.parametrize(
+    "fields, text",
+    [
+        ({}, "no location says where"),
+        ({"location": "nowhere.bin"}, "nowhere.bin, which is not there"),
+        ({"location": "w.bin", "offset": "8"}, "would be bytes 8 to 32 of"),
+        ({"location": "w.bin", "offset": "-4"}, "would be bytes -4 to 20 of"),
+        ({"location": "w.bin", "offset": "many"}, "offset 'many'"),
+        ({"location": "w.bin", "length": "20"}, "has 20 bytes, but [2, 3] of float32 takes 24"),
+        ({"location": "../w.bin"}, "outside the model's folder"),
+        ({"location": "/etc/passwd"}, "outside the model's folder"),
+    ],
+)
+def test_external_data(tmp_path, fields, text):
+    proto = broken(data_location=TensorProto.EXTERNAL)
+    proto.graph.initializer[0].ClearField("raw_data")
+    for key, entry in fields.items():
+        proto.graph.initializer[0].external_data.add(key=key, value=entry)
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    (tmp_path / "w.bin").write_bytes(bytes(30))
+    with pytest.raises(LegatoError, match=r"c \(initializer\)") as caught:
+        from_onnx(tmp_path / "model.onnx", context=CONTEXT)
+    assert text in str(caught.value)
+
+
+def test_external_data_needs_a_folder():
+    proto = broken(data_location=TensorProto.EXTERNAL)
+    proto.graph.initializer[0].external_data.add(key="location", value="w.bin")
+    refuses(proto, "the model came without a folder: give from_onnx its path")
