@@ -24,13 +24,13 @@ def _static_kernel(sizes) -> list[int]:
     return list(sizes)
 
 
-def _check_groups(groups: int, x_channels, w_inputs, outputs) -> None:
+def _check_groups(groups: int, **channels) -> None:
+    """InferenceError unless the groups divide these numbers of channels."""
     if groups < 1:
         raise InferenceError(f"attribute 'groups' is {groups}, expected 1 or more")
-    if not compatible(w_inputs * groups, x_channels):
-        raise InferenceError(f"x has {x_channels} channels, but w takes {w_inputs} in each of {groups} groups")
-    if isinstance(outputs, int) and outputs % groups:
-        raise InferenceError(f"w makes {outputs} channels, which {groups} groups do not divide")
+    for what, count in channels.items():
+        if isinstance(count, int) and count % groups:
+            raise InferenceError(f"attribute 'groups' is {groups}, which does not divide the {count} channels of {what}")
 
 
 def _result(rank):
@@ -40,7 +40,9 @@ def _result(rank):
         first, (oi, *_) = window.data_layouts(rank)[0], window.kernel_layouts(rank)
         batch, channels, *sizes = (x.dims[i] for i in window.order(data_layout, first))
         outputs, inputs, *kernel = (w.dims[i] for i in window.order(kernel_layout, oi))
-        _check_groups(groups, channels, inputs, outputs)
+        _check_groups(groups, x=channels, w=outputs)
+        if not compatible(inputs * groups, channels):
+            raise InferenceError(f"x has {channels} channels, but w takes {inputs} in each of {groups} groups")
         made = [batch, outputs, *window.output_sizes(sizes, _static_kernel(kernel), strides, padding, dilations)]
         return x.with_dims(made[i] for i in window.order(first, data_layout))
 
@@ -126,7 +128,9 @@ class Conv2dTranspose(RelaxOp, name="conv2d_transpose"):
         if any(not 0 <= extra < max(s, d) for extra, s, d in zip(output_padding, strides, dilations)):
             limits = [max(s, d) for s, d in zip(strides, dilations)]
             raise InferenceError(f"attribute 'output_padding' is {output_padding}, expected values from 0 to below {limits}")
-        _check_groups(groups, x.dims[1], w.dims[0] if groups == 1 else w.dims[0] // groups, 0)
+        _check_groups(groups, x=x.dims[1])
+        if not compatible(w.dims[0], x.dims[1]):
+            raise InferenceError(f"x has {x.dims[1]} channels, but w takes {w.dims[0]}")
         kernel, sizes = _static_kernel(w.dims[2:]), []
         for axis, size in enumerate(x.dims[2:]):
             extent = dilations[axis] * (kernel[axis] - 1) + 1

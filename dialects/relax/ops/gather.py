@@ -1,5 +1,7 @@
 """Reading and writing by index: take, gather_elements, gather_nd, one_hot, scatter_elements, scatter_nd."""
 
+import math
+
 import numpy as np
 
 from ...errors import InferenceError, LegatoError
@@ -111,11 +113,11 @@ class GatherNd(RelaxOp, name="gather_nd"):
 
     @staticmethod
     def compute(x, indices, batch_dims):
-        batch = x.shape[:batch_dims]
-        flat_x = x.reshape(-1 if x.size else int(np.prod(batch)), *x.shape[batch_dims:])
-        flat_indices = indices.reshape(flat_x.shape[0], -1, indices.shape[-1])
+        batch, each = math.prod(x.shape[:batch_dims]), math.prod(indices.shape[batch_dims:-1])
+        flat_x = x.reshape(batch, *x.shape[batch_dims:])
+        flat_indices = indices.reshape(batch, each, indices.shape[-1])
         places = [_wrapped(flat_indices[..., i], x.shape[batch_dims + i], batch_dims + i) for i in range(indices.shape[-1])]
-        rows = np.arange(flat_x.shape[0])[:, None]
+        rows = np.arange(batch)[:, None]
         return flat_x[(rows, *places)].reshape((*indices.shape[:-1], *x.shape[batch_dims + indices.shape[-1] :]))
 
 
@@ -126,8 +128,9 @@ def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
     if not 0 <= batch_dims < indices.rank or batch_dims > x.rank:
         raise InferenceError(f"attribute 'batch_dims' is {batch_dims}, expected from 0 to less than the ranks, {x.rank} and {indices.rank}")
     depth = indices.dims[-1]
-    if not isinstance(depth, int) or depth + batch_dims > x.rank:
-        raise InferenceError(f"the last axis of indices has size {depth}, expected at most {x.rank - batch_dims}, x's axes after the batch")
+    if not isinstance(depth, int) or not 1 <= depth <= x.rank - batch_dims:
+        most = x.rank - batch_dims
+        raise InferenceError(f"the last axis of indices has size {depth}, expected from 1 to {most}, x's axes after the batch")
     return depth
 
 

@@ -1,5 +1,7 @@
 """Normalizations and softmax."""
 
+import math
+
 import numpy as np
 
 from ...errors import InferenceError
@@ -31,8 +33,13 @@ def _along(parameter: np.ndarray, rank: int, axes: list[int]) -> np.ndarray:
 
 
 def _normalized(x: np.ndarray, axes, epsilon: float) -> np.ndarray:
-    centered = x - x.mean(axis=axes, keepdims=True)
-    return centered / np.sqrt(np.square(centered).mean(axis=axes, keepdims=True) + x.dtype.type(epsilon))
+    centered = x - _mean(x, axes)
+    return centered / np.sqrt(_mean(np.square(centered), axes) + x.dtype.type(epsilon))
+
+
+def _mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """The mean over some axes, kept as size 1; NaN, without numpy's warning, over nothing."""
+    return x.sum(axis=axes, keepdims=True) / x.dtype.type(math.prod(x.shape[a] for a in axes))
 
 
 class LayerNorm(RelaxOp, name="layer_norm"):
@@ -86,8 +93,7 @@ class RmsNorm(RelaxOp, name="rms_norm"):
     @staticmethod
     def compute(x, gamma, axes, epsilon):
         axes = axes_of(axes, x.ndim)
-        mean = np.square(x).mean(axis=tuple(axes), keepdims=True)
-        return x / np.sqrt(mean + x.dtype.type(epsilon)) * _along(gamma, x.ndim, axes)
+        return x / np.sqrt(_mean(np.square(x), tuple(axes)) + x.dtype.type(epsilon)) * _along(gamma, x.ndim, axes)
 
 
 class BatchNorm(RelaxOp, name="batch_norm"):
@@ -204,6 +210,8 @@ class Lrn(RelaxOp, name="lrn"):
         axis = axis_of(axis, x.ndim)
         widths = [(0, 0)] * x.ndim
         widths[axis] = ((size - 1) // 2, size - 1 - (size - 1) // 2)
+        if x.size == 0:
+            return x
         squares = np.pad(np.square(x), widths)
         total = np.lib.stride_tricks.sliding_window_view(squares, size, axis=axis).sum(axis=-1)
         return x / np.power(x.dtype.type(bias) + x.dtype.type(alpha / size) * total, x.dtype.type(beta))

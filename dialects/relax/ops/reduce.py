@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...errors import InferenceError
 from ..attributes import Bool, Int, Ints
 from ..axes import axes_of, axis_of
 from ..family import define, example
@@ -71,7 +72,10 @@ _reduction("min", "The least element over some axes; NaN if one is NaN.", _min, 
 
 def _arg(name, summary, function):
     def result_type(x: TensorType, axis, keepdims, select_last) -> TensorType:
-        return reduced(x, [axis_of(axis, x.rank)], keepdims).with_dtype(np.int64)
+        axis = axis_of(axis, x.rank)
+        if x.dims[axis] == 0:
+            raise InferenceError(f"axis {axis} of x has size 0: there is no element to find")
+        return reduced(x, [axis], keepdims).with_dtype(np.int64)
 
     def compute(x, axis, keepdims, select_last):
         axis = axis_of(axis, x.ndim)

@@ -133,8 +133,9 @@ class BroadcastTo(RelaxOp, name="broadcast_to"):
 
     @staticmethod
     def result_type(x: TensorType, shape) -> TensorType:
-        made = broadcast(x.dims, tuple(shape)) if x.rank <= len(shape) else ()
-        if len(made) != len(shape) or not all(map(compatible, made, shape)):
+        if any(isinstance(s, int) and s < 0 for s in shape):
+            raise InferenceError(f"attribute 'shape' is {list(shape)}, expected sizes of 0 or more")
+        if x.rank > len(shape) or not all(map(compatible, broadcast(x.dims, tuple(shape)), shape)):
             raise InferenceError(f"attribute 'shape' is {list(shape)}, to which x of {list(x.dims)} does not broadcast")
         return x.with_dims(shape)
 

@@ -108,6 +108,8 @@ class Pad(RelaxOp, name="pad"):
     @staticmethod
     def compute(x, pads, mode, value):
         rank = x.ndim
+        if rank == 0:
+            return x
         x = x[tuple(slice(max(-pads[a], 0), x.shape[a] - max(-pads[rank + a], 0)) for a in range(rank))]
         widths = [(max(pads[a], 0), max(pads[rank + a], 0)) for a in range(rank)]
         return np.pad(x, widths, mode, constant_values=x.dtype.type(value)) if mode == "constant" else np.pad(x, widths, mode)

@@ -33,7 +33,7 @@ func.func @gather_elements_size(%x: tensor<5x2xf32>, %i: tensor<3x4xi64>) {
 // -----
 
 func.func @gather_nd(%x: tensor<5x2xf32>, %i: tensor<4x3xi64>) {
-  // expected-error@+1 {{'relax.gather_nd' op the last axis of indices has size 3, expected at most 2, x's axes after the batch}}
+  // expected-error@+1 {{'relax.gather_nd' op the last axis of indices has size 3, expected from 1 to 2, x's axes after the batch}}
   %0 = "relax.gather_nd"(%x, %i) : (tensor<5x2xf32>, tensor<4x3xi64>) -> tensor<4xf32>
   return
 }
