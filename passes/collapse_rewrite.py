@@ -15,6 +15,7 @@ class Rewriter:
     def __init__(self, kernel: func.FuncOp, plan: Plan):
         self.kernel, self.plan = kernel, plan
         self.small: dict[ir.Value, ir.Value] = {}  # original tensor -> collapsed
+        self.old: list[ir.Operation] = []  # erased at the end: a new value could take an erased one's place as a key
 
     def run(self) -> None:
         nests = iter(enumerate(self.plan.nests))
@@ -27,6 +28,8 @@ class Rewriter:
                     self.fill(op)
                 else:
                     self.nest(*next(nests))
+        for op in reversed(self.old):
+            op.erase()
 
     def collapsed(self, value: ir.Value) -> ir.Value:
         """``value`` with merged dimensions and without units."""
@@ -84,7 +87,7 @@ class Rewriter:
             old.replace_all_uses_with(view)
             self.small[view] = new
             self.plan.tensors[view] = self.plan.tensors.get(old, set())
-        op.erase()
+        self.old.append(op)
 
     def size(self, value: ir.Value, axis: int) -> ir.Value:
         """A dimension's size, from the tensor that was given as output first."""
@@ -112,8 +115,7 @@ class Rewriter:
         inputs = len(operands) - len(op.results)
         new = linalg.GenericOp([v.type for v in operands[inputs:]], operands[:inputs], operands[inputs:],
                                ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]), ir.ArrayAttr.get(kinds))
-        old_block = op.regions[0].blocks[0]
-        old_block.append_to(new.regions[0])
+        op.regions[0].blocks[0].append_to(new.regions[0])
         indices: list[ir.Operation] = []
 
         def visit(inner: ir.Operation) -> ir.WalkResult:

@@ -10,6 +10,7 @@ from ..dialects import tir
 from ..dialects.module import Module
 from ..mlir import ir, passmanager, rewrite
 from .base import ModulePass, PassContext, TargetText, option
+from .lower_copies import lower_copies
 from .lower_llvm import mark_functions, to_llvm
 from .lower_vectors import lower_vectors
 
@@ -38,6 +39,7 @@ def lower(module: ir.Module, machine: Any, intrinsics: dict[str, Any]) -> None:
     kernels = {k.name.value for k in tir.prim_funcs(module)}
     if has_narrow_floats(module):
         passmanager.PassManager.parse(WIDEN).run(module.operation)
+    lower_copies(module, machine)
     expand(module, machine, intrinsics)
     lower_vectors(module)
     expand(module, machine, intrinsics)

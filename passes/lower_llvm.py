@@ -1,5 +1,5 @@
 """From loops, vectors of rank 1 and memrefs to the LLVM dialect, and what every function has to say of itself there."""
-from ..mlir import ir, linalg, passmanager
+from ..mlir import ir, passmanager
 from .base import PassFailed
 
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
@@ -13,7 +13,6 @@ ALLOWED = ("llvm", "omp", "builtin")
 
 def to_llvm(module: ir.Module, threads: int) -> None:
     """Converts every function of ``module``. Raises PassFailed, with the op, for what is left over."""
-    loop_copies(module)
     steps = [LOOPS]
     if threads > 1:
         steps += [PARALLEL.format(threads=threads), DOWN, "convert-openmp-to-llvm"]
@@ -23,42 +22,6 @@ def to_llvm(module: ir.Module, threads: int) -> None:
     manager.enable_verifier(False)
     manager.run(module.operation)
     complain(module)
-
-
-def contiguous(type_: ir.MemRefType) -> bool:
-    """Whether a buffer is dense and row-major as its type says: then a copy is one memcpy."""
-    if type_.layout == ir.Attribute.parse(f"affine_map<{identity(type_.rank)}>"):
-        return True
-    if not type_.has_static_shape:
-        return False
-    strides, _ = type_.get_strides_and_offset()
-    expected = 1
-    for extent, stride in reversed(list(zip(type_.shape, strides))):
-        if extent != 1 and stride != expected:
-            return False
-        expected *= extent
-    return True
-
-
-def identity(rank: int) -> str:
-    names = ", ".join(f"d{i}" for i in range(rank))
-    return f"({names}) -> ({names})"
-
-
-def loop_copies(module: ir.Module) -> None:
-    """Copies of strided buffers become loops: upstream would call a library function that nobody has."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "memref.copy" and not all(contiguous(v.type) for v in op.operands):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in found:
-        with ir.InsertionPoint(op), op.location:
-            linalg.copy(op.operands[0], outs=[op.operands[1]])
-        op.erase()
 
 
 def complain(module: ir.Module) -> None:

@@ -30,7 +30,7 @@ def nest_handles(vectorizer: Vectorizer, graph: Graph) -> dict[Nest, str]:
 
 def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int], limit: int | None = None) -> bool:
     """Cuts one nest for vectors; False leaves it scalar. ``extents``: of the op behind ``handle``; ``limit`` bounds a dynamic one."""
-    if not nest.kinds or not nest.vectorizable or len(nest.op.results) != 1:
+    if not nest.kinds or nest.is_copy or not nest.vectorizable or len(nest.op.results) != 1:
         return False
     inner = vector_loop(nest)
     if inner is None:

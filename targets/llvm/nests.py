@@ -99,6 +99,14 @@ class Nest:
         return min([width(v.type.element_type) for v in self.op.operands if isinstance(v.type, ir.RankedTensorType)], default=8)
 
     @cached_property
+    def is_copy(self) -> bool:
+        """Whether the result is an operand as it stands: upstream folds such a nest away."""
+        value = self.body[-1].operands[0]
+        if self.is_fill or len(self.body) != 1 or len(self.op.results) != 1 or not isinstance(value.owner, ir.Block):
+            return False
+        return self.maps[value.arg_number] == self.maps[-1] and self.op.operands[value.arg_number].type == self.outputs[0].type
+
+    @cached_property
     def combiner(self) -> str | None:
         """The op that joins a reduction's accumulator and the next element, where there is just one that upstream knows."""
         if self.parallel or len(self.op.results) != 1:

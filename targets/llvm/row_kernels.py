@@ -7,7 +7,6 @@ from ...mlir import func
 from .default import cut, nest_handles
 from .machine import Machine
 from .nests import Graph, Nest
-from .script import ANY
 from .vectorizer import DYNAMIC, Vectorizer
 
 Places = dict[Nest, dict[int, int]]  # nest -> the root's loop -> the nest's loop
@@ -79,7 +78,7 @@ class Rows:
         if not any(sizes):
             self.body("%root", sizes)
             return v.close()
-        tile, loops = s.tile(handles[root], sizes)
+        _, loops = s.tile(handles[root], sizes)
         loop = loops[-1]
         for nest in reversed(self.graph.nests[:-1]):
             if nest in self.inside:

@@ -14,7 +14,8 @@ from legato.dialects.relax import dims
 from legato.mlir import execution_engine, func, ir, passmanager
 from legato.passes.base import PassContext
 from legato.passes.legalize import Legalize
-from legato.passes.lower_llvm import loop_copies
+from legato.passes.lower_copies import lower_copies
+from legato.targets.llvm.machine import Machine
 from legato.targets import generic
 from legato.targets.target import Target
 
@@ -98,7 +99,7 @@ class Compiled:
                 if "relax.signature" in op.operation.attributes:
                     del op.operation.attributes["relax.signature"]
             self.run(BUFFERS)
-            loop_copies(self.module.module)
+            lower_copies(self.module.module, Machine.host())
             self.run(LLVM)
             self.engine = execution_engine.ExecutionEngine(self.module.module, opt_level=0)
 
