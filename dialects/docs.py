@@ -1,8 +1,9 @@
-"""The reference of relax, made from the op classes: ``python -m legato.dialects.docs > docs/relax.md``."""
+"""The reference of our dialects, made from their classes: ``python -m legato.dialects.docs docs`` writes relax.md and tir.md there."""
 
 import inspect
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -10,10 +11,11 @@ from .dtypes import spelling
 from .relax import OPS
 from .relax.attributes import REQUIRED, Attribute
 from .relax.op import ANY
+from .tir.dialect import Tir
 
 _HEAD = """# The relax dialect
 
-<!-- Made by `python -m legato.dialects.docs > docs/relax.md`; a test keeps it up to date. -->
+<!-- Made by `python -m legato.dialects.docs docs`; a test keeps it up to date. -->
 
 Graphs of tensor ops. A graph is a `func.func`; its values are builtin ranked tensors. Sizes that are not known at compile time are named
 in the type's encoding: `tensor<?x768xf32, #relax.dims<["n", 768]>>`. Each is an integer, a symbol, an expression of symbols (`"n * 4"`;
@@ -82,5 +84,12 @@ def _attribute(attribute: Attribute) -> str:
     return f"{attribute.expects}; {default}{f'; {attribute.doc}' if attribute.doc else ''}"
 
 
+def references() -> dict[str, str]:
+    """The text of each file of the reference, by its name."""
+    tir = f"# The tir dialect\n\n<!-- Made by `python -m legato.dialects.docs docs`; a test keeps it up to date. -->\n\n{inspect.getdoc(Tir)}\n"
+    return {"relax.md": op_reference(), "tir.md": tir}
+
+
 if __name__ == "__main__":
-    sys.stdout.write(op_reference())
+    for file_name, content in references().items():
+        (Path(sys.argv[1]) / file_name).write_text(content)
