@@ -47,8 +47,10 @@ def place(buffers: Sequence[Life]) -> Placement:
     """Offsets for ``buffers``, multiples of 64 bytes."""
     sizes = [align(b.size) for b in buffers]
     offsets: list[Size] = [0] * len(buffers)
-    constant = [i for i, size in enumerate(sizes) if isinstance(size, int)]
-    total: Size = _first_fit(buffers, sizes, constant, offsets)
+    total: Size = 0
+    for i, offset in _first_fit(buffers, {i: size for i, size in enumerate(sizes) if isinstance(size, int)}).items():
+        offsets[i] = offset
+        total = maximum(total, offset + sizes[i])
     for slot in _slots(buffers, [i for i, size in enumerate(sizes) if not isinstance(size, int)]):
         for i in slot.members:
             offsets[i] = total
@@ -66,21 +68,17 @@ def typical(size: Size) -> int:
     return int(substitute(size, dict.fromkeys(symbols(size), TYPICAL)))
 
 
-def _first_fit(buffers: Sequence[Life], sizes: Sequence[Size], chosen: list[int], offsets: list[Size]) -> int:
-    """Fills in ``offsets`` of the chosen buffers; returns the bytes they take."""
-    top = 0
-    placed: list[int] = []
-    for i in sorted(chosen, key=lambda i: (-sizes[i], buffers[i].first)):
-        taken = sorted((offsets[j], offsets[j] + sizes[j]) for j in placed if buffers[i].overlaps(buffers[j]))
+def _first_fit(buffers: Sequence[Life], sizes: dict[int, int]) -> dict[int, int]:
+    """The offset of each buffer in ``sizes``: the first gap that is large enough, the largest buffer first."""
+    placed: dict[int, int] = {}
+    for i in sorted(sizes, key=lambda i: (-sizes[i], buffers[i].first)):
         offset = 0
-        for begin, end in taken:
+        for begin, end in sorted((at, at + sizes[j]) for j, at in placed.items() if buffers[i].overlaps(buffers[j])):
             if offset + sizes[i] <= begin:
                 break
             offset = max(offset, end)
-        offsets[i] = offset
-        top = max(top, offset + sizes[i])
-        placed.append(i)
-    return top
+        placed[i] = offset
+    return placed
 
 
 def _slots(buffers: Sequence[Life], chosen: list[int]) -> list[_Slot]:

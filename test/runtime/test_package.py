@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,6 +75,21 @@ def test_as_any_host_of_tvm_ffi_loads_it(saved):
     for arguments in ((), (None,), (None, "w"), (None, 1, 2)):
         with pytest.raises(TypeError, match="create takes an owner of code and weights"):
             module["create"](*arguments)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
+def test_a_host_in_c(tmp_path):
+    """No Python: a bare DLTensor* goes in, a tensor comes out that outlives the model, and errors say what they say in Python."""
+    model = build(identity("4x", "f32", "4xf32")).save(tmp_path / "model.so")
+    info, host = tvm_ffi.libinfo, tmp_path / "host"
+    folder = Path(info.find_libtvm_ffi()).parent
+    headers = [f"-I{info.find_include_path()}", f"-I{info.find_dlpack_include_path()}"]
+    libraries = [f"-L{folder}", "-ltvm_ffi", f"-Wl,-rpath,{folder}", "-ldl"]
+    source = Path(__file__).parent / "inputs" / "host.c"
+    subprocess.run(["cc", "-std=c11", "-Wall", "-Werror", *headers, "-o", host, source, *libraries], check=True)
+    done = subprocess.run([host, model], capture_output=True, text=True)
+    assert done.stdout == ("1 2 3 4 | ValueError: main: argument 0 'x' must be float32[4], but float32[3] was given: "
+                           "dimension 0 is 3, not 4\n"), done
 
 
 def test_several_instances_of_one_file(saved):
