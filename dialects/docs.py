@@ -86,8 +86,8 @@ def _attribute(attribute: Attribute) -> str:
 
 def references() -> dict[str, str]:
     """The text of each file of the reference, by its name."""
-    tir = f"# The tir dialect\n\n<!-- Made by `python -m legato.dialects.docs docs`; a test keeps it up to date. -->\n\n{inspect.getdoc(Tir)}\n"
-    return {"relax.md": op_reference(), "tir.md": tir}
+    made = "<!-- Made by `python -m legato.dialects.docs docs`; a test keeps it up to date. -->"
+    return {"relax.md": op_reference(), "tir.md": f"# The tir dialect\n\n{made}\n\n{inspect.getdoc(Tir)}\n"}
 
 
 if __name__ == "__main__":
