@@ -66,5 +66,5 @@ def missing_features(cpu: str, features: str) -> list[str]:
     """What code made for a CPU and features needs and this machine lacks, sorted; only what the kernel has a flag for can be told."""
     if platform.machine() not in ("x86_64", "AMD64") or not cpu:
         return []
-    needed = features_of(cpu, features) if cpu in CPUS else features_of("x86-64", features)
+    needed = features_of(cpu if cpu in CPUS else "x86-64", features)   # a saved model may name a CPU newer than this version
     return sorted((needed & FLAGS.keys()) - host_features())

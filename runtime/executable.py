@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from ..dialects.errors import LegatoError
 from .arrays import BFLOAT16, bfloat16_to_numpy, passable
 from .signature import Parameter, Signature
 
@@ -26,7 +25,7 @@ class Executable:
     Any number of threads may call it at once: each call has its own buffers. Memory for them is kept for the next call.
     """
 
-    def __init__(self, signature: Signature, function: tvm_ffi.Function, save: Callable[..., Path]) -> None:
+    def __init__(self, signature: Signature, function: Callable[..., Any], save: Callable[[Path, str | None], Path]) -> None:
         self._signature = signature
         self._function = function
         self._save = save
@@ -52,7 +51,7 @@ class Executable:
         return self._signature.outputs
 
     @property
-    def function(self) -> tvm_ffi.Function:
+    def function(self) -> Callable[..., Any]:
         """The model as a function of tvm-ffi: tensors in, a tensor or an Array of tensors out. It keeps code and weights alive."""
         return self._function
 
@@ -97,8 +96,3 @@ class Executable:
         if missing:
             raise TypeError(f"no value for the input{'s' if len(missing) > 1 else ''} {', '.join(missing)} of {self._signature}")
         return (*args, *(named[name] for name in names[len(args):]))
-
-
-def cannot_save(path: Path, linker: str | None) -> Path:
-    """The ``save`` of an executable that has nothing to save."""
-    raise LegatoError(f"cannot save this executable as {path}: it was not made by a compile of this process, nor loaded from a file")

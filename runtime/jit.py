@@ -1,7 +1,7 @@
 """Compiled code in this process: from a module in the LLVM dialect to an executable. The only part of the runtime that loads MLIR."""
 import ctypes
 import ctypes.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import tvm_ffi.libinfo
 
 from ..dialects.errors import LegatoError
 from ..mlir import execution_engine, ir
-from . import package, threads
+from . import cpu, package, threads
 from .executable import Executable
 from .signature import Parameter, Signature
 
@@ -22,10 +22,13 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     """Compiles a module that ``tir-emit-entry`` has finished, for the CPU that its functions name.
 
     weights: key to array, for each weight of the metadata; they are used where they lie (copied if not contiguous), and kept as long as the
-    executable lives. opt_level: LLVM's, 0 to 3. LegatoError for a module without an entry, a missing weight, a call of a function
-    that no library has, or a missing OpenMP runtime.
+    executable lives. opt_level: LLVM's, 0 to 3. LegatoError for a module without an entry, an unknown CPU, a missing weight, a call of a
+    function that no library has, or a missing OpenMP runtime. Code for a CPU that this machine is not can be saved; to call it is refused.
     """
     signature = Signature.parse(_metadata(module))
+    if signature.cpu:
+        cpu.features_of(signature.cpu)   # of a name that it does not know, LLVM would end the process
+    lacking = cpu.missing_features(signature.cpu, signature.features)
     arrays = [_array(weights, weight) for weight in signature.weights]
     libraries = [tvm_ffi.libinfo.find_libtvm_ffi()]
     if signature.openmp:
@@ -39,11 +42,22 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
         raise LegatoError("LLVM could not compile the module; it says why on stderr")
     create = tvm_ffi.Function.__from_mlir_packed_safe_call__(address, keep_alive_object=engine)
     function = create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays))
+    if lacking:
+        function = _refusal(signature.cpu, lacking)
 
     def save(path: Path, linker: str | None) -> Path:
         return package.save(path, signature, arrays, engine.dump_to_object_file, linker)
 
     return Executable(signature, function, save)
+
+
+def _refusal(name: str, lacking: list[str]) -> Callable[..., Any]:
+    """What stands for code that would end the process with an illegal instruction."""
+    def refuse(*_: Any) -> None:
+        raise LegatoError(f"the model was compiled for the CPU {name}; this one ({cpu.host_name()}) does not have {', '.join(lacking)}. "
+                          "Save it and run it there, or compile it for this machine")
+
+    return refuse
 
 
 def _metadata(module: ir.Module) -> str:
