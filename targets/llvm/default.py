@@ -35,6 +35,10 @@ def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int], lim
     inner = vector_loop(nest)
     if inner is None:
         return False
+    other = crossing_loop(nest, inner)
+    if other is not None and extents[inner] != 1 and extents[other] != 1 and limit is None:
+        vectorizer.transposed(handle, nest, extents, inner, other)
+        return True
     if nest.kinds[inner] == PARALLEL:
         vectorizer.parallel(handle, nest, extents, inner, limit)
         return True
@@ -50,3 +54,12 @@ def vector_loop(nest: Nest) -> int | None:
     loops = nest.loops_of(largest)
     inner = loops[-1] if loops else None
     return None if inner is None or (nest.kinds[inner] == PARALLEL and inner != out) else inner
+
+
+def crossing_loop(nest: Nest, inner: int) -> int | None:
+    """The innermost loop of an input that steps through the vectorized loop further out: that input lies across."""
+    for i in range(len(nest.inputs)):
+        loops = nest.loops_of(i)
+        if nest.parallel and inner in loops[:-1] and loops[-1] is not None:
+            return loops[-1]
+    return None

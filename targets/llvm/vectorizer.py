@@ -35,7 +35,7 @@ class Vectorizer:
     def __init__(self, machine: Machine):
         self.machine, self.script = machine, Script()
         self._static: list[str] = []
-        self._masked: list[tuple[str, int]] = []
+        self._masked: list[tuple[str, tuple[int, ...]]] = []
 
     def lanes(self, nest: Nest) -> int:
         """Elements of the nest's widest number in one register."""
@@ -101,7 +101,7 @@ class Vectorizer:
         if extent >= 0 and (is_power_of_two(extent) or extent % self.lanes(nest) == 0 or not self.masks(nest)):
             self._static.append(handle)
         elif self.masks(nest):
-            self._masked.append((handle, next_power_of_two(extent) if extent >= 0 else limit))
+            self._masked.append((handle, (next_power_of_two(extent) if extent >= 0 else limit,)))
 
     def rest(self, handle: str, nest: Nest, steps: Sequence[int], loop: int, extent: int) -> None:
         """What peeling left of one loop: vectors of one register, the last under a mask."""
@@ -119,7 +119,33 @@ class Vectorizer:
         if extent >= 0 and (extent % lanes == 0 or not self.masks(nest)):
             self._static.append(tile)
         else:
-            self._masked.append((tile, lanes))
+            self._masked.append((tile, (lanes,)))
+
+    # --- blocks of two loops, one innermost in the output, one in an input ---
+
+    def transposed(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, other: int) -> None:
+        """Blocks of loops ``loop`` (the output's innermost) and ``other`` (an input's) are transposed in registers."""
+        side = min(16, max(4, self.lanes(nest)))
+        outer = [0 if e == 1 or i in (loop, other) else 1 for i, e in enumerate(extents)]
+        parts = [(self.tile(handle, outer)[0], False)]
+        for axis in (other, loop):
+            if 0 <= extents[axis] <= side:
+                continue
+            sizes = [side if i == axis else 0 for i in range(len(extents))]
+            cut = []
+            for tile, masked in parts:
+                tile, around = self.tile(tile, sizes)
+                if not masked and extents[axis] % side:  # negative where dynamic
+                    tile, rest = self.peel(around)
+                    cut.append((rest, True))
+                cut.append((tile, masked))
+            parts = cut
+        shape = [side if not 0 <= extents[axis] <= side else extents[axis] for axis in sorted((loop, other))]
+        for tile, masked in parts:
+            if not masked:
+                self._static.append(tile)
+            elif self.masks(nest):
+                self._masked.append((tile, tuple(shape)))
 
     # --- vectors along a loop that is reduced ---
 
@@ -141,7 +167,7 @@ class Vectorizer:
         self._static += [fill, join]
         if extent < 0 or extent % width:
             part, rest = self.peel(around)
-            self._masked.append((self.tile(rest, others)[0], width))
+            self._masked.append((self.tile(rest, others)[0], (width,)))
         self._static.append(self.tile(part, others)[0])
         return True
 
@@ -150,7 +176,7 @@ class Vectorizer:
         self.script.clean()
         self.script.patterns("drop-unit-dims", "canonicalize", "merge-slices")
         for sizes in sorted({sizes for _, sizes in self._masked}):
-            self._vectorize([handle for handle, own in self._masked if own == sizes], f" vector_sizes [{sizes}]")
+            self._vectorize([handle for handle, own in self._masked if own == sizes], f" vector_sizes {list(sizes)}")
         self._vectorize(self._static, "")
         # a masked transfer bufferizes as any other, a mask around one only in place
         self.script.patterns("vector.lower_masked_transfers")
