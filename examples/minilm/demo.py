@@ -12,16 +12,16 @@ import legato
 from . import model as minilm
 from .tokens import encode, load_tokenizer
 
-QUERY = "How do I grow tomatoes on a balcony?"
+QUERY = "How can I grow vegetables without a garden?"
 SENTENCES = (
-    "Give potted plants plenty of sun and water them every morning.",
-    "Cherry varieties do well in containers, with a stake to climb.",
     "The orchestra rehearsed the second movement twice.",
+    "Plants in pots dry out quickly: water them every morning.",
     "A compiler turns a program into machine code.",
+    "Even a small terrace has room for a few pots of peppers and beans.",
     "Interest rates were left unchanged on Thursday.",
-    "Slugs can ruin young vegetable seedlings overnight.",
+    "Cherry tomatoes do well in containers, with a stake to climb.",
     "The goalkeeper saved a penalty in the last minute.",
-    "Add fresh basil and mozzarella to the salad.",
+    "Slugs can ruin young seedlings overnight.",
 )
 TIMED_TOKENS = 128
 
