@@ -17,7 +17,7 @@ from ..mlir import ir
 from . import layout
 from .base import ModulePass, PassContext, option
 from .convert_layout_rules import RULES, elementwise
-from .graph import Constants, defining_op, erase_dead, graph_ops, permutation_of, relax_functions
+from .graph import Constants, defining_op, erase_dead, graph_ops, permutation_of, relax_functions, replace_uses, set_operand
 from .layout import Perm
 
 
@@ -59,7 +59,7 @@ class Converter:
                 return
             for number, operand in enumerate(op.operands):
                 if operand in self._held:
-                    op.operands[number] = self.plain(operand)
+                    set_operand(op, number, self.plain(operand))
 
     def perm_of(self, value: ir.Value) -> Perm | None:
         """The layout the value is held in, None if it is in its own."""
@@ -74,7 +74,7 @@ class Converter:
         """From here on, `value` is the tensor, whose dimension i is the value's dimension perm[i]."""
         sizes = dims(value.type)
         if layout.is_identity(perm) or layout.moves_only_ones(perm, sizes):
-            value.replace_all_uses_with(self.permute(tensor, layout.invert(perm)))
+            replace_uses(value, self.permute(tensor, layout.invert(perm)))
         else:
             self._held[value] = (tensor, perm)
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..dialects import relax
 from ..dialects.locations import model_name
 from ..dialects.module import Module
-from ..mlir import func, ir
+from ..mlir import func, ir, tensor
 
 CONSTANT = "relax.constant"
 # A constant this small stands in the IR; a bigger one in the weight store.
@@ -56,6 +56,23 @@ def permutation_of(op: ir.Operation) -> tuple[int, ...]:
 
 def is_dead(op: ir.Operation) -> bool:
     return is_graph_op(op) and not any(is_used(result) for result in op.results)
+
+
+def replace_uses(value: ir.Value, new: ir.Value) -> None:
+    """Puts another value in the place of one, of a type that may know more or fewer sizes."""
+    if new.type == value.type:
+        value.replace_all_uses_with(new)
+        return
+    for use in list(value.uses):
+        set_operand(use.owner.operation, use.operand_number, new)
+
+
+def set_operand(user: ir.Operation, number: int, new: ir.Value) -> None:
+    """Gives an op another operand. Graph ops take one that knows more sizes; others (return, calls) get it cast to the type they had."""
+    wanted = user.operands[number].type
+    if new.type != wanted and not is_graph_op(user):
+        new = tensor.CastOp(wanted, new, loc=user.location, ip=ir.InsertionPoint(user)).result
+    user.operands[number] = new
 
 
 class Constants:

@@ -70,9 +70,9 @@ def _retype(value: ir.Value, type_: ir.RankedTensorType) -> None:
         return
     value.set_type(type_)
     for use in list(value.uses):
-        if not is_graph_op(use.owner.operation) and use.owner.operation.name != "func.return":
-            cast = tensor.CastOp(old, value, loc=use.owner.location, ip=ir.InsertionPoint(use.owner))
-            use.owner.operands[use.operand_number] = cast.result
+        user = use.owner.operation
+        if not is_graph_op(user) and user.name != "func.return":
+            user.operands[use.operand_number] = tensor.CastOp(old, value, loc=user.location, ip=ir.InsertionPoint(user)).result
 
 
 def _refine(op: ir.Operation) -> None:

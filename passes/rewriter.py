@@ -8,7 +8,7 @@ from ..dialects import relax
 from ..dialects.dtypes import numpy_dtype
 from ..dialects.relax.dims import compatible, dims
 from ..mlir import func, ir
-from .graph import CONSTANT, Constants, defining_op, graph_ops, has_one_use, is_dead
+from .graph import CONSTANT, Constants, defining_op, graph_ops, has_one_use, is_dead, replace_uses
 
 Pattern = Callable[["Rewriter", ir.Operation], "ir.Value | None"]
 
@@ -50,7 +50,7 @@ class Rewriter:
         new = pattern(self, op)
         if new is None or new == result or not _same(new.type, result.type):
             return False
-        result.replace_all_uses_with(new)
+        replace_uses(result, new)
         return True
 
     def find(self, value: ir.Value, *names: str, once: bool = False) -> ir.Operation | None:

@@ -54,3 +54,13 @@ func.func @gelu(%x: tensor<4xf32>) -> tensor<4xf32> {
   %4 = "relax.multiply"(%3, %half) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   return %4 : tensor<4xf32>
 }
+
+// What the result's type does not say is still not said to the caller.
+// CHECK-LABEL: func.func @types
+// CHECK-NEXT: %[[X:.*]] = tensor.cast %arg0 : tensor<?xf32, #relax.dims<["n"]>> to tensor<?xf32>
+// CHECK-NEXT: return %[[X]]
+func.func @types(%x: tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?xf32> {
+  %zero = "relax.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.add"(%x, %zero) : (tensor<?xf32, #relax.dims<["n"]>>, tensor<f32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}

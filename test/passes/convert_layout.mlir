@@ -65,3 +65,12 @@ func.func @transformer(%x: tensor<2x8x4x3xf32>) -> tensor<2x4x8x3xf32> {
   %1 = "relax.softmax"(%0) : (tensor<2x4x8x3xf32>) -> tensor<2x4x8x3xf32>
   return %1 : tensor<2x4x8x3xf32>
 }
+
+// CHECK-LABEL: func.func @types
+// CHECK: %[[Y:.*]] = "relax.permute_dims"({{.*}}) {axes = array<i64: 0, 3, 1, 2>}
+// CHECK: %[[Z:.*]] = tensor.cast %[[Y]] : tensor<?x8x7x7xf32, #relax.dims<["n", 8, 7, 7]>> to tensor<?x8x7x7xf32>
+// CHECK: return %[[Z]]
+func.func @types(%x: tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>) -> tensor<?x8x7x7xf32> {
+  %0 = "relax.max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<?x8x8x8xf32, #relax.dims<["n", 8, 8, 8]>>) -> tensor<?x8x7x7xf32>
+  return %0 : tensor<?x8x7x7xf32>
+}
