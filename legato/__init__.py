@@ -12,13 +12,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .dialects.errors import LegatoError, UnsupportedError
+    from .dialects.errors import LegatoError, Refusal, UnsupportedError
     from .dialects.module import Module
-    from .driver import Report, compile, lower
+    from .driver import Report, compile, explain, lower
     from .frontends.onnx import from_onnx
     from .passes.base import ModulePass, PassContext
     from .passes.pipeline import Pipeline
     from .runtime import Executable, load
+    from .targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
+    from .targets.rule import kernel, rewrite
     from .targets.target import Target
 
 __version__ = "0.1.0"
@@ -33,15 +35,24 @@ _WHERE = {
     "Report": ".driver",
     "Target": ".targets.target",
     "UnsupportedError": ".dialects.errors",
+    "Refusal": ".dialects.errors",
     "compile": ".driver",
+    "explain": ".driver",
     "from_onnx": ".frontends.onnx",
+    "kernel": ".targets.rule",
+    "legalize": ".targets.registry",
+    "legalize_intrinsic": ".targets.registry",
     "load": ".runtime",
     "lower": ".driver",
+    "lower_intrinsic": ".targets.registry",
+    "register_target": ".targets.registry",
+    "rewrite": ".targets.rule",
 }
 
 __all__ = [
-    "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Report", "Target", "UnsupportedError", "compile",
-    "from_onnx", "load", "lower",
+    "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Target", "UnsupportedError",
+    "compile", "explain", "from_onnx", "kernel", "legalize", "legalize_intrinsic", "load", "lower", "lower_intrinsic", "register_target",
+    "rewrite",
 ]
 
 

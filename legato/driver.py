@@ -1,6 +1,7 @@
 """What stands behind ``legato.compile``: the standard pipeline of a target, stage by stage, and the executable at its end."""
+import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +9,11 @@ from .dialects.errors import LegatoError
 from .dialects.module import Module
 from .mlir import llvm
 from .passes.base import PassContext
+from .passes.conversion import RuleError
 from .passes.pipeline import Pipeline
-from .targets.builtin import TARGETS
-from .targets.target import Target, nearest, parse_target
+from .targets.catalog import Catalog, GivenRules
+from .targets.explain import Explanation, explanation
+from .targets.target import Target
 
 if TYPE_CHECKING:
     from .runtime import Executable
@@ -26,28 +29,26 @@ class Report:
     passes: list[tuple[str, float]] = field(default_factory=list)
     kernels: list[str] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
+    target: Target | None = None
 
     @property
     def seconds(self) -> float:
         return sum(s for _, s in self.stages)
 
 
-def resolve_target(text: str | Target, extra: Iterable[Target] = ()) -> Target:
-    """The target that ``text`` names, among those that come with Legato and ``extra``."""
-    return parse_target(text, (*TARGETS, *extra))
-
-
-def lower(module: Module, target: str | Target = "llvm", *, last: str | None = None, progress: Progress | None = None,
-          verify_each: bool = False, report: Report | None = None) -> Module:
-    """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``."""
-    resolved = resolve_target(target)
+def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), last: str | None = None,
+          progress: Progress | None = None, verify_each: bool = False, report: Report | None = None) -> Module:
+    """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``. ``rules``: as in ``compile``."""
+    catalog = Catalog([target] if isinstance(target, Target) else (), rules)
+    resolved = catalog.resolve(target)
     stages = resolved.pipeline(last)
     if not stages:
-        raise LegatoError(f"the target '{resolved.name}' has no pipeline of its own, nor has an ancestor; "
-                          f"compile for one of: {', '.join(t.name for t in TARGETS if t.stages)}{nearest(resolved.name, ())}")
+        raise LegatoError(f"the target '{resolved.name}' has no pipeline of its own, nor has one of its parents "
+                          f"({' -> '.join(t.name for t in resolved.chain())})")
     report = report if report is not None else Report()
+    report.target = resolved
     result = module.clone()
-    context = PassContext(resolve_target=lambda text: resolve_target(text))
+    context = PassContext(resolve_target=lambda text: resolved if text == str(resolved) else catalog.resolve(text), report=report.details)
     for name, text in stages:
         begin = time.perf_counter()
         Pipeline(text, verify_each=verify_each).run(result, context)
@@ -56,29 +57,42 @@ def lower(module: Module, target: str | Target = "llvm", *, last: str | None = N
         if progress:
             progress(name, seconds)
     report.passes = context.times
-    report.details = context.report
     report.kernels = list(context.report.get("schedule", {}))
     return result
 
 
-def compile(module: Module, target: str | Target = "llvm", *, progress: Progress | None = None, verify_each: bool = False) -> "Executable":
+def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), progress: Progress | None = None,
+            verify_each: bool = False) -> "Executable":
     """Native code for ``module``: an executable, ready to be called.
 
-    ``target``: text (``"llvm{threads=2}"``) or a value. ``progress(stage, seconds)`` is called behind each stage. The module is left as it
-    is. Raises ``LegatoError``; ``UnsupportedError`` where the model asks for what Legato does not do.
+    ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, before all others: rule values, or a map from op
+    names to functions (``{"relax.softmax": fn}``). ``progress(stage, seconds)`` is called behind each stage. The module is left as it is.
+    Raises ``LegatoError``; ``UnsupportedError`` where the model asks for what Legato does not do.
     """
     from .runtime.jit import jit
 
     report = Report()
-    resolved = resolve_target(target)
-    lowered = lower(module, resolved, progress=progress, verify_each=verify_each, report=report)
+    lowered = lower(module, target, rules=rules, progress=progress, verify_each=verify_each, report=report)
     begin = time.perf_counter()
     executable = jit(lowered.module, lowered.weights)
     report.stages.append(("native", time.perf_counter() - begin))
     if progress:
         progress(*report.stages[-1])
     executable.report = report
+    executable.explanation = explanation(report.target, report.details)
     return executable
+
+
+def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), last: str | None = None) -> Explanation:
+    """What the target's rules do to each op of ``module``: which fired, from which file and line, and why nearer ones refused.
+
+    The target's pipeline runs to its end, or to the stage ``last`` (``"legalized"``: graph ops only), on a copy. Ops that no rule takes are
+    records without a rule, not an error.
+    """
+    report = Report()
+    with contextlib.suppress(RuleError):
+        lower(module, target, rules=rules, last=last, report=report)
+    return explanation(report.target, report.details)
 
 
 def llvm_ir(module: Module) -> str:

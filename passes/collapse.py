@@ -29,7 +29,7 @@ class CollapseDims(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            for kernel in tir.prim_funcs(module.module):
+            for kernel in tir.schedulable(module.module):
                 collapse_kernel(kernel)
 
 

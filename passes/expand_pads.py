@@ -23,7 +23,7 @@ class ExpandPads(ModulePass):
     name: ClassVar[str] = "tir-expand-pads"
 
     def run(self, module: Module, context: PassContext) -> None:
-        for kernel in tir.prim_funcs(module.module):
+        for kernel in tir.schedulable(module.module):
             for op in [o.operation for o in kernel.body.blocks[0].operations]:
                 if op.name == "tensor.pad" and (value := padding_value(op)) is not None and is_by_rows(op):
                     with ir.InsertionPoint(op), op.location:

@@ -1,123 +1,71 @@
 """relax-legalize: graph ops become calls of prim_funcs, by the rules of a target and of its ancestors.
 
-Every rule is one pattern of upstream's dialect conversion, with a benefit that falls with the distance of the target it belongs to. Dialect
-conversion neither sees nor legalizes what Python builds, so the conversion is repeated until nothing changes, and what is left is looked
-for afterwards and reported in one error.
+What no rule takes is looked for at the end, and reported in one error.
 """
-import traceback
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..dialects import tir
+from ..dialects import relax, tir
 from ..dialects.errors import LegatoError, Refusal
 from ..dialects.locations import model_name
 from ..dialects.module import Module
-from ..mlir import arith, func, ir, rewrite
+from ..dialects.tir.kernel import OUT
+from ..mlir import arith, func, ir
 from .base import ModulePass, PassContext, TargetText, option
-from .legalize_context import CONSTANT, GRAPH_OPS_UPSTREAM, KernelContext, OpContext, cast, splat, symbols_in
-
-MAX_ROUNDS = 16
-
-
-@dataclass
-class Record:
-    """What happened to one op: the rule that fired, and the nearer ones that refused, with their reasons."""
-
-    op: str
-    name: str | None
-    target: str | None = None
-    rule: str | None = None
-    source: str | None = None
-    refused: list[tuple[str, str, str]] = field(default_factory=list)
+from .conversion import MAX_ROUNDS, Conversion, Record, listed, named
+from .legalize_context import CONSTANT, PACKED, KernelContext, OpContext, cast, splat, symbols_in
 
 
-class Legalizer:
+class Legalizer(Conversion):
     """One run of the pass over one module."""
 
+    title = "relax-legalize"
+
     def __init__(self, module: ir.Module, target: Any, report: list[Record]):
-        self.module, self.target, self.report = module, target, report
+        super().__init__(module, target, report)
         self.symbols = ir.SymbolTable(module.operation)
         self.kernels: dict[Any, str] = {}
-        self.records: dict[tuple[str, str], Record] = {}
-        self.changed = False
+        self.texts: dict[str, str] = {}
 
     def run(self) -> None:
-        chain = self.target.chain()
-        identity = lambda t: t  # noqa: E731  must outlive the converter, which keeps no reference
-        converter = rewrite.TypeConverter()
-        converter.add_conversion(identity)
         for _ in range(MAX_ROUNDS):
-            ops = {op.operation.name for f in self.functions() for op in graph_ops(f)}
-            if not ops:
+            left = [op for f in self.functions() for op in graph_ops(f)]
+            if not left:
                 return
-            patterns, keep = rewrite.RewritePatternSet(), []
-            for depth, target in enumerate(chain):
-                for rule in target.rules:
-                    if rule.op in ops:
-                        keep.append(self.pattern(target, rule))
-                        benefit = (len(chain) - depth) * 100 + min(max(rule.priority, -49), 49)
-                        patterns.add_conversion(rule.op, keep[-1], converter, benefit=benefit)
-            self.changed = False
-            # nothing is marked: what no rule takes stays where it is, so that all of it can be reported at once
-            legal = rewrite.ConversionTarget()
-            rewrite.apply_partial_conversion(self.module.operation, legal, patterns.freeze())
-            if not self.changed:
-                break
-        self.complain(chain)
+            if not self.convert({op.operation.name for op in left}):
+                raise self.complaint(left, "add a rule for the op and this target, or one of its parents")
+        raise self.endless()
 
     def functions(self) -> list[func.FuncOp]:
         return [op for op in self.module.body.operations
                 if op.operation.name == "func.func" and not op.is_external and not tir.is_prim_func(op)]
 
-    def pattern(self, target: Any, rule: Any):
-        def legalize(op: Any, adaptor: Any, _converter: Any, rewriter: Any) -> bool | None:
-            record = self.record(op)
-            operands = list(adaptor.operands)
-            context = OpContext(op, operands, self.enclosing(op))
-            reason = rule.refusal(context)
-            values: Any = None
-            if reason is None:
-                with rewriter.ip, op.operation.location:
-                    try:
-                        values = self.apply(target, rule, context)
-                    except LegatoError:
-                        raise
-                    except Exception as error:
-                        raise LegatoError(f"relax-legalize: the rule {rule.name} ({rule.source}) of target '{target.name}' raised "
-                                          f"{type(error).__name__} on {op.operation.name}{named(record.name)}: {error}\n"
-                                          f"{traceback.format_exc()}") from error
-                if isinstance(values, Refusal):
-                    reason = values.reason
-            if reason is not None:
-                refusal = (target.name, rule.name, reason)
-                if refusal not in record.refused:
-                    record.refused.append(refusal)
-                return True  # did not match: the conversion tries the next nearest rule
-            record.target, record.rule, record.source = target.name, rule.name, rule.source
-            self.report.append(record)
-            with rewriter.ip, op.operation.location:
-                rewriter.replace_op(op, [cast(v, r.type) for v, r in zip(values, op.operation.results, strict=True)])
-            self.changed = True
-            return None
+    def key(self, op: Any) -> Any:
+        return op.operation.name, str(op.operation.location), str(op.operation.results[0].type)
 
-        return legalize
+    def takes(self, rule: Any) -> bool:
+        return rule.form != "intrinsic"
+
+    def context(self, op: Any, operands: Sequence[ir.Value]) -> OpContext:
+        return OpContext(op, operands, enclosing(op), self)
 
     def apply(self, target: Any, rule: Any, context: OpContext) -> Any:
-        """The values a rule gives for an op (checked), or its Refusal."""
-        if rule.form == "kernel":
-            values = self.call_kernel(rule, context)
-        else:
-            values = rule(context, *context.operands)
+        values = self.call_kernel(rule, context) if rule.form == "kernel" else rule(context, *context.operands)
         if isinstance(values, Refusal):
             return values
         values = [values] if isinstance(values, ir.Value) else list(values)
+        who = (f"relax-legalize: the rule {rule.name} ({rule.source}) of target '{target.name}'", f"{context.name}"
+               f"{named(model_name(context.op))}")
         wanted = [tir.plain_type(t) for t in context.output_types]
         found = [tir.plain_type(v.type) for v in values]
         if not compatible(found, wanted):
-            raise LegatoError(f"relax-legalize: the rule {rule.name} ({rule.source}) of target '{target.name}' gives {listed(found)} for "
-                              f"{context.name}{named(model_name(context.op))}, whose results are {listed(wanted)}")
-        return values
+            raise LegatoError(f"{who[0]} gives {listed(found)} for {who[1]}, whose results are {listed(wanted)}")
+        if any(is_the_same(v, context) for v in values):
+            raise LegatoError(f"{who[0]} gives for {who[1]} the same op again")
+        self.record(context.op).kernel = context.kernel
+        return [cast(v, t) for v, t in zip(values, context.output_types, strict=True)]
 
     def call_kernel(self, rule: Any, context: OpContext) -> Any:
         inside = [splat(v) for v in context.operands]
@@ -132,6 +80,7 @@ class Legalizer:
             if isinstance(built, Refusal):
                 return built
             self.kernels[key] = built
+        context.kernel = self.kernels[key]
         operands = [context.plain(v) for v in passed] + [context.index(s) for s in scalars]
         return tir.call_tir(self.kernels[key], operands, outputs, [context.sizes(t) for t in context.output_types])
 
@@ -147,43 +96,60 @@ class Legalizer:
             return [values] if isinstance(values, ir.Value) else values
 
         index = [ir.IndexType.get()] * len(scalars)
-        name = "kernel_" + context.name.split(".")[-1]  # a bare @exp would be taken for libm's
         try:
-            kernel = tir.prim_func(self.module, name, inputs + index, outputs, body, context.op.operation.location, self.symbols)
+            kernel = tir.prim_func(self.module, kernel_name(context.name), inputs + index, outputs, body, context.op.operation.location,
+                                   self.symbols)
         except Refused as refused:
             return refused.refusal
         return kernel.name.value
 
-    def enclosing(self, op: Any) -> func.FuncOp:
-        parent = op.operation.parent
-        while parent.name != "func.func":
-            parent = parent.parent
-        return parent.opview
+    def kernel_of_text(self, text: str, name: str) -> func.FuncOp:
+        """The prim_func that a text defines, added to the module once."""
+        if text not in self.texts:
+            kernel = tir.parse_prim_func(text)
+            kernel.attributes["sym_name"] = ir.StringAttr.get(kernel_name(name))
+            self.module.body.append(kernel)
+            self.symbols.insert(kernel)
+            self.texts[text] = kernel.name.value
+        return self.symbols[self.texts[text]]
 
-    def record(self, op: Any) -> Record:
-        key = (op.operation.name, str(op.operation.location))
-        if key not in self.records:
-            self.records[key] = Record(op.operation.name, model_name(op))
-        return self.records[key]
-
-    def complain(self, chain: Sequence[Any]) -> None:
-        """One error for every op that no rule took."""
-        left = [op for f in self.functions() for op in graph_ops(f)]
-        if not left:
-            return
-        tried = " -> ".join(t.name for t in chain)
-        lines = []
-        for op in left:
-            record = self.record(op)
-            reasons = "; ".join(f"{t}/{r} refused: {why}" for t, r, why in record.refused) or f"no rule on {tried}"
-            lines.append(f"  {op.operation.name}{named(record.name)}: {reasons}")
-        raise LegatoError(f"relax-legalize: {len(left)} op(s) have no legalization for target '{self.target.name}' ({tried}):\n"
-                          + "\n".join(lines) + "\nadd a rule for the op and this target, or one of its parents")
+    def packed(self, name: str, inputs: list[ir.Type], outputs: list[ir.Type]) -> str:
+        """The declaration of a packed function for these types."""
+        key = (name, *inputs, None, *outputs)
+        if key not in self.kernels:
+            with ir.InsertionPoint(self.module.body):
+                function = func.FuncOp(re.sub(r"\W", "_", name), ir.FunctionType.get([*inputs, *outputs], outputs), visibility="private")
+            function.attributes[PACKED] = ir.StringAttr.get(name)
+            out, empty = ir.DictAttr.get({OUT: ir.UnitAttr.get()}), ir.DictAttr.get({})
+            function.attributes["arg_attrs"] = ir.ArrayAttr.get([empty] * len(inputs) + [out] * len(outputs))
+            self.symbols.insert(function)
+            self.kernels[key] = function.name.value
+        return self.kernels[key]
 
 
-def constant(dense: ir.Attribute) -> ir.Value:
-    """A constant of the graph inside a kernel."""
-    return arith.ConstantOp(tir.plain_type(dense.type), tir.plain_attribute(dense)).result
+def constant(value: ir.Attribute) -> ir.Value:
+    """A constant of the graph, inside a kernel."""
+    return arith.ConstantOp(tir.plain_type(value.type), tir.plain_attribute(value)).result
+
+
+def kernel_name(op: str) -> str:
+    """A bare @exp would be taken for libm's."""
+    return "kernel_" + op.split(".")[-1]
+
+
+def enclosing(op: Any) -> func.FuncOp:
+    """The function that holds an op."""
+    parent = op.operation.parent
+    while parent.name != "func.func":
+        parent = parent.parent
+    return parent.opview
+
+
+def is_the_same(value: ir.Value, context: OpContext) -> bool:
+    """Whether a rule's value is made by the op that it stands for, on the same operands: that would go on for ever."""
+    owner = value.owner
+    return (not isinstance(owner, ir.Block) and owner.name == context.name and list(owner.operands) == context.operands
+            and owner.attributes == context.op.operation.attributes)
 
 
 class Refused(Exception):
@@ -195,11 +161,11 @@ class Refused(Exception):
 
 
 def graph_ops(function: func.FuncOp) -> list[Any]:
-    """The ops of a function that want a rule: relax ops but constants of the weight store, and upstream's graph ops."""
+    """The ops of a function that want a rule: those of relax and of users' dialects of graph ops, but constants; and upstream's."""
     found = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in GRAPH_OPS_UPSTREAM or (op.name.startswith("relax.") and op.name != CONSTANT):
+        if op.name != CONSTANT and relax.op_class(op) is not None:
             found.append(op.opview)
         return ir.WalkResult.ADVANCE
 
@@ -222,14 +188,6 @@ def compatible(found: Sequence[ir.Type], wanted: Sequence[ir.Type]) -> bool:
     return True
 
 
-def listed(types: Sequence[ir.Type]) -> str:
-    return ", ".join(map(str, types)) or "nothing"
-
-
-def named(name: str | None) -> str:
-    return f" '{name}'" if name else ""
-
-
 @dataclass(frozen=True)
 class Legalize(ModulePass):
     """Replaces graph ops by calls of prim_funcs, by the rules of a target and, where it has none, of its ancestors."""
@@ -238,9 +196,8 @@ class Legalize(ModulePass):
     target: TargetText = option("llvm", "whose rules are used")
 
     def run(self, module: Module, context: PassContext) -> None:
-        target = context.target(self.target)
-        report: list[Record] = []
-        context.report.setdefault("legalize", report)
+        report: list[Record] = context.report.setdefault("legalize", [])
+        target = context.report["target"] = context.target(self.target)
         legalizer = Legalizer(module.module, target, report)
         with module.context, ir.Location.unknown():
             legalizer.run()

@@ -3,11 +3,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..dialects import relax, tir
+from ..dialects.errors import LegatoError
 from ..dialects.relax import dims
 from ..mlir import arith, builtin, func, ir
 
 CONSTANT = "relax.constant"
-GRAPH_OPS_UPSTREAM = ("tensor.concat",)
+PACKED = "relax.packed"
 
 
 def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
@@ -18,13 +19,14 @@ def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
 class OpContext:
     """One op as a rewrite rule sees it. ``attrs``: its attributes as Python values; ``input_types``, ``output_types``: its relax types."""
 
-    def __init__(self, op: Any, operands: Sequence[ir.Value], function: func.FuncOp):
+    def __init__(self, op: Any, operands: Sequence[ir.Value], function: func.FuncOp, driver: Any = None):
         self.op, self.name = op, op.operation.name
         self.attrs = relax.attributes_of(op)
         self.operands = list(operands)
         self.input_types = [v.type for v in operands]
         self.output_types = [r.type for r in op.operation.results]
-        self._function = function
+        self._function, self._driver = function, driver
+        self.kernel: str | None = None  # what was made of the op, where that is one kernel
 
     def index(self, dim: Any) -> ir.Value:
         """The run-time value of a dimension (int or symbolic), as an index."""
@@ -39,6 +41,34 @@ class OpContext:
     def plain(self, value: ir.Value) -> ir.Value:
         """``value`` without encoding and signedness."""
         return cast(value, tir.plain_type(value.type))
+
+    @property
+    def machine(self) -> Any:
+        """What the target says of the device."""
+        return self._driver.target.machine
+
+    def call_prim_func(self, text: str, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
+        """A call of a kernel written by hand, as MLIR text of one prim_func; its body stays as it is written.
+
+        ``operands``: by default the op's. Equal texts are one kernel. Raises ``LegatoError`` for text that is no prim_func of these
+        operands and of the op's results.
+        """
+        operands = [self.plain(v) for v in (self.operands if operands is None else operands)]
+        outputs = [tir.plain_type(t) for t in self.output_types]
+        kernel = self._driver.kernel_of_text(text, self.name)
+        wanted = [*(v.type for v in operands), *outputs]
+        if list(kernel.type.inputs) != wanted:
+            raise LegatoError(f"the prim_func for {self.name} takes {', '.join(map(str, kernel.type.inputs))}; the operands and outputs "
+                              f"are {', '.join(map(str, wanted))}")
+        self.kernel = kernel.name.value
+        return tir.call_tir(self.kernel, operands, outputs, [self.sizes(t) for t in self.output_types])
+
+    def call_packed(self, name: str, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
+        """A call of a packed function of the run time, which writes the op's outputs: ``name(operands..., outputs...)``."""
+        operands = [self.plain(v) for v in (self.operands if operands is None else operands)]
+        outputs = [tir.plain_type(t) for t in self.output_types]
+        self.kernel = self._driver.packed(name, [v.type for v in operands], outputs)
+        return tir.call_tir(self.kernel, operands, outputs, [self.sizes(t) for t in self.output_types])
 
 
 class KernelContext:

@@ -1,21 +1,23 @@
 """tir-lower: kernels and main on memrefs become functions of the LLVM dialect for one target.
 
-The order: ops of the target's table (elementary functions as polynomials, ...), vectors down to rank 1, the table again for what that
-brought, loops, OpenMP where the target has threads, LLVM.
+The order: the target's rules for intrinsics (elementary functions as polynomials, ...), vectors down to rank 1, the rules again for what
+that brought, loops, OpenMP where the target has threads, LLVM.
 """
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
-from ..mlir import ir, passmanager, rewrite
+from ..mlir import ir, passmanager
 from .base import ModulePass, PassContext, TargetText, option
+from .conversion import Record
+from .intrinsics import legalize_intrinsics, lower_intrinsics
 from .lower_copies import lower_copies
 from .lower_llvm import mark_functions, to_llvm
 from .lower_vectors import lower_vectors
 
 WIDEN = ("builtin.module(func.func(arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
-         "math-extend-to-supported-types,canonicalize,cse))")
+         "math-extend-to-supported-types))")
 
 
 @dataclass(frozen=True)
@@ -26,23 +28,22 @@ class Lower(ModulePass):
     target: TargetText = option("llvm", "whose CPU, threads and intrinsics")
 
     def run(self, module: Module, context: PassContext) -> None:
-        target = context.target(self.target)
+        target = context.report["target"] = context.target(self.target)
         with module.context, ir.Location.unknown():
-            lower(module.module, target.machine, target.intrinsics)
+            lower(module.module, target, context.report.setdefault("intrinsics", []))
 
 
-def lower(module: ir.Module, machine: Any, intrinsics: dict[str, Any]) -> None:
-    """Lowers all functions of ``module``.
-
-    machine: has cpu, features, threads. intrinsics: op name -> ``expand(op, machine) -> value | None``.
-    """
+def lower(module: ir.Module, target: Any, report: list[Record]) -> None:
+    """Lowers all functions of ``module``. ``target``: its machine (cpu, features, threads) and its rules for intrinsics."""
+    machine = target.machine
     kernels = {k.name.value for k in tir.prim_funcs(module)}
     if has_narrow_floats(module):
         passmanager.PassManager.parse(WIDEN).run(module.operation)
     lower_copies(module, machine)
-    expand(module, machine, intrinsics)
+    legalize_intrinsics(module, target, report)
     lower_vectors(module)
-    expand(module, machine, intrinsics)
+    legalize_intrinsics(module, target, report)
+    lower_intrinsics(module, target, report)
     to_llvm(module, machine.threads)
     mark_functions(module, machine.cpu, machine.features, kernels)
 
@@ -63,21 +64,3 @@ def has_narrow_floats(module: ir.Module) -> bool:
 
     module.operation.walk(visit)
     return found
-
-
-def expand(module: ir.Module, machine: Any, intrinsics: dict[str, Any]) -> None:
-    """Replaces each op of the table by what its function builds; a None leaves the op."""
-    patterns = rewrite.RewritePatternSet()
-    keep = []
-    for name, function in intrinsics.items():
-        def rewrite_one(op: Any, rewriter: Any, function: Any = function) -> bool | None:
-            with rewriter.ip, op.location:
-                value = function(op.operation, machine)
-                if value is None:
-                    return True  # "did not match"
-                rewriter.replace_op(op, [value])
-            return None
-
-        keep.append(rewrite_one)
-        patterns.add(name, rewrite_one)
-    rewrite.walk_and_apply_patterns(module.operation, patterns.freeze())

@@ -16,5 +16,5 @@ class Prepare(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
-        for kernel in tir.prim_funcs(module.module):
+        for kernel in tir.schedulable(module.module):
             target.prepare(kernel)

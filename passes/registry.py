@@ -10,6 +10,7 @@ from .expand_pads import ExpandPads
 from .fold_constants import FoldConstants
 from .fuse import Fuse
 from .infer_shapes import InferShapes
+from .intrinsics import LegalizeIntrinsics, LowerIntrinsics
 from .legalize import Legalize
 from .lift_weights import LiftWeights
 from .lower import Lower
@@ -34,6 +35,8 @@ PASSES: tuple[type[ModulePass], ...] = (
     LiftWeights,
     Bufferize,
     PlanMemory,
+    LegalizeIntrinsics,
+    LowerIntrinsics,
     Lower,
     EmitEntry,
 )

@@ -41,7 +41,7 @@ class Schedule(ModulePass):
         target = context.target(self.target)
         report = context.report.setdefault("schedule", {})
         with module.context, ir.Location.unknown():
-            for kernel in tir.prim_funcs(module.module):
+            for kernel in tir.schedulable(module.module):
                 name, body = kernel.name.value, target.schedule(kernel)
                 report[name] = body
                 if body:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
+from ..dialects.errors import LegatoError
 from .arrays import BFLOAT16, bfloat16_to_numpy, passable
 from .signature import Parameter, Signature
 
@@ -31,6 +32,7 @@ class Executable:
         self._save = save
         self._names = [p.name for p in signature.inputs]
         self.report: Any = None   # what the compile did, where there was one
+        self.explanation: Any = None
         self._count = len(signature.outputs)
         self._takes_bfloat16 = any(p.dtype == BFLOAT16 for p in signature.inputs)
         self._to_numpy = bfloat16_to_numpy if any(p.dtype == BFLOAT16 for p in signature.outputs) else np.from_dlpack
@@ -67,6 +69,13 @@ class Executable:
             if all(new is old for new, old in zip(ready, args)):
                 raise
         return self._given(self._function(*ready))
+
+    def explain(self) -> Any:
+        """Which rule made what of each op of the model: a value with ``str()`` (a table) and ``json()``. LegatoError for a loaded model."""
+        if self.explanation is None:
+            raise LegatoError("only a model that was compiled in this process can be explained: legato.explain(module, target) "
+                              "does it again")
+        return self.explanation
 
     def save(self, path: str | PathLike, linker: str | None = None) -> Path:
         """Writes the model as a shared object, and its weights beside it as ``<path>.weights``. Returns the path.

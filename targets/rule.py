@@ -1,61 +1,105 @@
-"""Rules: how one op is legalized, as values.
+"""Rules: how one op is legalized or lowered on one target, as values.
 
-A rule comes in one of two forms. A *kernel* rule builds the body of a prim_func: ``fn(k, *inputs, *outputs)`` gets the op's operands and
-its outputs as tensors inside the kernel and returns the values tied to the outputs. A *rewrite* rule stands at the op's place: ``fn(op,
-*operands)`` returns the values that replace the op's results. Either may return a ``Refusal`` with its reason, before it builds anything.
+A rule has a *moment* and a *form*. At the moment *legalize* an op becomes what the device has; at *lower* an intrinsic becomes the
+device's own instruction or library call. The forms:
+
+- a *kernel* rule builds the body of a prim_func: ``fn(k, *inputs, *outputs)`` gets a graph op's operands and its outputs as tensors
+  inside the kernel, and returns the values tied to the outputs;
+- a *rewrite* rule stands at a graph op's place: ``fn(op, *operands)`` returns the values that replace the op's results;
+- an *intrinsic* rule stands at the place of a scalar or vector op, after scheduling: ``fn(op, *operands)`` returns the values that
+  replace it.
+
+Each may return a ``Refusal`` with its reason, before it builds anything.
 """
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-Form = Literal["kernel", "rewrite"]
+Form = Literal["kernel", "rewrite", "intrinsic"]
+Moment = Literal["legalize", "lower"]
+Predicate = Callable[[Any], Any]
+TARGETS_OWN, REGISTERED, GIVEN = 0, 1, 2  # layers: what comes with a target, what the process registered, what one call was given
 
 
 @dataclass(frozen=True)
 class Rule:
-    """``op``: a full op name (``relax.softmax``); ``priority``: among rules of one target for one op, higher is tried first."""
+    """``op``: a full op name (``relax.softmax``, ``math.exp``).
+
+    Among the rules of one target for one op a higher ``layer`` comes first, then a higher ``priority``. ``when``: predicates, called with
+    what the function gets first; each answers True, or the reason for which it refuses. ``dtypes``: the element types that an intrinsic
+    rule knows (none: any); half floats are promoted to f32 where f32 is among them and they are not. ``source``: file:line.
+    """
 
     op: str
     form: Form
-    function: Callable[..., Any] = field(compare=False)
+    function: Callable[..., Any]
     name: str
     source: str = ""
     priority: int = 0
-    when: tuple[Callable[[Any], Any], ...] = ()
+    when: tuple[Predicate, ...] = ()
+    moment: Moment = "legalize"
+    dtypes: tuple[str, ...] = ()
+    layer: int = TARGETS_OWN
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The order among the rules of one target for one op: greater is tried first."""
+        return self.layer, self.priority
 
     def refusal(self, op: Any) -> str | None:
-        """Why this rule does not take ``op``, or None. Predicates answer True, or a reason."""
+        """Why this rule does not take ``op``, or None."""
         for predicate in self.when:
             answer = predicate(op)
             if answer is not True:
-                return str(answer) if answer else f"{predicate.__name__} is not met"
+                return str(answer) if answer else f"{getattr(predicate, '__name__', predicate)} is not met"
         return None
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
 
 
-def _source(function: Callable[..., Any]) -> str:
-    code = inspect.unwrap(function).__code__
+def source_of(function: Callable[..., Any]) -> str:
+    """Where a function is defined: folder/file.py:line."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return type(function).__name__
     path = Path(code.co_filename)
     return f"{path.parent.name}/{path.name}:{code.co_firstlineno}"
 
 
-def _decorator(form: Form, ops: tuple[str, ...], priority: int, when: tuple[Callable[[Any], Any], ...]):
+def predicates(when: "Predicate | tuple[Predicate, ...] | list[Predicate]") -> tuple[Predicate, ...]:
+    """One predicate or several, as a tuple."""
+    return (when,) if callable(when) else tuple(when)
+
+
+def make_rules(ops: tuple[str, ...], form: Form, function: Callable[..., Any], **options: Any) -> tuple[Rule, ...]:
+    """The rules that one function is, one for each op."""
+    options["when"] = predicates(options.get("when", ()))
+    name = getattr(function, "__name__", type(function).__name__)
+    return tuple(Rule(op, form, function, name, source_of(function), **options) for op in ops)
+
+
+def _decorator(ops: tuple[str, ...], form: Form, **options: Any):
     def make(function: Callable[..., Any]):
-        rules = tuple(Rule(op, form, function, function.__name__, _source(function), priority, when) for op in ops)
+        rules = make_rules(ops, form, function, **options)
         return rules[0] if len(rules) == 1 else rules
 
     return make
 
 
-def kernel(*ops: str, priority: int = 0, when: tuple[Callable[[Any], Any], ...] = ()):
-    """Makes a kernel rule of a function: one ``Rule``, or a tuple of them for several ops."""
-    return _decorator("kernel", ops, priority, when)
+def kernel(*ops: str, priority: int = 0, when: Predicate | tuple[Predicate, ...] = ()):
+    """Makes a kernel rule of a function: one ``Rule``, or a tuple of them for several ops. Registers nothing."""
+    return _decorator(ops, "kernel", priority=priority, when=when)
 
 
-def rewrite(*ops: str, priority: int = 0, when: tuple[Callable[[Any], Any], ...] = ()):
-    """Makes a rewrite rule of a function: one ``Rule``, or a tuple of them for several ops."""
-    return _decorator("rewrite", ops, priority, when)
+def rewrite(*ops: str, priority: int = 0, when: Predicate | tuple[Predicate, ...] = ()):
+    """Makes a rewrite rule of a function: one ``Rule``, or a tuple of them for several ops. Registers nothing."""
+    return _decorator(ops, "rewrite", priority=priority, when=when)
+
+
+def intrinsic(*ops: str, moment: Moment = "legalize", dtypes: tuple[str, ...] = (), priority: int = 0,
+              when: Predicate | tuple[Predicate, ...] = ()):
+    """Makes an intrinsic rule of a function: one ``Rule``, or a tuple of them for several ops. Registers nothing."""
+    return _decorator(ops, "intrinsic", moment=moment, dtypes=dtypes, priority=priority, when=when)

@@ -11,43 +11,57 @@ from typing import Any
 from ..dialects.errors import LegatoError
 from .rule import Rule
 
+NAME = re.compile(r"[A-Za-z_][\w.-]*")
+
 
 @dataclass(frozen=True)
 class Target:
     """A kind of device, with the options that one compile chose for it.
 
-    ``parents``: tried in order when this target has no rule. ``rules``: its own. ``options``: names, with defaults whose Python types are
-    the options' types. ``machine``: what the schedules want to know of the device, made from the options. ``schedule``: gives the transform
-    script of one prim_func. ``packing``: says how a prim_func's constant operand is to be packed. ``prepare``: rewrites a prim_func
-    before it is scheduled. ``intrinsics``: what scalar and vector ops become.
+    ``parents``: values, or names that are looked up when the target is used; tried in order where this target has no rule. ``rules``: its
+    own. ``options``: names, with defaults whose Python types are the options' types; those of its parents are inherited. ``machine``:
+    what the schedules want to know of the device, made from the options. ``schedule``: gives the transform script of one prim_func.
+    ``packing``: says how a prim_func's constant operand is to be packed. ``prepare``: rewrites a prim_func before it is scheduled.
     ``stages``: the pipeline, as pairs of a stage's name and the passes that lead to it (``%s`` stands for the target's own text).
+    ``doc``: one line for lists.
     """
 
     name: str
-    parents: tuple["Target", ...] = ()
+    parents: tuple["Target | str", ...] = ()
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     make_machine: Callable[[Mapping[str, Any]], Any] | None = None
     schedule_function: Callable[[Any, Any], str | None] | None = None
     packing_function: Callable[[Any, Any], Any] | None = None
     prepare_function: Callable[[Any, Any], None] | None = None
-    intrinsics: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     stages: tuple[tuple[str, str], ...] = ()
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise LegatoError(f"'{self.name}' cannot name a target: letters, digits, '_', '-' and '.', beginning with a letter")
+        for rule in self.rules:
+            if not isinstance(rule, Rule):
+                raise LegatoError(f"target '{self.name}': rules are made by the decorators kernel, rewrite and intrinsic; found {rule!r}")
 
     def chain(self) -> tuple["Target", ...]:
-        """This target and its ancestors, nearest first."""
+        """This target and its ancestors, nearest first. Parents given by name must have been looked up."""
         found: list[Target] = []
-        level: list[Target] = [self]
+        level: list[Any] = [self]
         while level:
             for target in level:
+                if isinstance(target, str):
+                    raise LegatoError(f"target '{self.name}': its parent '{target}' has not been looked up: pass the target to a compile, "
+                                      "or resolve it by a Catalog")
                 if all(target.name != t.name for t in found):
                     found.append(target)
             level = [p for t in level for p in t.parents]
         return tuple(found)
 
-    def rules_for(self, op: str) -> list[tuple["Target", Rule]]:
-        """The rules for an op, best first: by distance, then by priority."""
-        return [(t, r) for t in self.chain() for r in sorted(t.rules, key=lambda r: -r.priority) if r.op == op]
+    def ranked(self, moment: str = "legalize", op: str | None = None) -> list[tuple["Target", Rule]]:
+        """The rules of the chain for a moment (and an op), best first: by distance, then by rank."""
+        return [(t, r) for t in self.chain() for r in sorted(t.rules, key=lambda r: r.rank, reverse=True)
+                if r.moment == moment and op in (None, r.op)]
 
     def _inherited(self, attribute: str) -> Any:
         return next((v for t in self.chain() if (v := getattr(t, attribute))), None)
@@ -92,45 +106,46 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint for a misspelled word: ``; did you mean 'llvm'?`` and what there is."""
+def nearest(word: str, known: Iterable[str], limit: int = 24) -> str:
+    """A hint for a misspelled word: ``; did you mean 'llvm'?`` and, if they are few, what there is."""
     known = sorted(known)
     close = difflib.get_close_matches(word, known, 3)
     hint = f"; did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
-    return f"{hint} (known: {', '.join(known) or 'none'})"
+    if close and len(known) > limit:
+        return hint
+    return f"{hint} (known: {', '.join(known[:limit]) or 'none'}{', ...' if len(known) > limit else ''})"
+
+
+def split_target(text: str) -> tuple[str, str]:
+    """The name and the options' text of a target. Raises ``LegatoError`` for what is no target."""
+    match = re.fullmatch(r"\s*([\w.-]+)\s*(?:\{(.*)\})?\s*", text)
+    if not match:
+        raise LegatoError(f"'{text}' is no target: expected name or name{{option=value ...}}")
+    return match.group(1), match.group(2) or ""
+
+
+def with_options(target: Target, given: str) -> Target:
+    """``target`` with options from text (``cpu=x86-64-v3 threads=2``). Raises ``LegatoError`` for unknown ones and ill-formed values."""
+    options, seen = dict(target.options), set()
+    for item in re.split(r"[\s,]+", given.strip()):
+        if not item:
+            continue
+        key, equals, value = item.partition("=")
+        if key not in options:
+            raise LegatoError(f"target '{target.name}' has no option '{key}'{nearest(key, options)}")
+        if not equals or not value:
+            raise LegatoError(f"target '{target.name}': option '{key}' has no value: write {key}=...")
+        if key in seen:
+            raise LegatoError(f"target '{target.name}': option '{key}' is given twice")
+        seen.add(key)
+        options[key] = _value(target.name, key, value, options[key])
+    return replace(target, options=options)
 
 
 def _value(target: str, key: str, text: str, default: Any) -> Any:
     try:
         if isinstance(default, bool):
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
-        return int(text) if isinstance(default, int) else text
+        return type(default)(text) if isinstance(default, int | float) else text
     except (KeyError, ValueError):
         raise LegatoError(f"target '{target}': option '{key}' wants {type(default).__name__}, found '{text}'") from None
-
-
-def parse_target(text: "str | Target", known: Iterable[Target]) -> Target:
-    """The target that ``text`` names, with its options. Raises ``LegatoError`` for unknown names and options and for ill-formed values."""
-    if isinstance(text, Target):
-        return text
-    by_name = {t.name: t for t in known}
-    match = re.fullmatch(r"\s*([\w.-]+)\s*(?:\{(.*)\})?\s*", text)
-    if not match:
-        raise LegatoError(f"'{text}' is no target: expected name or name{{option=value ...}}")
-    name, given = match.groups()
-    if name not in by_name:
-        raise LegatoError(f"unknown target '{name}'{nearest(name, by_name)}")
-    target = by_name[name]
-    options = dict(target.options)
-    for item in re.split(r"[\s,]+", (given or "").strip()):
-        if not item:
-            continue
-        key, equals, value = item.partition("=")
-        if key not in options:
-            raise LegatoError(f"target '{name}' has no option '{key}'{nearest(key, options)}")
-        if not equals:
-            raise LegatoError(f"target '{name}': option '{key}' has no value: write {key}=...")
-        options[key] = _value(name, key, value, options[key])
-    result = replace(target, options=options)
-    _ = result.machine  # an impossible combination is refused here, not in the middle of a compile
-    return result

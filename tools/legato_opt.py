@@ -33,7 +33,7 @@ def run(arguments: Arguments) -> int:
     begun = time.perf_counter()
     from .opt_input import read_input
     from .opt_session import Session
-    from .opt_setup import follow_reproducer, list_all_passes, load_user_code, make_pipeline, mlir_context, pass_context
+    from .opt_setup import follow_reproducer, list_all_passes, list_target_rules, load_user_code, make_pipeline, mlir_context, pass_context
 
     text = read_input(arguments.input) if arguments.run_reproducer else None
     if text is not None:
@@ -41,6 +41,9 @@ def run(arguments: Arguments) -> int:
     user = load_user_code(arguments)
     if arguments.list_passes:
         list_all_passes(user)
+        return 0
+    if arguments.list_rules:
+        list_target_rules(arguments, user)
         return 0
     context = pass_context(user)
     pipeline = make_pipeline(arguments, user, context)

@@ -9,11 +9,12 @@ from .errors import UsageError
 
 VALUED = {
     "pass-pipeline": "pipeline", "print-ir-before": "print_before", "print-ir-after": "print_after", "load": "load",
-    "reproducer": "reproducer", "o": "output",
+    "reproducer": "reproducer", "o": "output", "target": "target", "op": "op",
 }
 SWITCHES = {
     "split-input-file": "split", "verify-diagnostics": "verify_diagnostics", "verify-each": "verify_each", "verify-roundtrip": "roundtrip",
     "print-ir-before-all": "print_before_all", "print-ir-after-all": "print_after_all", "timing": "timing", "list-passes": "list_passes",
+    "list-rules": "list_rules",
     "mlir-print-debuginfo": "debuginfo", "mlir-print-op-generic": "generic", "allow-unregistered-dialect": "allow_unregistered",
     "run-reproducer": "run_reproducer", "help": "help", "h": "help", "debug": "debug", "version": "version",
 }
@@ -22,6 +23,7 @@ ALIASES = {  # mlir-opt's spelling
     "mlir-print-ir-after-all": "print-ir-after-all", "mlir-timing": "timing", "show-passes": "list-passes",
 }
 NO_REPRODUCER = "none"
+EXPLAIN = ("text", "json")
 
 
 @dataclass
@@ -44,6 +46,10 @@ class Arguments:
     roundtrip: bool = False
     timing: bool = False
     list_passes: bool = False
+    list_rules: bool = False
+    target: str = ""
+    op: str = ""
+    explain: str = ""
     debuginfo: bool = False
     generic: bool = False
     allow_unregistered: bool = False
@@ -81,7 +87,11 @@ def parse_arguments(words: list[str]) -> Arguments:
             continue
         name, equals, value = word.lstrip("-").partition("=")
         name = ALIASES.get(name, name)
-        if name in SWITCHES:
+        if name == "explain":
+            if equals and value not in EXPLAIN:
+                raise UsageError(f'--explain takes {" or ".join(EXPLAIN)}, not "{value}"')
+            result.explain = value or EXPLAIN[0]
+        elif name in SWITCHES:
             if equals:
                 raise UsageError(f'--{name} takes no value, and got "{value}"')
             setattr(result, SWITCHES[name], True)
@@ -114,5 +124,7 @@ def _refuse(result: Arguments) -> None:
                                          ("--run-reproducer", result.run_reproducer)] if is_given]
     if len(given) > 1:
         raise UsageError(f"which passes to run is said in more than one way: {' and '.join(given)}")
+    if bool(result.target) != result.list_rules or (result.op and not result.list_rules):
+        raise UsageError("the rules of a target are listed by --list-rules --target=NAME, those for one op by --op=NAME beside them")
     if result.split and result.run_reproducer:
         raise UsageError("--run-reproducer takes a file with one module, without --split-input-file")

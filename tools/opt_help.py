@@ -39,6 +39,9 @@ To see what happens:
   --timing                            a table of times, on standard error
   --verify-each                       verify after each pass, not only at the end
   --list-passes                       our passes with their options, and the names of upstream's
+  --explain[=json]                    which rule made what of each op, and why nearer ones refused: a table (or JSON) in the
+                                      place of the IR, which is written only with -o
+  --list-rules --target=NAME [--op=relax.softmax]   the rules of a target, in the order in which they are tried
   --debug                             errors with Python's traceback (or LEGATO_DEBUG=1)
 
 When a pass fails, the IR in front of it is written to FILE.reproducer.mlir in the current folder:

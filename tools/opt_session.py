@@ -39,7 +39,10 @@ class Session:
         results = [self._process(part) for part in parts]
         modules = [module for module, _ in results if module is not None]
         with self._timed("print"):
-            self._write(modules)
+            if self.arguments.explain:
+                self._explain()
+            if not self.arguments.explain or self.arguments.output != STANDARD_OUTPUT:
+                self._write(modules)
         for warning in dict.fromkeys(self.context.warnings):
             print(f"legato-opt: warning: {warning}", file=sys.stderr)
         return 0 if all(good for _, good in results) else FAILURE
@@ -104,6 +107,16 @@ class Session:
         if weights and not path.is_char_device():
             weights[0].save(weights_file(path))
         path.write_text(text)
+
+    def _explain(self) -> None:
+        """Which rules fired, in all parts of the input. Raises where no pass works by rules."""
+        from ..targets.explain import explanation
+
+        target = self.context.report.get("target")
+        if target is None:
+            raise UsageError("--explain: no pass that works by a target's rules ran; add one, such as --relax-legalize=target=llvm")
+        told = explanation(target, self.context.report)
+        print(told.json() if self.arguments.explain == "json" else told)
 
     def _hear(self, diagnostic: ir.Diagnostic) -> bool:
         self.said.append(from_mlir(diagnostic))

@@ -35,13 +35,25 @@ def list_all_passes(user: UserCode) -> None:
     print(list_passes(PassNames(user.passes).table(), upstream.places(), [one.name for one in user.passes]))
 
 
+def list_target_rules(arguments: Arguments, user: UserCode) -> None:
+    """``--list-rules``."""
+    from ..targets.catalog import Catalog
+    from ..targets.explain import list_rules
+
+    print(list_rules(Catalog(user.targets).resolve(arguments.target), arguments.op or None))
+
+
 def pass_context(user: UserCode) -> PassContext:
     """What passes share; targets are looked up among the user's and Legato's own."""
-    def resolve(text: str) -> object:
-        from ..targets.builtin import TARGETS
-        from ..targets.target import parse_target
+    catalog = None
 
-        return parse_target(text, (*TARGETS, *user.targets))
+    def resolve(text: str) -> object:
+        nonlocal catalog
+        if catalog is None:
+            from ..targets.catalog import Catalog
+
+            catalog = Catalog(user.targets)
+        return catalog.resolve(text)
 
     return PassContext(resolve_target=resolve)
 

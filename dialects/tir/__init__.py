@@ -11,8 +11,9 @@ from .kernel import (
     tie_outputs,
 )
 from .plain import memory_element, plain_attribute, plain_type, plain_types
+from .text import is_fixed, parse_prim_func, schedulable
 
 __all__ = [
-    "Tir", "call_tir", "check_prim_func", "check_prim_funcs", "is_prim_func", "memory_element", "out_count", "plain_attribute",
-    "plain_type", "plain_types", "prim_func", "prim_funcs", "set_signature", "tie_outputs",
+    "Tir", "call_tir", "check_prim_func", "check_prim_funcs", "is_fixed", "is_prim_func", "memory_element", "out_count", "parse_prim_func",
+    "plain_attribute", "plain_type", "plain_types", "prim_func", "prim_funcs", "schedulable", "set_signature", "tie_outputs",
 ]

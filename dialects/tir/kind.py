@@ -1,5 +1,6 @@
 """What kind of kernel a prim_func is, read off its body: whatever made it, a contraction is a contraction."""
 from ...mlir import func, ir
+from .text import is_fixed
 
 ELEMENTWISE, CONTRACTION, WINDOW, REDUCTION, OPAQUE = "elementwise", "contraction", "window", "reduction", "opaque"
 CONTRACTIONS = ("linalg.matmul", "linalg.batch_matmul", "linalg.matvec", "linalg.vecmat", "linalg.batch_matvec", "linalg.batch_vecmat",
@@ -63,6 +64,8 @@ def is_identity(map_: ir.AffineMap) -> bool:
 
 def kernel_kind(kernel: func.FuncOp) -> str:
     """``elementwise``, ``contraction``, ``window`` (pooling, depthwise), ``reduction`` (softmax and norms too) or ``opaque``."""
+    if is_fixed(kernel):
+        return OPAQUE
     found = set()
     padded = False
     for op in kernel.body.blocks[0].operations:

@@ -103,6 +103,6 @@ def test_a_broken_rule_is_named(rule, expected):
 
 
 def test_without_the_conversion_engine_nothing_is_legalized(monkeypatch):
-    monkeypatch.setattr("legato.passes.legalize.rewrite.apply_partial_conversion", lambda *_: None)
+    monkeypatch.setattr("legato.passes.conversion.rewrite.apply_partial_conversion", lambda *_: None)
     with pytest.raises(LegatoError, match="no legalization"):
         legalize()

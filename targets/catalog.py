@@ -1,0 +1,132 @@
+"""The targets that one compile knows, each with all rules for it: a snapshot of what comes with Legato, of the process's registry, of
+installed packages (entry points of the group ``legato.targets``) and of what the call was given."""
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from ..dialects.errors import LegatoError
+from . import registry
+from .builtin import TARGETS
+from .known_ops import check_op
+from .rule import GIVEN, REGISTERED, Rule, make_rules
+from .target import Target, nearest, split_target, with_options
+
+GROUP = "legato.targets"
+GivenRules = Iterable[Rule] | Mapping[str, Callable[..., Any] | Rule]
+
+
+class Catalog:
+    """Targets by name. ``targets``: more of them; ``rules``: for one call, before all others of the target that is asked for: ``Rule``
+    values, or a map from op names to rules or to functions (kernel form)."""
+
+    def __init__(self, targets: Iterable[Target] = (), rules: GivenRules = ()):
+        self._rules = given_rules(rules)
+        self._registered = registry.snapshot()
+        self._targets = {t.name: t for t in (*TARGETS, *self._registered.targets)}
+        for target in targets:
+            self._add(target)
+        self._entries = {e.name: e for e in installed() if e.name not in self._targets}
+
+    def _add(self, target: Target) -> None:
+        known = self._targets.setdefault(target.name, target)
+        if known is not target and any(known is ours for ours in TARGETS):
+            raise LegatoError(f"a target named '{target.name}' comes with Legato: give yours another name")
+        self._targets[target.name] = target
+
+    def names(self) -> list[str]:
+        """The names of all targets."""
+        return sorted({*self._targets, *self._entries})
+
+    def resolve(self, target: str | Target) -> Target:
+        """The target that a text names, or a value, complete: parents looked up, options inherited, rules in. Raises ``LegatoError``."""
+        if isinstance(target, Target):
+            options = {k: v for k, v in target.options.items()}
+            complete = self._complete(target, ())
+            complete = replace(complete, options={**complete.options, **options})
+        else:
+            name, options = split_target(target)
+            complete = with_options(self._complete(self._find(name, f"unknown target '{name}'"), ()), options)
+        if self._rules:
+            complete = replace(complete, rules=(*self._rules, *complete.rules))
+        for one in complete.chain():
+            check_ranks(one)
+        _ = complete.machine  # an impossible combination is refused here, not in the middle of a compile
+        return complete
+
+    def _find(self, name: str, complaint: str) -> Target:
+        if name in self._targets:
+            return self._targets[name]
+        if name not in self._entries:
+            raise LegatoError(complaint + nearest(name, self.names()))
+        self._targets[name] = load_entry(self._entries.pop(name))
+        return self._targets[name]
+
+    def _complete(self, target: Target, below: tuple[str, ...]) -> Target:
+        if target.name in below:
+            raise LegatoError(f"target '{target.name}' is its own ancestor: {' <- '.join([target.name, *reversed(below)])}")
+        below = (*below, target.name)
+        parents = [self._find(p, f"target '{target.name}': unknown parent '{p}'") if isinstance(p, str) else p for p in target.parents]
+        parents = [self._complete(p, below) for p in parents]
+        options: dict[str, Any] = {}
+        for parent in reversed(parents):
+            options |= parent.options
+        added = [replace(r, layer=REGISTERED) for t, r in self._registered.rules if t == target.name]
+        own = tuple(r for r in target.rules if r.layer != REGISTERED)  # a value from another catalog brings them along
+        return replace(target, parents=tuple(parents), options={**options, **target.options}, rules=(*added, *own))
+
+
+def installed() -> Iterable[EntryPoint]:
+    """The entry points of installed packages that bring targets."""
+    return entry_points(group=GROUP)
+
+
+def load_entry(entry: EntryPoint) -> Target:
+    """The target of an entry point: a ``Target``, or a function that gives one."""
+    try:
+        found = entry.load()
+        found = found if isinstance(found, Target) or not callable(found) else found()
+    except LegatoError:
+        raise
+    except Exception as error:
+        raise LegatoError(f"the entry point {GROUP}:{entry.name} = {entry.value} cannot be loaded: "
+                          f"{type(error).__name__}: {error}") from error
+    if not isinstance(found, Target):
+        raise LegatoError(f"the entry point {GROUP}:{entry.name} = {entry.value} is no Target but {type(found).__name__}")
+    if found.name != entry.name:
+        raise LegatoError(f"the entry point {GROUP}:{entry.name} = {entry.value} is a target of another name, '{found.name}'")
+    return found
+
+
+def given_rules(rules: GivenRules) -> tuple[Rule, ...]:
+    """Rules given to one call, checked. Raises ``LegatoError`` for an op that does not exist, and for what is no rule."""
+    found: list[Any] = []
+    if isinstance(rules, Mapping):
+        for op, one in rules.items():
+            own = one if isinstance(one, Rule) else make_rules((op,), "kernel", one)[0] if callable(one) else one
+            found.append(replace(own, op=op) if isinstance(own, Rule) else own)
+    else:
+        for one in rules:
+            found += one if isinstance(one, tuple) else [one]
+    for rule in found:
+        if not isinstance(rule, Rule):
+            raise LegatoError("rules=: expected rules (functions under @legato.kernel(...), @legato.rewrite(...)) or a map from op names "
+                              f"to functions, found {rule!r}")
+        check_op(rule.op, "rules=")
+    return tuple(replace(rule, layer=GIVEN) for rule in found)
+
+
+def check_ranks(target: Target) -> None:
+    """Refuses two rules of one rank for one op, moment and target."""
+    seen: dict[Any, Rule] = {}
+    for rule in target.rules:
+        key = (rule.op, rule.moment, rule.rank)
+        other = seen.setdefault(key, rule)
+        if other is not rule:
+            raise LegatoError(two_of_a_rank(target.name, other, rule))
+
+
+def two_of_a_rank(target: str, one: Rule, other: Rule) -> str:
+    """The message about two rules that nothing puts in an order."""
+    return (f"two rules of one rank for {one.op} ({one.moment}) on target '{target}': {one.name} ({one.source}) and {other.name} "
+            f"({other.source}); give one of them a priority")

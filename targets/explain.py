@@ -1,0 +1,85 @@
+"""What happened to each op of a compile, and which rules a target has: as tables and as JSON."""
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..dialects.errors import LegatoError
+from .known_ops import check_op
+from .target import Target
+
+NO_RULE = "no rule"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the rules of a target did: ``records`` of graph ops, then of intrinsics, in order. ``str()`` is a table."""
+
+    target: str
+    chain: tuple[str, ...]
+    records: tuple[Any, ...]
+
+    @property
+    def missing(self) -> list[Any]:
+        """The records of ops that no rule took."""
+        return [r for r in self.records if r.rule is None]
+
+    def json(self) -> str:
+        """The same as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "refused", ...}]}``."""
+        ops = []
+        for record in self.records:
+            one = asdict(record)
+            one["refused"] = [{"target": t, "rule": r, "reason": why} for t, r, why in record.refused]
+            ops.append(one)
+        return json.dumps({"target": self.target, "chain": list(self.chain), "ops": ops}, indent=2)
+
+    def __str__(self) -> str:
+        head = f"target {self.target}: {' -> '.join(self.chain)}"
+        graph = [r for r in self.records if r.type is None]
+        intrinsics = [r for r in self.records if r.type is not None]
+        parts = [head, *_table(graph, "graph op", lambda r: r.name or ""),
+                 *_table(intrinsics, "intrinsic", lambda r: f"{r.count} x {r.type}" if r.count > 1 else r.type)]
+        return "\n".join(parts)
+
+
+def explanation(target: Target, report: dict[str, Any]) -> Explanation:
+    """The explanation of what a pipeline's report says of a target's rules."""
+    records = [*report.get("legalize", ()), *report.get("intrinsics", ())]
+    return Explanation(str(target), tuple(t.name for t in target.chain()), tuple(records))
+
+
+def _table(records: Sequence[Any], title: str, detail: Any) -> list[str]:
+    if not records:
+        return []
+    rows = [(title, "in the model" if title == "graph op" else "on", "target", "rule", "defined at", "made")]
+    notes: list[list[str]] = [[]]
+    for r in records:
+        made = f"@{r.kernel}" if r.kernel else ""
+        rows.append((r.op, detail(r), r.target or "-", r.rule or NO_RULE, r.source or "", made))
+        notes.append([f"      {t}/{rule} refused: {why}" for t, rule, why in r.refused])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [""]
+    for row, note in zip(rows, notes):
+        lines.append("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        lines += note
+    return lines
+
+
+def list_rules(target: Target, op: str | None = None) -> str:
+    """A table of the rules that a target has for an op, or for all, in the order in which they are tried. Raises ``LegatoError`` for an op
+    that does not exist."""
+    if op is not None:
+        op = check_op(op, "--op")
+    found = [(t, r) for moment in ("legalize", "lower") for t, r in target.ranked(moment, op)]
+    chain = " -> ".join(t.name for t in target.chain())
+    if not found:
+        raise LegatoError(f"target '{target}' ({chain}) has no rule{f' for {op}' if op else ''}")
+    order = {name: i for i, name in enumerate(dict.fromkeys(r.op for _, r in found))}
+    found.sort(key=lambda pair: (order[pair[1].op], pair[1].moment))
+    rows = [("op", "moment", "target", "rule", "priority", "when", "dtypes", "defined at")]
+    for t, r in found:
+        when = ", ".join(getattr(p, "__qualname__", str(p)).replace(".<locals>.check", "(...)") for p in r.when)
+        rows.append((r.op, r.moment, t.name, r.name, str(r.priority), when, " ".join(r.dtypes), r.source))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    table = "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+    return f"rules of {target}: {chain}\n{table}"

@@ -1,0 +1,53 @@
+"""Which ops there are: a rule for one that does not exist is a typing error."""
+from functools import cache
+
+from .. import mlir
+from ..dialects.errors import LegatoError
+from ..dialects.relax import semantics
+from ..mlir import ext
+from .target import nearest
+
+UPSTREAM = ("affine", "arith", "bufferization", "func", "linalg", "math", "memref", "scf", "tensor", "vector")
+
+
+@cache
+def upstream_ops() -> frozenset[str]:
+    """The ops of the upstream dialects that rules may be about."""
+    found: set[str] = set()
+    for dialect in UPSTREAM:
+        for value in vars(getattr(mlir, dialect)).values():
+            name = getattr(value, "OPERATION_NAME", "")
+            if isinstance(value, type) and name.startswith(f"{dialect}."):
+                found.add(name)
+    return frozenset(found)
+
+
+def python_ops() -> set[str]:
+    """The ops of the dialects that are defined in Python in this process: ours, and the user's."""
+    names = set(semantics)
+    for dialect in ext.Dialect.__subclasses__():
+        names |= {op.OPERATION_NAME for op in dialect.operations if hasattr(op, "OPERATION_NAME")}
+    return names
+
+
+def canonical(name: str) -> str:
+    """``tir.exp`` is a spelling of ``math.exp``: tir has only what math and arith lack."""
+    if name.startswith("tir.") and name not in python_ops():
+        return next((known for d in ("math", "arith") if (known := f"{d}.{name[4:]}") in upstream_ops()), name)
+    return name
+
+
+def check_op(name: str, what: str) -> str:
+    """The canonical name. Raises ``LegatoError``, with the nearest names, for an op of no dialect."""
+    name = canonical(name)
+    if name in upstream_ops():
+        return name
+    known = python_ops()
+    if name in known:
+        return name
+    raise LegatoError(f"{what}: there is no op '{name}'{nearest(name, known | upstream_ops())}")
+
+
+def is_graph_op(name: str) -> bool:
+    """Whether the op is one of the graph's: of relax or a user's dialect of graph ops."""
+    return name in semantics

@@ -1,0 +1,155 @@
+"""The process's registry of rules and targets. Only the decorators and ``register_target``, which a user calls, add to it; a compile
+takes a snapshot, and is not touched by what comes later."""
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..dialects.errors import LegatoError
+from .builtin import TARGETS
+from .known_ops import check_op, is_graph_op
+from .rule import Form, Moment, Predicate, Rule, make_rules
+from .target import Target, nearest
+
+
+@dataclass
+class Registered:
+    """What was registered: rules with the names of their targets, in order, and targets with the modules that did it."""
+
+    rules: list[tuple[str, Rule]] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    owners: dict[str, str] = field(default_factory=dict)
+
+
+_state = Registered()
+_lock = threading.RLock()
+
+
+def snapshot() -> Registered:
+    """A copy of the registry as it is now."""
+    with _lock:
+        return Registered(list(_state.rules), list(_state.targets), dict(_state.owners))
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """What is registered inside is forgotten behind; for tests and notebooks."""
+    global _state
+    with _lock:
+        before, _state = _state, snapshot()
+    try:
+        yield
+    finally:
+        with _lock:
+            _state = before
+
+
+def register_target(target: Target) -> Target:
+    """Makes a target known by its name, in this process. Defined again in the same module, it replaces itself. Raises ``LegatoError`` for a
+    name that is taken."""
+    return _register_target(target, sys._getframe(1).f_globals.get("__name__", "?"))
+
+
+def _register_target(target: Target, owner: str) -> Target:
+    with _lock:
+        if any(t.name == target.name for t in TARGETS):
+            raise LegatoError(f"a target named '{target.name}' comes with Legato: give yours another name")
+        before = _state.owners.setdefault(target.name, owner)
+        if before != owner:
+            raise LegatoError(f"{before} has registered a target named '{target.name}' already")
+        _state.targets = [t for t in _state.targets if t.name != target.name] + [target]
+    return target
+
+
+def legalize(*ops: str, target: str | Target, when: Predicate | tuple[Predicate, ...] = (), priority: int = 0, form: Form | None = None):
+    """Registers the function below as the legalization of ``ops`` (graph ops or intrinsics) on ``target``.
+
+    On graph ops ``form`` is "kernel" (the default: ``fn(k, *inputs, *outputs)`` builds a kernel) or "rewrite" (``fn(op, *operands)`` gives
+    other values in the op's place). On other ops it is an intrinsic rule, ``fn(op, *operands)``. ``when``: predicates; ``priority``: among
+    rules of this target for one op, higher is tried first. Raises ``LegatoError`` for an op or target that does not exist, and for a second
+    rule of one rank. The function is left as it is; defined again (a notebook's cell run twice), it replaces itself.
+    """
+    return _registering(ops, target, "legalize", form, when, priority, ())
+
+
+def legalize_intrinsic(*ops: str, target: str | Target, dtypes: tuple[str, ...] = (), when: Predicate | tuple[Predicate, ...] = (),
+                       priority: int = 0):
+    """Registers the function below as the legalization of scalar and vector ops on ``target``: ``fn(op, *operands)`` gives an equal value
+    made of other ops, or statements. ``dtypes``: the element types it knows (none: any); half floats go through f32 where it knows that.
+    Otherwise as ``legalize``."""
+    return _registering(ops, target, "legalize", "intrinsic", when, priority, dtypes)
+
+
+def lower_intrinsic(*ops: str, target: str | Target, dtypes: tuple[str, ...] = (), when: Predicate | tuple[Predicate, ...] = (),
+                    priority: int = 0):
+    """Registers the function below as the lowering of scalar and vector ops on ``target``: to an instruction of the device or to a
+    library's function. Otherwise as ``legalize_intrinsic``."""
+    return _registering(ops, target, "lower", "intrinsic", when, priority, dtypes)
+
+
+def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, form: Form | None, when: Any, priority: int,
+                 dtypes: tuple[str, ...]):
+    where = "@legato.lower_intrinsic" if moment == "lower" else "@legato.legalize"
+    if not ops:
+        raise LegatoError(f"{where} wants the names of ops")
+    ops = tuple(check_op(op, where) for op in ops)
+    forms = [form or ("kernel" if is_graph_op(op) else "intrinsic") for op in ops]
+    for op, one in zip(ops, forms):
+        if (one == "intrinsic") == is_graph_op(op):
+            raise LegatoError(f"{where}: {op} is {'a' if is_graph_op(op) else 'no'} graph op: form '{one}' does not fit")
+    owner = sys._getframe(2).f_globals.get("__name__", "?")
+    if isinstance(target, Target):
+        if not any(target is t for t in (*TARGETS, *_state.targets)):
+            _register_target(target, owner)
+    else:
+        _check_target(target, where)
+    name = target.name if isinstance(target, Target) else target
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        options = {"when": when, "priority": priority, "moment": moment, "dtypes": tuple(dtypes)}
+        rules = [make_rules((op,), one, function, **options)[0] for op, one in zip(ops, forms)]
+        with _lock:
+            kept = [(t, r) for t, r in _state.rules if not _again(r, t, rules, name)]
+            for rule in rules:
+                _check_rank(kept, name, rule)
+            _state.rules = kept + [(name, rule) for rule in rules]
+        return function
+
+    return register
+
+
+def _check_target(name: str, where: str) -> None:
+    from .catalog import installed
+
+    known = [t.name for t in (*TARGETS, *_state.targets)] + [e.name for e in installed()]
+    if name not in known:
+        raise LegatoError(f"{where}: unknown target '{name}'{nearest(name, known)}; legato.register_target(Target({name!r}, ...)) makes "
+                          "one known")
+
+
+def _again(old: Rule, target: str, rules: list[Rule], name: str) -> bool:
+    """Whether ``old`` is a former definition of the function that ``rules`` are made of."""
+    new = rules[0].function
+    a, b = old.function, new
+    identity = [(getattr(f, "__module__", None), getattr(f, "__qualname__", None)) for f in (a, b)]
+    if identity[0] != identity[1] or a is b:
+        return False
+    same_place = target == name and any(old.op == r.op and old.moment == r.moment and old.rank == r.rank for r in rules)
+    # functions made in a loop share their code, and are not each other's former definitions
+    redefined = getattr(a, "__code__", None) is not getattr(b, "__code__", None) and "<lambda>" not in str(identity[0][1])
+    return same_place or redefined
+
+
+def _check_rank(registered: list[tuple[str, Rule]], target: str, rule: Rule) -> None:
+    from .catalog import two_of_a_rank
+
+    for name, other in registered:
+        if (name, other.op, other.moment, other.rank) == (target, rule.op, rule.moment, rule.rank):
+            raise LegatoError(two_of_a_rank(target, other, rule))
+
+
+def rules_of(target: str) -> list[Rule]:
+    """The rules that the process registered for a target."""
+    return [replace(rule) for name, rule in snapshot().rules if name == target]
