@@ -11,7 +11,8 @@ import numpy as np
 import tvm_ffi
 
 from ..dialects.errors import LegatoError
-from . import cpu, threads, weights_file
+from .. import cpu
+from . import threads, weights_file
 from .elf import MACHINES, ElfError, SharedObject
 from .executable import Executable
 from .linker import find_linker, link

@@ -1,13 +1,9 @@
 """What schedules and lowering must know of a CPU: a value, made by the target from its options."""
 from dataclasses import dataclass
 
-X86_LEVELS = {
-    # name: (vector bytes, vector registers, features)
-    "x86-64-v2": (16, 16, "+cx16,+popcnt,+sahf,+sse3,+ssse3,+sse4.1,+sse4.2"),
-    "x86-64-v3": (32, 16, "+cx16,+popcnt,+sahf,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"),
-    "x86-64-v4": (64, 32, "+cx16,+popcnt,+sahf,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave,"
-                          "+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"),
-}
+from ... import cpu as cpus
+
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # what code is tested for: SSE4, AVX2, AVX-512
 
 
 @dataclass(frozen=True)
@@ -17,10 +13,10 @@ class Machine:
     cpu and features are LLVM's names (``x86-64-v3``, ``+avx2,+fma``) for every ``llvm.func``; vector_bytes is the width of a vector
     register, registers their number; threads above 1 asks for OpenMP.
     """
-    cpu: str = "x86-64-v3"
-    features: str = X86_LEVELS["x86-64-v3"][2]
-    vector_bytes: int = 32
-    registers: int = 16
+    cpu: str
+    features: str
+    vector_bytes: int
+    registers: int
     threads: int = 1
 
     def lanes(self, bits: int) -> int:
@@ -33,17 +29,13 @@ class Machine:
 
     @classmethod
     def named(cls, cpu: str, threads: int = 1) -> "Machine":
-        """One of the x86-64 levels. Raises KeyError for another name."""
-        vector_bytes, registers, features = X86_LEVELS[cpu]
-        return cls(cpu, features, vector_bytes, registers, threads)
+        """A CPU by LLVM's name (``x86-64-v3``, ``znver4``). Raises ``UnknownCpuError`` (a LegatoError), with the nearest names."""
+        features = cpus.features_of(cpu)
+        wide = "avx512vl" in features
+        vector_bytes = 64 if wide else 32 if "avx" in features else 16
+        return cls(cpu, ",".join(f"+{f}" for f in sorted(features)), vector_bytes, 32 if wide else 16, threads)
 
     @classmethod
     def host(cls, threads: int = 1) -> "Machine":
-        """The highest level this machine has, from the kernel's list of CPU flags."""
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            flags = next((set(line.split(":")[1].split()) for line in file if line.startswith("flags")), set())
-        wanted = {"x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}, "x86-64-v3": {"avx2", "fma", "bmi2", "f16c"}}
-        for cpu, needed in wanted.items():
-            if needed <= flags:
-                return cls.named(cpu, threads)
-        return cls.named("x86-64-v2", threads)
+        """This machine's CPU: by its own name, or the highest x86-64 level that it has."""
+        return cls.named(cpus.host_name(), threads)

@@ -7,9 +7,10 @@ from models import identity, lowered, numbers
 
 from legato.dialects.errors import LegatoError
 from legato.mlir import ir, passmanager
-from legato.runtime import cpu, load
-from legato.runtime.cpu_table import CPUS, FLAGS
-from legato.runtime.jit import jit
+from legato.runtime import load
+from legato import cpu
+from legato.cpu_table import CPUS, FLAGS
+from legato.jit import jit
 
 
 def llvm_features(name):

@@ -10,7 +10,7 @@ from legato.dialects.errors import LegatoError, UnsupportedError
 from legato.dialects.module import Module
 from legato.mlir import ir
 from legato.passes.emit_entry import emit_entry
-from legato.runtime.jit import jit
+from legato.jit import jit
 
 X = numbers(3, 8)
 

@@ -14,7 +14,8 @@ from models import STATIC, SYMBOLIC, build, identity, numbers
 
 import legato
 from legato.dialects.errors import LegatoError
-from legato.runtime import cpu, linker, load, package, threads, weights_file
+from legato import cpu
+from legato.runtime import linker, load, package, threads, weights_file
 
 WEIGHT = numbers(4, 8)
 X = np.ones((4, 8), np.float32)

@@ -11,7 +11,7 @@ from legato.mlir import ir, passmanager
 from legato.passes.emit_entry import emit_entry
 from legato.passes.plan_memory import plan_memory
 from legato.runtime import load, threads
-from legato.runtime.jit import jit
+from legato.jit import jit
 
 PARALLEL = """
 func.func @main(%x: memref<64x8xf32> {relax.name = "x"}) -> memref<64x8xf32> {

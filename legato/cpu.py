@@ -4,7 +4,7 @@ import functools
 import platform
 from pathlib import Path
 
-from ..dialects.errors import LegatoError
+from .dialects.errors import LegatoError
 from .cpu_table import CPUS, FLAGS, HOSTS
 
 CPUINFO = Path("/proc/cpuinfo")

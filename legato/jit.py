@@ -1,4 +1,4 @@
-"""Compiled code in this process: from a module in the LLVM dialect to an executable. The only part of the runtime that loads MLIR."""
+"""Compiled code in this process: from a module in the LLVM dialect to an executable."""
 import ctypes
 import ctypes.util
 from collections.abc import Callable, Mapping
@@ -9,11 +9,12 @@ import numpy as np
 import tvm_ffi
 import tvm_ffi.libinfo
 
-from ..dialects.errors import LegatoError
-from ..mlir import execution_engine, ir
-from . import cpu, package, threads
-from .executable import Executable
-from .signature import Parameter, Signature
+from .dialects.errors import LegatoError
+from .mlir import execution_engine, ir
+from . import cpu
+from .runtime import package, threads
+from .runtime.executable import Executable
+from .runtime.signature import Parameter, Signature
 
 CREATE = "__tvm_ffi_create"
 
