@@ -2,7 +2,7 @@
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .dialects.errors import LegatoError
@@ -69,9 +69,10 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     names to functions (``{"relax.softmax": fn}``). ``progress(stage, seconds)`` is called behind each stage. The module is left as it is.
     Raises ``LegatoError``; ``UnsupportedError`` where the model asks for what Legato does not do.
     """
-    from .runtime.jit import jit
+    from .jit import jit
 
     report = Report()
+    target = runnable(Catalog([target] if isinstance(target, Target) else (), rules).resolve(target))
     lowered = lower(module, target, rules=rules, progress=progress, verify_each=verify_each, report=report)
     begin = time.perf_counter()
     executable = jit(lowered.module, lowered.weights)
@@ -81,6 +82,15 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     executable.report = report
     executable.explanation = explanation(report.target, report.details)
     return executable
+
+
+def runnable(target: Target) -> Target:
+    """The target with as many threads as this process can have: one, with a warning, where there is no OpenMP runtime."""
+    from .runtime.threads import usable_threads
+
+    asked = target.options.get("threads", 1)
+    usable = usable_threads(asked)
+    return target if usable == asked else replace(target, options={**target.options, "threads": usable})
 
 
 def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), last: str | None = None) -> Explanation:
