@@ -12,11 +12,12 @@ from ..mlir import ir, passmanager
 from .base import ModulePass, PassContext, TargetText, option
 from .conversion import Record
 from .intrinsics import legalize_intrinsics, lower_intrinsics
+from .lower_bf16 import bf16_as_integers
 from .lower_copies import lower_copies
 from .lower_llvm import mark_functions, to_llvm
 from .lower_vectors import lower_vectors
 
-WIDEN = ("builtin.module(func.func(arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
+WIDEN = ("builtin.module(func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
          "math-extend-to-supported-types))")
 
 
@@ -39,6 +40,7 @@ def lower(module: ir.Module, target: Any, report: list[Record]) -> None:
     kernels = {k.name.value for k in tir.prim_funcs(module)}
     if has_narrow_floats(module):
         passmanager.PassManager.parse(WIDEN).run(module.operation)
+        bf16_as_integers(module)
     lower_copies(module, machine)
     legalize_intrinsics(module, target, report)
     lower_vectors(module)

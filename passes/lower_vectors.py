@@ -81,9 +81,11 @@ def slice_transfer(op: ir.Operation, buffer: int, dims: list[int]) -> None:
     zero = ir.Operation.create("arith.constant", [ir.IndexType.get()], [], {"value": ir.IntegerAttr.get(ir.IndexType.get(), 0)}).results[0]
     rest = list(op.operands)[buffer + 1 + rank:]  # the padding of a read, a mask
     map_ = ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(dims)))
+    zeros, bounds = [zero] * len(dims), op.attributes["in_bounds"]
     if buffer == 0:
-        new = vector.TransferReadOp(vector_type, part, [zero] * len(dims), map_, rest[0], op.attributes["in_bounds"], mask=rest[1] if rest[1:] else None)
+        mask = rest[1] if rest[1:] else None
+        new = vector.TransferReadOp(vector_type, part, zeros, map_, rest[0], bounds, mask=mask)
         op.results[0].replace_all_uses_with(new.result)
     else:
-        vector.TransferWriteOp(None, op.operands[0], part, [zero] * len(dims), map_, op.attributes["in_bounds"], mask=rest[0] if rest else None)
+        vector.TransferWriteOp(None, op.operands[0], part, zeros, map_, bounds, mask=rest[0] if rest else None)
     op.erase()

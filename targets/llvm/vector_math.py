@@ -169,32 +169,6 @@ def expand_masked_reduction(op: ir.Operation, machine: Machine) -> ir.Value | No
     return with_accumulator(inner, joined(kind_of(inner), lanes, nan_free(inner)))
 
 
-def expand_to_bf16(op: ir.Operation, machine: Machine) -> ir.Value | None:
-    """f32 to bf16, to nearest and even: LLVM would call a function of the compiler's run time."""
-    result, x = op.results[0].type, op.operands[0]
-    if not isinstance(element(result), ir.BF16Type):
-        return None
-    if isinstance(element(x.type), ir.F64Type):
-        x = arith.TruncFOp(Builder(x.type).like(ir.F32Type.get()), x).result
-    b = Builder(x.type)
-    bits = b.bits(x)
-    odd = b.iand(arith.ShRUIOp(bits, b.integer(16)).result, 1)
-    rounded = b.iadd(b.iadd(bits, b.integer(0x7FFF)), odd)
-    rounded = b.select(b.compare(UNO, x, x), b.ior(bits, b.integer(0x00400000)), rounded)  # a NaN stays one
-    i16 = b.like(ir.IntegerType.get_signless(16))
-    return arith.BitcastOp(result, arith.TruncIOp(i16, arith.ShRUIOp(rounded, b.integer(16)).result).result).result
-
-
-def expand_from_bf16(op: ir.Operation, machine: Machine) -> ir.Value | None:
-    x, result = op.operands[0], op.results[0].type
-    if not isinstance(element(x.type), ir.BF16Type):
-        return None
-    b = Builder(Builder(x.type).like(ir.F32Type.get()))
-    bits = arith.ExtUIOp(b.integers, arith.BitcastOp(b.like(ir.IntegerType.get_signless(16)), x).result).result
-    wide = b.from_bits(b.shl(bits, 16))
-    return wide if result == wide.type else arith.ExtFOp(result, wide).result
-
-
 EXPANSIONS: dict[str, Any] = {
     "math.exp": expand_exp,
     "math.expm1": elementary(f.expm1),
@@ -204,8 +178,6 @@ EXPANSIONS: dict[str, Any] = {
     "math.erf": elementary(f.erf),
     "math.sin": elementary(lambda b, x: f.sine(b, x, 0)),
     "math.cos": elementary(lambda b, x: f.sine(b, x, 1)),
-    "arith.truncf": expand_to_bf16,
-    "arith.extf": expand_from_bf16,
     "arith.maximumf": expand_maximum,
     "arith.minimumf": expand_minimum,
     "arith.maxnumf": expand_number(OGT),
