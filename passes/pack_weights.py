@@ -31,7 +31,7 @@ class PackWeights(ModulePass):
         calls = calls_by_callee(module)
         constants = Constants(module)
         packed: dict[Any, str] = {}
-        for kernel in tir.prim_funcs(module.module):
+        for kernel in tir.schedulable(module.module):
             packing = target.packing(kernel)
             sites = calls.get(kernel.name.value, [])
             if packing is None or not sites:
@@ -54,21 +54,22 @@ def calls_by_callee(module: Module) -> dict[str, list[ir.Operation]]:
     return calls
 
 
-def packed_shape(shape: list[int], packing: Any) -> list[int]:
-    """The shape of a packed weight of this shape."""
-    blocks = [shape[d] for d in packing.order]
+def packed_shape(packing: Any) -> list[int]:
+    """The shape of the packed weight."""
+    blocks = [packing.shape[d] for d in packing.order]
     blocks[-1] = -(-blocks[-1] // packing.tile)
-    return [blocks[d] for d in packing.outer] + [1] * (len(shape) - 1) + [packing.tile]
+    return [blocks[d] for d in packing.outer] + [1] * (len(blocks) - 1) + [packing.tile]
 
 
 def rewrite_kernel(kernel: func.FuncOp, packing: Any) -> None:
     """The argument becomes the packed weight; the op reads it through a linalg.unpack, its dimensions in the packing's order."""
     block = kernel.body.blocks[0]
     argument = block.arguments[packing.argument]
-    shape, element = list(argument.type.shape), argument.type.element_type
-    argument.set_type(ir.RankedTensorType.get(packed_shape(shape, packing), element))
+    shape, element = packing.shape, argument.type.element_type
     rank = len(shape)
+    old = packing.op.operands[packing.operand]
     with ir.InsertionPoint.at_block_begin(block), kernel.location:
+        argument.set_type(ir.RankedTensorType.get(packed_shape(packing), element))
         empty = tensor.EmptyOp([shape[d] for d in packing.order], element).result
         unpacked = ir.Operation.create("linalg.unpack", [empty.type], [argument, empty], {
             "outer_dims_perm": ir.DenseI64ArrayAttr.get(packing.outer),
@@ -76,11 +77,14 @@ def rewrite_kernel(kernel: func.FuncOp, packing: Any) -> None:
             "static_inner_tiles": ir.DenseI64ArrayAttr.get([1] * (rank - 1) + [packing.tile]),
         })
     packing.op.operands[packing.operand] = unpacked.results[0]
+    while (view := defining_op(old)) is not None:  # reshapes of the argument, which nothing else reads
+        old = view.operands[0]
+        view.erase()
     if packing.order != tuple(range(rank)):
         maps = list(packing.op.attributes["indexing_maps"])
-        old = maps[packing.operand].value
-        results = [old.results[d] for d in packing.order]
-        maps[packing.operand] = ir.AffineMapAttr.get(ir.AffineMap.get(old.n_dims, 0, results))
+        map_ = maps[packing.operand].value
+        results = [map_.results[d] for d in packing.order]
+        maps[packing.operand] = ir.AffineMapAttr.get(ir.AffineMap.get(map_.n_dims, 0, results))
         packing.op.attributes["indexing_maps"] = ir.ArrayAttr.get(maps)
     tir.set_signature(kernel, len(block.arguments) - tir.out_count(kernel))
 
@@ -89,11 +93,11 @@ def rewrite_call(call: ir.Operation, packing: Any, constants: Constants, packed:
     """The call gets the packed weight. Calls that share a weight share the packed one: ``packed`` remembers the keys."""
     constant = defining_op(call.operands[packing.argument])
     source = constant.attributes["weight"].value if "weight" in constant.attributes else None
-    layout = (source, packing.order, packing.outer, packing.tile)
+    layout = (source, packing.shape, packing.order, packing.outer, packing.tile)
     with ir.InsertionPoint(constant), constant.location:
         if layout in packed:
-            type_ = constant.results[0].type
-            value = relax.weight(packed[layout], numpy_dtype(type_.element_type), packed_shape(list(type_.shape), packing))
+            dtype = numpy_dtype(constant.results[0].type.element_type)
+            value = relax.weight(packed[layout], dtype, packed_shape(packing))
         else:
             array = pack(constants.array(constant.results[0]), packing)
             value = constants.build(array, f"{constants.name_of(constant.results[0])}.packed")
@@ -106,10 +110,11 @@ def rewrite_call(call: ir.Operation, packing: Any, constants: Constants, packed:
 
 def pack(array: np.ndarray, packing: Any) -> np.ndarray:
     """The weight in packed order, copied once."""
+    array = array.reshape(packing.shape)
     last = array.ndim - 1
     source = array.transpose([packing.order[d] for d in (*(d for d in packing.outer if d != last), last)])
     columns, tile = source.shape[-1], packing.tile
-    result = np.empty(packed_shape(list(array.shape), packing), array.dtype)
+    result = np.empty(packed_shape(packing), array.dtype)
     blocks = np.moveaxis(result.reshape(*result.shape[: array.ndim], tile), packing.outer.index(last), -2)
     whole, rest = divmod(columns, tile)
     blocks[..., :whole, :] = source[..., : whole * tile].reshape(*source.shape[:-1], whole, tile)

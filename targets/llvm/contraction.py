@@ -21,10 +21,11 @@ def schedule_contraction(kernel: func.FuncOp, machine: Machine) -> str | None:
     return None if form is None else _Schedule(form, machine).text()
 
 
-def tiles_of(form: Form, machine: Machine) -> RegisterTiles:
-    """The register tiles of a form: what its schedule uses, and its packed weight has to fit."""
-    rows = 1 if form.row is None else form.extents[form.row]
-    return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers)
+def tiles_of(form: Form, machine: Machine, width: int | None = None) -> RegisterTiles:
+    """The register tiles of a form: what its schedule uses, and its packed weight has to fit. ``width``: columns, where settled."""
+    single = form.row is None or (form.row_stride > 1 and not form.decomposes)  # a window loop by hand: its rows are no plain index
+    rows = 1 if single else form.extents[form.row]
+    return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width)
 
 
 class _Schedule:
@@ -36,8 +37,7 @@ class _Schedule:
         if self.part:
             loop, size = self.part
             form = form.with_extent(loop, size)
-            rows = 1 if form.row is None else form.extents[form.row]
-            self.tiles = choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, self.tiles.columns[0])
+            self.tiles = tiles_of(form, machine, self.tiles.columns[0])
         self.form = form
         self.script = Script()
         self.parts = 0
@@ -128,12 +128,33 @@ class _Schedule:
     def _reductions(self) -> None:
         """One step of every reduction at a time; what the step reads of a packed weight is one vector of a block."""
         script, form = self.script, self.form
+        if form.is_window and not form.decomposes:
+            self._windows()
+            return
         with script.foreach(script.match(attribute=PRODUCT)) as product:
-            step, loops = script.tile(product, [int(loop in form.reductions) for loop in range(len(form.extents))])
-            if self.packed:
-                script.patterns("merge-slices", within=loops[-1], cse=False)
-                block = script.producer(script.producer(step, form.weight), 0)
-                script.fuse(block, loops[-1])
-        if form.is_convolution:
+            self._step(product, [int(loop in form.reductions) for loop in range(len(form.extents))])
+        if form.op.name == "linalg.conv_2d_nhwc_hwcf":
             script.clean()
             script.op("window", f"structured.decompose {script.match(attribute=PRODUCT)}")
+
+    def _windows(self) -> None:
+        """Windows of other kinds: at one place of the filter they are a plain contraction, once the loops of one step are dropped."""
+        script, form = self.script, self.form
+        if form.op.name != "linalg.generic":
+            script.op("loops", f"structured.generalize {script.match(attribute=PRODUCT)}")
+        with script.foreach(script.match(attribute=PRODUCT)) as product:
+            script.tile(product, [int(loop in form.filters) for loop in range(len(form.extents))])
+        script.clean()
+        script.patterns("drop-unit-dims", "canonicalize")
+        for parallel in (2, 1, 0):  # rows and columns, of which a rest may have one only
+            kinds = ", ".join([f"#linalg.iterator_type<{kind}>" for kind in ["parallel"] * parallel + ["reduction"]])
+            with script.foreach(script.match("linalg.generic", attribute=f"iterator_types = [{kinds}]")) as product:
+                self._step(product, [0] * parallel + [1])
+
+    def _step(self, product: str, sizes: Sequence[int]) -> None:
+        """Tiles one product, and moves its part of the packed weight into the innermost loop."""
+        step, loops = self.script.tile(product, sizes)
+        if self.packed:
+            self.script.patterns("merge-slices", within=loops[-1], cse=False)
+            block = self.script.producer(self.script.producer(step, self.form.weight), 0)
+            self.script.fuse(block, loops[-1])

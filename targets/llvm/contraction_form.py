@@ -25,7 +25,8 @@ class Form:
     filters: tuple[int, ...]
     weight: int
     """Operand number of the side that has the columns."""
-    strides: tuple[int, ...]
+    strides: dict[int | None, int]
+    """For the loops over windows: their distance."""
     epilogue: tuple[ir.Operation, ...]
     """Elementwise readers of the result, each of the one before; the last one's result is returned."""
     path: tuple[int, ...]
@@ -57,8 +58,19 @@ class Form:
         return indexing_maps(self.last)[0].n_dims
 
     @property
-    def is_convolution(self) -> bool:
+    def is_window(self) -> bool:
+        """Whether the first operand is read in windows, as convolutions do."""
         return bool(self.filters)
+
+    @property
+    def decomposes(self) -> bool:
+        """Whether upstream makes a one-dimensional convolution, which it can vectorize, of a tile one row high; or it is one."""
+        return self.op.name in ("linalg.conv_2d_nhwc_hwcf", "linalg.conv_1d_nwc_wcf")
+
+    @property
+    def row_stride(self) -> int:
+        """How far the windows of neighbouring rows are apart."""
+        return self.strides.get(self.row, 1)
 
     @property
     def bits(self) -> int:
@@ -145,7 +157,7 @@ def _roles(op: ir.Operation, epilogue: tuple[ir.Operation, ...], path: tuple[int
     maps = indexing_maps(op)
     extents = _extents(op, maps)
     out = dim_positions(maps[-1])
-    strides: tuple[int, ...] = ()
+    strides: dict[int | None, int] = {}
     if linalg.isa_contraction_op(op):
         found = linalg.infer_contraction_dimensions(op)
         batch, rows, columns, reductions = (tuple(x) for x in (found.batch, found.m, found.n, found.k))
@@ -153,7 +165,7 @@ def _roles(op: ir.Operation, epilogue: tuple[ir.Operation, ...], path: tuple[int
     else:
         found = linalg.infer_convolution_dimensions(op)
         batch, rows, columns = tuple(found.depth), (*found.batch, *found.output_image), tuple(found.output_channel)
-        filters, strides = tuple(found.filter_loop), tuple(found.strides)
+        filters, strides = tuple(found.filter_loop), dict(zip(found.output_image, found.strides))
         reductions = (*filters, *found.input_channel)
     in_order = lambda loops: tuple(sorted(loops, key=out.index))  # noqa: E731
     if None in out or len(out) != len(set(out)):

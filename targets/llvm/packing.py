@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from ...mlir import func, ir
 from .contraction import tiles_of
-from .contraction_form import analyze, dim_positions, indexing_maps
+from .contraction_form import VIEWS, analyze, dim_positions, indexing_maps, producer
 from .machine import Machine
 
 
@@ -11,7 +11,7 @@ from .machine import Machine
 class Packing:
     """A layout for one argument of a kernel: ``packed[outer..., 1..., tile]``, read by one operand of one op.
 
-    The argument's dimensions are first put into the order ``order``, of which the last one, the columns, is cut into blocks of ``tile``
+    The argument is read in the shape ``shape``. Its dimensions are first put into the order ``order``, of which the last one, the columns, is cut into blocks of ``tile``
     (the last block is filled up with zeros). ``outer`` is the order of the packed dimensions, in numbers of the reordered ones; the number
     of blocks stands for the columns. So ``[K, N]`` with order (0, 1), outer (1, 0) and tile 32 becomes ``[ceil(N / 32), K, 1, 32]``.
     """
@@ -19,6 +19,7 @@ class Packing:
     argument: int
     op: ir.Operation
     operand: int
+    shape: tuple[int, ...]
     order: tuple[int, ...]
     outer: tuple[int, ...]
     tile: int
@@ -30,7 +31,8 @@ def choose_packing(kernel: func.FuncOp, machine: Machine) -> Packing | None:
     if form is None:
         return None
     value = form.op.operands[form.weight]
-    if not isinstance(value.owner, ir.Block) or len(list(value.uses)) != 1 or not value.type.has_static_shape:
+    argument = _argument(value)
+    if argument is None or not value.type.has_static_shape or (form.is_window and form.extents[form.reductions[-1]] == 1):
         return None
     loops = dim_positions(indexing_maps(form.op)[form.weight])
     if None in loops or form.column not in loops:
@@ -45,4 +47,16 @@ def choose_packing(kernel: func.FuncOp, machine: Machine) -> Packing | None:
         return None
     batch = [d for d in range(len(order)) if loops[order[d]] in form.batch]
     others = [d for d in range(len(order) - 1) if d not in batch]
-    return Packing(value.arg_number, form.op, form.weight, order, (*batch, len(order) - 1, *others), tile)
+    return Packing(argument.arg_number, form.op, form.weight, tuple(value.type.shape), order, (*batch, len(order) - 1, *others), tile)
+
+
+def _argument(value: ir.Value) -> ir.BlockArgument | None:
+    """The argument that a value is, or is a reshape of, if nothing else reads it."""
+    while len(list(value.uses)) == 1:
+        op = producer(value)
+        if op is None:
+            return ir.BlockArgument(value)
+        if op.name not in VIEWS:
+            return None
+        value = op.operands[0]
+    return None

@@ -5,20 +5,39 @@ from .machine import Machine
 
 
 def prepare(kernel: func.FuncOp, machine: Machine) -> None:
-    """Gives a contraction of dynamic size that nobody reads a reader: an elementwise copy.
-
-    The sizes of a reader's tiles are those of another op's result, which tiling takes as they are; the contraction's own are those of slices,
-    into which it looks, and then a rest could not be cut again. Vectorized, the copy is gone.
-    """
+    """Rewrites one kernel for the schedules of this folder."""
+    tie_through_reshapes(kernel)
     form = analyze(kernel)
     if form is not None and not form.epilogue and any(form.extents[loop] is None for loop in form.dims):
         add_reader(form)
 
 
-def add_reader(form: Form) -> None:
-    """The contraction writes a tensor of its own, which is copied to where it wrote before.
+def tie_through_reshapes(kernel: func.FuncOp) -> None:
+    """A value that is returned reshaped starts from the output argument, reshaped the other way; else it would be copied there."""
+    block = kernel.body.blocks[0]
+    results = list(block.operations[len(block.operations) - 1].operands)
+    outputs = list(block.arguments)[len(block.arguments) - len(results):]
+    for value, out in zip(results, outputs, strict=True):
+        view = producer(value)
+        if view is None or view.name != "tensor.collapse_shape":
+            continue
+        maker, made = producer(view.operands[0]), view.operands[0]
+        if maker is None or not maker.name.startswith("linalg.") or not made.type.has_static_shape:
+            continue
+        place = len(maker.operands) - len(maker.results) + ir.OpResult(made).result_number
+        start = producer(maker.operands[place])
+        if start is not None and start.name == "tensor.empty":
+            groups = [[dim.value for dim in group] for group in view.attributes["reassociation"]]
+            with ir.InsertionPoint(maker), maker.location:
+                maker.operands[place] = tensor.ExpandShapeOp(made.type, out, groups, [], list(made.type.shape)).result
 
-    The copy has an operand that it does not read: upstream erases one that is plainly the identity.
+
+def add_reader(form: Form) -> None:
+    """Gives a contraction of dynamic size a reader: it writes a tensor of its own, which is copied to where it wrote before.
+
+    The sizes of a reader's tiles are those of another op's result, which tiling takes as they are; the contraction's own are those of
+    slices, into which it looks, and then a rest could not be cut again. Vectorized, the copy is gone. It has an operand that it does not
+    read: upstream erases one that is plainly the identity.
     """
     op, fill = form.op, producer(form.op.operands[2])
     filled = op if fill is None or fill.name != "linalg.fill" else fill
@@ -32,11 +51,12 @@ def add_reader(form: Form) -> None:
     filled.operands[place] = empty
     with ir.InsertionPoint.after(op), op.location:
         element = out.type.element_type
-        unread = arith.ConstantOp(element, ir.Attribute.parse(f"0 : {element}" if isinstance(element, ir.IntegerType) else f"0.0 : {element}"))
+        zero = "0" if isinstance(element, ir.IntegerType) else "0.0"
+        unread = arith.ConstantOp(element, ir.Attribute.parse(f"{zero} : {element}")).result
         maps = [ir.AffineMap.get_identity(rank), ir.AffineMap.get(rank, 0, []), ir.AffineMap.get_identity(rank)]
         parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
-        copy = linalg.GenericOp([out.type], [op.results[0], unread.result], [out], ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]),
-                                ir.ArrayAttr.get([parallel] * rank))
+        maps = ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps])
+        copy = linalg.GenericOp([out.type], [op.results[0], unread], [out], maps, ir.ArrayAttr.get([parallel] * rank))
         block = copy.regions[0].blocks.append(element, element, element)
         with ir.InsertionPoint(block):
             linalg.YieldOp([block.arguments[0]])
