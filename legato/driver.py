@@ -72,7 +72,7 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     from .jit import jit
 
     report = Report()
-    target = runnable(Catalog([target] if isinstance(target, Target) else (), rules).resolve(target))
+    target = runnable(target)
     lowered = lower(module, target, rules=rules, progress=progress, verify_each=verify_each, report=report)
     begin = time.perf_counter()
     executable = jit(lowered.module, lowered.weights)
@@ -84,13 +84,17 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     return executable
 
 
-def runnable(target: Target) -> Target:
+def runnable(target: str | Target) -> str | Target:
     """The target with as many threads as this process can have: one, with a warning, where there is no OpenMP runtime."""
     from .runtime.threads import usable_threads
 
-    asked = target.options.get("threads", 1)
+    resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
+    asked = resolved.options.get("threads", 1)
     usable = usable_threads(asked)
-    return target if usable == asked else replace(target, options={**target.options, "threads": usable})
+    if usable == asked:
+        return target
+    single = replace(resolved, options={**resolved.options, "threads": usable})
+    return single if isinstance(target, Target) else str(single)
 
 
 def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), last: str | None = None) -> Explanation:
