@@ -6,6 +6,7 @@ from . import (
     cumulative,
     elementwise_binary,
     elementwise_unary,
+    identity,
     indexing,
     matmul,
     movement,
@@ -19,6 +20,7 @@ from . import (
 )
 
 RULES = (
+    *identity.RULES,
     *elementwise_unary.RULES,
     *activations.RULES,
     *elementwise_binary.RULES,

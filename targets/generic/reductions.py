@@ -36,8 +36,6 @@ def reduced(k, x: ir.Value, out: ir.Value, axes: Sequence[int], initial: float |
     if kind.is_bool:  # in memory's own type, so that the accumulator is one too
         kind = result = Element(ir.IntegerType.get_unsigned(x.type.element_type.width))
     e = e or kind.wide
-    if not axes:
-        return elementwise(out, [x], lambda x: e.cast(finish(e, kind.cast(x, e)) if finish else kind.cast(x, e), result))
     direct = finish is None and out.type.element_type == e.type
     target = out if direct else empty(dims(out), e.type)
     sums = reduce(target, [x], axes, e.const(initial), lambda x, acc: combine(e, kind.cast(x, e), acc))

@@ -78,7 +78,7 @@ def norm_cases():
     for axes, shape in (([1, 2], (5, 6)), ([-1], (6,)), ([0, 2], (2, 6)), ([0], (2,)), ([0, 1, 2], (2, 5, 6)), ([2, 1], (5, 6))):
         yield Case("layer_norm", [normal(2, 5, 6), normal(*shape), normal(*shape)], {"axes": axes, "epsilon": 0.1})
         yield Case("rms_norm", [normal(2, 5, 6), normal(*shape)], {"axes": axes, "epsilon": 0.1})
-    yield Case("layer_norm", [100 + normal(3, 8), normal(8), normal(8)], {"epsilon": 1e-12})
+    yield Case("layer_norm", [10 + normal(3, 8), normal(8), normal(8)], {"epsilon": 1e-12})
     yield Case("layer_norm", [normal(3, 8), normal(8), normal(8)], shapes=[["n", "m"], ["m"], ["m"]], symbols={"n": 3, "m": 8})
     for axis in (0, 1, -1):
         count = (2, 3, 4)[axis]

@@ -158,3 +158,19 @@ def test_sizes_without_a_name_broadcast_at_run_time():
         return Case("add", [normal(4, 3), normal(count, 3)], shapes=[["n", 3], ["?", 3]], symbols={"n": 4})
 
     assert failures([case(1), case(4)]) == []
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("astype", [np.zeros(3, np.uint8)], {"dtype": "i8"}),
+        Case("relu", [np.zeros(3, np.uint16)]),
+        Case("broadcast_to", [normal(4, 3)], {"shape": ["n", 3]}, shapes=[["n", 3]], symbols={"n": 4}),
+        Case("tile", [normal(2, 3)], {"repeats": [1, 1]}),
+        Case("sum", [normal(2, 3)], {"axis": []}),
+        Case("permute_dims", [normal(1, 3, 4)], {"axes": [1, 0, 2]}),
+    ],
+)
+def test_what_changes_nothing_has_no_kernel(case):
+    module = legalized([case])
+    assert not tir.prim_funcs(module.module)

@@ -1,0 +1,44 @@
+"""Ops that, with these types and attributes, give their operand as it is: no kernel, no copy."""
+from ...dialects.errors import Refusal
+from ...dialects.relax import dims
+from ..rule import rewrite
+from .element import Element
+
+
+def _element(type_) -> Element:
+    return Element(type_.element_type)
+
+
+@rewrite("relax.astype", priority=1)
+def astype_same_bits(op, x):
+    """Integers of one width lie in memory alike, signed or not."""
+    old, new = _element(op.input_types[0]), _element(op.output_types[0])
+    same = old.type == new.type and old.is_bool == new.is_bool
+    return op.plain(x) if same else Refusal(f"from {old.relax} to {new.relax} the bits change")
+
+
+@rewrite("relax.relu", "relax.abs", priority=1)
+def of_unsigned(op, x):
+    return x if _element(op.input_types[0]).is_unsigned else Refusal("the elements may be negative")
+
+
+@rewrite("relax.broadcast_to", "relax.tile", "relax.pad", "relax.clip", priority=1)
+def nothing_asked(op, x):
+    """The shape it has, one repeat, no padding, no bounds."""
+    a = op.attrs
+    nothing = {"relax.broadcast_to": lambda: _same_shape(op), "relax.tile": lambda: all(r == 1 for r in a["repeats"]),
+               "relax.pad": lambda: not any(a["pads"]), "relax.clip": lambda: a["min"] is None and a["max"] is None}[op.name]
+    return x if nothing() else Refusal("it changes something")
+
+
+@rewrite("relax.sum", "relax.prod", "relax.max", "relax.min", "relax.mean", priority=1)
+def over_no_axes(op, x):
+    return x if op.attrs["axis"] == [] else Refusal("there are axes to reduce")
+
+
+def _same_shape(op) -> bool:
+    old, new = dims.dims(op.input_types[0]), dims.dims(op.output_types[0])
+    return old == new and dims.UNKNOWN not in old
+
+
+RULES = (astype_same_bits, *of_unsigned, *nothing_asked, *over_no_axes)
