@@ -4,14 +4,15 @@
 instruction or to a library's function. What no rule takes is left to upstream's conversions; an op of ours or of a user's dialect, which
 upstream does not know, is an error.
 """
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..dialects.errors import LegatoError, Refusal
 from ..dialects.locations import model_name
 from ..dialects.module import Module
-from ..mlir import arith, ext, ir
+from ..mlir import arith, ext, ir, vector
 from .base import ModulePass, PassContext, TargetText, option
 from .conversion import MAX_ROUNDS, Conversion, Record, listed, named
 
@@ -59,6 +60,20 @@ class IntrinsicContext:
         """A vector's shape, None for scalars."""
         type_ = next(iter([*self.output_types, *self.input_types]), None)
         return tuple(type_.shape) if isinstance(type_, ir.VectorType) else None
+
+    def each(self, function: Callable[..., ir.Value]) -> ir.Value:
+        """The op's value made element by element: ``function(*scalars)`` for each lane of a vector, once for scalars."""
+        if self.shape is None:
+            return function(*self.operands)
+        count = math.prod(self.shape)
+
+        def flat(type_: ir.Type) -> ir.Type:
+            return ir.VectorType.get([count], type_.element_type)
+
+        operands = [vector.ShapeCastOp(flat(v.type), v).result for v in self.operands]
+        lanes = [function(*(vector.ExtractOp(v, [], [i]).result for v in operands)) for i in range(count)]
+        whole = vector.FromElementsOp(flat(self.output_types[0]), lanes).result
+        return vector.ShapeCastOp(self.output_types[0], whole).result
 
     def promoted(self) -> "IntrinsicContext":
         """The same op on f32, at the insertion point."""

@@ -149,7 +149,12 @@ def is_the_same(value: ir.Value, context: OpContext) -> bool:
     """Whether a rule's value is made by the op that it stands for, on the same operands: that would go on for ever."""
     owner = value.owner
     return (not isinstance(owner, ir.Block) and owner.name == context.name and list(owner.operands) == context.operands
-            and owner.attributes == context.op.operation.attributes)
+            and attributes(owner) == attributes(context.op.operation))
+
+
+def attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """All attributes of an op."""
+    return {name: op.attributes[name] for name in op.attributes}
 
 
 class Refused(Exception):

@@ -17,22 +17,14 @@ GivenRules = Iterable[Rule] | Mapping[str, Callable[..., Any] | Rule]
 
 
 class Catalog:
-    """Targets by name. ``targets``: more of them; ``rules``: for one call, before all others of the target that is asked for: ``Rule``
-    values, or a map from op names to rules or to functions (kernel form)."""
+    """Targets by name. ``targets``: more of them, which hide others of their names; ``rules``: for one call, before all others of the
+    target that is asked for: ``Rule`` values, or a map from op names to rules or to functions (kernel form)."""
 
     def __init__(self, targets: Iterable[Target] = (), rules: GivenRules = ()):
         self._rules = given_rules(rules)
         self._registered = registry.snapshot()
-        self._targets = {t.name: t for t in (*TARGETS, *self._registered.targets)}
-        for target in targets:
-            self._add(target)
+        self._targets = {t.name: t for t in (*TARGETS, *self._registered.targets, *targets)}
         self._entries = {e.name: e for e in installed() if e.name not in self._targets}
-
-    def _add(self, target: Target) -> None:
-        known = self._targets.setdefault(target.name, target)
-        if known is not target and any(known is ours for ours in TARGETS):
-            raise LegatoError(f"a target named '{target.name}' comes with Legato: give yours another name")
-        self._targets[target.name] = target
 
     def names(self) -> list[str]:
         """The names of all targets."""
@@ -60,6 +52,7 @@ class Catalog:
         if name not in self._entries:
             raise LegatoError(complaint + nearest(name, self.names()))
         self._targets[name] = load_entry(self._entries.pop(name))
+        self._registered = registry.snapshot()  # with what loading its package registered
         return self._targets[name]
 
     def _complete(self, target: Target, below: tuple[str, ...]) -> Target:

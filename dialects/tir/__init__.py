@@ -1,6 +1,7 @@
 """The tir dialect: kernels, and the conventions of the functions that hold them."""
 from .check import check_prim_func, check_prim_funcs
 from .dialect import Tir
+from .extern import call_extern
 from .kernel import (
     call_tir,
     is_prim_func,
@@ -14,6 +15,6 @@ from .plain import memory_element, plain_attribute, plain_type, plain_types
 from .text import is_fixed, parse_prim_func, schedulable
 
 __all__ = [
-    "Tir", "call_tir", "check_prim_func", "check_prim_funcs", "is_fixed", "is_prim_func", "memory_element", "out_count", "parse_prim_func",
-    "plain_attribute", "plain_type", "plain_types", "prim_func", "prim_funcs", "schedulable", "set_signature", "tie_outputs",
+    "Tir", "call_extern", "call_tir", "check_prim_func", "check_prim_funcs", "is_fixed", "is_prim_func", "memory_element", "out_count",
+    "parse_prim_func", "plain_attribute", "plain_type", "plain_types", "prim_func", "prim_funcs", "schedulable", "set_signature", "tie_outputs",
 ]

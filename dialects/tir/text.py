@@ -37,5 +37,4 @@ def parse_prim_func(text: str) -> func.FuncOp:
     out = ir.DictAttr.get({OUT: ir.UnitAttr.get(), "bufferization.writable": ir.BoolAttr.get(True)})
     kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get({})] * first + [out] * (len(kernel.type.inputs) - first))
     check_prim_func(kernel)
-    kernel.operation.detach_from_parent()
-    return kernel
+    return kernel.operation.clone(ip=False)  # detached; the text's module goes

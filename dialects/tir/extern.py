@@ -1,0 +1,27 @@
+"""Calls of C functions from inside kernels."""
+from collections.abc import Sequence
+
+from ...mlir import func, ir
+from ..errors import LegatoError
+
+EXTERN = "tir.extern"
+
+
+def call_extern(symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.Type] = ()) -> list[ir.Value]:
+    """A call of the C function ``symbol`` at the insertion point, on scalars (``!llvm.ptr`` too). Gives its results.
+
+    The module gets a declaration, once. LegatoError where it has a function of that name and of another type: C has no overloads.
+    """
+    type_ = ir.FunctionType.get([v.type for v in operands], list(results))
+    top = ir.InsertionPoint.current.block.owner
+    while top.operation.name not in ("builtin.module", "gpu.module"):
+        top = top.operation.parent
+    body = top.operation.regions[0].blocks[0]
+    known = next((op for op in body.operations if op.operation.name == "func.func" and op.name.value == symbol), None)
+    if known is None:
+        with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
+            known = func.FuncOp(symbol, type_, visibility="private")
+            known.attributes[EXTERN] = ir.UnitAttr.get()
+    elif known.type != type_:
+        raise LegatoError(f"call_extern: @{symbol} is declared as {known.type} and called as {type_}")
+    return list(func.CallOp(list(results), ir.FlatSymbolRefAttr.get(symbol), list(operands)).results)

@@ -1,0 +1,34 @@
+"""What kernel rules are made of: structured loops on tensors, arithmetic by element type, and predicates.
+
+``pointwise(k, out, [x, y], lambda e, x, y: e.add(x, y))`` is an elementwise kernel with broadcasting; ``reduce`` a reduction;
+``compute`` one loop nest given by index expressions, in the manner of TVM's te.compute; ``named`` an op of linalg. The target schedules what they build.
+"""
+from .targets.generic.element import Element
+from .targets.generic.pointwise import element, pointwise, read, stored
+from .targets.generic.sizes import dims
+from .targets.generic.structured import (
+    accumulated,
+    collapse,
+    compute,
+    copy,
+    elementwise,
+    empty,
+    expand,
+    extract,
+    filled,
+    generic,
+    loop_index,
+    multiply_add,
+    named,
+    padded,
+    put,
+    reduce,
+    window,
+)
+from .targets.predicates import attribute, dtype, layout, rank, static_shape
+
+__all__ = [
+    "Element", "accumulated", "attribute", "collapse", "compute", "copy", "dims", "dtype", "element", "elementwise", "empty", "expand",
+    "extract", "filled", "generic", "layout", "loop_index", "multiply_add", "named", "padded", "pointwise", "put", "rank", "read", "reduce",
+    "static_shape", "stored", "window",
+]
