@@ -116,7 +116,7 @@ class Importer:
         if entry is None and (node.op_type in REASONS or not (schema.has_function or schema.has_context_dependent_function)):
             raise Refused(REASONS.get(node.op_type, "this op is not supported"))
         if schema is not None:
-            _check_arity(schema, node)
+            _check_arity(schema, node, inputs)
         if poisoned:
             return [POISON] * len(wanted)
         attributes = functions.bound_attributes(node, scope.attributes)
@@ -215,12 +215,12 @@ def _folded(entry: Entry, node: Node):
 
     What numpy does not take (an index outside, sizes that do not fit) is left to the entry itself, which has the better message.
     """
-    arrays = node.known_inputs() if entry.fold else None
-    if arrays is None:
+    if entry.fold is None or (arrays := node.known_inputs()) is None:
         return None
     try:
-        results = entry.fold(node, *arrays)
-    except (Undecided, IndexError, ValueError):
+        with np.errstate(all="ignore"):
+            results = entry.fold(node, *arrays)
+    except (Undecided, IndexError, ValueError, ZeroDivisionError):
         return None
     if results is not None:
         node.read_all_inputs()
@@ -237,14 +237,14 @@ def _value(result, inputs, name: str) -> Value:
     return elements(array, inputs[0].dtype if array.dtype == object else array.dtype, name)
 
 
-def _check_arity(schema: onnx.defs.OpSchema, node: onnx.NodeProto) -> None:
-    """Malformed if the node has too few or too many inputs or outputs."""
+def _check_arity(schema: onnx.defs.OpSchema, node: onnx.NodeProto, inputs: Sequence[Value | None]) -> None:
+    """Malformed if the node has too few or too many inputs or outputs, or a needed input is left out."""
     count, outputs = len(node.input), len(node.output)
     if not schema.min_input <= count <= schema.max_input:
         raise Malformed(f"it has {count} inputs; the op takes {schema.min_input} to {schema.max_input}")
     if not schema.min_output <= outputs <= schema.max_output:
         raise Malformed(f"it has {outputs} outputs; the op gives {schema.min_output} to {schema.max_output}")
     single = onnx.defs.OpSchema.FormalParameterOption.Single
-    for parameter, name in zip(schema.inputs, node.input):
-        if parameter.option == single and not name:
+    for parameter, given in zip(schema.inputs, inputs):
+        if parameter.option == single and given is None:
             raise Malformed(f"its input '{parameter.name}' is left out")

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from ...dialects import relax
-from ...dialects.relax.dims import Dim, Size
+from ...dialects.relax.dims import Size
 from ...mlir import ir
 from .problems import Malformed, Refused
 from .values import Constant, Emitter, Value, elements, size_array
@@ -64,7 +64,8 @@ class Node:
     def number(self, name: str, default: Any = _REQUIRED) -> float:
         return self._attribute(name, AttributeProto.FLOAT, default)
 
-    def integers(self, name: str, default: Any = _REQUIRED) -> list[int]:
+    def integers(self, name: str, default: Any = _REQUIRED) -> Any:
+        """A list of ints, or the default."""
         value = self._attribute(name, AttributeProto.INTS, default)
         return value if value is None else list(value)
 
@@ -131,9 +132,10 @@ class Node:
     def value(self, index: int) -> Value:
         """The input; Malformed if it is left out."""
         self._read_inputs.add(index)
-        if not self.given(index):
+        value = self._inputs[index] if index < len(self._inputs) else None
+        if value is None:
             raise Malformed(f"it needs an input {index}")
-        return self._inputs[index]
+        return value
 
     def x(self, index: int = 0) -> ir.Value:
         """The input as a tensor in the IR."""
@@ -167,21 +169,26 @@ class Node:
             raise Malformed(f"{what} must have one element, has shape {list(array.shape)}")
         return array.item()
 
-    def sizes(self, index: int, what: str) -> list[Size]:
-        """The elements of a vector of sizes, symbolic ones included. Refused if they depend on data."""
+    def known(self, index: int, what: str) -> np.ndarray:
+        """The elements of an input, an array of objects if some are symbolic sizes. Refused if they depend on data."""
         array = self.value(index).known()
         if array is None:
             raise Refused(f"{what} depends on the data at run time; only constants and what is computed from shapes are supported")
-        if array.ndim != 1 and array.size != 1:
-            raise Malformed(f"{what} must be a vector, has shape {list(array.shape)}")
+        return array
+
+    def sizes(self, index: int, what: str) -> list[Size]:
+        """The elements of a vector of integers, symbolic sizes included. Refused if they depend on data."""
+        array = self.known(index, what)
+        if array.dtype.kind not in "iuO" or (array.ndim != 1 and array.size != 1):
+            raise Malformed(f"{what} must be a vector of integers, is {list(array.shape)} of {array.dtype}")
         return array.ravel().tolist()
 
     def ints(self, index: int, what: str) -> list[int]:
         """The elements of a vector that must be plain ints."""
         values = self.sizes(index, what)
-        if any(isinstance(value, Dim) for value in values):
+        if not all(isinstance(value, int) for value in values):
             raise Refused(f"{what} = {values} is known only at run time")
-        return values
+        return [int(value) for value in values if isinstance(value, int)]
 
     def axis(self, value: int, rank: int) -> int:
         """An axis counted from the front. Malformed if there is no such axis."""

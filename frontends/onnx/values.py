@@ -16,6 +16,7 @@ from ...mlir import arith, func, ir, tensor
 from .problems import Refused
 
 KNOWN_ELEMENTS = 4096  # constants up to this many elements are computed with at import
+MADE_ELEMENTS = 1 << 24  # constants that are made at import, not found in the model, have no more elements than this
 DENSE_BYTES = 1024  # scalars and vectors up to this many bytes stand in the IR, the rest in the weight store
 
 
@@ -62,7 +63,7 @@ class Constant(Value):
     def __init__(self, name: str, array: np.ndarray) -> None:
         """``name`` becomes the weight's key."""
         self.name = name
-        self.dtype, self.dims = array.dtype, array.shape
+        self.dtype, self.dims, self.size = array.dtype, array.shape, array.size
         self._array = array
         self._value: ir.Value | None = None
 
@@ -72,13 +73,12 @@ class Constant(Value):
         return self._array
 
     def known(self) -> np.ndarray | None:
-        return self.array if math.prod(self.dims) <= KNOWN_ELEMENTS else None
+        return self.array if self.size <= KNOWN_ELEMENTS else None
 
     def emit(self, emitter: Emitter) -> ir.Value:
         if self._value is None:
-            count = math.prod(self.dims)
             with ir.Location.name(self.name):
-                if count == 1 or (len(self.dims) <= 1 and count * self.dtype.itemsize <= DENSE_BYTES):
+                if self.size == 1 or (len(self.dims) <= 1 and self.size * self.dtype.itemsize <= DENSE_BYTES):
                     self._value = relax.constant(np.array(self.array))
                 else:
                     self._value = relax.weight(self._store(emitter.weights), self.dtype, self.dims)
@@ -93,13 +93,13 @@ class FileConstant(Constant):
 
     def __init__(self, name: str, path: Path, offset: int, dtype: np.dtype, shape: tuple[int, ...]) -> None:
         """``offset`` in bytes."""
-        self.name, self.dtype, self.dims = name, dtype, shape
-        self._path, self._offset = path, offset
+        self.name, self.dtype, self.dims, self.size = name, dtype, shape, math.prod(shape)
+        self._path, self._offset, self._shape = path, offset, shape
         self._value = None
 
     @property
     def array(self) -> np.ndarray:
-        return np.fromfile(self._path, self.dtype, math.prod(self.dims), offset=self._offset).reshape(self.dims)
+        return np.fromfile(self._path, self.dtype, self.size, offset=self._offset).reshape(self._shape)
 
     def _store(self, weights: WeightStore) -> str:
         return weights.add_file(self.name, self._path, self._offset, self.dtype, self.dims)

@@ -10,7 +10,7 @@ from ....dialects.relax.dims import Dim
 from ..entry import op
 from ..problems import Malformed, Refused
 from ..tensors import dtype_of
-from ..values import KNOWN_ELEMENTS, Constant
+from ..values import MADE_ELEMENTS, Constant
 from .folding import is_at_least
 
 
@@ -37,6 +37,8 @@ def constant_of_shape(node):
     shape = node.sizes(0, "the shape")
     if any(isinstance(size, Dim) for size in shape):
         return relax.broadcast_to(node.literal(value.reshape(())), shape=shape)
+    if any(size < 0 for size in shape) or math.prod(shape) * value.itemsize >= 1 << 62:
+        raise Malformed(f"there is no tensor of the shape {shape}")
     return Constant(node.name, np.broadcast_to(value.reshape(()), shape))  # takes the memory of one element
 
 
@@ -44,8 +46,8 @@ def constant_of_shape(node):
 def eye_like(node):
     dtype = dtype_of(node.integer("dtype")) if node.has("dtype") else node.dtype()
     sizes = node.dims()
-    if len(sizes) != 2 or not all(isinstance(size, int) for size in sizes):
-        raise Refused(f"a diagonal matrix of shape {list(sizes)} is not supported, only one of two sizes known at compile time")
+    if len(sizes) != 2 or not all(isinstance(size, int) for size in sizes) or math.prod(sizes) > MADE_ELEMENTS:
+        raise Refused(f"a diagonal matrix of shape {list(sizes)} is not supported, only a small one of two sizes known at compile time")
     return np.eye(*sizes, k=node.integer("k", 0), dtype=dtype)
 
 
@@ -55,12 +57,12 @@ def range_(node):
     if node.version >= 27:
         node.only("stash_type", 1)
     dtype = node.dtype()
-    start, limit, delta = (node.sizes(index, what)[0] for index, what in enumerate(("the start", "the limit", "the delta")))
+    start, limit, delta = (node.known(index, what).item() for index, what in enumerate(("the start", "the limit", "the delta")))
     if delta == 0:
         raise Malformed("its delta is 0")
     if not any(isinstance(value, Dim) for value in (start, limit, delta)):
         count = max(math.ceil((limit - start) / delta), 0)
-        if count <= KNOWN_ELEMENTS or kind(dtype) != "float":
+        if count <= MADE_ELEMENTS:
             wide = np.float64 if kind(dtype) == "float" else np.int64
             return (np.arange(count, dtype=wide) * wide(delta) + wide(start)).astype(dtype)
     elif isinstance(delta, Dim):

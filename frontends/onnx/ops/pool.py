@@ -30,8 +30,8 @@ def _pool(x, name: str, window, ceil_mode: bool, **attributes):
 def lp_pool(node):
     """The p-norm of each window: the average of the p-th powers, times their number, to the power 1/p."""
     p, window, ceil_mode = node.integer("p", 2), read_window(node, None), node.flag("ceil_mode")
-    if ceil_mode:
-        raise Refused("ceil_mode = 1 is not supported")
+    if ceil_mode or p < 1:
+        raise Refused(f"ceil_mode = {int(ceil_mode)}, p = {p} is not supported")
     x, dtype = relax.abs(node.x()), node.dtype()
     powers = relax.square(x) if p == 2 else relax.power(x, node.literal(p, dtype))
     mean = _pool(powers, "avg", window, False, count_include_pad=True)

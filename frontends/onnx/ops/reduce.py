@@ -6,7 +6,7 @@ import numpy as np
 from ....dialects import relax
 from ....dialects.dtypes import kind
 from ..entry import Entry, op
-from ..problems import Refused
+from ..problems import Refused, Undecided
 
 # The version of each reduction from which its axes are an input.
 _AXES_INPUT = {"ReduceSum": 13}
@@ -39,16 +39,28 @@ def _reduction(
             return alone(x) if alone else x
         return build(x, axes, keepdims)
 
-    def folded(node, array, _axes=None):
-        axes, keepdims = reduced_axes(node), node.flag("keepdims", True)
-        if array.dtype == object and op_type not in ("ReduceSum", "ReduceProd"):
-            return None
-        if axes is None:
-            return None if alone else array
-        result = fold(array, axis=tuple(axes), keepdims=keepdims)
-        return np.asarray(result, array.dtype)
+    return Entry(op_type, versions, entry, fold and _folding(fold))
 
-    return Entry(op_type, versions, entry, folded if fold else None)
+
+def _folding(function: Callable) -> Callable:
+    """A fold by a reduction of numpy's; that of booleans and of symbolic sizes gives what it reduces."""
+
+    def fold(node, array, _axes=None):
+        axes, keepdims = reduced_axes(node), node.flag("keepdims", True)
+        return array if axes is None else np.asarray(function(array, axis=tuple(axes), keepdims=keepdims), array.dtype)
+
+    return fold
+
+
+def _of_numbers(function: Callable) -> Callable:
+    """The reduction, which cannot tell what it gives of symbolic sizes."""
+
+    def reduce(array, **options):
+        if array.dtype == object:
+            raise Undecided("which size is the greatest depends on the symbols")
+        return function(array, **options)
+
+    return reduce
 
 
 def _log_sum_exp(x, axis, keepdims):
@@ -60,17 +72,21 @@ def _log_sum_exp(x, axis, keepdims):
     return result if keepdims else relax.squeeze(result, axis=axis)
 
 
-def _sum(x, axis, keepdims):
-    return relax.sum(x, axis=axis, keepdims=keepdims)
+def _by(builder: str) -> Callable:
+    """The reduction that relax has under that name."""
+    return lambda x, axis, keepdims: getattr(relax, builder)(x, axis=axis, keepdims=keepdims)
+
+
+_sum = _by("sum")
 
 
 _V = (1, 11, 13, 18)
 _REDUCTIONS = (
     _reduction("ReduceSum", (1, 11, 13), _sum, fold=np.sum),
-    _reduction("ReduceMean", _V, lambda x, axis, keepdims: relax.mean(x, axis=axis, keepdims=keepdims)),
-    _reduction("ReduceProd", _V, lambda x, axis, keepdims: relax.prod(x, axis=axis, keepdims=keepdims), fold=np.prod),
-    _reduction("ReduceMax", (1, 11, 12, 13, 18, 20), lambda x, axis, keepdims: relax.max(x, axis=axis, keepdims=keepdims), fold=np.max),
-    _reduction("ReduceMin", (1, 11, 12, 13, 18, 20), lambda x, axis, keepdims: relax.min(x, axis=axis, keepdims=keepdims), fold=np.min),
+    _reduction("ReduceMean", _V, _by("mean")),
+    _reduction("ReduceProd", _V, _by("prod"), fold=np.prod),
+    _reduction("ReduceMax", (1, 11, 12, 13, 18, 20), _by("max"), fold=_of_numbers(np.max)),
+    _reduction("ReduceMin", (1, 11, 12, 13, 18, 20), _by("min"), fold=_of_numbers(np.min)),
     _reduction("ReduceL1", _V, lambda x, axis, keepdims: _sum(relax.abs(x), axis, keepdims), relax.abs),
     _reduction("ReduceL2", _V, lambda x, axis, keepdims: relax.sqrt(_sum(relax.square(x), axis, keepdims)), relax.abs),
     _reduction("ReduceSumSquare", _V, lambda x, axis, keepdims: _sum(relax.square(x), axis, keepdims), relax.square),

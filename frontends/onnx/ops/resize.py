@@ -12,6 +12,7 @@ from ....dialects.relax.dims import Dim
 from ....mlir import ir
 from ..entry import Entry
 from ..problems import Malformed, Refused
+from ..values import MADE_ELEMENTS
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,14 @@ class _Axis:
 
 
 def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int | None = None) -> _Axis:
+    if not 0 < scale < math.inf:
+        raise Malformed(f"an axis cannot be resized by {scale}")
     if count is None and isinstance(size, int):
         count = math.floor(size * scale)
+    if count is not None and count < 1:
+        raise Malformed(f"an axis of size {size} cannot be resized to {count}, by {scale}")
+    if isinstance(size, int) and count is not None and size * count > MADE_ELEMENTS:
+        raise Refused(f"an axis of size {size} is resized to {count}, which would take a matrix of weights too large")
     return _Axis(axis, size, count, scale, roi)
 
 

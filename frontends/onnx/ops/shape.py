@@ -1,4 +1,6 @@
 """Shapes: asking for them, and giving the same elements another one."""
+import math
+
 import numpy as np
 
 from ....dialects import relax
@@ -7,6 +9,7 @@ from ....dialects.relax.dims import UNKNOWN, Size
 from ....dialects.relax.types import broadcast
 from ..entry import op
 from ..problems import Malformed, Refused
+from ..values import KNOWN_ELEMENTS
 
 
 @op("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
@@ -101,7 +104,9 @@ def unsqueeze(node):
 
 
 def _fold_expand(node, data, wanted):
-    return None if wanted.dtype == object else np.broadcast_to(data, np.broadcast_shapes(data.shape, tuple(wanted.tolist())))
+    if wanted.dtype == object or math.prod(np.broadcast_shapes(data.shape, tuple(wanted.tolist()))) > KNOWN_ELEMENTS:
+        return None
+    return np.broadcast_to(data, np.broadcast_shapes(data.shape, tuple(wanted.tolist())))
 
 
 @op("Expand", 8, 13, fold=_fold_expand)

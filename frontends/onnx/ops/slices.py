@@ -1,4 +1,6 @@
 """Parts of tensors taken out and put together."""
+import math
+
 import numpy as np
 
 from ....dialects import relax
@@ -6,6 +8,7 @@ from ....dialects.relax import dims
 from ....dialects.relax.dims import Dim, Size
 from ..entry import op
 from ..problems import Malformed, Refused
+from ..values import KNOWN_ELEMENTS
 from .folding import is_at_least
 
 _FAR = (1 << 31) - 1  # what exporters write for "to the end"
@@ -159,7 +162,9 @@ def _pad_by_concat(node, pads: list[Size], value):
 
 
 def _fold_tile(node, data, repeats):
-    return None if repeats.dtype == object else np.tile(data, repeats.tolist())
+    if repeats.dtype == object or not 0 <= data.size * math.prod(repeats.tolist()) <= KNOWN_ELEMENTS:
+        return None
+    return np.tile(data, repeats.tolist())
 
 
 @op("Tile", 6, 13, fold=_fold_tile)
