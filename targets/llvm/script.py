@@ -142,7 +142,8 @@ class Script:
         An op that a pattern folds away (a copy that turns out to be one slice) leaves an empty handle behind, which is no failure.
         """
         body = " ".join(f"transform.apply_patterns.{PATTERNS.get(name, name)}" for name in names)
-        self.line(f"transform.apply_patterns to {within or self.root} {{ {body} }} {{{'apply_cse, ' if cse else ''}transform.silence_tracking_failures}} : {ANY}")
+        flags = "{apply_cse, transform.silence_tracking_failures}" if cse else "{transform.silence_tracking_failures}"
+        self.line(f"transform.apply_patterns to {within or self.root} {{ {body} }} {flags} : {ANY}")
 
     def clean(self) -> None:
         """Canonicalizes the function after tiling: sizes become static where they can, slices of slices become one, dead originals go."""

@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 
 import legato
+from legato import cpu
 from legato.dialects import Module, make_context, relax
 from legato.dialects.relax import dims
 from legato.mlir import func, ir
-from legato import cpu
 from legato.targets.llvm.machine import LEVELS
 
 CPUS = [level for level in LEVELS[1:] if not cpu.missing_features(level, "")]
