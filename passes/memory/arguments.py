@@ -23,8 +23,11 @@ class SizeValues:
 
 
 def bare_type(type_: ir.MemRefType) -> ir.MemRefType:
-    """A type that goes through the bare-pointer calling convention: the same where the shape is static, else a scalar in memory."""
-    shape = [] if DYNAMIC in type_.shape else type_.shape
+    """A type that goes through the bare-pointer calling convention: the same where the shape is static, else a scalar in memory.
+
+    Upstream takes a static size of 0 in the first dimension only.
+    """
+    shape = [] if DYNAMIC in type_.shape or 0 in type_.shape[1:] else type_.shape
     return ir.MemRefType.get(shape, type_.element_type, memory_space=type_.memory_space)
 
 
