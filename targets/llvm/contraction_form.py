@@ -168,14 +168,14 @@ def _roles(op: ir.Operation, epilogue: tuple[ir.Operation, ...], path: tuple[int
         filters, strides = tuple(found.filter_loop), dict(zip(found.output_image, found.strides))
         reductions = (*filters, *found.input_channel)
     in_order = lambda loops: tuple(sorted(loops, key=out.index))  # noqa: E731
-    if None in out or len(out) != len(set(out)):
+    if not out or None in out or len(out) != len(set(out)):
         return None
     batch, rows, columns = in_order(batch), in_order(rows), in_order(columns)
     weight = 1
     if out[-1] in rows and not filters:
         rows, columns, weight = columns, rows, 0
     dims = _dims_of_last(out, op, epilogue)
-    if dims is None or not out or out[-1] not in columns:
+    if dims is None or out[-1] not in columns:
         return None
     return Form(op, extents, batch, rows, columns, reductions, filters, weight, strides, epilogue, path, dims)
 
