@@ -9,15 +9,21 @@ from .emit_entry import EmitEntry
 from .expand_pads import ExpandPads
 from .fold_constants import FoldConstants
 from .fuse import Fuse
+from .fuse_by_pattern import FuseByPattern
 from .infer_shapes import InferShapes
+from .inline_external import InlineExternal
 from .intrinsics import LegalizeIntrinsics, LowerIntrinsics
 from .legalize import Legalize
 from .lift_weights import LiftWeights
 from .lower import Lower
+from .merge_composites import MergeComposites
+from .outline_external import OutlineExternal
 from .pack_weights import PackWeights
 from .plan_memory import PlanMemory
 from .prepare import Prepare
+from .run_codegen import RunCodegen
 from .schedule import Schedule
+from .split_windows import SplitWindows
 
 PASSES: tuple[type[ModulePass], ...] = (
     InferShapes,
@@ -25,10 +31,16 @@ PASSES: tuple[type[ModulePass], ...] = (
     Canonicalize,
     ConvertLayout,
     CollapseBatch,
+    FuseByPattern,
+    MergeComposites,
+    OutlineExternal,
+    RunCodegen,
+    InlineExternal,
     Legalize,
     Fuse,
     CollapseDims,
     PackWeights,
+    SplitWindows,
     ExpandPads,
     Prepare,
     Schedule,

@@ -7,8 +7,8 @@ GRAPH = ("relax-infer-shapes,relax-fold-constants,relax-canonicalize,relax-conve
 CPU_STAGES: tuple[tuple[str, str], ...] = (
     ("relax", GRAPH),
     ("legalized", "relax-legalize{target=%s},func.func(canonicalize,cse)"),
-    ("fused", "tir-fuse,tir-collapse-dims,tir-pack-weights{target=%s}"),
-    ("scheduled", "tir-expand-pads,tir-prepare{target=%s},tir-schedule{target=%s}"),
+    ("fused", "tir-fuse,tir-collapse-dims,tir-prepare{target=%s},tir-pack-weights{target=%s}"),
+    ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s}"),
     ("bufferized", "relax-lift-weights,tir-bufferize,tir-plan-memory"),
     ("llvm", "tir-lower{target=%s},tir-emit-entry"),
 )

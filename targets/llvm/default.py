@@ -1,7 +1,7 @@
 """Any kernel of plain loop nests: each nest is cut and vectorized by itself; what is beyond that stays scalar."""
 from ...mlir import func
 from .machine import Machine
-from .nests import PARALLEL, Graph, Nest
+from .nests import PARALLEL, Graph, Nest, is_shifted
 from .vectorizer import Vectorizer
 
 
@@ -19,10 +19,10 @@ def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
 def nest_handles(vectorizer: Vectorizer, graph: Graph) -> dict[Nest, str]:
     """A handle for every nest of the kernel."""
     matched = {name: vectorizer.script.match(name) for name in graph.counts}
-    if "linalg.fill" in matched:  # the patterns that drop unit dimensions know generics only
-        matched["linalg.fill"] = vectorizer.script.op("fill", f"structured.generalize {matched['linalg.fill']}")[0]
     found = {}
     for name, handle in matched.items():
+        if name != "linalg.generic":  # the patterns that drop unit dimensions know generics only
+            handle = vectorizer.script.op("plain", f"structured.generalize {handle}")[0]
         singles = vectorizer.split(handle, graph.counts[name])
         found |= {nest: singles[nest.position] for nest in graph.nests if nest.op.name == name}
     return found
@@ -33,7 +33,7 @@ def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int], lim
     if not nest.kinds or nest.is_copy or not nest.vectorizable or len(nest.op.results) != 1:
         return False
     inner = vector_loop(nest)
-    if inner is None:
+    if inner is None or not nest.steps_plainly(inner):
         return False
     other = crossing_loop(nest, inner)
     if other is not None and extents[inner] != 1 and extents[other] != 1 and limit is None:
@@ -51,8 +51,10 @@ def vector_loop(nest: Nest) -> int | None:
     if nest.parallel:
         return out
     largest = max(range(len(nest.inputs)), key=lambda i: len(nest.loops_of(i)))
-    loops = nest.loops_of(largest)
-    inner = loops[-1] if loops else None
+    places = list(nest.maps[largest].results)
+    inner = nest.loops_of(largest)[-1] if places else None
+    if inner is None and places and out is not None and is_shifted(places[-1], out):
+        inner = out
     return None if inner is None or (nest.kinds[inner] == PARALLEL and inner != out) else inner
 
 

@@ -7,6 +7,11 @@ from functools import cached_property
 from ...mlir import func, ir
 
 PARALLEL, REDUCTION = "parallel", "reduction"
+# named ops that schedules see as generics: what each operand is indexed by, s and d being strides and dilations
+WINDOW = "(n, h * {s0} + y * {d0}, w * {s1} + x * {d1}, c)"
+NAMED = {name: (WINDOW, "(y, x)", "(n, h, w, c)") for name in (
+    "linalg.pooling_nhwc_max", "linalg.pooling_nhwc_min", "linalg.pooling_nhwc_sum", "linalg.pooling_nhwc_max_unsigned",
+    "linalg.pooling_nhwc_min_unsigned")} | {"linalg.depthwise_conv_2d_nhwc_hwc": (WINDOW, "(y, x, c)", "(n, h, w, c)")}
 # ops of a body that the vectorizer knows; math and arith besides
 VECTORIZABLE = ("linalg.index", "linalg.yield")
 COMBINERS = {"arith.addf", "arith.mulf", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf", "arith.addi", "arith.muli",
@@ -29,6 +34,11 @@ class Nest:
             rank = out.type.rank
             self.maps = [ir.AffineMap.get(rank, 0, []), ir.AffineMap.get_identity(rank)]
             self.kinds = [PARALLEL] * rank
+        elif self.op.name in NAMED:
+            steps = {f"{n[0]}{i}": v for n in ("strides", "dilations") for i, v in enumerate(self.op.attributes[n])}
+            texts = [f"affine_map<(n, h, w, c, y, x) -> {text.format(**steps)}>" for text in NAMED[self.op.name]]
+            self.maps = [ir.Attribute.parse(text).value for text in texts]
+            self.kinds = [PARALLEL] * 4 + [REDUCTION] * 2
         else:
             self.maps = [a.value for a in self.op.attributes["indexing_maps"]]
             self.kinds = [str(a).removeprefix("#linalg.iterator_type<").rstrip(">") for a in self.op.attributes["iterator_types"]]
@@ -66,10 +76,21 @@ class Nest:
     @cached_property
     def plain(self) -> bool:
         """Whether every operand is indexed by loops and constants alone, the output by loops that differ."""
-        for map_ in self.maps:
-            if any(not isinstance(e, (ir.AffineDimExpr, ir.AffineConstantExpr)) for e in map_.results):
-                return False
+        simple = all(isinstance(e, (ir.AffineDimExpr, ir.AffineConstantExpr)) for map_ in self.maps for e in map_.results)
+        return simple and self.writes_plainly
+
+    @cached_property
+    def writes_plainly(self) -> bool:
+        """Whether the output is indexed by loops that differ."""
         return None not in self.out_loops and len(set(self.out_loops)) == len(self.out_loops)
+
+    def steps_plainly(self, loop: int) -> bool:
+        """Whether every operand that a loop steps through is stepped through one by one along one dimension."""
+        for map_ in self.maps:
+            places = [e for e in map_.results if reads(e, loop)]
+            if len(places) > 1 or any(not isinstance(e, ir.AffineDimExpr) and not is_shifted(e, loop) for e in places):
+                return False
+        return True
 
     @cached_property
     def body(self) -> list[ir.Operation]:
@@ -119,39 +140,52 @@ class Nest:
         return joined.name
 
 
+def reads(expression: ir.AffineExpr, loop: int) -> bool:
+    """Whether an index expression depends on a loop."""
+    if isinstance(expression, ir.AffineDimExpr):
+        return expression.position == loop
+    return isinstance(expression, ir.AffineBinaryExpr) and (reads(expression.lhs, loop) or reads(expression.rhs, loop))
+
+
+def is_shifted(expression: ir.AffineExpr, loop: int) -> bool:
+    """Whether an index is a loop plus what does not depend on it."""
+    if not isinstance(expression, ir.AffineAddExpr):
+        return isinstance(expression, ir.AffineDimExpr) and expression.position == loop
+    left, right = expression.lhs, expression.rhs
+    return (is_shifted(left, loop) and not reads(right, loop)) or (is_shifted(right, loop) and not reads(left, loop))
+
+
 def width(type_: ir.Type) -> int:
     """Bits of a number; 64 for an index."""
     return 64 if isinstance(type_, ir.IndexType) else type_.width
 
 
 class Graph:
-    """The nests of a kernel in order. ``root`` is the last one, whose result the kernel returns (behind reshapes), or None."""
+    """The nests of a kernel in order, those inside loops too."""
 
     def __init__(self, kernel: func.FuncOp):
-        self.kernel = kernel
         self.nests: list[Nest] = []
-        counts: dict[str, int] = {}
-        self.strange = False
-        for view in kernel.body.blocks[0].operations:
-            op = view.operation
-            if op.name in ("linalg.generic", "linalg.fill"):
-                self.nests.append(Nest(op, counts.get(op.name, 0)))
-                counts[op.name] = counts.get(op.name, 0) + 1
-            elif op.name.startswith(("linalg.", "scf.")) or op.name in ("tensor.pad", "tensor.insert_slice"):
-                self.strange = True
-        self.counts = counts
+        self.counts: dict[str, int] = {}
+        self.strange = False  # there are ops that nothing here knows
+        self.flat = True      # all stand in the kernel itself
+        self._kernel = kernel.operation
+        kernel.operation.walk(self._see)
 
-    def made_by(self, value: ir.Value) -> Nest | None:
-        """The nest whose result ``value`` is."""
-        return next((n for n in self.nests if value in list(n.op.results)), None)
-
-    def producers(self, nest: Nest) -> list[Nest]:
-        return [p for v in nest.op.operands if (p := self.made_by(v)) is not None]
+    def _see(self, op: ir.Operation) -> ir.WalkResult:
+        name = op.name
+        if name in ("linalg.generic", "linalg.fill") or name in NAMED:
+            self.nests.append(Nest(op, self.counts.get(name, 0)))
+            self.counts[name] = self.counts.get(name, 0) + 1
+            self.flat = self.flat and op.parent.operation == self._kernel
+        elif name == "tensor.pad" or (name.startswith("linalg.") and name not in VECTORIZABLE):
+            self.strange = True
+        return ir.WalkResult.ADVANCE
 
     def readers(self, nest: Nest) -> list[Nest]:
+        """The nests that read a nest's results as they are."""
         return [n for n in self.nests if any(v in list(n.op.operands) for v in nest.op.results)]
 
     @property
-    def root(self) -> Nest | None:
-        last = [n for n in self.nests if not self.readers(n)]
-        return last[0] if len(last) == 1 and last[0] is self.nests[-1] and len(last[0].op.results) == 1 else None
+    def roots(self) -> list[Nest]:
+        """The nests that no other reads."""
+        return [n for n in self.nests if not self.readers(n)]

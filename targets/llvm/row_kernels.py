@@ -1,7 +1,7 @@
-"""Kernels of several nests around reductions: softmax, norms, pooled means, with elementwise ops before and behind.
+"""Kernels of several nests around reductions: softmax, norms, pooling, with elementwise ops before and behind.
 
-The last nest is tiled along the loops that all reductions keep (the *shared* loops), and everything that feeds it is computed inside, so
-that a row, or a strip of columns, stays in registers and in the first cache from the first read to the last write.
+A nest that nobody reads, a *root*, is tiled along the loops that all reductions before it keep (the *shared* loops), and everything that
+feeds it is computed inside, so that a row, or a strip of columns, stays in registers and in the first cache from first read to last write.
 """
 from ...mlir import func
 from .default import cut, nest_handles
@@ -15,13 +15,13 @@ Places = dict[Nest, dict[int, int]]  # nest -> the root's loop -> the nest's loo
 def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
     """The transform script, or None where the kernel has no reduction that something is computed from."""
     graph = Graph(kernel)
-    root = graph.root
-    if graph.strange or root is None or not root.parallel or not root.kinds:
+    if graph.strange or not graph.flat:
         return None
-    if not all(n.plain and n.vectorizable and len(n.op.results) == 1 for n in graph.nests):
-        return None
-    inside = shared_places(graph, root)
-    return None if inside is None else Rows(graph, root, inside, machine).script()
+    groups = {}
+    for root in graph.roots:
+        if root.kinds and root.parallel and (inside := shared_places(graph, root)) is not None:
+            groups[root] = inside
+    return Rows(graph, groups, machine).script() if groups else None
 
 
 def shared_places(graph: Graph, root: Nest) -> Places | None:
@@ -31,8 +31,8 @@ def shared_places(graph: Graph, root: Nest) -> Places | None:
     """
     places: Places = {root: {i: i for i in range(len(root.kinds))}}
     shared = set(places[root])
-    for nest in reversed(graph.nests[:-1]):
-        place = place_of(graph, nest, places)
+    for nest in reversed(graph.nests):
+        place = place_of(graph, nest, places) if nest is not root else None
         if place is not None:
             places[nest] = place
             if not nest.parallel:
@@ -41,7 +41,8 @@ def shared_places(graph: Graph, root: Nest) -> Places | None:
     while outer := [n for n in inside if n is not root and any(r not in inside for r in graph.readers(n))]:
         for nest in outer:
             del inside[nest]
-    return None if not shared or all(n.parallel for n in inside) else inside
+    usable = all(n.writes_plainly and n.vectorizable and len(n.op.results) == 1 for n in inside)
+    return None if not usable or not shared or all(n.parallel for n in inside) else inside
 
 
 def place_of(graph: Graph, nest: Nest, places: Places) -> dict[int, int] | None:
@@ -59,56 +60,61 @@ def place_of(graph: Graph, nest: Nest, places: Places) -> dict[int, int] | None:
 
 
 class Rows:
-    """Writes the script of one kernel."""
+    """Writes the script of one kernel. ``groups``: each root with the nests computed inside its tiles."""
 
-    def __init__(self, graph: Graph, root: Nest, inside: Places, machine: Machine):
-        self.graph, self.root, self.inside = graph, root, inside
+    def __init__(self, graph: Graph, groups: dict[Nest, Places], machine: Machine):
+        self.graph, self.groups = graph, groups
         self.vectorizer = Vectorizer(machine)
         self.tags = {nest: f"legato.nest{i}" for i, nest in enumerate(graph.nests)}
 
     def script(self) -> str:
-        v, s, root = self.vectorizer, self.vectorizer.script, self.root
+        v = self.vectorizer
         handles = nest_handles(v, self.graph)
         for nest, tag in self.tags.items():
-            s.annotate(handles[nest], tag)
+            v.script.annotate(handles[nest], tag)
+        fused = {nest for inside in self.groups.values() for nest in inside}
         for nest in self.graph.nests:
-            if nest not in self.inside:
+            if nest not in fused:
                 cut(v, handles[nest], nest, nest.extents)
-        sizes = self.tile_sizes()
+        for root, inside in self.groups.items():
+            self.group(root, inside, handles)
+        return v.close()
+
+    def group(self, root: Nest, inside: Places, handles: dict[Nest, str]) -> None:
+        """Tiles one root with all that is computed inside."""
+        s = self.vectorizer.script
+        sizes = self.tile_sizes(root, inside)
         if not any(sizes):
-            self.body("%root", sizes)
-            return v.close()
-        _, loops = s.tile(handles[root], sizes)
-        loop = loops[-1]
-        for nest in reversed(self.graph.nests[:-1]):
-            if nest in self.inside:
+            self.body(inside, "%root", sizes)
+            return
+        loop = s.tile(handles[root], sizes)[1][-1]
+        for nest in reversed(self.graph.nests):
+            if nest in inside and nest is not root:
                 _, loop = s.fuse(handles[nest], loop)
         s.patterns("canonicalize")
+        around = s.op("loop", f'get_parent_op {s.match(attribute=self.tags[root])} {{op_name = "scf.for"}}')[0]
         inner = root.out_loops[-1]
         extent = root.extents[inner]
         if sizes[inner] > 1 and (extent < 0 or extent % sizes[inner]):
-            around = s.op("loop", f'get_parent_op {s.match(attribute=self.tags[root])} {{op_name = "scf.for"}}')[0]
             whole, rest = s.peel(around)
-            self.body(whole, sizes)
-            rest_sizes = [DYNAMIC if extent < 0 else extent % sizes[inner] if i == inner else size for i, size in enumerate(sizes)]
-            self.body(rest, rest_sizes, limit=sizes[inner])
+            self.body(inside, whole, sizes)
+            left = DYNAMIC if extent < 0 else extent % sizes[inner]
+            self.body(inside, rest, [left if i == inner else size for i, size in enumerate(sizes)], limit=sizes[inner])
         else:
-            self.body("%root", sizes)
-        return v.close()
+            self.body(inside, around, sizes)
 
-    def tile_sizes(self) -> list[int]:
+    def tile_sizes(self, root: Nest, inside: Places) -> list[int]:
         """Of the root: single steps of the shared loops, but strips of the innermost one, so that it is vectorized."""
-        root, shared = self.root, self.inside[self.root]
+        shared, inner = inside[root], root.out_loops[-1]
         sizes = [1 if i in shared and e != 1 else 0 for i, e in enumerate(root.extents)]
-        inner = root.out_loops[-1]
         if inner in shared:
-            widest = max(self.inside, key=lambda n: n.bits)
+            widest = max(inside, key=lambda n: n.bits)
             sizes[inner] = self.vectorizer.strip(widest, root.extents[inner])
         return sizes
 
-    def body(self, loop: str, sizes: list[int], limit: int | None = None) -> None:
+    def body(self, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
         """Cuts every nest inside ``loop`` for vectors."""
-        for nest, place in self.inside.items():
+        for nest, place in inside.items():
             extents = list(nest.extents)
             for r, l in place.items():
                 extents[l] = sizes[r] or extents[l]

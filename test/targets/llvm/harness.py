@@ -6,6 +6,7 @@
     y, = net.run(array)
 """
 import ctypes
+from dataclasses import replace
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -15,13 +16,16 @@ from legato.dialects import tir
 from legato.mlir import execution_engine, func, ir, tensor
 from legato.passes.bufferize import bufferize
 from legato.passes.collapse import collapse_kernel
+from legato.passes.expand_pads import ExpandPads
 from legato.passes.fuse import Fuser
 from legato.passes.lower import lower
 from legato.passes.schedule import apply_script
 from legato.targets.generic import RULES
+from legato.targets.builtin import LLVM
 from legato.targets.llvm.machine import Machine
+from legato.passes.split_windows import split_windows
+from legato.targets.llvm.prepare import prepare
 from legato.targets.llvm.schedules import schedule
-from legato.targets.llvm.vector_math import EXPANSIONS
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i1": np.bool_, "i8": np.int8,
           "i16": np.int16, "i32": np.int32, "i64": np.int64, "ui8": np.uint8}
@@ -117,27 +121,35 @@ class Net:
             self.fused = str(module)
             self.scripts = {}
             if self.scheduled:
-                for kernel in tir.prim_funcs(module):
-                    collapse_kernel(kernel)
-                    text = schedule(kernel, self.machine)
-                    self.scripts[kernel.name.value] = text
-                    if text:
-                        apply_script(text, kernel)
+                self.schedule(module)
             self.tensors = str(module)
             module.operation.verify()
             bufferize(module)
             self.buffers = str(module)
             main = next(f for f in module.body.operations if f.operation.name == "func.func" and f.name.value == "main")
             main.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-            lower(module, self.machine, EXPANSIONS)
+            lower(module, replace(LLVM, make_machine=lambda _: self.machine), [])
             return module
+
+    def schedule(self, module: ir.Module) -> None:
+        """What the pipeline does to kernels between fusing and bufferizing."""
+        for kernel in tir.prim_funcs(module):
+            collapse_kernel(kernel)
+            split_windows(kernel)
+        ExpandPads().run(SimpleNamespace(module=module), None)
+        for kernel in tir.prim_funcs(module):
+            prepare(kernel, self.machine)
+            text = schedule(kernel, self.machine)
+            self.scripts[kernel.name.value] = text
+            if text:
+                apply_script(text, kernel)
 
     def run(self, *arrays):
         """The outputs for these inputs."""
         if self.engine is None:
             module = self.compile()
             with self.context:
-                self.engine = execution_engine.ExecutionEngine(module, opt_level=3)
+                self.engine = execution_engine.ExecutionEngine(module, opt_level=int(__import__("os").environ.get("OPT","3")))
         results = [Descriptor(None, len(v.shape)) for v in self.outputs]
         if len(results) == 1:
             first = results[0].pointer
