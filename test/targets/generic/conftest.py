@@ -1,4 +1,5 @@
 """Each test draws the same random inputs, whichever tests run before it."""
+
 import generic_samples
 import pytest
 
