@@ -1,7 +1,8 @@
 """What kernel rules are made of: structured loops on tensors, arithmetic by element type, and predicates.
 
 ``pointwise(k, out, [x, y], lambda e, x, y: e.add(x, y))`` is an elementwise kernel with broadcasting; ``reduce`` a reduction;
-``compute`` one loop nest given by index expressions, in the manner of TVM's te.compute; ``named`` an op of linalg. The target schedules what they build.
+``compute`` one loop nest given by index expressions, in the manner of TVM's te.compute; ``named`` an op of linalg. The target schedules
+what they build.
 """
 from .targets.generic.element import Element
 from .targets.generic.pointwise import element, pointwise, read, stored

@@ -72,7 +72,7 @@ class Conversion:
         """One run of the conversion, by the rules for these ops (None: for all). Whether anything changed."""
         chosen = None if names is None else set(names)
         by_op: dict[str, list[tuple[Any, Any]]] = {}
-        for target, rule in self.target.ranked(self.moment):
+        for target, rule in self.target.ranked(self.moment):  # best first
             if (chosen is None or rule.op in chosen) and self.takes(rule):
                 by_op.setdefault(rule.op, []).append((target, rule))
         identity = lambda t: t  # noqa: E731  must outlive the converter, which keeps no reference

@@ -65,6 +65,9 @@ class IntrinsicContext:
         """The op's value made element by element: ``function(*scalars)`` for each lane of a vector, once for scalars."""
         if self.shape is None:
             return function(*self.operands)
+        if len(self.shape) == 1:
+            lanes = [function(*(vector.ExtractOp(v, [], [i]).result for v in self.operands)) for i in range(self.shape[0])]
+            return vector.FromElementsOp(self.output_types[0], lanes).result
         count = math.prod(self.shape)
 
         def flat(type_: ir.Type) -> ir.Type:
@@ -83,6 +86,11 @@ class IntrinsicContext:
         return IntrinsicContext(self.op, operands, outputs, self.machine)
 
 
+def knows(rule: Any, context: IntrinsicContext) -> bool:
+    """Whether the rule takes the op's element type, itself or promoted to f32."""
+    return not rule.dtypes or context.dtype in rule.dtypes or (context.dtype in HALF and "f32" in rule.dtypes)
+
+
 def is_half(type_: ir.Type) -> bool:
     """Whether the type is f16 or bf16, or a vector of them."""
     return str(element_of(type_)) in HALF
@@ -96,6 +104,11 @@ class Intrinsics(Conversion):
         self.moment = moment
         self.title = f"tir-{moment}-intrinsics"
         self.machine = target.machine
+        # an op that a nearer target lowers is one that the device has: rules further away do not legalize it
+        self.depths = {t.name: depth for depth, t in enumerate(target.chain())}
+        self.has: dict[str, list[tuple[Any, Any]]] = {}
+        for nearer, rule in target.ranked("lower") if moment == "legalize" else ():
+            self.has.setdefault(rule.op, []).append((nearer, rule))
 
     def run(self) -> None:
         for _ in range(MAX_ROUNDS):
@@ -122,9 +135,12 @@ class Intrinsics(Conversion):
         return IntrinsicContext(op, operands, [r.type for r in op.operation.results], self.machine)
 
     def apply(self, target: Any, rule: Any, context: IntrinsicContext) -> Any:
-        promote = bool(rule.dtypes) and context.dtype not in rule.dtypes
-        if promote and not (context.dtype in HALF and "f32" in rule.dtypes):
+        for nearer, lowering in self.has.get(context.name, ()):
+            if self.depths[nearer.name] < self.depths[target.name] and knows(lowering, context) and lowering.refusal(context) is None:
+                return Refusal(f"target '{nearer.name}' lowers it by {lowering.name}")
+        if not knows(rule, context):
             return Refusal(f"knows {', '.join(rule.dtypes)}, not {context.dtype}")
+        promote = bool(rule.dtypes) and context.dtype not in rule.dtypes
         seen = context.promoted() if promote else context
         values = rule(seen, *seen.operands)
         if isinstance(values, Refusal):

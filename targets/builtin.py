@@ -3,6 +3,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .generic import RULES as GENERIC_RULES
+from .gpu.machine import Gpu
+from .intrinsics.generic import RULES as GENERIC_INTRINSICS
+from .intrinsics.libraries import GLSL, LIBDEVICE, LIBM, NVVM_NATIVE
 from .llvm.intrinsics import RULES as LLVM_INTRINSICS
 from .llvm.machine import Machine
 from .llvm.packing import choose_packing
@@ -17,9 +20,14 @@ def _machine(options: Mapping[str, Any]) -> Machine:
     return Machine.host(threads=threads) if cpu == "host" else Machine.named(cpu, threads=threads)
 
 
-GENERIC = Target("generic", rules=GENERIC_RULES, doc="structured loops that any device can begin with")
-CPU = Target("cpu", parents=(GENERIC,), doc="what all CPUs share")
+GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
+CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=LLVM_INTRINSICS, options={"cpu": "host", "threads": 1}, make_machine=_machine,
               schedule_function=schedule, packing_function=choose_packing, prepare_function=prepare, stages=CPU_STAGES,
               doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N")
-TARGETS = (GENERIC, CPU, LLVM)
+GPU = Target("gpu", parents=(GENERIC,), doc="what all GPUs share")
+NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False},
+              make_machine=lambda options: Gpu(approx=options["approx"]),
+              doc="NVIDIA's GPUs, by LLVM's NVVM: approx=true for the device's approximating instructions")
+VULKAN = Target("vulkan", parents=(GPU,), rules=GLSL, doc="GPUs, by SPIR-V")
+TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

@@ -2,6 +2,7 @@
 from .check import check_prim_func, check_prim_funcs
 from .dialect import Tir
 from .extern import call_extern
+from .intrinsics import INTRINSICS
 from .kernel import (
     call_tir,
     is_prim_func,
@@ -15,6 +16,7 @@ from .plain import memory_element, plain_attribute, plain_type, plain_types
 from .text import is_fixed, parse_prim_func, schedulable
 
 __all__ = [
-    "Tir", "call_extern", "call_tir", "check_prim_func", "check_prim_funcs", "is_fixed", "is_prim_func", "memory_element", "out_count",
-    "parse_prim_func", "plain_attribute", "plain_type", "plain_types", "prim_func", "prim_funcs", "schedulable", "set_signature", "tie_outputs",
+    "INTRINSICS", "Tir", "call_extern", "call_tir", "check_prim_func", "check_prim_funcs", "is_fixed", "is_prim_func", "memory_element",
+    "out_count", "parse_prim_func", "plain_attribute", "plain_type", "plain_types", "prim_func", "prim_funcs", "schedulable", "set_signature",
+    "tie_outputs",
 ]

@@ -7,10 +7,11 @@ from ..errors import LegatoError
 EXTERN = "tir.extern"
 
 
-def call_extern(symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.Type] = ()) -> list[ir.Value]:
+def call_extern(symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.Type] = (), pure: bool = False) -> list[ir.Value]:
     """A call of the C function ``symbol`` at the insertion point, on scalars (``!llvm.ptr`` too). Gives its results.
 
-    The module gets a declaration, once. LegatoError where it has a function of that name and of another type: C has no overloads.
+    ``pure``: it reads and writes no memory, and may be moved, merged and dropped. The module gets a declaration, once. LegatoError where
+    it has a function of that name and of another type: C has no overloads.
     """
     type_ = ir.FunctionType.get([v.type for v in operands], list(results))
     top = ir.InsertionPoint.current.block.owner
@@ -22,6 +23,8 @@ def call_extern(symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.
         with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
             known = func.FuncOp(symbol, type_, visibility="private")
             known.attributes[EXTERN] = ir.UnitAttr.get()
+            if pure:
+                known.attributes["llvm.readnone"] = ir.UnitAttr.get()
     elif known.type != type_:
         raise LegatoError(f"call_extern: @{symbol} is declared as {known.type} and called as {type_}")
     return list(func.CallOp(list(results), ir.FlatSymbolRefAttr.get(symbol), list(operands)).results)

@@ -1,18 +1,34 @@
-"""The rules of CPUs for intrinsics: the polynomials and selections of vector_math, as legalizations."""
+"""The rules of CPUs for intrinsics: elementary functions of f32 as polynomials, where LLVM would call libm lane by lane; maxima and
+reductions in fewer instructions."""
 from collections.abc import Callable
 from typing import Any
 
 from ...dialects.errors import Refusal
-from ..rule import Rule, source_of
+from ...mlir import ir
+from ..intrinsics.generic import cos, polynomial, sin
+from ..rule import Rule, intrinsic, source_of
+from . import vector_functions as f32
+from .vector_builder import Builder
 from .vector_math import EXPANSIONS
 
 
-def _rule(op: str, expand: Callable[..., Any]) -> Rule:
-    def legalize(op: Any, *operands: Any) -> Any:
+@intrinsic("math.exp", dtypes=("f32",))
+def exp(op, x):
+    """Vectors scale by AVX-512's instruction, where there is one."""
+    wide = op.machine.has("avx512f") and op.shape is not None and len(op.shape) > 0
+    return f32.exp(Builder(x.type), x, wide)
+
+
+def _expansion(op: str, expand: Callable[..., Any]) -> Rule:
+    def legalize(op: Any, *operands: ir.Value) -> Any:
         value = expand(op.op, op.machine)
-        return Refusal("LLVM does it better") if value is None else value
+        return Refusal("LLVM does as well") if value is None else value
 
-    return Rule(op, "intrinsic", legalize, expand.__name__, source_of(expand))
+    return Rule(op, "intrinsic", legalize, op.replace(".", "_"), source_of(expand))
 
 
-RULES = tuple(_rule(op, expand) for op, expand in EXPANSIONS.items())
+RULES = (
+    exp,
+    *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, f32.tanh, f32.erf, sin, cos)),
+    *(_expansion(op, expand) for op, expand in EXPANSIONS.items()),
+)

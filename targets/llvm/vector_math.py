@@ -1,4 +1,4 @@
-"""What scalar and vector ops become on CPUs, where LLVM would call libm lane by lane or emit several instructions for one.
+"""What maxima, minima and reductions become on CPUs, where LLVM would emit several instructions for one.
 
 ``EXPANSIONS``: op name -> ``expand(op, machine) -> value | None`` (None: leave it to LLVM). Called with the insertion point at the op.
 """
@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...mlir import arith, ir, vector
-from . import vector_functions as f
 from .machine import Machine
-from .vector_builder import OGT, OLT, UNO, Builder
+from .vector_builder import OGT, OLT, UNO
 
 Expansion = Callable[[ir.Operation, Machine], "ir.Value | None"]
 
@@ -17,26 +16,6 @@ EXTREMES = {"maximumf": OGT, "maxnumf": OGT, "minimumf": OLT, "minnumf": OLT}
 
 def element(type_: ir.Type) -> ir.Type:
     return type_.element_type if isinstance(type_, ir.VectorType) else type_
-
-
-def elementary(function: Callable[[Builder, ir.Value], ir.Value]) -> Expansion:
-    """An f32 function of one operand; narrower floats go through f32, f64 is left to libm."""
-    def expand(op: ir.Operation, machine: Machine) -> ir.Value | None:
-        x = op.operands[0]
-        kind = element(x.type)
-        if isinstance(kind, ir.F32Type):
-            return function(Builder(x.type), x)
-        if not isinstance(kind, (ir.F16Type, ir.BF16Type)):
-            return None
-        wide = Builder(x.type).like(ir.F32Type.get())
-        return arith.TruncFOp(x.type, function(Builder(wide), arith.ExtFOp(wide, x).result)).result
-
-    return expand
-
-
-def expand_exp(op: ir.Operation, machine: Machine) -> ir.Value | None:
-    wide = machine.has("avx512f") and isinstance(op.operands[0].type, ir.VectorType) and op.operands[0].type.rank > 0
-    return elementary(lambda b, x: f.exp(b, x, wide))(op, machine)
 
 
 def constant_number(value: ir.Value) -> bool:
@@ -170,14 +149,6 @@ def expand_masked_reduction(op: ir.Operation, machine: Machine) -> ir.Value | No
 
 
 EXPANSIONS: dict[str, Any] = {
-    "math.exp": expand_exp,
-    "math.expm1": elementary(f.expm1),
-    "math.log": elementary(f.log),
-    "math.log1p": elementary(f.log1p),
-    "math.tanh": elementary(f.tanh),
-    "math.erf": elementary(f.erf),
-    "math.sin": elementary(lambda b, x: f.sine(b, x, 0)),
-    "math.cos": elementary(lambda b, x: f.sine(b, x, 1)),
     "arith.maximumf": expand_maximum,
     "arith.minimumf": expand_minimum,
     "arith.maxnumf": expand_number(OGT),

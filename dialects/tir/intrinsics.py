@@ -1,0 +1,86 @@
+"""The intrinsics that math and arith lack: C's and numpy's functions of numbers, on scalars and vectors alike."""
+from typing import Any
+
+from ...mlir import ext, ir
+from .dialect import Tir
+
+FLOAT, INTEGER = "float", "integer"
+
+
+class Intrinsic:
+    """What the classes below share; grafted onto them, since the bindings' classes take one base only."""
+
+    TAKES = FLOAT
+    # types of the results, each "same" (the first operand's), "i1" or "i32", of the first operand's shape
+    GIVES: tuple[str, ...] = ("same",)
+
+    def verify_invariants(self) -> bool:
+        problem = self.problem()
+        if problem:
+            self.operation.location.emit_error(f"'{self.OPERATION_NAME}' op {problem}")
+        return problem is None
+
+    def problem(self) -> str | None:
+        """What is wrong with the op, or None."""
+        operands, results = list(self.operation.operands), list(self.operation.results)
+        if len(operands) != len(self.OPERANDS) or len(results) != len(self.GIVES):
+            return f"expects {len(self.OPERANDS)} operands and {len(self.GIVES)} results, has {len(operands)} and {len(results)}"
+        first = operands[0].type
+        if not _is(first, self.TAKES):
+            return f"takes {self.TAKES} numbers or vectors of them, not {first}"
+        for name, kind, value in [*zip(self.OPERANDS, self.TYPES, operands), *zip(("result",) * len(results), self.GIVES, results)]:
+            expected = _typed(first, kind)
+            if value.type != expected:
+                return f"expects {name} to be {expected}, is {value.type}"
+        return None
+
+
+def _is(type_: ir.Type, kind: str) -> bool:
+    element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+    return isinstance(element, ir.FloatType if kind == FLOAT else ir.IntegerType)
+
+
+def _typed(first: ir.Type, kind: str) -> ir.Type:
+    if kind == "same":
+        return first
+    with ir.Location.unknown(first.context):
+        element = ir.IntegerType.get_signless(int(kind[1:]))
+        return ir.VectorType.get(first.shape, element, scalable=first.scalable_dims) if isinstance(first, ir.VectorType) else element
+
+
+def _define(name: str, doc: str, operands: dict[str, str], takes: str = FLOAT, gives: tuple[str, ...] = ("same",)) -> type:
+    results = {"result": ext.Result[Any]} if len(gives) == 1 else {f"result{i}": ext.Result[Any] for i in range(len(gives))}
+    body = {"__annotations__": {**{o: ext.Operand[Any] for o in operands}, **results}, "__doc__": doc, "__module__": __name__}
+    class_name = "".join(part.capitalize() for part in name.split("_"))
+    cls = type(Tir.Operation)(class_name, (Tir.Operation,), body, name=name, traits=[ext.Pure])
+    cls.OPERANDS, cls.TYPES, cls.TAKES, cls.GIVES = tuple(operands), tuple(operands.values()), takes, gives
+    cls.verify_invariants, cls.problem = Intrinsic.verify_invariants, Intrinsic.problem
+    return cls
+
+
+_X, _XY = {"x": "same"}, {"x": "same", "y": "same"}
+INTRINSICS: dict[str, type] = {cls.OPERATION_NAME: cls for cls in (
+    _define("hypot", "sqrt(x^2 + y^2) without overflow on the way.", _XY),
+    _define("fdim", "x - y where that is positive, else 0.", _XY),
+    _define("nextafter", "The number next to x towards y.", _XY),
+    _define("remainder", "x - n y for the whole n nearest to x / y, even in a tie (IEEE 754's remainder).", _XY),
+    _define("ldexp", "x 2^n, rounded once.", {"x": "same", "n": "i32"}),
+    _define("frexp", "m and n with x = m 2^n and 1/2 <= |m| < 1; zeros, infinities and NaNs stay, with n = 0.", _X, gives=("same", "i32")),
+    _define("modf", "The fraction and the whole part of x, both with its sign.", _X, gives=("same", "same")),
+    _define("logb", "The exponent of x as a number: floor(log2 |x|).", _X),
+    _define("ilogb", "The exponent of x as an integer; INT_MIN for 0 and NaN, INT_MAX for infinities.", _X, gives=("i32",)),
+    _define("signbit", "Whether the sign is minus, of zeros and NaNs too.", _X, gives=("i1",)),
+    _define("tgamma", "The gamma function.", _X),
+    _define("lgamma", "The logarithm of the gamma function's absolute value.", _X),
+    _define("logaddexp", "log(e^x + e^y).", _XY),
+    _define("logaddexp2", "log2(2^x + 2^y).", _XY),
+    _define("gcd", "The greatest common divisor of unsigned integers; gcd(x, 0) = x.", _XY, takes=INTEGER),
+)}
+
+
+def build(name: str, *operands: ir.Value) -> Any:
+    """``tir.<name>`` at the insertion point: its result, or a tuple of them."""
+    cls = INTRINSICS[f"tir.{name}"]
+    results = [_typed(operands[0].type, kind) for kind in cls.GIVES]
+    op = ir.Operation.create(cls.OPERATION_NAME, results, list(operands))
+    return op.results[0] if len(results) == 1 else tuple(op.results)

@@ -1,0 +1,64 @@
+"""The rules that every target falls back to: intrinsics as expressions, elementary functions of f32 as polynomials."""
+from collections.abc import Callable
+from typing import Any
+
+from ...mlir import arith, ir, math
+from ..llvm import vector_functions as f32
+from ..llvm.vector_builder import Builder
+from ..rule import Rule, source_of
+from . import expressions as x
+from . import gamma
+from .lanes import Lanes
+
+FLOATS = ("f32", "f64")
+
+
+def _rule(op: str, function: Callable[..., Any], dtypes: tuple[str, ...], build: Callable[..., Any]) -> Rule:
+    return Rule(op, "intrinsic", build, function.__name__.lstrip("_"), source_of(function), dtypes=dtypes)
+
+
+def expression(op: str, function: Callable[..., Any], dtypes: tuple[str, ...] = FLOATS, unsigned: bool = False) -> Rule:
+    """A rule of an expression ``function(lanes, *operands)``."""
+    return _rule(op, function, dtypes, lambda op, *operands: function(Lanes.of(operands[0].type, unsigned), *operands))
+
+
+def polynomial(op: str, function: Callable[..., Any]) -> Rule:
+    """A rule of a function of f32, ``function(builder, x)``."""
+    return _rule(op, function, ("f32",), lambda op, v: function(Builder(v.type), v))
+
+
+def sin(b: Builder, v: ir.Value) -> ir.Value:
+    return f32.sine(b, v, 0)
+
+
+def cos(b: Builder, v: ir.Value) -> ir.Value:
+    return f32.sine(b, v, 1)
+
+
+def cbrt(e: Lanes, v: ir.Value) -> ir.Value:
+    """A third of the exponent for a guess, then Newton's steps; 1 ulp in f32, 2 in f64."""
+    ints = e.ints
+    size = math.absf(v)
+    small = e.compare("lt", size, e.const(2.0 ** (1 - e.bias)))
+    lift = 3 * ((e.mantissa + 2) // 3)
+    scaled = e.select(small, arith.mulf(size, e.const(2.0 ** lift)), size)
+    third = arith.divui(e.to_bits(scaled), ints.const(3))
+    guess = e.from_bits(arith.addi(third, ints.const(((2 * e.bias) << e.mantissa) // 3 - (1 << (e.mantissa - 5)))))
+    for _ in range(4 if e.bits == 32 else 5):
+        over = arith.divf(scaled, arith.mulf(guess, guess))
+        guess = e.fma(arith.subf(over, guess), e.const(1 / 3), guess)
+    guess = e.select(small, arith.mulf(guess, e.const(2.0 ** (-lift // 3))), guess)
+    special = arith.ori(arith.ori(e.is_inf(v), e.is_nan(v)), e.compare("eq", v, e.const(0)))
+    return e.select(special, v, math.copysign(guess, v))
+
+
+RULES = (
+    *(expression(f"tir.{function.__name__}", function) for function in (
+        x.signbit, x.fdim, x.hypot, x.nextafter, x.frexp, x.logb, x.ilogb, x.ldexp, x.modf, x.remainder, x.logaddexp, x.logaddexp2,
+        gamma.lgamma, gamma.tgamma)),
+    expression("tir.gcd", x.gcd, dtypes=(), unsigned=True),
+    *(expression(f"math.{function.__name__}", function) for function in (x.isinf, x.isfinite, x.isnormal, cbrt)),
+    expression("math.erfc", gamma.erfc, ("f32",)),
+    *(polynomial(f"math.{function.__name__}", function) for function in (
+        f32.exp, f32.expm1, f32.log, f32.log1p, f32.tanh, f32.erf, sin, cos)),
+)

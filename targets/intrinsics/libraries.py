@@ -1,0 +1,115 @@
+"""Intrinsics as functions of a library: C's libm on CPUs, CUDA's libdevice on NVIDIA GPUs, GLSL's extended instructions in SPIR-V."""
+from typing import Any
+
+from ...dialects import tir
+from ...dialects.errors import Refusal
+from ...mlir import arith, ir
+from ..rule import Rule, intrinsic, make_rules
+
+# the op, and the name of the function in C, for f64; f32's has an "f" behind it
+C_FUNCTIONS = {
+    "math.acos": "acos", "math.acosh": "acosh", "math.asin": "asin", "math.asinh": "asinh", "math.atan": "atan", "math.atan2": "atan2",
+    "math.atanh": "atanh", "math.cbrt": "cbrt", "math.cos": "cos", "math.cosh": "cosh", "math.erf": "erf", "math.erfc": "erfc",
+    "math.exp": "exp", "math.exp2": "exp2", "math.expm1": "expm1", "math.log": "log", "math.log10": "log10", "math.log1p": "log1p",
+    "math.log2": "log2", "math.powf": "pow", "math.sin": "sin", "math.sinh": "sinh", "math.tan": "tan", "math.tanh": "tanh",
+    "arith.remf": "fmod", "tir.hypot": "hypot", "tir.fdim": "fdim", "tir.nextafter": "nextafter", "tir.remainder": "remainder",
+    "tir.ldexp": "ldexp", "tir.logb": "logb", "tir.tgamma": "tgamma", "tir.lgamma": "lgamma",
+}
+FLOATS = ("f32", "f64")
+
+
+def library_call(prefix: str, name: str) -> Any:
+    """A rule's function: a call of ``<prefix><name>[f]`` for each element."""
+    def call(op: Any, *operands: ir.Value) -> ir.Value:
+        symbol = prefix + name + ("f" if op.dtype == "f32" else "")
+
+        def one(*scalars: ir.Value) -> ir.Value:
+            return tir.call_extern(symbol, scalars, [scalars[0].type], pure=True)[0]
+
+        return op.each(one)
+
+    call.__name__ = f"{prefix}{name}"
+    return call
+
+
+def _functions(prefix: str, ops: dict[str, str]) -> tuple[Rule, ...]:
+    return tuple(rule for op, name in ops.items()
+                 for rule in make_rules((op,), "intrinsic", library_call(prefix, name), moment="lower", dtypes=FLOATS))
+
+
+# on CPUs LLVM has the remainder; and the exact, small expressions are faster than a call for each lane
+_CHEAP = ("arith.remf", "tir.fdim", "tir.nextafter", "tir.ldexp", "tir.logb")
+LIBM = _functions("", {op: name for op, name in C_FUNCTIONS.items() if op not in _CHEAP})
+LIBDEVICE = (*_functions("__nv_", C_FUNCTIONS), *_functions("__nv_", {"math.rsqrt": "rsqrt"}))
+
+
+def approximate(op: Any) -> Any:
+    """A predicate: the target was asked for approximations."""
+    return op.machine.approx or "approximations were not asked for: nvvm{approx=true}"
+
+
+def _native(symbol: str, x: ir.Value) -> ir.Value:
+    return ir.Operation.create("llvm.call_intrinsic", [x.type], [x], {
+        "intrin": ir.StringAttr.get(symbol), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0])}).results[0]
+
+
+def _scaled(x: ir.Value, factor: float) -> ir.Value:
+    return arith.mulf(x, arith.ConstantOp(x.type, factor).result)
+
+
+@intrinsic("math.exp", moment="lower", dtypes=("f32",), priority=1, when=approximate)
+def ex2_approx(op, x):
+    """e^x = 2^(x log2 e) by the device's own instruction: 2 ulp and the rounding of the product."""
+    return op.each(lambda x: _native("llvm.nvvm.ex2.approx.f", _scaled(x, 1.4426950408889634)))
+
+
+@intrinsic("math.log", moment="lower", dtypes=("f32",), priority=1, when=approximate)
+def lg2_approx(op, x):
+    return op.each(lambda x: _scaled(_native("llvm.nvvm.lg2.approx.f", x), 0.6931471805599453))
+
+
+NATIVE_NAMES = {"math.exp2": "ex2", "math.log2": "lg2", "math.sin": "sin", "math.cos": "cos", "math.rsqrt": "rsqrt", "math.sqrt": "sqrt"}
+
+
+@intrinsic(*NATIVE_NAMES, moment="lower", dtypes=("f32",), priority=1, when=approximate)
+def native_approx(op, x):
+    """The device's approximating instruction of the function's name."""
+    return op.each(lambda x: _native(f"llvm.nvvm.{NATIVE_NAMES[op.name]}.approx.f", x))
+
+
+NVVM_NATIVE = (ex2_approx, lg2_approx, *native_approx)
+
+# GLSL.std.450, of f16 and f32, scalars and vectors of 2, 3, 4, 8 and 16
+GLSL_NAMES = {
+    "math.acos": "Acos", "math.acosh": "Acosh", "math.asin": "Asin", "math.asinh": "Asinh", "math.atan": "Atan", "math.atanh": "Atanh",
+    "math.ceil": "Ceil", "math.cos": "Cos", "math.cosh": "Cosh", "math.exp": "Exp", "math.absf": "FAbs", "math.floor": "Floor",
+    "math.fma": "Fma", "math.rsqrt": "InverseSqrt", "math.log": "Log", "math.roundeven": "RoundEven", "math.sin": "Sin",
+    "math.sinh": "Sinh", "math.sqrt": "Sqrt", "math.tan": "Tan", "math.tanh": "Tanh", "math.trunc": "Trunc",
+}
+GLSL_LENGTHS = (2, 3, 4, 8, 16)
+
+
+@intrinsic(*GLSL_NAMES, moment="lower", dtypes=("f16", "f32"))
+def glsl(op, *operands):
+    """The extended instruction of GLSL.std.450 that is the function."""
+    if op.shape is not None and (len(op.shape) != 1 or op.shape[0] not in GLSL_LENGTHS):
+        return op.each(lambda *scalars: _glsl(op, scalars))
+    return _glsl(op, operands)
+
+
+def _glsl(op: Any, operands: Any) -> ir.Value:
+    return ir.Operation.create(f"spirv.GL.{GLSL_NAMES[op.name]}", [operands[0].type], list(operands)).results[0]
+
+
+# what upstream's math-to-spirv makes of the instructions above; named here so that nothing nearer to the root is taken for it
+BY_UPSTREAM = ("math.atan2", "math.copysign", "math.exp2", "math.expm1", "math.log10", "math.log1p", "math.log2", "math.powf")
+
+
+@intrinsic(*BY_UPSTREAM, moment="lower", dtypes=("f16", "f32"))
+def math_to_spirv(op, *operands):
+    """Left to upstream's conversion, which composes them of the instructions above."""
+    return Refusal("upstream's convert-math-to-spirv lowers it")
+
+
+GLSL = (*glsl, *math_to_spirv)
