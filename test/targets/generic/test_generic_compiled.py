@@ -1,4 +1,4 @@
-"""Every op through the whole pipeline: graph passes, the rules, fusion, schedules, native code. Parts of the sweeps' cases, many in a model."""
+"""Every op through the whole pipeline: graph passes, rules, fusion, schedules, native code. Parts of the sweeps, many ops in one model."""
 
 import numpy as np
 import pytest
