@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP)
-	$(BIN)/python examples/minilm/demo.py
+	$(BIN)/python -m examples.minilm.demo
 
 test: $(STAMP)
 	$(BIN)/lit -q test
@@ -38,7 +38,8 @@ test-wheel: $(STAMP)
 	cd test && ../$(WHEEL_VENV)/bin/python -m pytest -q -p no:cacheprovider api
 
 bench: $(STAMP)
-	$(BIN)/python bench/models.py
+	$(BIN)/python -m bench.kernels
+	$(BIN)/python -m bench.models
 
 clean:
 	rm -rf $(VENV) $(WHEEL_VENV) build dist *.egg-info
