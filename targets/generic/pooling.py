@@ -23,6 +23,7 @@ class Windows:
     def __init__(self, k, x: ir.Value, out: ir.Value):
         a = k.attrs
         self.layout, self.kernel, self.strides, self.dilations = a["layout"], a["kernel"], a["strides"], a["dilations"]
+        self.ceil_mode = a["ceil_mode"]
         self.begins, self.ends = a["padding"][: len(self.kernel)], a["padding"][len(self.kernel):]
         self.places = positions(self.layout)
         self.inputs = [dim(x, p) for p in self.places]
@@ -33,11 +34,14 @@ class Windows:
 
     def padded(self, x: ir.Value, scalar: ir.Value) -> ir.Value:
         """The input with as much padding as the windows reach: in ceil mode the last may go beyond the declared padding."""
-        ends = []
-        for i, (size, count) in enumerate(zip(self.inputs, self.outputs)):
-            needed = plus(times(minus(count, 1), self.strides[i]), self.reach(i))
-            ends.append(largest(minus(needed, plus(size, self.begins[i])), 0))
-        return pad_spatial(x, self.layout, self.begins, ends, scalar)
+        return pad_spatial(x, self.layout, self.begins, [self._padding_behind(i) for i in range(len(self.kernel))], scalar)
+
+    def _padding_behind(self, i: int) -> Size:
+        size, count = self.inputs[i], self.outputs[i]
+        if not (self.ceil_mode or (isinstance(size, int) and isinstance(count, int))):
+            return self.ends[i]  # enough, and static: schedules like that better
+        needed = plus(times(minus(count, 1), self.strides[i]), self.reach(i))
+        return largest(minus(needed, plus(size, self.begins[i])), 0)
 
     def pooled(self, x: ir.Value, zeros: ir.Value, table: dict, body) -> ir.Value:
         """The reduction of each window into ``zeros``, which holds the initial value."""
