@@ -1,5 +1,6 @@
 """A program: an MLIR module, and the weights that its constants name."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from ..mlir import func, ir
@@ -12,11 +13,15 @@ from .weights import WeightStore
 
 
 class Module:
-    """An ``ir.Module`` and its ``WeightStore``. ``str()`` is the MLIR text."""
+    """An ``ir.Module`` and its ``WeightStore``. ``str()`` is the MLIR text.
+
+    ``closures``: functions of this process by the names under which backends' artifacts list them; text cannot carry them.
+    """
 
     def __init__(self, module: ir.Module, weights: WeightStore | None = None) -> None:
         self.module = module
         self.weights = WeightStore() if weights is None else weights
+        self.closures: dict[str, Callable] = {}
 
     @property
     def context(self) -> ir.Context:
@@ -41,7 +46,9 @@ class Module:
             copy.operation.attributes[name] = self.module.operation.attributes[name]
         for op in self.module.body.operations:
             copy.body.append(op.operation.clone(ip=False))
-        return Module(copy, self.weights.copy())
+        result = Module(copy, self.weights.copy())
+        result.closures = dict(self.closures)
+        return result
 
     @staticmethod
     def parse(text: str, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
@@ -114,9 +121,11 @@ class Module:
 
 
 def weights_under(operation: ir.Operation) -> set[str]:
-    """The keys that constants and function arguments (``relax.weight``) under an op name."""
+    """The keys that constants, function arguments (``relax.weight``) and artifacts (``relax.artifacts``) under an op name."""
     keys = set()
     for op in walk(operation):
+        if op.name == "builtin.module" and "relax.artifacts" in op.attributes:
+            keys |= {entry["data"].value for entry in op.attributes["relax.artifacts"] if "data" in entry}
         if op.name == Constant.OPERATION_NAME and "weight" in op.attributes:
             keys.add(op.attributes["weight"].value)
         for attributes in op.attributes["arg_attrs"] if op.name == "func.func" and "arg_attrs" in op.attributes else ():

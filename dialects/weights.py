@@ -67,6 +67,11 @@ class WeightStore(Mapping):
         self._arrays[key] = view
         return key
 
+    def adopt(self, key: str, array: np.ndarray) -> None:
+        """Holds an array of another store under the key that it has there, which must be free here."""
+        if self.add(key, array) != key:
+            raise LegatoError(f"there is a weight '{key}' already")
+
     def add_file(self, name: str, path: str | Path, offset: int, dtype, shape) -> str:
         """Promises the bytes of a file from a byte offset on; they are mapped when first read. Returns the key, as ``add`` does."""
         path, entry = Path(path), safetensors_file.Entry(offset, np.dtype(dtype), tuple(shape))

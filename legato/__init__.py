@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from .dialects.module import Module
     from .driver import Report, compile, explain, lower
     from .frontends.onnx import from_onnx
+    from .partitioning import partition
     from .passes.base import ModulePass, PassContext
     from .passes.pipeline import Pipeline
     from .runtime import Executable, load
+    from .targets.backend import Backend
     from .targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
     from .targets.rule import kernel, rewrite
     from .targets.target import Target
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _WHERE = {
+    "Backend": ".targets.backend",
     "Executable": ".runtime",
     "LegatoError": ".dialects.errors",
     "Module": ".dialects.module",
@@ -44,15 +47,16 @@ _WHERE = {
     "legalize_intrinsic": ".targets.registry",
     "load": ".runtime",
     "lower": ".driver",
+    "partition": ".partitioning",
     "lower_intrinsic": ".targets.registry",
     "register_target": ".targets.registry",
     "rewrite": ".targets.rule",
 }
 
 __all__ = [
-    "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Target", "UnsupportedError",
-    "compile", "explain", "from_onnx", "kernel", "legalize", "legalize_intrinsic", "load", "lower", "lower_intrinsic", "register_target",
-    "rewrite",
+    "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Target",
+    "UnsupportedError", "compile", "explain", "from_onnx", "kernel", "legalize", "legalize_intrinsic", "load", "lower",
+    "lower_intrinsic", "partition", "register_target", "rewrite",
 ]
 
 

@@ -71,11 +71,12 @@ class PassFailed(LegatoError):
 class PassContext:
     """What a run of passes shares.
 
-    `resolve_target` makes a target of its text (passes do not know the targets, tools do). `report` is filled by passes, for explain;
-    `times` by the pipeline: (pass name, seconds) in order; `warnings` by both.
+    `resolve_target` makes a target of its text, `resolve_backend` a backend of its name (passes know neither, tools do). `report` is filled
+    by passes, for explain; `times` by the pipeline: (pass name, seconds) in order; `warnings` by both.
     """
 
     resolve_target: Callable[[str], Any] | None = None
+    resolve_backend: Callable[[str], Any] | None = None
     report: dict[str, Any] = field(default_factory=dict)
     times: list[tuple[str, float]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -85,6 +86,14 @@ class PassContext:
         if self.resolve_target is None:
             raise LegatoError(f'the target "{text}" cannot be looked up here: give the pipeline PassContext(resolve_target=...)')
         return self.resolve_target(text)
+
+    def backend(self, name: str) -> Any:
+        """The backend of that name. Raises LegatoError, with those there are, for one that is unknown."""
+        if not name:
+            raise LegatoError("say which backend: {backend=NAME}")
+        if self.resolve_backend is None:
+            raise LegatoError(f'the backend "{name}" cannot be looked up here: give the pipeline PassContext(resolve_backend=...)')
+        return self.resolve_backend(name)
 
 
 class ModulePass:

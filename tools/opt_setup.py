@@ -44,8 +44,8 @@ def list_target_rules(arguments: Arguments, user: UserCode) -> None:
 
 
 def pass_context(user: UserCode) -> PassContext:
-    """What passes share; targets are looked up among the user's and Legato's own."""
-    catalog = None
+    """What passes share; targets and backends are looked up among the user's and Legato's own."""
+    catalog, backends = None, None
 
     def resolve(text: str) -> object:
         nonlocal catalog
@@ -55,7 +55,15 @@ def pass_context(user: UserCode) -> PassContext:
             catalog = Catalog(user.targets)
         return catalog.resolve(text)
 
-    return PassContext(resolve_target=resolve)
+    def resolve_backend(name: str) -> object:
+        nonlocal backends
+        if backends is None:
+            from ..targets.backend_catalog import BackendCatalog
+
+            backends = BackendCatalog(user.backends)
+        return backends.resolve(name)
+
+    return PassContext(resolve_target=resolve, resolve_backend=resolve_backend)
 
 
 def make_pipeline(arguments: Arguments, user: UserCode, context: PassContext) -> Pipeline:

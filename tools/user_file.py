@@ -1,4 +1,4 @@
-"""``--load FILE.py``: the dialects, passes and targets that a user's file defines or imports. Nothing is registered: they are values."""
+"""``--load FILE.py``: the dialects, passes, targets and backends that a user's file defines or imports: values, nothing is registered."""
 from __future__ import annotations
 
 import importlib.util
@@ -13,6 +13,7 @@ from ..mlir import ext
 from ..passes.base import ModulePass
 
 if TYPE_CHECKING:
+    from ..targets.backend import Backend
     from ..targets.target import Target
 
 PACKAGE = __name__.split(".")[0]
@@ -20,16 +21,18 @@ PACKAGE = __name__.split(".")[0]
 
 @dataclass(frozen=True)
 class UserCode:
-    """What a file gave: dialects to load into each context, passes to name in pipelines, targets to name in options."""
+    """What a file gave: dialects to load into each context, passes to name in pipelines, targets and backends to name in options."""
 
     dialects: tuple[type[ext.Dialect], ...] = ()
     passes: tuple[type[ModulePass], ...] = ()
     targets: tuple[Target, ...] = ()
+    backends: tuple[Backend | type[Backend], ...] = ()
 
     def __add__(self, other: UserCode) -> UserCode:
         targets = {target.name: target for target in (*self.targets, *other.targets)}
         return UserCode(
-            tuple(dict.fromkeys(self.dialects + other.dialects)), tuple(dict.fromkeys(self.passes + other.passes)), tuple(targets.values()))
+            tuple(dict.fromkeys(self.dialects + other.dialects)), tuple(dict.fromkeys(self.passes + other.passes)), tuple(targets.values()),
+            tuple(dict.fromkeys(self.backends + other.backends)))
 
 
 def load_user_file(path: str) -> UserCode:
@@ -41,7 +44,18 @@ def load_user_file(path: str) -> UserCode:
     classes = [value for value in values if isinstance(value, type) and not _ours(value)]
     dialects = [one for one in classes if issubclass(one, ext.Dialect) and one is not ext.Dialect]
     passes = [one for one in classes if issubclass(one, ModulePass) and "name" in vars(one)]
-    return UserCode(tuple(dialects), tuple(passes), tuple(_targets(values)))
+    return UserCode(tuple(dialects), tuple(passes), tuple(_targets(values)), tuple(_backends(values)))
+
+
+def _backends(values: list[object]) -> list[Backend | type[Backend]]:
+    """The backends among the values: values, and classes that no value is of. Who has not imported Backend has made none."""
+    if f"{PACKAGE}.targets.backend" not in sys.modules:
+        return []
+    from ..targets.backend import Backend
+
+    found = [value for value in values if isinstance(value, Backend)]
+    classes = [value for value in values if isinstance(value, type) and issubclass(value, Backend) and value is not Backend and value.name]
+    return [*found, *(one for one in classes if not _ours(one) and not any(isinstance(value, one) for value in found))]
 
 
 def _targets(values: list[object]) -> list[Target]:

@@ -1,0 +1,48 @@
+"""``legato.partition``: parts of a model to external compilers and libraries."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .dialects.errors import LegatoError
+from .dialects.module import Module
+from .passes.base import ModulePass, PassContext
+from .passes.fuse_by_pattern import FuseByPattern
+from .passes.merge_composites import MergeComposites
+from .passes.outline_external import OutlineExternal
+from .passes.pipeline import Pipeline
+from .passes.run_codegen import RunCodegen
+from .targets.backend import Backend
+from .targets.backend_catalog import BackendCatalog
+
+BEFORE = "relax-infer-shapes,relax-fold-constants,relax-canonicalize"  # what patterns are matched on by ``legato.compile``
+
+
+def partition(module: Module, backends: Iterable[str | Backend | type[Backend]], *, costs: Iterable[ModulePass] = (), codegen: bool = True,
+              options: Mapping[str, str] | None = None, context: PassContext | None = None) -> Module:
+    """Gives parts of ``module`` to backends, in place, and returns it.
+
+    ``backends``: values, classes or names; where two take an op, the earlier one gets it. ``costs``: passes between matching and merging, that
+    may veto groups (see passes/partition/costs.py). ``codegen``: False stops with external modules whose code is not generated yet.
+    ``options``: for code generation, by backend's name (``{"npu": "tile=16"}``). May be called again, with passes in between. What happened is in
+    ``context.report["partition"]``. Raises LegatoError.
+    """
+    given = list(backends)
+    catalog = BackendCatalog(given)
+    names = [one if isinstance(one, str) else one.name for one in given]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice:
+        raise LegatoError(f"the backend '{twice}' is given twice")
+    unknown = [n for n in options or {} if n not in names]
+    if unknown:
+        raise LegatoError(f"options for '{unknown[0]}', which is none of the backends: {', '.join(names)}")
+    if context is None:
+        context = PassContext(resolve_backend=catalog.resolve)
+    elif context.resolve_backend is None:
+        context.resolve_backend = catalog.resolve
+    found = [catalog.resolve(name) for name in names]
+    Pipeline([FuseByPattern(backend.name) for backend in found]).run(module, context)
+    Pipeline([*costs, *(MergeComposites(name) for name in names), OutlineExternal()]).run(module, context)
+    if codegen:
+        Pipeline([RunCodegen(name, (options or {}).get(name, "")) for name in names]).run(module, context)
+    return module

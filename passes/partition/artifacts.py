@@ -1,0 +1,93 @@
+"""Artifacts in a module: listed on their external module, their bytes in the weight store."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...dialects.artifacts import Artifact, Blob, Closure, PythonFunction, Registered, SharedObject
+from ...dialects.errors import LegatoError
+from ...dialects.module import Module
+from ...mlir import ir
+from ..scope import external_modules, symbol
+from .marks import ARTIFACTS, PACKED, text_of
+
+KINDS = {PythonFunction: "python", Blob: "blob", SharedObject: "shared", Registered: "registered", Closure: "closure"}
+
+
+def packed_name(artifact: Artifact, home: str, function: str) -> str:
+    """The packed function's name: what was agreed on, else ``module.function``."""
+    return artifact.name if isinstance(artifact, Registered) else f"{home}.{function}"
+
+
+def check_names(module: Module, backend: Any, names: Mapping[str, str], makers: Mapping[str, Artifact]) -> None:
+    """LegatoError if a name is that of another packed function of this module."""
+    taken = {text_of(f, PACKED): f for f in module.functions() if PACKED in f.operation.attributes}
+    for function, name in names.items():
+        if name in taken and not isinstance(makers[function], Registered):
+            raise LegatoError(f"the backend '{backend.name}' made the packed function '{name}' for @{function}, and the module calls another one "
+                              f"of that name already, declared as @{taken[name].name.value}: rename that one")
+
+
+def note(module: Module, external: ir.Operation, backend: Any, artifacts: list[Artifact], makers: Mapping[str, Artifact],
+         names: Mapping[str, str]) -> None:
+    """Lists the artifacts on the external module."""
+    entries = []
+    for artifact in artifacts:
+        mine = [f for f, a in makers.items() if a is artifact]
+        entry: dict[str, ir.Attribute] = {
+            "kind": ir.StringAttr.get(KINDS[type(artifact)]),
+            "functions": ir.DictAttr.get({f: ir.StringAttr.get(names[f]) for f in mine}),
+        }
+        if backend.requires:
+            entry["requires"] = ir.ArrayAttr.get([ir.StringAttr.get(p) for p in backend.requires])
+        if isinstance(artifact, PythonFunction):
+            entry["where"] = ir.StringAttr.get(artifact.where)
+        if isinstance(artifact, Blob):
+            entry["where"] = ir.StringAttr.get(artifact.loader)
+        if isinstance(artifact, Blob | SharedObject):
+            data = np.frombuffer(artifact.data, np.uint8)
+            entry["data"] = ir.StringAttr.get(module.weights.add(f"artifact.{symbol(external)}", data))
+        if isinstance(artifact, SharedObject) and artifact.symbols:
+            entry["symbols"] = ir.DictAttr.get({f: ir.StringAttr.get(s) for f, s in artifact.symbols.items()})
+        if isinstance(artifact, Closure):
+            for function in mine:
+                module.closures[names[function]] = artifact.call
+        entries.append(ir.DictAttr.get(entry))
+    external.attributes[ARTIFACTS] = ir.ArrayAttr.get(entries)
+
+
+def listed(module: Module) -> list[dict[str, Any]]:
+    """The artifacts of all external modules as plain values: kind, backend, functions (name in the module -> packed name), and where
+    there are such: where, requires, symbols, data (bytes as an array), calls (packed name -> Python function)."""
+    found = []
+    for external in external_modules(module.module):
+        for attribute in external.attributes[ARTIFACTS] if ARTIFACTS in external.attributes else ():
+            entry = {"backend": ir.StringAttr(external.attributes["relax.codegen"]).value, **_plain(attribute)}
+            if "data" in entry:
+                entry["data"] = module.weights[entry["data"]]
+            if entry["kind"] == "closure":
+                missing = [n for n in entry["functions"].values() if n not in module.closures]
+                if missing:
+                    raise LegatoError(f"the Python functions behind {', '.join(missing)} belong to the process that generated the code for the "
+                                      f"backend '{entry['backend']}': run relax-run-codegen again in this one")
+                entry["calls"] = {n: module.closures[n] for n in entry["functions"].values()}
+            found.append(entry)
+    return found
+
+
+def _plain(attribute: ir.Attribute) -> Any:
+    attribute = attribute.maybe_downcast() if hasattr(attribute, "maybe_downcast") else attribute
+    if isinstance(attribute, ir.DictAttr):
+        return {a.name: _plain(a.attr) for a in attribute}
+    if isinstance(attribute, ir.ArrayAttr):
+        return [_plain(a) for a in attribute]
+    return attribute.value
+
+
+def strip_external(module: Module) -> None:
+    """Erases the external modules that have code, before the host becomes native code."""
+    for external in external_modules(module.module):
+        if ARTIFACTS in external.attributes:
+            external.erase()

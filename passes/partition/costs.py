@@ -1,0 +1,67 @@
+"""For passes that decide which groups are worth a call: they look at the composites between matching and merging, and may veto some.
+
+    class OnlyLarge(ModulePass):
+        name = "my-only-large"
+
+        def run(self, module, context):
+            for group in groups(module, "npu"):
+                if group.result_elements() < 4096:
+                    veto(group, "too small to pay for a call")
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...dialects.module import Module
+from ...dialects.relax.types import TensorType
+from ...mlir import func, ir
+from .marks import CODEGEN, COMPOSITE, VETO, text_of
+
+
+@dataclass(frozen=True)
+class Group:
+    """A composite: ``function`` holds its ops; ``backend`` and ``composite`` (``"npu.conv2d"``) say whose it is."""
+
+    function: func.FuncOp
+    backend: str
+    composite: str
+
+    @property
+    def ops(self) -> list[ir.Operation]:
+        """The ops of the group, without constants and the return."""
+        return [op.operation for op in self.function.body.blocks[0].operations
+                if op.operation.name not in ("relax.constant", "func.return")]
+
+    @property
+    def inputs(self) -> list[TensorType]:
+        """Sizes and element types of what goes in, without constants."""
+        return [TensorType.of(t) for t in self.function.type.inputs]
+
+    @property
+    def results(self) -> list[TensorType]:
+        return [TensorType.of(t) for t in self.function.type.results]
+
+    def result_elements(self) -> int:
+        """How many elements the results have; a size that is a symbol counts as 1."""
+        total = 0
+        for result in self.results:
+            count = 1
+            for size in result.dims:
+                count *= size if isinstance(size, int) else 1
+            total += count
+        return total
+
+
+def groups(module: Module, backend: str | None = None) -> list[Group]:
+    """The composites in the host part that no pass has vetoed, in order."""
+    found = []
+    for function in module.functions():
+        composite, of = text_of(function, COMPOSITE), text_of(function, CODEGEN)
+        if composite and of and VETO not in function.operation.attributes and backend in (None, of):
+            found.append(Group(function, of, composite))
+    return found
+
+
+def veto(group: Group, reason: str) -> None:
+    """Leaves the group to the host: it is not merged with others, and goes back where it was when the others are outlined."""
+    group.function.operation.attributes[VETO] = ir.StringAttr.get(reason)

@@ -1,0 +1,83 @@
+"""An external module's functions in the place of the host's calls."""
+from __future__ import annotations
+
+from ...dialects import tir
+from ...dialects.module import Module
+from ...mlir import func, ir
+from ..graph import defining_op
+from .groups import erase_unread, inline
+from .marks import EXTERNAL, calls_of, unique
+
+
+def inline_module(module: Module, nested: ir.Operation, home: str) -> None:
+    """Puts the functions of ``nested``, a module, where the host calls the declarations of ``@home::@function``, which are erased.
+
+    What they call of the graph is inlined too; kernels are moved to the host. Leaves ``nested`` without use.
+    """
+    functions = [op for op in nested.regions[0].blocks[0].operations if isinstance(op, func.FuncOp)]
+    table = {f.name.value: f for f in functions if not tir.is_prim_func(f) and not f.is_external}
+    for function in table.values():
+        _flatten(function, table)
+    _move_kernels(module, [f for f in functions if f.name.value not in table], list(table.values()))
+    calls = calls_of(module)
+    for declaration in module.functions():
+        reference = declaration.operation.attributes[EXTERNAL] if EXTERNAL in declaration.operation.attributes else None
+        path = list(ir.SymbolRefAttr(reference).value) if reference is not None else []
+        if path[:1] == [home] and path[1] in table:
+            for call in calls.get(declaration.name.value, []):
+                _inline_dps(call, table[path[1]])
+            declaration.operation.erase()
+
+
+def _flatten(function: func.FuncOp, table: dict[str, func.FuncOp]) -> None:
+    """Inlines the calls of other functions of the graph. There is no recursion among them."""
+    while True:
+        calls = [op for op in function.body.blocks[0].operations if isinstance(op, func.CallOp) and op.attributes["callee"].value in table]
+        if not calls:
+            return
+        for call in calls:
+            inline(call, table[call.attributes["callee"].value])
+
+
+def _inline_dps(call: func.CallOp, function: func.FuncOp) -> None:
+    """Inlines a function that returns its results in the place of a call that passes what they are written into."""
+    operands = list(call.operation.operands)
+    count = len(function.type.results)
+    empties = [owner for v in operands[len(operands) - count:] if (owner := defining_op(v)) is not None]
+    with ir.InsertionPoint(call), call.location:
+        plain = func.CallOp(list(function.type.results), ir.FlatSymbolRefAttr.get(function.name.value), operands[: len(operands) - count])
+    for old, new in zip(call.operation.results, plain.results):
+        old.replace_all_uses_with(new)
+    call.operation.erase()
+    inline(plain, function)
+    erase_unread(empties)
+
+
+def _move_kernels(module: Module, kernels: list[func.FuncOp], callers: list[func.FuncOp]) -> None:
+    """Brings kernels and declarations home: one that the host has already, word for word, is that one; others get names that are free."""
+    host = {f.name.value: f for f in module.functions()}
+    taken = set(host) | {f.name.value for f in kernels}
+    renamed: dict[str, str] = {}
+    for kernel in kernels:
+        name = kernel.name.value
+        if name in host and _text(host[name]) == _text(kernel):
+            continue
+        kernel.operation.detach_from_parent()
+        if name in host:
+            renamed[name] = unique(name, taken)
+            kernel.attributes["sym_name"] = ir.StringAttr.get(renamed[name])
+        kernel.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        module.body.append(kernel)
+    if renamed:
+        for function in callers:
+            function.operation.walk(lambda op: _rename(op, renamed))
+
+
+def _text(function: func.FuncOp) -> str:
+    return function.operation.get_asm(use_local_scope=True, assume_verified=True)
+
+
+def _rename(op: ir.Operation, names: dict[str, str]) -> ir.WalkResult:
+    if op.name == "func.call" and op.attributes["callee"].value in names:
+        op.attributes["callee"] = ir.FlatSymbolRefAttr.get(names[op.attributes["callee"].value])
+    return ir.WalkResult.ADVANCE

@@ -1,0 +1,61 @@
+"""The attributes by which partitions are known, and the names of their functions."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...dialects import tir
+from ...dialects.module import Module
+from ...mlir import func, ir
+from ..scope import CODEGEN
+
+COMPOSITE = "relax.composite"    # on a function made of a match: "backend.pattern"
+EXTERNAL = "relax.external"      # on a declaration: the function of an external module that it stands for
+PACKED = "relax.packed"          # on a declaration: the name of the packed function that it stands for
+VETO = "relax.veto"              # on a function: why it is not given to its backend after all
+ARTIFACTS = "relax.artifacts"    # on an external module: what its backend made of it
+
+__all__ = ["ARTIFACTS", "CODEGEN", "COMPOSITE", "EXTERNAL", "PACKED", "VETO", "backend_of_function", "calls_of", "graph_functions",
+           "text_of", "unique"]
+
+
+def text_of(op: ir.Operation | ir.OpView, name: str) -> str | None:
+    """A string attribute of an op; None where it has none of that name."""
+    attributes = op.operation.attributes
+    return ir.StringAttr(attributes[name]).value if name in attributes else None
+
+
+def backend_of_function(function: func.FuncOp) -> str | None:
+    """The backend that a function is meant for; None for a function of the host."""
+    return text_of(function, CODEGEN)
+
+
+def graph_functions(module: Module) -> Iterator[func.FuncOp]:
+    """The host's functions of graph ops: with a body, no kernels, not given to a backend."""
+    for function in module.functions():
+        marked = any(mark in function.operation.attributes for mark in (CODEGEN, COMPOSITE))
+        if not function.is_external and not marked and not tir.is_prim_func(function):
+            yield function
+
+
+def calls_of(module: Module) -> dict[str, list[func.CallOp]]:
+    """All calls in the host part, by callee, in program order."""
+    found: dict[str, list[func.CallOp]] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "func.call":
+            found.setdefault(op.attributes["callee"].value, []).append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    for function in module.functions():
+        function.operation.walk(visit)
+    return found
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """``name``, or ``name_1`` ... where that is taken; it is taken afterwards."""
+    found, count = name, 0
+    while found in taken:
+        count += 1
+        found = f"{name}_{count}"
+    taken.add(found)
+    return found

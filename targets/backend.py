@@ -1,0 +1,51 @@
+"""Backends: external compilers and libraries that take over parts of a graph."""
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..dialects.artifacts import Artifact
+from ..dialects.errors import LegatoError
+from ..dialects.module import Module
+from ..dialects.relax.patterns import Composite, as_composites
+
+NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+class Backend:
+    """Base of backends. What a subclass says, as class attributes or (for a value with options of its own) in its ``__init__``:
+
+    ``name``: letters, digits, ``_``. ``patterns``: what it takes, best first: ``composite(name, pattern, check)`` or such tuples.
+    ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the pipeline may
+    name besides Legato's. ``requires``: Python packages that its code needs when it is built and when it is called.
+    """
+
+    name: str = ""
+    patterns: Sequence[Any] = ()
+    pipeline: Any = ""
+    passes: Sequence[type] = ()
+    requires: Sequence[str] = ()
+
+    def codegen(self, module: Module, options: Mapping[str, str]) -> Artifact | Sequence[Artifact]:
+        """Code for one external module, a copy that may be changed: its public functions are what the host calls, constants included; a
+        composite is a private function marked ``relax.composite = "backend.pattern"`` that they call. Raises LegatoError where it cannot.
+        """
+        raise LegatoError(f"the backend '{self.name}' generates no code: {type(self).__name__} has no method codegen")
+
+    def composites(self) -> tuple[Composite, ...]:
+        """The patterns. LegatoError for what is no pattern, or two of one name."""
+        return as_composites(self.patterns, f"the backend '{self.name}'")
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name}>"
+
+
+def as_backend(given: Any) -> Backend:
+    """A backend from a value or a class without arguments. LegatoError for what is none, or has no proper name."""
+    backend = given() if isinstance(given, type) and issubclass(given, Backend) else given
+    if not isinstance(backend, Backend):
+        raise LegatoError(f"a backend is a subclass of legato.Backend or a value of one, or the name of one; found {given!r}")
+    if not NAME.fullmatch(backend.name):
+        raise LegatoError(f"the backend {type(backend).__name__} has the name '{backend.name}': expected letters, digits and '_'")
+    return backend

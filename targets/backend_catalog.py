@@ -1,0 +1,59 @@
+"""The backends that one call knows: those that come with Legato, those of installed packages, those it was given."""
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from ..dialects.errors import LegatoError
+from .backend import Backend, as_backend
+from .target import nearest
+
+GROUP = "legato.backends"
+BUILTIN = {"onnxruntime": "OnnxRuntime", "openvino": "OpenVino", "tensorrt": "TensorRt", "onednn": "OneDnn"}  # module in backends/: class
+
+
+class BackendCatalog:
+    """Backends by name. ``given`` ones, values or classes, hide others of their names. LegatoError if two of them have one name."""
+
+    def __init__(self, given: Iterable[Any] = ()):
+        self._found: dict[str, Backend] = {}
+        for one in given:
+            if isinstance(one, str):
+                continue
+            backend = as_backend(one)
+            if self._found.setdefault(backend.name, backend) is not backend:
+                raise LegatoError(f"two backends are named '{backend.name}': {self._found[backend.name]!r} and {backend!r}")
+
+    def names(self) -> list[str]:
+        """The names of all."""
+        return sorted({*self._found, *BUILTIN, *(entry.name for entry in installed())})
+
+    def resolve(self, name: str) -> Backend:
+        """The backend of that name. LegatoError, with those there are, for one that is unknown or cannot be loaded."""
+        if name not in self._found:
+            entry = next((e for e in installed() if e.name == name), None)
+            if entry is not None:
+                self._found[name] = _load(entry)
+            elif name in BUILTIN:
+                self._found[name] = as_backend(getattr(import_module(f".backends.{name}", __package__), BUILTIN[name]))
+            else:
+                raise LegatoError(f"unknown backend '{name}'{nearest(name, self.names())}; others come from installed packages (entry points "
+                                  f"of the group {GROUP}), from backends=[...] and from --load FILE.py")
+        return self._found[name]
+
+
+def installed() -> Iterable[EntryPoint]:
+    """The entry points of installed packages that bring backends."""
+    return entry_points(group=GROUP)
+
+
+def _load(entry: EntryPoint) -> Backend:
+    try:
+        backend = as_backend(entry.load())
+    except LegatoError:
+        raise
+    except Exception as error:
+        raise LegatoError(f"the entry point {GROUP}:{entry.name} = {entry.value} cannot be loaded: {type(error).__name__}: {error}") from error
+    if backend.name != entry.name:
+        raise LegatoError(f"the entry point {GROUP}:{entry.name} = {entry.value} is a backend of another name, '{backend.name}'")
+    return backend
