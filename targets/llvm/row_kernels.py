@@ -3,10 +3,12 @@
 A nest that nobody reads, a *root*, is tiled along the loops that all reductions before it keep (the *shared* loops), and everything that
 feeds it is computed inside, so that a row, or a strip of columns, stays in registers and in the first cache from first read to last write.
 """
+from functools import partial
+
 from ...mlir import func
 from .default import cut, nest_handles
 from .machine import Machine
-from .nests import Graph, Nest
+from .nests import Graph, Nest, reads
 from .vectorizer import DYNAMIC, Vectorizer
 
 Places = dict[Nest, dict[int, int]]  # nest -> the root's loop -> the nest's loop
@@ -85,37 +87,84 @@ class Rows:
         s = self.vectorizer.script
         sizes = self.tile_sizes(root, inside)
         if not any(sizes):
-            self.body(inside, "%root", sizes)
+            self.body(root, inside, "%root", sizes)
             return
         loop = s.tile(handles[root], sizes)[1][-1]
         for nest in reversed(self.graph.nests):
             if nest in inside and nest is not root:
                 _, loop = s.fuse(handles[nest], loop)
         s.patterns("canonicalize")
-        around = s.op("loop", f'get_parent_op {s.match(attribute=self.tags[root])} {{op_name = "scf.for"}}')[0]
-        inner = root.out_loops[-1]
-        extent = root.extents[inner]
-        if sizes[inner] > 1 and (extent < 0 or extent % sizes[inner]):
-            whole, rest = s.peel(around)
-            self.body(inside, whole, sizes)
-            left = DYNAMIC if extent < 0 else extent % sizes[inner]
-            self.body(inside, rest, [left if i == inner else size for i, size in enumerate(sizes)], limit=sizes[inner])
-        else:
-            self.body(inside, around, sizes)
+        self.cut_tiles(root, inside, "%root", sizes, [i for i, size in enumerate(sizes) if size > 1])
+
+    def cut_tiles(self, root: Nest, inside: Places, scope: str, sizes: list[int], axes: list[int], limit: int | None = None) -> None:
+        """Splits the partial steps of the loops over ``axes`` off, outermost first, and cuts what stands in each body for vectors."""
+        s = self.vectorizer.script
+        if not axes:
+            self.body(root, inside, scope, sizes, limit)
+            return
+        axis, extent = axes[0], root.extents[axes[0]]
+        if extent >= 0 and extent % sizes[axis] == 0:
+            self.cut_tiles(root, inside, scope, sizes, axes[1:])
+            return
+        depth = sum(size != 0 for size in sizes[axis + 1:]) + 1
+        tile = s.match(attribute=self.tags[root], within=scope)
+        loop = s.op("loop", f'get_parent_op {tile} {{op_name = "scf.for", nth_parent = {depth}}}')[0]
+        left = DYNAMIC if extent < 0 else extent % sizes[axis]
+        rest_sizes = [left if i == axis else size for i, size in enumerate(sizes)]
+        whole, rest = s.peel(loop)
+        self.cut_tiles(root, inside, whole, sizes, axes[1:])
+        self.cut_tiles(root, inside, rest, rest_sizes, axes[1:], sizes[axis] if left < 0 else None)
 
     def tile_sizes(self, root: Nest, inside: Places) -> list[int]:
-        """Of the root: single steps of the shared loops, but strips of the innermost one, so that it is vectorized."""
-        shared, inner = inside[root], root.out_loops[-1]
+        """Of the root: single steps of the shared loops, but strips of the innermost one, so that it is vectorized.
+
+        Around windows several positions side by side: they share what they read of the filter, and fill the registers.
+        """
+        shared, inner, v = inside[root], root.out_loops[-1], self.vectorizer
         sizes = [1 if i in shared and e != 1 else 0 for i, e in enumerate(root.extents)]
-        if inner in shared:
-            widest = max(inside, key=lambda n: n.bits)
-            sizes[inner] = self.vectorizer.strip(widest, root.extents[inner])
+        if inner not in shared:
+            return sizes
+        widest = max(inside, key=lambda n: n.bits)
+        beside = positions_beside(root, inside)
+        narrow = beside is not None and any(has_filter(n, beside, inside) for n in inside)
+        sizes[inner] = (v.narrow_strip if narrow else v.strip)(widest, root.extents[inner])
+        if beside is not None:
+            used = -(-(sizes[inner] or root.extents[inner]) // v.lanes(widest))
+            sizes[beside] = best_divisor(root.extents[beside], max(8 // used, 1))
         return sizes
 
-    def body(self, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
+    def body(self, root: Nest, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
         """Cuts every nest inside ``loop`` for vectors."""
+        v, beside = self.vectorizer, positions_beside(root, inside)
         for nest, place in inside.items():
             extents = list(nest.extents)
             for r, l in place.items():
                 extents[l] = sizes[r] or extents[l]
-            cut(self.vectorizer, self.vectorizer.script.match(attribute=self.tags[nest], within=loop), nest, extents, limit)
+            again = partial(v.script.match, attribute=self.tags[nest], within=loop)
+            if beside is None or limit:
+                cut(v, again(), nest, extents, limit)
+            else:
+                v.unrolled(again(), nest, extents, place[root.out_loops[-1]], place[beside], again)
+
+
+def positions_beside(root: Nest, inside: Places) -> int | None:
+    """The root's loop over neighbouring windows: the last but one, of a known size, where one of the nests has windows along it."""
+    if len(root.out_loops) < 2 or root.extents[root.out_loops[-2]] < 0 or root.out_loops[-1] not in inside[root]:
+        return None
+    loop = root.out_loops[-2]
+    windows = any(not nest.plain for nest in inside)
+    return loop if loop in inside[root] and windows else None
+
+
+def has_filter(nest: Nest, beside: int, inside: Places) -> bool:
+    """Whether a reduction reads the same elements of an operand at every position."""
+    loop = inside[nest].get(beside)
+    scalars = nest.op.regions[0].blocks[0].arguments
+    return not nest.parallel and any(list(scalar.uses) and len(map_.results) and not any(reads(e, loop) for e in map_.results)
+                                     for scalar, map_ in zip(scalars, nest.maps[:-1]))
+
+
+def best_divisor(extent: int, most: int) -> int:
+    """A tile size up to ``most`` for a loop: its greatest divisor, or ``most`` where that is much smaller."""
+    divisor = next(d for d in range(min(most, extent), 0, -1) if extent % d == 0)
+    return divisor if divisor * 2 > most else min(most, extent)

@@ -3,7 +3,7 @@
 A nest is tiled until what is left is one vector (of several registers), peeled where its size is no multiple, and the rest is done under a
 mask where the machine has masks for the element's width. Nothing is vectorized before ``close``: then all loops are there.
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .machine import Machine
 from .nests import PARALLEL, Nest
@@ -48,18 +48,32 @@ class Vectorizer:
         return self.machine.has("avx2") and nest.memory_bits >= 32
 
     def fits(self, nest: Nest, extent: int) -> bool:
-        """Whether one vector holds all of a loop, in half of the registers."""
+        """Whether one vector holds all of a loop, in half of the registers and without leaving many lanes idle."""
         lanes = self.lanes(nest)
         if not 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES):
             return False
-        return extent % lanes == 0 or is_power_of_two(extent) or self.masks(nest) or extent < lanes
+        if is_power_of_two(extent) or extent < lanes:
+            return True
+        idle = (next_power_of_two(extent) - extent) // lanes
+        return extent % lanes != 0 and self.masks(nest) and idle * 4 <= next_power_of_two(extent) // lanes
 
     def strip(self, nest: Nest, extent: int, registers: int = 8) -> int:
-        """The tile size of a loop that is to be vectorized: 0 for all of it."""
+        """The tile size of a loop that is to be vectorized: 0 for all of it. A divisor where a good one is found."""
         widest = min(self.lanes(nest) * registers, MAX_LANES)
         if self.fits(nest, extent):
             return 0
-        return widest if extent < 0 else min(widest, power_of_two_below(extent))
+        if extent < 0:
+            return widest
+        widest = min(widest, power_of_two_below(extent))
+        return widest // 2 if extent % widest and extent % (widest // 2) == 0 and widest // 2 >= self.lanes(nest) * 4 else widest
+
+    def narrow_strip(self, nest: Nest, extent: int) -> int:
+        """As ``strip``, for accumulators of one or two registers: none of them should have to be masked."""
+        lanes = self.lanes(nest)
+        sizes = [size for size in (2 * lanes, lanes) if size <= extent]
+        if extent < 0 or not sizes or extent in (lanes, 2 * lanes):
+            return self.strip(nest, extent, 2)
+        return next((size for size in sizes if extent % size == 0 or is_power_of_two(extent % size)), sizes[0])
 
     def split(self, handle: str, count: int) -> list[str]:
         """The handles of single ops from one of ``count``."""
@@ -95,6 +109,21 @@ class Vectorizer:
         self._static.append(self.tile(tile, steps)[0])
         if rest is not None:
             self.rest(rest, nest, steps, loop, DYNAMIC if extent < 0 else extent % sizes[loop])
+
+    def unrolled(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, copies: int, again: Callable[[], str]) -> None:
+        """As ``parallel``, for a nest that is whole along ``loop``; loop ``copies`` is unrolled inside the reductions.
+
+        ``again()`` gives a handle to all copies of the nest's op.
+        """
+        steps = [1 if kind != PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        sizes[loop] = sizes[copies] = 0
+        tile = self.tile(self.tile(handle, sizes)[0], steps)[0]
+        if extents[copies] != 1:
+            tile, around = self.tile(tile, [1 if i == copies else 0 for i in range(len(extents))])
+            self.script.line(f"transform.loop.unroll {around} {{factor = {extents[copies]}}} : {ANY}")
+            tile = again()
+        self.whole(tile, nest, extents[loop])
 
     def whole(self, handle: str, nest: Nest, extent: int, limit: int | None = None) -> None:
         """All that is left is one vector of ``extent`` elements."""
@@ -158,8 +187,11 @@ class Vectorizer:
         outer = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
         others = [1 if i != loop and kind != PARALLEL and extents[i] != 1 else 0 for i, kind in enumerate(nest.kinds)]
         tile = self.tile(handle, outer)[0]
-        if self.fits(nest, extent):
-            self.whole(self.tile(tile, others)[0], nest, extent)
+        if 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES) and (self.masks(nest) or is_power_of_two(extent)):
+            if is_power_of_two(extent):
+                self._static.append(self.tile(tile, others)[0])
+            else:
+                self._masked.append((self.tile(tile, others)[0], (next_power_of_two(extent),)))
             return True
         width = min(lanes * (8 if extent < 0 or extent >= 32 * lanes else 4), MAX_LANES)
         sizes = [width if i == loop else 0 for i in range(len(extents))]
