@@ -44,6 +44,10 @@ class _Schedule:
         weight = producer(form.op.operands[form.weight])
         self.packed = weight is not None and weight.name == "linalg.unpack"
 
+    @property
+    def _by_hand(self) -> bool:
+        return self.form.is_window and not self.form.decomposes
+
     def text(self) -> str:
         script, form = self.script, self.form
         outer = [loop for loop in (*form.batch, *form.columns[:-1]) if form.extents[loop] != 1]
@@ -57,7 +61,7 @@ class _Schedule:
         self._reductions()
         script.clean()
         script.lower_unpacks()
-        script.vectorize()
+        script.vectorize(fold_slices=not self._by_hand)
         return script.text()
 
     def _find(self) -> str:
@@ -128,7 +132,7 @@ class _Schedule:
     def _reductions(self) -> None:
         """One step of every reduction at a time; what the step reads of a packed weight is one vector of a block."""
         script, form = self.script, self.form
-        if form.is_window and not form.decomposes:
+        if self._by_hand:
             self._windows()
             return
         with script.foreach(script.match(attribute=PRODUCT)) as product:

@@ -1,11 +1,15 @@
 """What a kernel gets before it is scheduled, where no transform op could give it."""
 from ...mlir import arith, func, ir, linalg, tensor
 from .contraction_form import Form, analyze, producer
+from .expand_readers import expand_readers
+from .gather import gather_rows
 from .machine import Machine
 
 
 def prepare(kernel: func.FuncOp, machine: Machine) -> None:
     """Rewrites one kernel for the schedules of this folder."""
+    expand_readers(kernel)
+    gather_rows(kernel)
     tie_through_reshapes(kernel)
     form = analyze(kernel)
     if form is not None and not form.epilogue and any(form.extents[loop] is None for loop in form.dims):

@@ -149,18 +149,21 @@ class Script:
         """Canonicalizes the function after tiling: sizes become static where they can, slices of slices become one, dead originals go."""
         self.patterns("canonicalize", "loop-bounds", "result-sizes")
 
-    def vectorize(self) -> None:
+    def vectorize(self, fold_slices: bool = True) -> None:
         """Vectorizes every linalg op in the function as it stands (all must be small and static), and lifts accumulators.
 
         Afterwards the function holds loops, transfers on tensors, and vectors carried by loops; no linalg op is left.
         """
         self.line(f"transform.structured.vectorize {self.match(interface='LinalgOp')} : {ANY}")
-        self.finish()
+        self.finish(fold_slices)
 
-    def finish(self) -> None:
-        """After the last vectorize: slices become transfers, and loops carry their accumulators as vectors."""
+    def finish(self, fold_slices: bool = True) -> None:
+        """After the last vectorize: slices become transfers, and loops carry their accumulators as vectors.
+
+        ``fold_slices``: not where slices drop dimensions between others. A transfer that skips one has lowerings that undo each other.
+        """
         self.patterns("transfer-permutations", "reduction-to-contract", "fold-empty", "canonicalize")
-        self.patterns("fold-into-transfers", "drop-leading-unit-dims", "canonicalize")
+        self.patterns(*(["fold-into-transfers"] if fold_slices else []), "drop-leading-unit-dims", "canonicalize")
         loops = self.match("scf.for")
         self.line(f"transform.apply_licm to {loops} : {ANY}")
         self.line(f"transform.loop.hoist_loop_invariant_subsets {loops} : {ANY}")
