@@ -12,6 +12,7 @@ from .register_tiles import RegisterTiles, choose
 from .script import Script
 from .threads import parallel_part
 
+CACHE_WAY, WAYS = 4096, 8  # bytes apart at which rows fall into the same set of the first-level cache, and how many of them it holds
 LAST, PRODUCT = "legato.last", "legato.product"
 
 
@@ -25,7 +26,8 @@ def tiles_of(form: Form, machine: Machine, width: int | None = None) -> Register
     """The register tiles of a form: what its schedule uses, and its packed weight has to fit. ``width``: columns, where settled."""
     single = form.row is None or (form.row_stride > 1 and not form.decomposes)  # a window loop by hand: its rows are no plain index
     rows = 1 if single else form.extents[form.row]
-    return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width)
+    conflict = form.row_bytes is not None and form.row_bytes % CACHE_WAY == 0
+    return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width, WAYS if conflict else None)
 
 
 class _Schedule:

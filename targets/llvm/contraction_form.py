@@ -4,7 +4,9 @@ In the words of matrix multiplication: *columns* are loops of the output and of 
 and of the other operand, *batch* loops of all three. The output's innermost loop is the one that is vectorized; it has to be a column, so
 where it belongs to the first operand, the operands change roles.
 """
+import re
 from dataclasses import dataclass, replace
+from math import prod
 
 from ...dialects.tir.kind import body_ops, iterators
 from ...mlir import func, ir, linalg
@@ -47,6 +49,17 @@ class Form:
     def row(self) -> int | None:
         """The loop whose steps share a register tile; None for a single row."""
         return self.rows[-1] if self.rows else None
+
+    @property
+    def row_bytes(self) -> int | None:
+        """How far neighbouring rows of the first operand are apart in memory; None where it is not known."""
+        operand = 1 - self.weight
+        type_, loop = self.op.operands[operand].type, re.compile(rf"\bd{self.row}\b")
+        for position, expression in enumerate(indexing_maps(self.op)[operand].results):
+            inner = [type_.is_dynamic_dim(d) for d in range(position + 1, type_.rank)]
+            if loop.search(str(expression)) and not any(inner):
+                return prod(type_.shape[position + 1:]) * self.row_stride * element_bits(type_.element_type) // 8
+        return None
 
     @property
     def last(self) -> ir.Operation:

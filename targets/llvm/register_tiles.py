@@ -36,17 +36,19 @@ def binary(rest: int) -> tuple[int, ...]:
 
 
 @cache
-def choose(rows: int | None, columns: int | None, lanes: int, registers: int, width: int | None = None) -> RegisterTiles:
+def choose(rows: int | None, columns: int | None, lanes: int, registers: int, width: int | None = None,
+           most: int | None = None) -> RegisterTiles:
     """The tiles for a product of ``rows`` by ``columns`` (None: known at run time only), with vectors of ``lanes`` elements.
 
     Widths of columns are powers of two: others become very slow code. ``width``: the first of them, where that is settled.
+    ``most``: no tile has more rows.
     """
     best = None
     for vectors in (2, 4, 1, 8) if width is None else (max(1, width // lanes),):
         if not fits(1, vectors, registers) or (columns is not None and vectors * lanes > max(columns, lanes)):
             continue
         widths = _widths(columns, vectors * lanes, lanes)
-        for split in _splits(rows, vectors, registers):
+        for split in _splits(rows, vectors, registers, most):
             cost = _cost(rows, columns, split, widths, lanes)
             if best is None or cost < best[0]:
                 best = (cost, RegisterTiles(split, widths))
@@ -60,9 +62,9 @@ def _widths(columns: int | None, width: int, lanes: int) -> tuple[int, ...]:
     return ((width,) if columns >= width else ()) + binary(columns % width)
 
 
-def _splits(rows: int | None, vectors: int, registers: int) -> list[tuple[int, ...]]:
+def _splits(rows: int | None, vectors: int, registers: int, limit: int | None) -> list[tuple[int, ...]]:
     """Ways to cut the rows: a tile, and the rest as another one; by halves where their number is not known."""
-    most = max(r for r in range(1, registers) if fits(r, vectors, registers))
+    most = max(r for r in range(1, registers) if fits(r, vectors, registers) and r <= (limit or registers))
     if rows is None:
         power = 1 << (most.bit_length() - 1)
         return [tuple(power >> i for i in range(power.bit_length()))]
