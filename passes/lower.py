@@ -39,6 +39,8 @@ def lower(module: ir.Module, target: Any, report: list[Record]) -> None:
     machine = target.machine
     kernels = {k.name.value for k in tir.prim_funcs(module)}
     if has_narrow_floats(module):
+        legalize_intrinsics(module, target, report)  # while half floats are still seen as such
+        lower_intrinsics(module, target, report)
         passmanager.PassManager.parse(WIDEN).run(module.operation)
         bf16_as_integers(module)
     lower_copies(module, machine)

@@ -167,6 +167,27 @@ def gcd(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
     return loop.results[0]
 
 
+def ipowi(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
+    """By squaring, until no lane has a bit of the exponent left. Negative exponents give what is left of the fraction: 1, -1 or 0."""
+    one, zero = e.const(1), e.const(0)
+    negative = e.compare("lt", y, zero)
+    exponent = arith.select(negative, zero, y)
+    loop = scf.WhileOp([e.type] * 3, [one, x, exponent])
+    before = loop.before.blocks.append(*[e.type] * 3)
+    with ir.InsertionPoint(before):
+        scf.ConditionOp(any_lane(e.compare("ne", before.arguments[2], zero)), list(before.arguments))
+    after = loop.after.blocks.append(*[e.type] * 3)
+    with ir.InsertionPoint(after):
+        result, base, left = after.arguments
+        odd = e.compare("ne", arith.andi(left, one), zero)
+        result = arith.select(odd, arith.muli(result, base), result)
+        scf.YieldOp([result, arith.muli(base, base), arith.shrui(left, one)])
+    even = e.compare("eq", arith.andi(y, one), zero)
+    minus = arith.select(even, one, e.const(-1))
+    fraction = arith.select(e.compare("eq", x, one), one, arith.select(e.compare("eq", x, e.const(-1)), minus, zero))
+    return arith.select(negative, fraction, loop.results[0])
+
+
 def any_lane(condition: ir.Value) -> ir.Value:
     """Whether a condition holds for a scalar, or for any lane of a vector."""
     if not isinstance(condition.type, ir.VectorType):

@@ -11,6 +11,7 @@ from . import gamma
 from .lanes import Lanes
 
 FLOATS = ("f32", "f64")
+ALL_FLOATS = ("f16", "bf16", *FLOATS)
 
 
 def _rule(op: str, function: Callable[..., Any], dtypes: tuple[str, ...], build: Callable[..., Any]) -> Rule:
@@ -54,10 +55,15 @@ def cbrt(e: Lanes, v: ir.Value) -> ir.Value:
 
 RULES = (
     *(expression(f"tir.{function.__name__}", function) for function in (
-        x.signbit, x.fdim, x.hypot, x.nextafter, x.frexp, x.logb, x.ilogb, x.ldexp, x.modf, x.remainder, x.logaddexp, x.logaddexp2,
+        x.fdim, x.hypot, x.frexp, x.logb, x.ilogb, x.ldexp, x.modf, x.remainder, x.logaddexp, x.logaddexp2,
         gamma.lgamma, gamma.tgamma)),
+    # of half floats too: their own bits and neighbours are asked for, not f32's
+    expression("tir.signbit", x.signbit, ALL_FLOATS),
+    expression("tir.nextafter", x.nextafter, ALL_FLOATS),
+    expression("math.isnormal", x.isnormal, ALL_FLOATS),
     expression("tir.gcd", x.gcd, dtypes=(), unsigned=True),
-    *(expression(f"math.{function.__name__}", function) for function in (x.isinf, x.isfinite, x.isnormal, cbrt)),
+    expression("math.ipowi", x.ipowi, dtypes=()),
+    *(expression(f"math.{function.__name__}", function) for function in (x.isinf, x.isfinite, cbrt)),
     expression("math.erfc", gamma.erfc, ("f32",)),
     *(polynomial(f"math.{function.__name__}", function) for function in (
         f32.exp, f32.expm1, f32.log, f32.log1p, f32.tanh, f32.erf, sin, cos)),

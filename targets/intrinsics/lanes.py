@@ -5,7 +5,7 @@ from functools import cached_property
 from ...mlir import arith, ir, math
 from ..generic.element import Element
 
-MANTISSA = {16: 10, 32: 23, 64: 52}
+MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Lanes(Element):
 
     @cached_property
     def mantissa(self) -> int:
-        """How many bits of a float are its mantissa's; bf16 is not asked for, it goes through f32."""
-        return MANTISSA[self.bits]
+        """How many bits of a float are its mantissa's."""
+        return MANTISSA[str(self.relax)]
 
     @cached_property
     def bias(self) -> int:

@@ -12,7 +12,7 @@ C_FUNCTIONS = {
     "math.atanh": "atanh", "math.cbrt": "cbrt", "math.cos": "cos", "math.cosh": "cosh", "math.erf": "erf", "math.erfc": "erfc",
     "math.exp": "exp", "math.exp2": "exp2", "math.expm1": "expm1", "math.log": "log", "math.log10": "log10", "math.log1p": "log1p",
     "math.log2": "log2", "math.powf": "pow", "math.sin": "sin", "math.sinh": "sinh", "math.tan": "tan", "math.tanh": "tanh",
-    "arith.remf": "fmod", "tir.hypot": "hypot", "tir.fdim": "fdim", "tir.nextafter": "nextafter", "tir.remainder": "remainder",
+    "arith.remf": "fmod", "tir.hypot": "hypot", "tir.fdim": "fdim", "tir.remainder": "remainder",
     "tir.ldexp": "ldexp", "tir.logb": "logb", "tir.tgamma": "tgamma", "tir.lgamma": "lgamma",
 }
 FLOATS = ("f32", "f64")
@@ -37,9 +37,9 @@ def _functions(prefix: str, ops: dict[str, str]) -> tuple[Rule, ...]:
                  for rule in make_rules((op,), "intrinsic", library_call(prefix, name), moment="lower", dtypes=FLOATS))
 
 
-# on CPUs LLVM has the remainder; and the exact, small expressions are faster than a call for each lane
-_CHEAP = ("arith.remf", "tir.fdim", "tir.nextafter", "tir.ldexp", "tir.logb")
-LIBM = _functions("", {op: name for op, name in C_FUNCTIONS.items() if op not in _CHEAP})
+# on CPUs LLVM has fmod, and the exact, small expressions are faster than a call for each lane; glibc's remainder gets signs of zeros wrong
+_NOT_LIBM = ("arith.remf", "tir.fdim", "tir.ldexp", "tir.logb", "tir.remainder")
+LIBM = _functions("", {op: name for op, name in C_FUNCTIONS.items() if op not in _NOT_LIBM})
 LIBDEVICE = (*_functions("__nv_", C_FUNCTIONS), *_functions("__nv_", {"math.rsqrt": "rsqrt"}))
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...dialects.errors import Refusal
-from ...mlir import ir
+from ...mlir import arith, ir, math
 from ..intrinsics.generic import cos, polynomial, sin
+from ..predicates import dtype
 from ..rule import Rule, intrinsic, source_of
 from . import vector_functions as f32
 from .vector_builder import Builder
@@ -19,6 +20,13 @@ def exp(op, x):
     return f32.exp(Builder(x.type), x, wide)
 
 
+@intrinsic("math.fma", when=dtype("f16", "bf16"))
+def half_fma(op, a, b, c):
+    """Through f32, where the product is exact; LLVM would go through f64 and call a function that not every system has."""
+    wide = op.promoted()
+    return arith.TruncFOp(op.output_types[0], math.fma(*wide.operands)).result
+
+
 def _expansion(op: str, expand: Callable[..., Any]) -> Rule:
     def legalize(op: Any, *operands: ir.Value) -> Any:
         value = expand(op.op, op.machine)
@@ -29,6 +37,7 @@ def _expansion(op: str, expand: Callable[..., Any]) -> Rule:
 
 RULES = (
     exp,
+    half_fma,
     *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, f32.tanh, f32.erf, sin, cos)),
     *(_expansion(op, expand) for op, expand in EXPANSIONS.items()),
 )

@@ -105,6 +105,10 @@ class Builder:
         """A magnitude that is not negative, with the sign of another value."""
         return self.from_bits(self.ior(self.bits(magnitude), self.iand(self.bits(sign), 0x80000000)))
 
+    def keep_sign(self, value: ir.Value, x: ir.Value) -> ir.Value:
+        """A value that has x's sign, but for a zero that may have lost it."""
+        return self.from_bits(self.ior(self.bits(value), self.iand(self.bits(x), 0x80000000)))
+
     def polynomial(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
         """Horner's scheme, highest power first."""
         result = self.number(coefficients[0])

@@ -44,7 +44,7 @@ def expm1(b: Builder, x: ir.Value) -> ir.Value:
     p = b.fma(b.mul(r, r), b.polynomial(r, EXP_Q), r)
     half_scale = b.from_bits(b.shl(b.iadd(b.bits(shifted), b.integer(126)), 23))  # 2^(n-1): 2^128 is no f32
     y = b.fma(half_scale, p, b.sub(half_scale, b.number(0.5)))
-    return b.add(y, y)
+    return b.keep_sign(b.add(y, y), x)
 
 
 def tanh(b: Builder, x: ir.Value) -> ir.Value:
@@ -54,7 +54,7 @@ def tanh(b: Builder, x: ir.Value) -> ir.Value:
     p = b.fma(b.mul(r, r), b.polynomial(r, EXP_Q), r)
     scale = b.power(b.bits(shifted))
     t = b.fma(scale, p, b.sub(scale, b.number(1.0)))
-    return b.div(t, b.add(t, b.number(2.0)))
+    return b.keep_sign(b.div(t, b.add(t, b.number(2.0))), x)
 
 
 # erf(x) / x on [0, 3.87] as a polynomial of 2 (x / 3.87)^2 - 1, weighted least squares: relative error 2^-25.6
@@ -130,4 +130,5 @@ def sine(b: Builder, x: ir.Value, quarter: int) -> ir.Value:
     odd = arith.CmpIOp(arith.CmpIPredicate.ne, b.iand(q, 1), b.integer(0)).result
     value = b.select(odd, cos_r, sin_r)
     flip = b.shl(b.iand(q, 2), 30)
-    return b.from_bits(arith.XOrIOp(b.bits(value), flip).result)
+    value = b.from_bits(arith.XOrIOp(b.bits(value), flip).result)
+    return value if quarter else b.select(b.compare(OEQ, x, b.number(0.0)), x, value)  # keeps -0

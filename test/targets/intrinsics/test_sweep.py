@@ -1,0 +1,68 @@
+"""Every op of the list x element type x (numbers, vectors) x target."""
+import functions
+import numpy as np
+import pytest
+import sweep
+from functions import CASES, DTYPES
+
+from legato.mlir import ir, passmanager
+from legato.targets.intrinsics.ops import OPS
+
+SPIRV = "#spirv.target_env<#spirv.vce<v1.5, [Shader, Float16, Float64, Int8, Int16, Int64], []>, #spirv.resource_limits<>>"
+DOWN = {
+    "nvvm": "convert-scf-to-cf,convert-math-to-nvvm,arith-expand{include-bf16=1},convert-vector-to-llvm,convert-to-llvm",
+    "vulkan": "convert-scf-to-spirv,convert-math-to-spirv,convert-arith-to-spirv,convert-vector-to-spirv,convert-func-to-spirv",
+}
+KNOWN = {"nvvm": ("llvm", "nvvm", "builtin"), "vulkan": ("spirv", "builtin")}
+# SPIR-V's GLSL has no functions of f64, and no bf16
+LACKING = {"nvvm": (), "vulkan": ("f64", "bf16")}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_on_this_cpu_errors_are_as_documented(dtype):
+    documented = sweep.documented()
+    for (case, form), (error, where) in sweep.measure([c for c in CASES if c.dtype == dtype]).items():
+        bound = documented.get((case.op.name, dtype), 0)
+        assert error <= bound + 0.01, f"{case} {form}: {error:.3g} ulp at {where}, {bound} is documented"
+
+
+def test_all_values_of_16_bits_are_tried():
+    for case in CASES:
+        if case.op.operands == "x" and case.dtype in ("f16", "i8", "ui16") and case.op.name != "sin":
+            size = np.dtype(DTYPES[case.dtype]).itemsize
+            assert np.unique(sweep.inputs(case)[0].view(f"u{size}")).size == 1 << 8 * size
+
+
+@pytest.mark.parametrize("target", DOWN)
+def test_elsewhere_everything_is_lowered_to_what_the_target_has(target):
+    module, _ = sweep.legalized(target, [c for c in CASES if c.dtype not in LACKING[target]])
+    with module.context:
+        if target == "vulkan":
+            module.operation.attributes["spirv.target_env"] = ir.Attribute.parse(SPIRV)
+        passmanager.PassManager.parse(f"builtin.module({DOWN[target]},reconcile-unrealized-casts)").run(module.operation)
+    left = []
+
+    def visit(op):
+        if op.name.split(".")[0] not in KNOWN[target] or op.name == "builtin.unrealized_conversion_cast":
+            left.append(op.name)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    assert not left and module.operation.verify()
+
+
+def test_the_document_is_of_this_list():
+    text = sweep.DOCUMENT.read_text()
+    ways = sweep.ways()
+    for op in OPS:
+        assert f"| {op.name} | {ways[op.name, 'llvm']} | {ways[op.name, 'nvvm']} | {ways[op.name, 'vulkan']} |" in text, \
+            "docs/intrinsics.md is old: python test/targets/intrinsics/sweep.py --write"
+    assert "wrong" not in text and len(functions.CASES) > 600
+
+
+def test_the_list_has_cmath_and_numpys_ufuncs():
+    names = {name for op in OPS for name in (op.name, *op.aliases)}
+    elsewhere = {"conjugate", "isnat", "matmul", "matvec", "vecdot", "vecmat", "bitwise_invert"}  # of complex numbers, dates, matrices
+    ufuncs = {n for n in dir(np) if isinstance(getattr(np, n), np.ufunc) and getattr(np, n).__name__ == n} - elsewhere
+    same = {"acos": "arccos", "remainder": "mod"}
+    assert sorted(ufuncs - names - set(same)) == []
