@@ -1,4 +1,5 @@
 """Einsum by sums, permutations and matrix products."""
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,6 +59,8 @@ class _Term:
 
 def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     """The letters of each input and of the output, ellipses spelled out."""
+    if not re.fullmatch(r"[A-Za-z., ]*(->[A-Za-z. ]*)?", equation):
+        raise Malformed(f"the equation '{equation}' has other characters than letters, dots, commas and an arrow")
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):

@@ -64,6 +64,8 @@ def tensor_scatter(node):
     if node.given(2):
         raise Refused("its write_indices are not supported")
     axis = node.axis(node.integer("axis", -2), node.rank())
+    if node.rank(1) != node.rank():
+        raise Malformed(f"its update has rank {node.rank(1)}, its cache {node.rank()}")
     old, new = node.x(0), node.x(1)
     rest = relax.strided_slice(old, begin=[node.dims(1)[axis]], end=[node.dims(0)[axis]], axes=[axis])
     return relax.concat([new, rest], axis=axis)

@@ -14,6 +14,9 @@ from ..entry import Entry
 from ..problems import Malformed, Refused
 from ..values import MADE_ELEMENTS
 
+_LONGEST = 1 << 16  # elements that an axis can be resized to
+_FAR = 1 << 31
+
 
 @dataclass(frozen=True)
 class _Rule:
@@ -68,12 +71,16 @@ class _Rule:
         matrix, outside = np.zeros((count, size)), np.zeros(count, np.bool_)
         for x in range(count):
             place = self.place(x, size, count, scale, roi)
+            if not abs(place) < _FAR:
+                raise Malformed(f"it takes element {x} from place {place} of an axis of size {size}")
             outside[x] = self.coordinates == "tf_crop_and_resize" and not 0 <= place <= size - 1
             ratio = place - math.floor(place) or 1.0
             weights = self.coefficients(ratio, scale)
             around = math.ceil(place) - len(weights) // 2 + np.arange(len(weights))
             if self.exclude_outside:
                 weights = np.where((around < 0) | (around >= size), 0, weights)
+                if weights.sum() == 0:
+                    raise Malformed(f"element {x} lies wholly outside an axis of size {size}")
                 weights = weights / weights.sum()
             np.add.at(matrix[x], np.clip(around, 0, size - 1), weights)
         return matrix, outside
@@ -99,7 +106,7 @@ def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int |
         count = math.floor(size * scale)
     if count is not None and count < 1:
         raise Malformed(f"an axis of size {size} cannot be resized to {count}, by {scale}")
-    if isinstance(size, int) and count is not None and size * count > MADE_ELEMENTS:
+    if isinstance(size, int) and count is not None and (count > _LONGEST or size * count > MADE_ELEMENTS):
         raise Refused(f"an axis of size {size} is resized to {count}, which would take a matrix of weights too large")
     return _Axis(axis, size, count, scale, roi)
 
