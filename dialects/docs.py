@@ -84,10 +84,15 @@ def _attribute(attribute: Attribute) -> str:
     return f"{attribute.expects}; {default}{f'; {attribute.doc}' if attribute.doc else ''}"
 
 
+def _tir_ops() -> str:
+    """Markdown: the ops of tir with their texts."""
+    return "".join(f"\n## tir.{op._op_name}\n\n{inspect.getdoc(op)}\n" for op in sorted(Tir.operations, key=lambda op: op._op_name))
+
+
 def references() -> dict[str, str]:
     """The text of each file of the reference, by its name."""
     made = "<!-- Made by `python -m legato.dialects.docs docs`; a test keeps it up to date. -->"
-    return {"relax.md": op_reference(), "tir.md": f"# The tir dialect\n\n{made}\n\n{inspect.getdoc(Tir)}\n"}
+    return {"relax.md": op_reference(), "tir.md": f"# The tir dialect\n\n{made}\n\n{inspect.getdoc(Tir)}\n{_tir_ops()}"}
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
                           f"({' -> '.join(t.name for t in resolved.chain())})")
     report = report if report is not None else Report()
     report.target = resolved
-    result = module.clone()
+    result = module.clone() if isinstance(module, Module) else module.module()
     context = PassContext(resolve_target=lambda text: resolved if text == str(resolved) else catalog.resolve(text), report=report.details)
     for name, text in stages:
         begin = time.perf_counter()

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
+from ..dialects.tir.extern import EXTERN
 from ..mlir import bufferization, func, ir, passmanager
 from .base import ModulePass, PassContext, PassFailed
 from .bufferize_prepare import materialize_constants, own_results
@@ -35,8 +36,10 @@ def bufferize(module: ir.Module) -> None:
     """Bufferizes all functions of ``module``. Raises PassFailed where a kernel's result cannot be tied to its output."""
     functions = [op for op in module.body.operations if op.operation.name == "func.func"]
     kernels = [f for f in functions if tir.is_prim_func(f)]
-    declared = [f for f in functions if f.is_external]
+    declared = [f for f in functions if f.is_external and EXTERN not in f.attributes]
     for function in functions:
+        if EXTERN in function.attributes:
+            continue  # a function of C, on scalars
         if function.is_external:
             declare_accesses(function)
         elif not tir.is_prim_func(function):
@@ -45,7 +48,7 @@ def bufferize(module: ir.Module) -> None:
             own_results(function)
     for kernel in kernels:
         tie_results(kernel)
-    eliminate_empty_tensors(module, [f for f in functions if not tir.is_prim_func(f)])
+    eliminate_empty_tensors(module, [f for f in functions if not tir.is_prim_func(f) and EXTERN not in f.attributes])
     passmanager.PassManager.parse(f"builtin.module({UPSTREAM})").run(module.operation)
     in_place = {function.name.value for function in (*kernels, *declared) if drop_results(function)}
     calls = calls_in(module)

@@ -16,6 +16,7 @@ from .intrinsics import LegalizeIntrinsics, LowerIntrinsics
 from .legalize import Legalize
 from .lift_weights import LiftWeights
 from .lower import Lower
+from .lower_loops import LowerLoops
 from .merge_composites import MergeComposites
 from .outline_external import OutlineExternal
 from .pack_weights import PackWeights
@@ -44,6 +45,7 @@ PASSES: tuple[type[ModulePass], ...] = (
     ExpandPads,
     Prepare,
     Schedule,
+    LowerLoops,
     LiftWeights,
     Bufferize,
     PlanMemory,

@@ -1,0 +1,103 @@
+"""Calls of kernels and packed functions from a graph's script."""
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from ...dialects.relax import dims
+from ...mlir import ir
+from .functions import PrimFunc
+from .kernel import NAMES, SIGNATURE
+from .program import call_kernel, plain
+from .source import Problem
+from .types import ShapeInfo, TensorInfo, TupleInfo
+
+if TYPE_CHECKING:
+    from .graph import GraphParser
+
+
+def call_arguments(parser: "GraphParser", node: ast.Call) -> tuple[Any, list[ir.Value], list[ir.Type], bool, ShapeInfo | None]:
+    """Callee, operands, output types, whether several are given as a tuple, and the integers (``tir_vars``)."""
+    given = dict(zip(("callee", "args", "out_sinfo", "tir_vars"), node.args)) | {k.arg: k.value for k in node.keywords}
+    outputs = next((given[n] for n in ("out_sinfo", "out_ty", "sinfo_args", "out_shape") if n in given), None)
+    if "callee" not in given and "func" in given:
+        given["callee"] = given["func"]
+    if outputs is None or "callee" not in given:
+        raise Problem("says what is called, with what, and the types of its outputs: R.call_tir(cls.f, (x,), R.Tensor((n,), \"float32\"))")
+    operands = parser.expression(given["args"]) if "args" in given else ()
+    operands = list(operands) if isinstance(operands, (tuple, list)) else [operands]
+    for operand in operands:
+        if not isinstance(operand, ir.Value):
+            raise parser.source.error("its arguments are tensors, in a tuple; integers go by tir_vars=R.shape([...])", given["args"])
+    info = parser.python(outputs)
+    several = isinstance(info, (list, tuple, TupleInfo))
+    infos = list(info.fields if isinstance(info, TupleInfo) else info) if several else [info]
+    types = [parser.type_of(i, outputs) for i in infos if isinstance(i, TensorInfo)]
+    if len(types) != len(infos):
+        raise parser.source.error("the outputs are R.Tensor(...), or a list of them", outputs)
+    integers = parser.expression(given["tir_vars"]) if "tir_vars" in given else None
+    return parser.expression(given["callee"]), operands, types, several, integers
+
+
+def call_tir(parser: "GraphParser", node: ast.Call) -> Any:
+    """``R.call_tir(cls.kernel, (x, y), out_sinfo=R.Tensor((n,), "float32"))``."""
+    callee, operands, outputs, several, integers = call_arguments(parser, node)
+    if not isinstance(callee, PrimFunc):
+        raise parser.source.error("R.call_tir calls a kernel, a function under @T.prim_func", node)
+    kernel = parser.program.signature(callee)
+    signature, names = kernel.attributes[SIGNATURE].value, [a.value for a in kernel.attributes[NAMES]]
+    tensors = [t for t in signature.inputs if not isinstance(t, ir.IndexType)]
+    if len(tensors) != len(operands) + len(outputs) or len(outputs) != len(signature.results):
+        results = len(signature.results)
+        raise Problem(f"'{callee.__name__}' takes {len(tensors) - results} tensors and has {results} outputs; "
+                      f"{len(operands)} and {len(outputs)} are given")
+    table: dict[str, Any] = {}
+    given = [v.type for v in operands] + outputs
+    called = [n for n, t in zip(names, signature.inputs) if not isinstance(t, ir.IndexType)]
+    scalars = [n for n, t in zip(names, signature.inputs) if isinstance(t, ir.IndexType)]
+    if integers is not None:
+        table |= {dims.symbol_name(n): s for n, s in zip(scalars, integers.sizes)}
+    for name, expected, found in zip(called, tensors, given):
+        match_type(table, callee.__name__, name, expected, found)
+    for name in scalars:
+        if dims.symbol_name(name) not in table:
+            raise Problem(f"'{callee.__name__}' takes the integer '{name}': give it by tir_vars=R.shape([...])")
+    inner = {dims.symbol_name(n) for n in scalars}
+    kernel = parser.program.kernel(callee, {n: s for n, s in table.items() if isinstance(s, int) and n not in inner})
+    values = [dims.materialize(table[dims.symbol_name(n)], parser.main) for n in scalars]
+    results = call_kernel(kernel, [*(plain(v) for v in operands), *values], outputs, parser.main)
+    return tuple(results) if several else results[0]
+
+
+def match_type(table: dict[str, Any], callee: str, name: str, expected: ir.Type, found: ir.Type) -> None:
+    """Finds what a kernel's sizes are in a call. Problem where they do not fit."""
+    wrong = Problem(f"'{callee}' has {shown(expected)} for {name}; here it is {shown(found)}")
+    if expected.rank != found.rank or expected.element_type != found.element_type:
+        raise wrong
+    later = []
+    for size, actual in zip(dims.dims(expected), dims.dims(found)):
+        if isinstance(size, dims.Dim) and size.is_symbol:
+            if not dims.compatible(table.setdefault(str(size), actual), actual):
+                raise Problem(f"'{callee}': the size {size} is {table[str(size)]} elsewhere, and {actual} in {name}")
+        else:
+            later.append((size, actual))
+    for size, actual in later:
+        expectation = size if isinstance(size, int) else dims.substitute(size, table)
+        known = isinstance(expectation, int) or all(s in dims.symbols(actual) or s in table for s in dims.symbols(expectation))
+        if known and not dims.compatible(expectation, actual):
+            raise wrong
+
+
+def shown(type_: ir.Type) -> str:
+    sizes = ", ".join(map(str, dims.dims(type_)))
+    return f"({sizes}) of {type_.element_type}"
+
+
+def call_packed(parser: "GraphParser", node: ast.Call) -> Any:
+    """``R.call_dps_packed("name", (x,), R.Tensor(...))``: a packed function that writes the outputs which it is given last."""
+    from ...dialects.relax.calls import call_dps_packed
+
+    callee, operands, outputs, several, integers = call_arguments(parser, node)
+    if not isinstance(callee, str) or integers is not None:
+        raise parser.source.error("R.call_dps_packed calls a packed function by its name, on tensors", node)
+    results = call_dps_packed(callee, operands, *outputs)
+    return results if isinstance(results, tuple) == several else (results,) if several else results[0]

@@ -1,0 +1,234 @@
+"""From the Python source of a kernel to a prim_func: its parameters, and the buffers and sizes that they stand for."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...dialects import tir
+from ...dialects.relax import dims
+from ...dialects.tir.text import FIXED
+from ...mlir import bufferization, func, ir, memref
+from .buffers import Buffer
+from .faces import T
+from .kernel_statements import Statements
+from .source import Problem, Source
+from .types import BufferType, HandleType, ScalarType, dtype_name, memory_type, relax_element, sizes_of
+
+SIGNATURE = "tir.signature"  # the function type with its symbolic sizes and unsigned types
+NAMES = "tir.names"          # of the parameters
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+@dataclass
+class Parameter:
+    """A parameter: a buffer (``shape`` in sizes of relax) or an integer (None)."""
+
+    name: str
+    node: ast.AST
+    shape: tuple[Any, ...] | None
+    dtype: str
+
+    @property
+    def relax_type(self) -> ir.Type:
+        return ir.IndexType.get() if self.shape is None else dims.tensor_type(self.shape, relax_element(self.dtype))
+
+
+class KernelParser(Statements):
+    """Parses one kernel into a module."""
+
+    def parse(self, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
+              sizes: Mapping[str, int] | None = None) -> func.FuncOp:
+        """Adds the kernel to ``module``, and returns it. ScriptError for what is wrong, at its line."""
+        tree: ast.FunctionDef = self.source.tree
+        parameters, statements = self.parameters(tree)
+        self.specialize(parameters, sizes or {})
+        buffers = [p for p in parameters if p.shape is not None]
+        written = self.outputs(buffers, statements)
+        inputs = buffers[: len(buffers) - written] + [p for p in parameters if p.shape is None]
+        outputs = buffers[len(buffers) - written:]
+        parameters = inputs + outputs
+        with self.source.location(tree):
+            types = [p.relax_type for p in parameters]
+
+            def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
+                buffers = self.bind(parameters, ins, outs, tree)
+                for statement in statements:
+                    self.statement(statement)
+                return [bufferization.ToTensorOp(out.type, buffers[p.name].value, restrict=True, writable=True).result
+                        for p, out in zip(outputs, outs)]
+
+            kernel = tir.prim_func(module, name or tree.name, [p.relax_type for p in inputs], [p.relax_type for p in outputs], body,
+                                   self.source.location(tree), symbols)
+            kernel.attributes[FIXED] = ir.UnitAttr.get()
+            kernel.attributes[SIGNATURE] = ir.TypeAttr.get(ir.FunctionType.get(types, types[len(inputs):]))
+            kernel.attributes[NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(p.name) for p in parameters])
+        return kernel
+
+    # --- parameters ---
+
+    def parameters(self, tree: ast.FunctionDef) -> tuple[list[Parameter], list[ast.stmt]]:
+        """The parameters, and the statements behind those that only say what they are."""
+        arguments = tree.args
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+            raise self.source.error("a kernel has parameters by position, without defaults", tree)
+        parameters = {a.arg: self.parameter(a) for a in [*arguments.posonlyargs, *arguments.args]}
+        statements = list(tree.body)
+        while statements and self.declares(statements[0], parameters):
+            statements.pop(0)
+        for name, parameter in parameters.items():
+            if isinstance(parameter, ast.arg):
+                raise self.source.error(f"'{name}' is a handle: say what it is, {name.upper()} = T.match_buffer({name}, (n, ...), dtype), "
+                                        "before anything else", parameter)
+        return list(parameters.values()), statements
+
+    def parameter(self, argument: ast.arg) -> Any:
+        if argument.annotation is None:
+            raise self.source.error(f"the parameter has no type: {argument.arg}: T.Buffer((n, ...), \"float32\")", argument)
+        given = self.evaluate_type(argument.annotation)
+        if isinstance(given, BufferType):
+            return self.described(argument.arg, argument, given)
+        if isinstance(given, HandleType):
+            return argument
+        if isinstance(given, ScalarType):
+            if not given.dtype.startswith(("int", "uint")):
+                raise self.source.error(f"a scalar is an integer; give a {given.dtype} as T.Buffer((), \"{given.dtype}\")", argument)
+            self.symbols.setdefault(argument.arg, dims.symbol(dims.symbol_name(argument.arg)))
+            return Parameter(argument.arg, argument, None, given.dtype)
+        raise self.source.error("a parameter is a T.Buffer(...), a T.handle or an integer type", argument.annotation)
+
+    def described(self, name: str, node: ast.AST, given: BufferType) -> Parameter:
+        try:
+            return Parameter(name, node, sizes_of(given.shape), dtype_name(given.dtype))
+        except (ValueError, TypeError) as error:
+            raise self.source.error(str(error), node) from error
+
+    def declares(self, statement: ast.stmt, parameters: dict[str, Any]) -> bool:
+        """Takes a statement that names a size, or says what a handle is."""
+        if isinstance(statement, ast.Expr):
+            return isinstance(statement.value, ast.Constant) or self.word(statement.value) == "func_attr"
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            return False
+        targets, values = [statement.targets[0]], [statement.value]
+        if isinstance(targets[0], ast.Tuple) and isinstance(values[0], ast.Tuple):
+            targets, values = targets[0].elts, values[0].elts
+        words = [self.word(v) for v in values]
+        if not all(isinstance(t, ast.Name) for t in targets) or len(targets) != len(values):
+            return False
+        if all(self.names_size(word, value) for word, value in zip(words, values)):
+            for target in targets:
+                self.symbols[target.id] = dims.symbol(dims.symbol_name(target.id))
+            return True
+        if words != ["match_buffer"]:
+            return False
+        self.match_buffer(targets[0].id, values[0], parameters)
+        return True
+
+    def names_size(self, word: str | None, call: ast.expr) -> bool:
+        return word == "var" or (word in ("int32", "int64", "size_var", "dyn") and isinstance(call, ast.Call) and not call.args)
+
+    def match_buffer(self, name: str, call: ast.Call, parameters: dict[str, Any]) -> None:
+        handle = call.args[0]
+        if not isinstance(handle, ast.Name) or not isinstance(parameters.get(handle.id), ast.arg):
+            raise self.source.error("T.match_buffer takes a parameter of type T.handle, once; parts of buffers are not supported", handle)
+        given = {k.arg: self.size_expression(k.value) for k in call.keywords}
+        arguments = [self.size_expression(a) for a in call.args[1:]]
+        unknown = set(given) - {"shape", "dtype", "scope", "align", "offset_factor"}
+        if unknown:
+            raise self.source.error(f"T.match_buffer: {', '.join(unknown)} is not supported: buffers lie in memory row by row", call)
+        described = BufferType(**dict(zip(("shape", "dtype"), [tuple(arguments[0]) if isinstance(arguments[0], (list, tuple)) else
+                                                               (arguments[0],), *arguments[1:2]])) if arguments else {},
+                               **{k: v for k, v in given.items() if k in ("shape", "dtype")})
+        parameters[handle.id] = self.described(name, call, described)
+
+    def specialize(self, parameters: list[Parameter], sizes: Mapping[str, int]) -> None:
+        """Puts numbers in the places of sizes that are known."""
+        scalars = {p.name for p in parameters if p.shape is None}
+        for parameter in parameters:
+            if parameter.shape is not None:
+                parameter.shape = tuple(s if isinstance(s, int) else dims.substitute(s, sizes) for s in parameter.shape)
+        for name, symbol in self.symbols.items():
+            if str(symbol) in sizes and name not in scalars:
+                self.scope[name] = sizes[str(symbol)]
+
+    # --- outputs ---
+
+    def outputs(self, parameters: list[Parameter], statements: list[ast.stmt]) -> int:
+        """How many of the parameters, the last ones, are written."""
+        names = [p.name for p in parameters]
+        written = {name for s in statements for name in self.written_names(s)} & set(names)
+        if not written:
+            passed = [p for p in parameters if p.shape is not None]
+            if passed and any(self.word(n) in ("call_extern", "call_packed") for s in statements for n in ast.walk(s)):
+                return 1  # what a function of C does to its arguments is not seen: the last one is the output
+            raise self.source.error("a kernel writes its last parameters, its outputs; this one writes none", self.source.tree)
+        first = min(names.index(n) for n in written)
+        for parameter in parameters[first:]:
+            if parameter.name not in written:
+                raise self.source.error(f"the outputs are the last parameters: '{parameter.name}' is not written, but "
+                                        f"'{names[first]}' in front of it is", parameter.node)
+        return len(parameters) - first
+
+    def written_names(self, statement: ast.stmt) -> set[str]:
+        """The names of buffers that a statement assigns elements of."""
+        found = set()
+        for node in ast.walk(statement):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+            found |= {t.value.id for t in targets if isinstance(t, ast.Subscript) and isinstance(t.value, ast.Name)}
+            if isinstance(node, ast.Call):
+                found |= self.macro_writes(node)
+        return found
+
+    def bind(self, parameters: list[Parameter], ins: list[ir.Value], outs: list[ir.Value], tree: ast.AST) -> dict[str, Buffer]:
+        """Gives the parameters' names their buffers, and the sizes' names their values, at the insertion point."""
+        buffers = {}
+        for parameter, value in zip(parameters, [*ins, *outs]):
+            if parameter.shape is None:
+                self.scope[parameter.name] = tir_index(value)
+                continue
+            shape = [s if isinstance(s, int) else DYNAMIC for s in parameter.shape]
+            type_ = ir.MemRefType.get(shape, memory_type(parameter.dtype))
+            made = bufferization.ToBufferOp(type_, value).result
+            buffers[parameter.name] = Buffer(made, parameter.dtype, parameter.name)
+        values = self.size_values(parameters, buffers)
+        for name, symbol in self.symbols.items():
+            if name not in self.scope and str(symbol) in values:
+                self.scope[name] = tir_index(values[str(symbol)])
+        for parameter in parameters:
+            if parameter.name in buffers:
+                self.scope[parameter.name] = buffers[parameter.name]
+        return buffers
+
+    def size_values(self, parameters: list[Parameter], buffers: dict[str, Buffer]) -> dict[str, ir.Value]:
+        """The values of the symbols that are sizes of buffers."""
+        from ...dialects.tir.loops import index
+
+        values: dict[str, ir.Value] = {p.name: self.scope[p.name].value for p in parameters if p.shape is None}
+        wanted: dict[str, Parameter] = {}
+        for parameter in parameters:
+            for axis, size in enumerate(parameter.shape or ()):
+                if isinstance(size, int):
+                    continue
+                if size.is_symbol and str(size) not in values:
+                    values[str(size)] = memref.DimOp(buffers[parameter.name].value, index(axis)).result
+                wanted |= {name: parameter for name in dims.symbols(size)}
+        for name, parameter in wanted.items():
+            if name not in values:
+                raise self.source.error(f"the size '{name}' is not the size of a buffer alone, nor a parameter: its value cannot be known",
+                                        parameter.node)
+        return values
+
+
+def tir_index(value: ir.Value) -> Any:
+    from .values import Scalar
+
+    return Scalar(value, "index")
+
+
+def parse_kernel(source: Source, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
+                 sizes: Mapping[str, int] | None = None) -> func.FuncOp:
+    """The prim_func that a Python function's source is, added to a module; ``sizes``: the values of some of its symbols."""
+    try:
+        return KernelParser(source, T).parse(module, name, symbols, sizes)
+    except Problem as problem:
+        raise source.error(str(problem), source.tree) from None

@@ -1,0 +1,85 @@
+"""The source of a Python function or class, its names, and errors that point into it."""
+
+import ast
+import builtins
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...dialects.errors import LegatoError
+from ...mlir import ir
+
+
+class ScriptError(LegatoError):
+    """Something that a script says and that cannot be, with the line and a caret under it."""
+
+    def __init__(self, message: str, filename: str = "", line: int = 0, column: int = 0, text: str = "", width: int = 1):
+        super().__init__(message)
+        self.message, self.filename, self.line, self.column, self.text, self.width = message, filename, line, column, text, width
+
+    def __str__(self) -> str:
+        if not self.filename:
+            return self.message
+        shown = self.text.rstrip()
+        caret = " " * (self.column - 1) + "^" * max(1, min(self.width, len(shown) - self.column + 1))
+        return f"{self.filename}:{self.line}:{self.column}: {self.message}\n  {shown}\n  {caret}"
+
+
+class Problem(Exception):
+    """What is wrong, before it is known where: whoever holds the syntax tree makes a ScriptError of it."""
+
+
+class Source:
+    """The syntax tree of a function or class, with its place in the file and what its free names stand for."""
+
+    def __init__(self, thing: Any, names: Mapping[str, Any] | None = None):
+        self.filename, self.first_line, text = _read(thing)
+        self.shift = len(text) - len(text.lstrip())
+        self.lines = text.splitlines()
+        self.tree: Any = ast.parse(textwrap.dedent(text)).body[0]
+        self.names = dict(names or {})
+
+    def error(self, message: str, node: ast.AST) -> ScriptError:
+        line, column = self.position(node)
+        text = self.lines[line - self.first_line] if 0 <= line - self.first_line < len(self.lines) else ""
+        end = getattr(node, "end_col_offset", None)
+        one_line = getattr(node, "end_lineno", None) == getattr(node, "lineno", None)
+        width = (end - node.col_offset) if end is not None and one_line else 1
+        return ScriptError(message, self.filename, line, column, text, width)
+
+    def position(self, node: ast.AST) -> tuple[int, int]:
+        """Line and column, from 1, in the file."""
+        return getattr(node, "lineno", 1) + self.first_line - 1, getattr(node, "col_offset", 0) + self.shift + 1
+
+    def location(self, node: ast.AST) -> ir.Location:
+        line, column = self.position(node)
+        return ir.Location.file(self.filename, line, column)
+
+
+def _read(thing: Any) -> tuple[str, int, str]:
+    """File, first line and text. LegatoError where Python does not know the source."""
+    try:
+        lines, first = inspect.getsourcelines(thing)
+        filename = inspect.getsourcefile(thing) or "<unknown>"
+    except (OSError, TypeError) as error:
+        raise LegatoError(f"the source of {getattr(thing, '__name__', thing)} cannot be found: a script is read from a file, a notebook's "
+                          "cell, or text given to legato.script.parse") from error
+    return filename, max(first, 1), "".join(lines)
+
+
+def names_of_function(function: Callable) -> dict[str, Any]:
+    """What the free names of a function stand for: globals, and the variables of the functions around it."""
+    names = {**vars(builtins), **function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:
+            continue  # the variable has no value yet
+    return names
+
+
+def remember_text(filename: str, text: str) -> None:
+    """Lets Python find the source of functions that were made of text."""
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)

@@ -1,0 +1,20 @@
+"""The script language: kernels and graphs as Python functions, in the manner of TVMScript.
+
+    from legato.script import ir as I, relax as R, tir as T
+
+    @T.prim_func
+    def double(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        for i in T.serial(128):
+            with T.block("B"):
+                vi = T.axis.spatial(128, i)
+                B[vi] = A[vi] * 2.0
+
+    y = legato.compile(double)(x)
+"""
+from .frontends.script import I, R, T, parse
+from .frontends.script.faces import ir_module
+
+ir, relax, tir = I, R, T
+dataflow = R.dataflow
+
+__all__ = ["I", "R", "T", "dataflow", "ir", "ir_module", "parse", "relax", "tir"]

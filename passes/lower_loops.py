@@ -1,0 +1,123 @@
+"""tir-lower-loops: kernels written as loops and blocks become scf, memref and vector.
+
+Blocks are put in place, their axes replaced by the values that they take; buffers get their place and size; loops become scf loops of their
+kind, vectors, or copies of their bodies. The tensors of the signature stay: ``bufferization.to_buffer`` and ``to_tensor`` are between.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..dialects import tir
+from ..dialects.module import Module
+from ..dialects.tir.loops import PARALLEL, REDUCE, UNROLLED, VECTORIZED, BlockOp, ForOp, constant_of, index
+from ..dialects.tir.walk import body, copy, find, move_before, replace_uses, terminator
+from ..mlir import arith, func, ir, scf
+from .base import ModulePass, PassContext, PassFailed
+from .tir_buffers import place_buffers
+from .tir_vectorize import NotVectorizable, vectorize
+
+MOST_COPIES = 1024
+
+
+@dataclass(frozen=True)
+class LowerLoops(ModulePass):
+    """Lowers tir.block, tir.for and tir.alloc_buffer to scf, memref and vector. Loops bound to threads run one after the other."""
+
+    name: ClassVar[str] = "tir-lower-loops"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for kernel in tir.prim_funcs(module.module):
+                lower_kernel(kernel, context.warnings)
+
+
+def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
+    """Lowers one kernel in place."""
+    operation = kernel.operation
+    for block in find(operation, "tir.block", inner_first=True):
+        inline_block(block.opview)
+    place_buffers(operation)
+    for loop in find(operation, "tir.for", inner_first=True):
+        try:
+            lower_loop(loop.opview)
+        except NotVectorizable as reason:
+            warnings.append(f"the vectorized loop {loop.opview.name} of @{kernel.name.value} stays a loop of scalars: {reason}")
+            to_serial(loop.opview)
+    mark_inputs(kernel)
+
+
+def mark_inputs(kernel: func.FuncOp) -> None:
+    """Says of the buffers of inputs that they are only read. Not sooner: upstream's canonicalization then reads the tensor instead."""
+    inputs = list(kernel.arguments)[: len(kernel.type.inputs) - tir.out_count(kernel)]
+    for op in find(kernel.operation, "bufferization.to_buffer"):
+        if op.operands[0] in inputs:
+            op.attributes["read_only"] = ir.UnitAttr.get()
+
+
+def inline_block(block: BlockOp) -> None:
+    """Puts a block's statements in its place: its init under the condition that all reduce axes are at their beginning."""
+    operation = block.operation
+    values = list(operation.operands)
+    if block.init_block is not None:
+        with ir.InsertionPoint(operation), operation.location:
+            conditions = [arith.CmpIOp(arith.CmpIPredicate.eq, v, index(0)).result
+                          for v, kind in zip(values, block.kinds) if kind == REDUCE and constant_of(v) != 0]
+            replace_uses(block.init_block, values)
+            place = operation
+            if conditions:
+                together = conditions[0]
+                for condition in conditions[1:]:
+                    together = arith.AndIOp(together, condition).result
+                test = scf.IfOp(together)
+                with ir.InsertionPoint(test.then_block):
+                    place = scf.YieldOp([]).operation
+        move_before(body(block.init_block), place)
+    replace_uses(block.block, values)
+    move_before(body(block.block), operation)
+    operation.erase()
+
+
+def lower_loop(loop: ForOp) -> None:
+    """Replaces a loop, inside of which no other tir.for is left."""
+    if loop.kind == VECTORIZED:
+        vectorize(loop)
+    elif loop.kind == UNROLLED:
+        unroll(loop)
+    elif loop.kind == PARALLEL:
+        to_parallel(loop)
+    else:
+        to_serial(loop)
+
+
+def unroll(loop: ForOp) -> None:
+    extent, lower = loop.extent, constant_of(loop.bounds[0])
+    if extent is None or lower is None or extent > MOST_COPIES:
+        raise PassFailed(f"the loop {loop.name} cannot be unrolled: its extent is {extent if extent else 'not known'}; "
+                         f"at most {MOST_COPIES} copies are made of a body", loop.operation)
+    with ir.InsertionPoint(loop), loop.operation.location:
+        for step in range(lower, lower + extent):
+            copy(body(loop.block), {loop.variable: index(step)})
+    loop.operation.erase()
+
+
+def to_serial(loop: ForOp) -> None:
+    with ir.InsertionPoint(loop), loop.operation.location:
+        new = scf.ForOp(*loop.bounds, index(1))
+        with ir.InsertionPoint(new.body):
+            scf.YieldOp([])
+    take_body(loop, new.body)
+
+
+def to_parallel(loop: ForOp) -> None:
+    with ir.InsertionPoint(loop), loop.operation.location:
+        segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0])}
+        new = ir.Operation.create("scf.parallel", [], [*loop.bounds, index(1)], segments, regions=1)
+        into = new.regions[0].blocks.append(ir.IndexType.get())
+        with ir.InsertionPoint(into):
+            ir.Operation.create("scf.reduce")
+    take_body(loop, into)
+
+
+def take_body(loop: ForOp, into: ir.Block) -> None:
+    replace_uses(loop.block, [into.arguments[0]])
+    move_before(body(loop.block), terminator(into))
+    loop.operation.erase()

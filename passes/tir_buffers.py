@@ -1,0 +1,90 @@
+"""Where the buffers of loop kernels live, and how large they are: each goes into the innermost code that holds all its users, and becomes
+as large as what they touch there."""
+from ..dialects.tir.linear import Linear, build, linear
+from ..dialects.tir.loops import AllocBufferOp, ForOp
+from ..dialects.tir.walk import ancestors, find
+from ..mlir import ir, memref
+from .base import PassFailed
+
+ALIGNMENT = 64
+FIRST_INDEX = {"memref.load": 1, "memref.store": 2}
+
+
+def place_buffers(kernel: ir.Operation) -> None:
+    """Replaces every ``tir.alloc_buffer`` of a kernel, whose blocks are gone already, by an allocation."""
+    for op in find(kernel, "tir.alloc_buffer"):
+        place_buffer(op.opview)
+
+
+def place_buffer(made: AllocBufferOp) -> None:
+    buffer = made.operation.results[0]
+    users = [use.owner.operation for use in buffer.uses]
+    if not users:
+        made.operation.erase()
+        return
+    home = common_block(made.operation, users)
+    accesses = [u for u in users if u.name in FIRST_INDEX]
+    type_ = buffer.type
+    shrunk = shrink(home, accesses) if len(accesses) == len(users) and type_.has_static_shape else None
+    if shrunk is not None:
+        shape, parts = shrunk
+        type_ = ir.MemRefType.get(shape, type_.element_type)
+        for access, indices in zip(accesses, parts):
+            with ir.InsertionPoint(access), access.location:
+                for number, form in enumerate(indices):
+                    access.operands[FIRST_INDEX[access.name] + number] = build(form)
+    first = next(u for u in home.operations if any(u.operation == o or u.operation in ancestors(o) for o in users))
+    with ir.InsertionPoint(first), made.operation.location:
+        new = memref.AllocOp(type_, list(made.operation.operands), [], alignment=ALIGNMENT)
+    buffer.replace_all_uses_with(new.result)
+    if type_ != buffer.type and len(accesses) != len(users):
+        raise PassFailed(f"the buffer {made.name} cannot be made smaller", made.operation)
+    made.operation.erase()
+
+
+def common_block(made: ir.Operation, users: list[ir.Operation]) -> ir.Block:
+    """The innermost loop body, or the block of the allocation, that holds all the users."""
+    chains = [[op for op in reversed(ancestors(u)) if op.name in ("tir.for", "func.func")] for u in users]
+    depth = 0
+    while all(len(c) > depth for c in chains) and all(c[depth] == chains[0][depth] for c in chains):
+        depth += 1
+    holder = chains[0][depth - 1]
+    return made.block if holder.name == "func.func" else holder.regions[0].blocks[0]
+
+
+def shrink(home: ir.Block, accesses: list[ir.Operation]) -> tuple[list[int], list[list[Linear]]] | None:
+    """The shape that holds all that is touched during one run of ``home``, and the indices in it; None where that is not seen."""
+    extents: dict[ir.Value, int] = {}
+    inner: set[ir.Value] = set()
+    for access in accesses:
+        for op in ancestors(access):
+            if op.name != "tir.for":
+                continue
+            loop: ForOp = op.opview
+            if home.owner.operation == op or op in ancestors(home.owner.operation):
+                break
+            if loop.extent is None or linear(loop.bounds[0]) != Linear({}):
+                return None
+            inner.add(loop.variable)
+            extents[loop.variable] = loop.extent
+    forms = [[linear(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
+    shape, rebased = [], [[] for _ in accesses]
+    for axis in range(len(forms[0])):
+        outer = [Linear({v: f for v, f in form[axis].terms.items() if v not in inner}) for form in forms]
+        if any(o.terms != outer[0].terms for o in outer):
+            return None
+        parts = [form[axis] - o for form, o in zip(forms, outer)]
+        ranges = [p.range(extents) for p in parts]
+        if any(r is None for r in ranges):
+            return None
+        low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+        full = accesses[0].operands[FIRST_INDEX[accesses[0].name] - 1].type.shape[axis]
+        if high - low + 1 >= full:
+            for mine, form in zip(rebased, forms):
+                mine.append(form[axis])
+            shape.append(full)
+            continue
+        shape.append(high - low + 1)
+        for mine, part in zip(rebased, parts):
+            mine.append(part - Linear({}, low))
+    return shape, rebased
