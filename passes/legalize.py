@@ -12,6 +12,7 @@ from ..dialects.errors import LegatoError, Refusal
 from ..dialects.locations import model_name
 from ..dialects.module import Module
 from ..dialects.tir.kernel import OUT
+from ..dialects.tir.plain import plain_weights
 from ..mlir import arith, func, ir
 from .base import ModulePass, PassContext, TargetText, option
 from .conversion import MAX_ROUNDS, Conversion, Record, listed, named
@@ -208,3 +209,4 @@ class Legalize(ModulePass):
             legalizer.run()
             for function in legalizer.functions():
                 tir.plain_types(function)
+            plain_weights(legalizer.functions(), module.weights)

@@ -1,7 +1,11 @@
 """Plain types: tensors as they lie in memory, which is how kernels have them, and how main has them once it is legalized."""
+from collections.abc import Iterable
+
 import numpy as np
 
 from ...mlir import func, ir
+from ..dtypes import numpy_dtype
+from ..weights import WeightStore
 
 CASTS = {"tensor.cast", "tensor.bitcast", "builtin.unrealized_conversion_cast"}
 SIGNATURE = "relax.signature"
@@ -57,6 +61,36 @@ def set_plain(value: ir.Value) -> None:
     plain = plain_type(type_)
     if plain != type_:
         value.set_type(plain)
+
+
+def plain_weights(functions: Iterable[func.FuncOp], weights: WeightStore) -> None:
+    """Gives the weights that plain functions name the element types of memory: the same bytes, uncopied, under the key they had.
+
+    Where the store must keep the old one, because what stands aside names it, the new one gets a key of its own.
+    """
+    renamed: dict[str, str] = {}
+    for op in [op for function in functions for op in weight_constants(function)]:
+        old, wanted = op.attributes["weight"].value, numpy_dtype(op.results[0].type.element_type)
+        if old not in renamed:
+            if old not in weights or weights.type_of(old)[0] == wanted:
+                continue
+            array = weights[old].view(wanted)
+            weights.drop(old)
+            renamed[old] = weights.add(old, array)
+        op.attributes["weight"] = ir.StringAttr.get(renamed[old])
+
+
+def weight_constants(function: func.FuncOp) -> list[ir.Operation]:
+    """The constants of a function whose bytes lie in the store."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "relax.constant" and "weight" in op.attributes:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    return found
 
 
 def plain_attribute(attribute: ir.Attribute) -> ir.Attribute:
