@@ -12,7 +12,7 @@ from .base import ModulePass, PassContext, PassFailed, TargetText, option
 def sequence(body: str) -> str:
     """A transform module with one named sequence; ``body`` sees the kernel as ``%root``."""
     return ("module attributes {transform.with_named_sequence} {\n"
-            "transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {\n"
+            "transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {\n"
             f"{body}\ntransform.yield\n}}\n}}")
 
 

@@ -34,7 +34,9 @@ class _Schedule:
     """Writes the script of one form."""
 
     def __init__(self, form: Form, machine: Machine) -> None:
-        self.tiles = tiles_of(form, machine)
+        weight = producer(form.op.operands[form.weight])
+        self.packed = weight is not None and weight.name == "linalg.unpack"
+        self.tiles = tiles_of(form, machine, weight.attributes["static_inner_tiles"][-1] if self.packed else None)
         self.part = parallel_part(form, self.tiles.columns[0], machine.threads)
         if self.part:
             loop, size = self.part
@@ -43,8 +45,6 @@ class _Schedule:
         self.form = form
         self.script = Script()
         self.parts = 0
-        weight = producer(form.op.operands[form.weight])
-        self.packed = weight is not None and weight.name == "linalg.unpack"
 
     @property
     def _by_hand(self) -> bool:

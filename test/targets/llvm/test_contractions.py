@@ -112,7 +112,7 @@ def conv_case(net: Net, image: tuple[int, int, int, int], filters: int, kernel: 
     def build(store, x_value, *others):
         y = relax.conv2d(x_value, weight(store, w), strides=list(strides), padding=list(padding), dilations=list(dilations), groups=groups,
                          data_layout="NHWC", kernel_layout="HWIO")
-        y = relax.add(y, weight(store, b))
+        y = relax.add(y, weight(store, b.reshape(1, 1, 1, -1) if groups > 1 else b))
         return relax.relu(relax.add(y, others[0]) if residual else y)
 
     expected = np.maximum(expected + r if residual else expected, 0)
@@ -203,6 +203,7 @@ def test_grouped_convolutions(cpu):
     conv_case(net, (1, 14, 14, 24), 60, (1, 1), groups=3)
     conv_case(net, (1, 9, 9, 68), 68, (1, 1), groups=4)
     conv_case(net, (1, 9, 9, 32), 32, (3, 3), padding=(1, 1, 1, 1), strides=(2, 2), groups=8)
+    conv_case(net, (1, 26, 26, 16), 128, (5, 5), padding=(2, 2, 2, 2), groups=2, residual=True)
     net.check(f"llvm{{cpu={cpu}}}")
 
 

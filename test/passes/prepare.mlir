@@ -1,0 +1,62 @@
+// RUN: legato-opt %s --tir-prepare=target=llvm --split-input-file | filecheck %s
+
+// A contraction of dynamic size that is returned as it is gets a reader; its result is a tensor of its own then.
+// CHECK-LABEL: func.func private @dynamic
+// CHECK: %[[OWN:.*]] = tensor.empty(%{{.*}}) : tensor<?x64xf32>
+// CHECK: linalg.fill {{.*}} outs(%[[OWN]]
+// CHECK: %[[PRODUCT:.*]] = linalg.matmul
+// CHECK: %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[PRODUCT]], %{{.*}} : tensor<?x64xf32>, f32) outs(%arg2
+// CHECK: return %[[COPY]]
+func.func private @dynamic(%x: tensor<?x8xf32>, %w: tensor<8x64xf32>, %out: tensor<?x64xf32> {tir.out, bufferization.writable = true})
+    -> tensor<?x64xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<?x8xf32>, tensor<8x64xf32>) outs(%0 : tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %1 : tensor<?x64xf32>
+}
+
+// -----
+
+// A static one does not.
+// CHECK-LABEL: func.func private @static
+// CHECK-NOT: linalg.generic
+func.func private @static(%x: tensor<4x8xf32>, %w: tensor<8x64xf32>, %out: tensor<4x64xf32> {tir.out, bufferization.writable = true})
+    -> tensor<4x64xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<4x64xf32>) -> tensor<4x64xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x64xf32>) outs(%0 : tensor<4x64xf32>) -> tensor<4x64xf32>
+  return %1 : tensor<4x64xf32>
+}
+
+// -----
+
+// An elementwise op reads the contraction of groups as it is; the reshape comes last, and the output is written through one.
+// CHECK-LABEL: func.func private @groups
+// CHECK: %[[PRODUCT:.*]] = linalg.generic {{.*}}"reduction"]
+// CHECK-DAG: %[[BIAS:.*]] = tensor.expand_shape %arg2 {{.*}} : tensor<1x12xf32> into tensor<1x3x4xf32>
+// CHECK-DAG: %[[OUT:.*]] = tensor.expand_shape %arg3 {{.*}} : tensor<5x12xf32> into tensor<5x3x4xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[PRODUCT]], %[[BIAS]] : tensor<5x3x4xf32>, tensor<1x3x4xf32>) outs(%[[OUT]]
+// CHECK: tensor.collapse_shape
+// CHECK-NEXT: return
+func.func private @groups(%x: tensor<5x3x2xf32>, %w: tensor<3x2x4xf32>, %b: tensor<1x12xf32>,
+    %out: tensor<5x12xf32> {tir.out, bufferization.writable = true}) -> tensor<5x12xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<5x3x4xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%e : tensor<5x3x4xf32>) -> tensor<5x3x4xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(n, g, f, c) -> (n, g, c)>, affine_map<(n, g, f, c) -> (g, c, f)>,
+      affine_map<(n, g, f, c) -> (n, g, f)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<5x3x2xf32>, tensor<3x2x4xf32>) outs(%0 : tensor<5x3x4xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32):
+    %3 = arith.mulf %p, %q : f32
+    %4 = arith.addf %r, %3 : f32
+    linalg.yield %4 : f32
+  } -> tensor<5x3x4xf32>
+  %flat = tensor.collapse_shape %1 [[0], [1, 2]] : tensor<5x3x4xf32> into tensor<5x12xf32>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (0, j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]} ins(%flat, %b : tensor<5x12xf32>, tensor<1x12xf32>) outs(%out : tensor<5x12xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32):
+    %3 = arith.addf %p, %q : f32
+    linalg.yield %3 : f32
+  } -> tensor<5x12xf32>
+  return %2 : tensor<5x12xf32>
+}
