@@ -8,7 +8,8 @@ class Entry:
     """How one ONNX op is imported.
 
     ``versions`` are the versions of the op (ONNX's since-versions) that were read when the entry was written; a node of any other is
-    refused. ``build(node)`` gives what the node's outputs are: IR values, ``Value``s or numpy arrays, one or a tuple of them.
+    refused. ``build(node)`` gives what the node's outputs are: IR values, ``Value``s or numpy arrays, one or a tuple of them (None, or too
+    few, where an output cannot be made: a node whose other outputs are used is refused).
     ``fold(node, *arrays)`` is tried first where all inputs are known (None for one left out): it gives arrays (of objects where elements
     are symbolic) or ``Value``s, or None where it cannot tell.
     """

@@ -15,7 +15,10 @@ def check_text(model: onnx.ModelProto, label: str) -> None:
 
 
 def _texts(message) -> Iterator[str | bytes]:
-    """All strings in a protobuf message, those in its tensors' data aside."""
+    """All strings in a protobuf message; of tensors the name alone, because to list their fields copies their data."""
+    if isinstance(message, onnx.TensorProto):
+        yield message.name
+        return
     for field, value in message.ListFields():
         values = value if field.is_repeated else [value]
         if field.type == field.TYPE_STRING:

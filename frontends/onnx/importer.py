@@ -136,11 +136,12 @@ class Importer:
             results = entry.build(node)
         node.check_all_read()
         results = list(results) if isinstance(results, (tuple, list)) else [results]
-        for index in range(len(results), len(wanted)):
-            if wanted[index]:
+        results += [None] * (len(wanted) - len(results))
+        for index, (result, want) in enumerate(zip(results, wanted)):
+            if want and result is None:
                 raise Refused(f"its output {index} is used, which is not supported")
-        values = [_value(result, inputs, name or proto.op_type) for result, name in zip(results, proto.output)]
-        return values + [POISON] * (len(wanted) - len(values))
+        names = (name or proto.op_type for name in proto.output)
+        return [POISON if result is None else _value(result, inputs, name) for result, name in zip(results, names)]
 
     def _call(self, function: onnx.FunctionProto, node, inputs, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
         """Expands one of the model's own functions."""
