@@ -22,8 +22,8 @@ from . import (
 )
 
 _FAMILIES = (
-    activations, arithmetic, constants, control, conv, einsum, gather, logic, matmul, microsoft, norm, pool, quantize, reduce, resize, shape,
-    slices, unary,
+    activations, arithmetic, constants, control, conv, einsum, gather, logic, matmul, microsoft, norm, pool, quantize, reduce, resize,
+    shape, slices, unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))
