@@ -36,7 +36,7 @@ class _Schedule:
     def __init__(self, form: Form, machine: Machine) -> None:
         weight = producer(form.op.operands[form.weight])
         self.packed = weight is not None and weight.name == "linalg.unpack"
-        self.tiles = tiles_of(form, machine, weight.attributes["static_inner_tiles"][-1] if self.packed else None)
+        self.tiles = tiles_of(form, machine, list(weight.attributes["static_inner_tiles"])[-1] if self.packed else None)
         self.part = parallel_part(form, self.tiles.columns[0], machine.threads)
         if self.part:
             loop, size = self.part
