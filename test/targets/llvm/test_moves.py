@@ -1,0 +1,102 @@
+"""Transposes, slices, concatenations, pads, and reading by index."""
+import numpy as np
+import pytest
+from harness import DTYPES, MACHINES, Net, single
+
+TRANSPOSES = [((128, 12, 64), (1, 0, 2)), ((33, 50), (1, 0)), ((3, 1000), (1, 0)), ((1000, 3), (1, 0)), ((2, 3, 4, 5), (3, 2, 1, 0)), ((17, 16), (1, 0)),
+              ((2, 49, 64), (0, 2, 1)), ((1, 3, 24, 24), (0, 2, 3, 1)), ((5, 7, 9), (2, 0, 1)), ((64, 96), (1, 0))]
+
+
+def values(shape, dtype="f32"):
+    return (np.random.default_rng(0).standard_normal(shape) * 50).astype(DTYPES[dtype])
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "f16", "bf16", "i64"])
+def test_transposes(dtype, machine):
+    net, arrays, right = Net(machine), [], []
+    for shape, axes in TRANSPOSES:
+        x = values(shape, dtype)
+        right.append(x.transpose(axes))
+        arrays.append(x)
+        net.output(net.op("relax.permute_dims", [net.input(shape, dtype)], right[-1].shape, dtype, axes=list(axes)))
+    for case, found, expected in zip(TRANSPOSES, net.run(*arrays), right, strict=True):
+        assert np.array_equal(found, expected), case
+
+
+def test_dynamic_transposes():
+    net = Net()
+    x = net.input(("n", "m", 6))
+    net.output(net.op("relax.permute_dims", [x], ("m", "n", 6), axes=[1, 0, 2]), net.op("relax.permute_dims", [x], (6, "m", "n"), axes=[2, 1, 0]))
+    for shape in ((1, 1, 6), (5, 40, 6), (33, 17, 6)):
+        a = values(shape)
+        assert all(np.array_equal(f, r) for f, r in zip(net.run(a), (a.transpose(1, 0, 2), a.transpose(2, 1, 0)), strict=True))
+
+
+def test_sum_of_a_matrix_and_a_transposed_one():
+    """The transpose is fused into the sum: blocks of it go through registers."""
+    net = Net()
+    a, b = net.input((100, 70)), net.input((70, 100))
+    net.output(net.op("relax.add", [a, net.op("relax.permute_dims", [b], (100, 70), axes=[1, 0])], (100, 70)))
+    x, y = values((100, 70)), values((70, 100))
+    assert np.array_equal(net.run(x, y)[0], x + y.T)
+
+
+CONCATS = [([(3, 64), (3, 128)], 1), ([(3, 5), (3, 2), (3, 9)], 1), ([(4, 7), (1, 7)], 0), ([(2, 3, 10), (2, 5, 10)], 1), ([(1,), (6,)], 0)]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i8", "i64"])
+def test_concatenations(dtype):
+    net, arrays, right = Net(), [], []
+    for shapes, axis in CONCATS:
+        parts = [values(s, dtype) for s in shapes]
+        right.append(np.concatenate(parts, axis))
+        arrays += parts
+        net.output(net.op("tensor.concat", [net.input(s, dtype) for s in shapes], right[-1].shape, dtype, axis=axis))
+    for case, found, expected in zip(CONCATS, net.run(*arrays), right, strict=True):
+        assert np.array_equal(found, expected), case
+
+
+SLICES = [((10, 20), [2, 3], [8, 17], [1, 1]), ((10, 20), [0, 1], [10, 20], [3, 2]), ((9, 33), [8, 32], [-10, -34], [-1, -1]),
+          ((5, 6, 70), [0, 2, 3], [5, 5, 69], [1, 1, 1])]
+
+
+def test_slices():
+    net, arrays, right = Net(), [], []
+    for shape, begin, end, strides in SLICES:
+        x = values(shape)
+        right.append(x[tuple(slice(b, None if e < -size else e, s) for size, b, e, s in zip(shape, begin, end, strides))])
+        arrays.append(x)
+        net.output(net.op("relax.strided_slice", [net.input(shape)], right[-1].shape, begin=begin, end=end, strides=strides, axes=None))
+    for case, found, expected in zip(SLICES, net.run(*arrays), right, strict=True):
+        assert np.array_equal(found, expected), case
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_concatenation_of_dynamic_rows(machine):
+    """Rows of a size known at run time only are copied by vectors, their ends under masks or one by one."""
+    dtypes = ("f32", "i8", "i64")
+    net = Net(machine)
+    size = net.input(("c",))
+    for dtype in dtypes:
+        parts = [net.input(("n", "a"), dtype), net.input(("n", "b"), dtype)]
+        net.output(net.op("tensor.concat", parts, ("n", "c"), dtype, axis=1))
+    net.output(size)
+    for n, a, b in ((1, 1, 1), (3, 100, 64), (5, 64, 7), (2, 0, 130)):
+        arrays = [values((n, k), dtype) for dtype in dtypes for k in (a, b)]
+        for i, found in enumerate(net.run(np.zeros(a + b, np.float32), *arrays)[:-1]):
+            assert np.array_equal(found, np.concatenate(arrays[2 * i:2 * i + 2], 1))
+
+
+def test_rows_by_index():
+    table, net = values((1000, 384)), Net()
+    indices = np.random.default_rng(1).integers(-1000, 1000, (2, 37))
+    assert np.array_equal(single("relax.take", [table, indices], table[indices], axis=0), table[indices])
+    along = np.take(table, indices % 384, axis=1)
+    assert np.array_equal(single("relax.take", [table, indices % 384], along, axis=1), along)
+    x, i = net.input((1000, 384)), net.input((1, "n"), "i64")
+    net.output(net.op("relax.take", [x, i], (1, "n", 384), axis=0))
+    net.compile()
+    assert "tensor.extract_slice %arg0[" in net.tensors and "linalg.generic" not in net.tensors
+    for n in (1, 5):
+        assert np.array_equal(net.run(table, indices[:1, :n])[0], table[indices[:1, :n]])

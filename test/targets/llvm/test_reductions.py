@@ -1,0 +1,127 @@
+"""Reductions, row kernels, and what stands around them in one kernel."""
+import numpy as np
+import pytest
+from harness import DTYPES, MACHINES, Net, single
+
+CASES = [((16, 1000), (1,)), ((16, 1000), (0,)), ((5, 7), (1,)), ((5, 7), (0,)), ((3,), (0,)), ((1,), (0,)), ((128, 768), (1,)), ((128, 768), (0,)),
+         ((4, 9, 55), (1,)), ((4, 9, 55), (2,)), ((4, 9, 55), (0, 2)), ((2, 3, 4, 5), (1, 3)), ((100,), (0,)), ((2, 49, 256), (1,)), ((64, 130), (1,)),
+         ((2, 48), (1,)), ((6, 192), (1,)), ((3, 1), (1,)), ((3, 4, 5), (0, 1, 2)), ((2, 8, 7, 7), (2, 3))]
+OPS = {"relax.sum": np.sum, "relax.max": np.max, "relax.min": np.min, "relax.mean": np.mean, "relax.prod": np.prod}
+
+
+def values(shape, scale=1.0):
+    return (np.random.default_rng(len(shape)).standard_normal(shape) * scale).astype(np.float32)
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+@pytest.mark.parametrize("op", OPS)
+def test_axes(op, machine):
+    net, arrays, right = Net(machine), [], []
+    for shape, axes in CASES:
+        for keep in (False, True):
+            x = values(shape)
+            right.append(OPS[op](x.astype(np.float64), axis=axes, keepdims=keep))
+            arrays.append(x)
+            net.output(net.op(op, [net.input(shape)], right[-1].shape, axis=list(axes), keepdims=keep))
+    for i, (found, expected) in enumerate(zip(net.run(*arrays), right, strict=True)):
+        assert found.shape == expected.shape and np.allclose(found, expected, rtol=2e-5, atol=2e-5), CASES[i // 2]
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_integers_and_wide_floats(machine):
+    net, arrays, right = Net(machine), [], []
+    for dtype in ("i8", "i32", "i64", "f64", "f16", "bf16"):
+        for axis in (0, 1):
+            x = (values((37, 45)) * 3).astype(DTYPES[dtype])
+            half = dtype in ("f16", "bf16")
+            right.append(x.astype(np.float32).max(axis).astype(x.dtype) if half else x.sum(axis, dtype=x.dtype))
+            arrays.append(x)
+            net.output(net.op("relax.max" if half else "relax.sum", [net.input(x.shape, dtype)], right[-1].shape, dtype, axis=[axis], keepdims=False))
+    for found, expected in zip(net.run(*arrays), right, strict=True):
+        assert np.allclose(found.astype(np.float64), expected.astype(np.float64), rtol=1e-12)
+
+
+def test_nan_wins():
+    x = values((6, 200))
+    x[1, 3], x[4, 199] = np.nan, np.nan
+    for op, function in (("relax.max", np.max), ("relax.min", np.min)):
+        for axis in (0, 1):
+            right = function(x, axis=axis)
+            assert np.array_equal(single(op, [x], right, axis=[axis], keepdims=False), right, equal_nan=True)
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+SOFTMAX = [((1536, 128), 1), ((12, 1000), 1), ((4, 10), 1), ((7, 3), 1), ((1, 1000), 1), ((2, 21, 49), 1), ((2, 8, 200), 1), ((64, 30), 0), ((3, 7, 300), 2),
+           ((50,), 0), ((5, 2000), 1), ((6, 256), 1), ((3, 1), 1), ((2, 96), 1), ((2, 12, 16, 16), 3)]
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_softmax(machine):
+    """With a product in front, fused."""
+    net, arrays, right = Net(machine), [], []
+    for shape, axis in SOFTMAX:
+        x = values(shape, 3)
+        scaled = net.op("relax.multiply", [net.input(shape), net.input(())], shape)
+        net.output(net.op("relax.softmax", [scaled], shape, axis=axis), net.op("relax.log_softmax", [net.input(shape)], shape, axis=axis))
+        arrays += [x, np.float32(0.5), x]
+        right += [softmax(x.astype(np.float64) / 2, axis), np.log(softmax(x.astype(np.float64), axis))]
+    for i, (found, expected) in enumerate(zip(net.run(*arrays), right, strict=True)):
+        assert np.allclose(found, expected, rtol=2e-5, atol=2e-6), SOFTMAX[i // 2]
+
+
+def test_softmax_of_extremes():
+    """A row of -inf but one, large numbers, and a NaN, which makes its row NaN and no other."""
+    x = np.zeros((5, 40), np.float32)
+    x[0, 1:], x[1], x[2, 7], x[3, 0] = -np.inf, 1e30, 300, np.nan
+    with np.errstate(invalid="ignore"):
+        assert np.allclose(single("relax.softmax", [x], x, axis=1), softmax(x.astype(np.float64), 1), atol=1e-6, equal_nan=True)
+
+
+NORMS = [(128, 768), (4, 10), (1, 128, 384), (3, 100), (5, 17), (2, 3, 1000), (2, 1)]
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_norms(machine):
+    """layer_norm behind a residual sum, and rms_norm."""
+    net, arrays, right = Net(machine), [], []
+    for shape in NORMS:
+        x, g, b = values(shape, 3) + 1, values(shape[-1:]) + 1, values(shape[-1:])
+        sum_ = net.op("relax.add", [net.input(shape), net.input(shape)], shape)
+        net.output(net.op("relax.layer_norm", [sum_, net.input(g.shape), net.input(b.shape)], shape, axes=[-1], epsilon=1e-5))
+        net.output(net.op("relax.rms_norm", [net.input(shape), net.input(g.shape)], shape, axes=[-1], epsilon=1e-5))
+        wide = 2 * x.astype(np.float64)
+        right.append((wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5) * g + b)
+        wide /= 2
+        right.append(wide / np.sqrt((wide ** 2).mean(-1, keepdims=True) + 1e-5) * g)
+        arrays += [x, x, g, b, x, g]
+    for i, (found, expected) in enumerate(zip(net.run(*arrays), right, strict=True)):
+        assert np.allclose(found, expected, rtol=1e-5, atol=1e-5), NORMS[i // 2]
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_dynamic_rows_and_columns(machine):
+    net = Net(machine)
+    x, g = net.input(("n", "m")), net.input(("m",))
+    net.output(net.op("relax.softmax", [x], x.shape, axis=1), net.op("relax.softmax", [x], x.shape, axis=0),
+               net.op("relax.layer_norm", [x, g, g], x.shape, axes=[-1], epsilon=1e-5),
+               net.op("relax.sum", [x], ("n",), axis=[1], keepdims=False), net.op("relax.max", [x], ("m",), axis=[0], keepdims=False))
+    for shape in ((1, 1), (3, 7), (31, 64), (2, 1000), (129, 33)):
+        a, w = values(shape, 3), values(shape[1:]) + 1
+        wide = a.astype(np.float64)
+        norm = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5) * w + w
+        right = [softmax(wide, 1), softmax(wide, 0), norm, wide.sum(1), wide.max(0)]
+        for found, expected in zip(net.run(a, w), right, strict=True):
+            assert found.shape == expected.shape and np.allclose(found, expected, rtol=2e-5, atol=2e-5), shape
+
+
+def test_a_row_is_read_and_written_once():
+    """A short row stays in registers: one transfer in, one out, and no buffer between."""
+    net = Net()
+    net.output(net.op("relax.softmax", [net.input((64, 64))], (64, 64), axis=1))
+    net.compile()
+    assert net.tensors.count("vector.transfer_read") == 1 and net.tensors.count("vector.transfer_write") == 1
+    assert "arith.divf %cst, " in net.tensors and "divf" not in [l for l in net.tensors.splitlines() if "vector<64" in l and "divf" in l]
