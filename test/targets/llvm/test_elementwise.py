@@ -1,11 +1,34 @@
 """Elementwise kernels: any rank, size, broadcast and dtype, static and dynamic."""
+
 import ml_dtypes
 import numpy as np
 import pytest
 from harness import DTYPES, MACHINES, Net, single
 
-SHAPES = [(), (1,), (3,), (7,), (16,), (55,), (64,), (100,), (1000,), (0,), (0, 4), (5, 7), (100, 3), (4, 128), (2, 55), (12, 48), (16, 1000),
-          (3, 5, 96), (2, 3, 4, 5), (130, 1), (1, 1, 1), (3, 1, 257)]
+SHAPES = [
+    (),
+    (1,),
+    (3,),
+    (7,),
+    (16,),
+    (55,),
+    (64,),
+    (100,),
+    (1000,),
+    (0,),
+    (0, 4),
+    (5, 7),
+    (100, 3),
+    (4, 128),
+    (2, 55),
+    (12, 48),
+    (16, 1000),
+    (3, 5, 96),
+    (2, 3, 4, 5),
+    (130, 1),
+    (1, 1, 1),
+    (3, 1, 257),
+]
 
 
 def values(shape, dtype="f32", seed=0):
@@ -30,8 +53,18 @@ def test_chains_of_every_shape(machine):
         assert found.shape == shape and np.allclose(found, expected, rtol=2e-6, atol=0), shape
 
 
-BROADCASTS = [((4, 5), (4, 1)), ((4, 5), (1, 5)), ((4, 5), (5,)), ((2, 3, 70), (3, 1)), ((2, 3, 70), (2, 1, 70)), ((2, 3, 70), ()), ((6, 1), (1, 33)),
-              ((2, 16, 9, 9), (16, 1, 1)), ((1, 8), (7, 1, 1)), ((300, 3), (300, 1))]
+BROADCASTS = [
+    ((4, 5), (4, 1)),
+    ((4, 5), (1, 5)),
+    ((4, 5), (5,)),
+    ((2, 3, 70), (3, 1)),
+    ((2, 3, 70), (2, 1, 70)),
+    ((2, 3, 70), ()),
+    ((6, 1), (1, 33)),
+    ((2, 16, 9, 9), (16, 1, 1)),
+    ((1, 8), (7, 1, 1)),
+    ((300, 3), (300, 1)),
+]
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
@@ -47,8 +80,11 @@ def test_broadcasts(machine):
         assert np.array_equal(found, expected), case
 
 
-DTYPE_CASES = [("relax.add", t, np.add) for t in ("f64", "f16", "bf16", "i8", "i16", "i32", "i64")] + [
-    ("relax.maximum", t, np.maximum) for t in ("f32", "f64", "i8", "i64")] + [("relax.logical_and", "i1", np.logical_and)]
+DTYPE_CASES = (
+    [("relax.add", t, np.add) for t in ("f64", "f16", "bf16", "i8", "i16", "i32", "i64")]
+    + [("relax.maximum", t, np.maximum) for t in ("f32", "f64", "i8", "i64")]
+    + [("relax.logical_and", "i1", np.logical_and)]
+)
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
@@ -87,6 +123,8 @@ def test_nan_and_infinities_in_maxima():
 
 
 def test_bf16_casts_round_to_even_and_keep_nan():
-    x = np.concatenate([np.random.default_rng(0).standard_normal(1000) * 1e3, [np.nan, np.inf, -np.inf, 3.3961776e38, 1e-40]]).astype(np.float32)
+    x = np.concatenate([np.random.default_rng(0).standard_normal(1000) * 1e3, [np.nan, np.inf, -np.inf, 3.3961776e38, 1e-40]]).astype(
+        np.float32
+    )
     found = single("relax.astype", [x], x.astype(ml_dtypes.bfloat16))
     assert np.array_equal(found.astype(np.float32), x.astype(ml_dtypes.bfloat16).astype(np.float32), equal_nan=True)

@@ -1,10 +1,21 @@
 """Transposes, slices, concatenations, pads, and reading by index."""
+
 import numpy as np
 import pytest
 from harness import DTYPES, MACHINES, Net, single
 
-TRANSPOSES = [((128, 12, 64), (1, 0, 2)), ((33, 50), (1, 0)), ((3, 1000), (1, 0)), ((1000, 3), (1, 0)), ((2, 3, 4, 5), (3, 2, 1, 0)), ((17, 16), (1, 0)),
-              ((2, 49, 64), (0, 2, 1)), ((1, 3, 24, 24), (0, 2, 3, 1)), ((5, 7, 9), (2, 0, 1)), ((64, 96), (1, 0))]
+TRANSPOSES = [
+    ((128, 12, 64), (1, 0, 2)),
+    ((33, 50), (1, 0)),
+    ((3, 1000), (1, 0)),
+    ((1000, 3), (1, 0)),
+    ((2, 3, 4, 5), (3, 2, 1, 0)),
+    ((17, 16), (1, 0)),
+    ((2, 49, 64), (0, 2, 1)),
+    ((1, 3, 24, 24), (0, 2, 3, 1)),
+    ((5, 7, 9), (2, 0, 1)),
+    ((64, 96), (1, 0)),
+]
 
 
 def values(shape, dtype="f32"):
@@ -27,7 +38,9 @@ def test_transposes(dtype, machine):
 def test_dynamic_transposes():
     net = Net()
     x = net.input(("n", "m", 6))
-    net.output(net.op("relax.permute_dims", [x], ("m", "n", 6), axes=[1, 0, 2]), net.op("relax.permute_dims", [x], (6, "m", "n"), axes=[2, 1, 0]))
+    net.output(
+        net.op("relax.permute_dims", [x], ("m", "n", 6), axes=[1, 0, 2]), net.op("relax.permute_dims", [x], (6, "m", "n"), axes=[2, 1, 0])
+    )
     for shape in ((1, 1, 6), (5, 40, 6), (33, 17, 6)):
         a = values(shape)
         assert all(np.array_equal(f, r) for f, r in zip(net.run(a), (a.transpose(1, 0, 2), a.transpose(2, 1, 0)), strict=True))
@@ -57,8 +70,12 @@ def test_concatenations(dtype):
         assert np.array_equal(found, expected), case
 
 
-SLICES = [((10, 20), [2, 3], [8, 17], [1, 1]), ((10, 20), [0, 1], [10, 20], [3, 2]), ((9, 33), [8, 32], [-10, -34], [-1, -1]),
-          ((5, 6, 70), [0, 2, 3], [5, 5, 69], [1, 1, 1])]
+SLICES = [
+    ((10, 20), [2, 3], [8, 17], [1, 1]),
+    ((10, 20), [0, 1], [10, 20], [3, 2]),
+    ((9, 33), [8, 32], [-10, -34], [-1, -1]),
+    ((5, 6, 70), [0, 2, 3], [5, 5, 69], [1, 1, 1]),
+]
 
 
 def test_slices():
@@ -85,7 +102,7 @@ def test_concatenation_of_dynamic_rows(machine):
     for n, a, b in ((1, 1, 1), (3, 100, 64), (5, 64, 7), (2, 0, 130)):
         arrays = [values((n, k), dtype) for dtype in dtypes for k in (a, b)]
         for i, found in enumerate(net.run(np.zeros(a + b, np.float32), *arrays)[:-1]):
-            assert np.array_equal(found, np.concatenate(arrays[2 * i:2 * i + 2], 1))
+            assert np.array_equal(found, np.concatenate(arrays[2 * i : 2 * i + 2], 1))
 
 
 def test_rows_by_index():

@@ -1,11 +1,31 @@
 """Reductions, row kernels, and what stands around them in one kernel."""
+
 import numpy as np
 import pytest
 from harness import DTYPES, MACHINES, Net, single
 
-CASES = [((16, 1000), (1,)), ((16, 1000), (0,)), ((5, 7), (1,)), ((5, 7), (0,)), ((3,), (0,)), ((1,), (0,)), ((128, 768), (1,)), ((128, 768), (0,)),
-         ((4, 9, 55), (1,)), ((4, 9, 55), (2,)), ((4, 9, 55), (0, 2)), ((2, 3, 4, 5), (1, 3)), ((100,), (0,)), ((2, 49, 256), (1,)), ((64, 130), (1,)),
-         ((2, 48), (1,)), ((6, 192), (1,)), ((3, 1), (1,)), ((3, 4, 5), (0, 1, 2)), ((2, 8, 7, 7), (2, 3))]
+CASES = [
+    ((16, 1000), (1,)),
+    ((16, 1000), (0,)),
+    ((5, 7), (1,)),
+    ((5, 7), (0,)),
+    ((3,), (0,)),
+    ((1,), (0,)),
+    ((128, 768), (1,)),
+    ((128, 768), (0,)),
+    ((4, 9, 55), (1,)),
+    ((4, 9, 55), (2,)),
+    ((4, 9, 55), (0, 2)),
+    ((2, 3, 4, 5), (1, 3)),
+    ((100,), (0,)),
+    ((2, 49, 256), (1,)),
+    ((64, 130), (1,)),
+    ((2, 48), (1,)),
+    ((6, 192), (1,)),
+    ((3, 1), (1,)),
+    ((3, 4, 5), (0, 1, 2)),
+    ((2, 8, 7, 7), (2, 3)),
+]
 OPS = {"relax.sum": np.sum, "relax.max": np.max, "relax.min": np.min, "relax.mean": np.mean, "relax.prod": np.prod}
 
 
@@ -36,7 +56,11 @@ def test_integers_and_wide_floats(machine):
             half = dtype in ("f16", "bf16")
             right.append(x.astype(np.float32).max(axis).astype(x.dtype) if half else x.sum(axis, dtype=x.dtype))
             arrays.append(x)
-            net.output(net.op("relax.max" if half else "relax.sum", [net.input(x.shape, dtype)], right[-1].shape, dtype, axis=[axis], keepdims=False))
+            net.output(
+                net.op(
+                    "relax.max" if half else "relax.sum", [net.input(x.shape, dtype)], right[-1].shape, dtype, axis=[axis], keepdims=False
+                )
+            )
     for found, expected in zip(net.run(*arrays), right, strict=True):
         assert np.allclose(found.astype(np.float64), expected.astype(np.float64), rtol=1e-12)
 
@@ -55,8 +79,23 @@ def softmax(x, axis):
     return e / e.sum(axis, keepdims=True)
 
 
-SOFTMAX = [((1536, 128), 1), ((12, 1000), 1), ((4, 10), 1), ((7, 3), 1), ((1, 1000), 1), ((2, 21, 49), 1), ((2, 8, 200), 1), ((64, 30), 0), ((3, 7, 300), 2),
-           ((50,), 0), ((5, 2000), 1), ((6, 256), 1), ((3, 1), 1), ((2, 96), 1), ((2, 12, 16, 16), 3)]
+SOFTMAX = [
+    ((1536, 128), 1),
+    ((12, 1000), 1),
+    ((4, 10), 1),
+    ((7, 3), 1),
+    ((1, 1000), 1),
+    ((2, 21, 49), 1),
+    ((2, 8, 200), 1),
+    ((64, 30), 0),
+    ((3, 7, 300), 2),
+    ((50,), 0),
+    ((5, 2000), 1),
+    ((6, 256), 1),
+    ((3, 1), 1),
+    ((2, 96), 1),
+    ((2, 12, 16, 16), 3),
+]
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
@@ -96,7 +135,7 @@ def test_norms(machine):
         wide = 2 * x.astype(np.float64)
         right.append((wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5) * g + b)
         wide /= 2
-        right.append(wide / np.sqrt((wide ** 2).mean(-1, keepdims=True) + 1e-5) * g)
+        right.append(wide / np.sqrt((wide**2).mean(-1, keepdims=True) + 1e-5) * g)
         arrays += [x, x, g, b, x, g]
     for i, (found, expected) in enumerate(zip(net.run(*arrays), right, strict=True)):
         assert np.allclose(found, expected, rtol=1e-5, atol=1e-5), NORMS[i // 2]
@@ -106,9 +145,13 @@ def test_norms(machine):
 def test_dynamic_rows_and_columns(machine):
     net = Net(machine)
     x, g = net.input(("n", "m")), net.input(("m",))
-    net.output(net.op("relax.softmax", [x], x.shape, axis=1), net.op("relax.softmax", [x], x.shape, axis=0),
-               net.op("relax.layer_norm", [x, g, g], x.shape, axes=[-1], epsilon=1e-5),
-               net.op("relax.sum", [x], ("n",), axis=[1], keepdims=False), net.op("relax.max", [x], ("m",), axis=[0], keepdims=False))
+    net.output(
+        net.op("relax.softmax", [x], x.shape, axis=1),
+        net.op("relax.softmax", [x], x.shape, axis=0),
+        net.op("relax.layer_norm", [x, g, g], x.shape, axes=[-1], epsilon=1e-5),
+        net.op("relax.sum", [x], ("n",), axis=[1], keepdims=False),
+        net.op("relax.max", [x], ("m",), axis=[0], keepdims=False),
+    )
     for shape in ((1, 1), (3, 7), (31, 64), (2, 1000), (129, 33)):
         a, w = values(shape, 3), values(shape[1:]) + 1
         wide = a.astype(np.float64)

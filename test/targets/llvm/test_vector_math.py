@@ -1,4 +1,5 @@
 """Elementary functions over all of f32's range, against f64, in units in the last place."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -22,8 +23,15 @@ def log(x):
     return np.log(np.where(x < 0, np.nan, x))
 
 
-CASES = {"exp": (np.exp, 1.0), "expm1": (np.expm1, 2.0), "log": (log, 1.5), "log1p": (log1p, 2.0), "tanh": (np.tanh, 3.0),
-         "erf": (special.erf, 3.5), "sigmoid": (special.expit, 3.0)}
+CASES = {
+    "exp": (np.exp, 1.0),
+    "expm1": (np.expm1, 2.0),
+    "log": (log, 1.5),
+    "log1p": (log1p, 2.0),
+    "tanh": (np.tanh, 3.0),
+    "erf": (special.erf, 3.5),
+    "sigmoid": (special.expit, 3.0),
+}
 
 
 def ulps(found: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -76,7 +84,10 @@ def test_half_floats_round_once(dtype):
     x = np.linspace(-8, 8, 777).astype(number)
     for name, found in zip(("exp", "tanh", "erf"), compute(("exp", "tanh", "erf"), [x] * 3, dtype)):
         right = CASES[name][0](x.astype(np.float64)).astype(np.float32).astype(number)
-        close = np.abs(found.astype(np.float32) - right.astype(np.float32)) <= np.abs(right.astype(np.float32)) * {"f16": 1e-3, "bf16": 8e-3}[dtype]
+        close = (
+            np.abs(found.astype(np.float32) - right.astype(np.float32))
+            <= np.abs(right.astype(np.float32)) * {"f16": 1e-3, "bf16": 8e-3}[dtype]
+        )
         assert close.all() and (found == right).mean() > 0.99, name
 
 
