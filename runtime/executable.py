@@ -81,9 +81,15 @@ class Executable:
         """Writes the model as a shared object, and its weights beside it as ``<path>.weights``. Returns the path.
 
         linker: a program that links (``cc``, ``clang``, ``ld.lld``, ``zig``), by name or path; None: the first found. LegatoError if
-        there is none, or it fails.
+        there is none, or it fails, or if nothing can be written there.
         """
-        return self._save(Path(path), linker)
+        path = Path(path)
+        if path.is_dir():
+            raise LegatoError(f"cannot save the model as {path}: that is a folder")
+        try:
+            return self._save(path, linker)
+        except OSError as error:
+            raise LegatoError(f"cannot save the model as {path}: {error.strerror}") from error
 
     def __repr__(self) -> str:
         return f"<legato.Executable {self._signature}>"

@@ -114,8 +114,8 @@ def _failure(tool: str, error: Exception) -> str:
 def _message(error: BaseException) -> str:
     from ..dialects.errors import LegatoError
 
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, LegatoError):
         return str(error)
     return f"{type(error).__name__}: {error}"

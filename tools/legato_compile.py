@@ -45,11 +45,13 @@ def main(argv: list[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> None:
     from .. import driver
     from ..dialects.errors import LegatoError
-    from .models import read_model
+    from .models import is_stream, read_model
     from .progress import Progress, print_times
 
     if not options.emit and not options.output:
         raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
+    if options.output and options.output.endswith(".so") != (not options.emit):
+        raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .so; --emit STAGE is text")
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
         module = read_model(options.model, dict(options.shape))
@@ -62,8 +64,8 @@ def run(options: argparse.Namespace) -> None:
             text = driver.llvm_ir(module)
         else:
             text = module.module.operation.get_asm(enable_debug_info=options.mlir_print_debuginfo)
-        if options.output and options.output.endswith(".mlir"):
-            module.save(options.output)
+        if options.output and options.emit != "ll" and not is_stream(Path(options.output)):
+            module.save(options.output)  # with its weights beside it
         elif options.output:
             Path(options.output).write_text(text + "\n")
         else:

@@ -2,11 +2,13 @@
 import argparse
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .models import dim_option, dims_option
+from .models import count_option, dim_option, dims_option
 
+TARGET = "llvm"
 EXAMPLES = """examples:
   legato-run model.onnx --random                              compile, run on random inputs, show the outputs
   legato-run model.onnx --random --check onnxruntime          and compare with onnxruntime
@@ -26,10 +28,10 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--save", action="append", default=[], metavar="NAME=FILE.npy", help="where to write an output")
     p.add_argument("--dim", action="append", type=dim_option, default=[], metavar="SYMBOL=N", help="a symbolic dimension (else 8)")
     p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS", help="a shape to compile for")
-    p.add_argument("--target", default="llvm", help="what to compile for (default: llvm)")
+    p.add_argument("--target", default=TARGET, help="what to compile for (default: llvm)")
     p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with a peer's; exit code 1 where they differ")
     p.add_argument("--tolerance", type=float, default=1e-4, help="greatest relative error that --check accepts: max|a-b| / max|b|")
-    p.add_argument("--bench", type=int, metavar="N", help="time N calls (medians), in turns with the peer of --check")
+    p.add_argument("--bench", type=count_option, metavar="N", help="time N calls (medians), in turns with the peer of --check")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
     return p
@@ -64,31 +66,32 @@ def executable(options: argparse.Namespace) -> Any:
 
 
 def run(options: argparse.Namespace) -> int:
-    import numpy as np
+    from .models import LegatoError, Peer, random_inputs, relative_error, symbol_in
 
-    from .models import LegatoError, Peer, random_inputs, relative_error
-
+    if options.check and not options.model.endswith(".onnx"):
+        raise LegatoError("--check compares with onnxruntime, which wants the .onnx file")
+    if options.model.endswith(".so") and (options.shape or options.target != TARGET):
+        raise LegatoError("--shape and --target are for a compile: a saved model has both in it")
+    files = [name_and_file("--save", text) for text in options.save]
+    given = read_arrays(options.input)
     exe = executable(options)
     names = [spec.name for spec in exe.inputs]
-    inputs = random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}
-    for text in options.input:
-        name, _, file = text.partition("=")
-        if name not in names:
-            raise LegatoError(f"the model has no input '{name}'; it has {', '.join(names)}")
-        if not Path(file).is_file():
-            raise LegatoError(f"--input {text}: there is no file '{file}'")
-        inputs[name] = np.load(file)
+    refuse_unknown("input", given, names)
+    refuse_unknown("output", [name for name, _ in files], [spec.name for spec in exe.outputs])
+    refuse_unknown("symbol", dict(options.dim), sorted({s for spec in exe.inputs for d in spec.shape if (s := symbol_in(d))}))
+    inputs = (random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}) | given
     missing = [n for n in names if n not in inputs]
     if missing:
         raise LegatoError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy, or --random")
-    outputs = as_tuple(exe(**inputs))
+    try:
+        outputs = as_tuple(exe(**inputs))
+    except (TypeError, ValueError, MemoryError) as error:  # what a call says of its arguments
+        raise LegatoError(str(error)) from error
     for spec, value in zip(exe.outputs, outputs):
         print(f"{spec.name}: {value.dtype}{list(value.shape)} {summary(value)}")
-    save(options.save, [s.name for s in exe.outputs], outputs)
+    save(files, [s.name for s in exe.outputs], outputs)
     code, peer = 0, None
     if options.check:
-        if not options.model.endswith(".onnx"):
-            raise LegatoError("--check compares with onnxruntime, which wants the .onnx file")
         peer = Peer(options.model)
         errors = [relative_error(a, b) for a, b in zip(outputs, peer(inputs), strict=True)]
         good = max(errors, default=0.0) <= options.tolerance
@@ -98,6 +101,44 @@ def run(options: argparse.Namespace) -> int:
     if options.bench:
         bench(exe, inputs, peer, options.bench)
     return code
+
+
+def name_and_file(option: str, text: str) -> tuple[str, str]:
+    """The two sides of NAME=FILE.npy."""
+    from .models import LegatoError
+
+    name, equals, file = text.rpartition("=")
+    if not equals or not name or not file:
+        raise LegatoError(f"{option} {text}: write {option} NAME=FILE.npy")
+    return name, file
+
+
+def read_arrays(requests: list[str]) -> dict[str, Any]:
+    """The arrays that --input names. Raises ``LegatoError`` for a file that is not there or is no array."""
+    import numpy as np
+
+    from .models import LegatoError
+
+    arrays = {}
+    for text in requests:
+        name, file = name_and_file("--input", text)
+        if not Path(file).is_file():
+            raise LegatoError(f"--input {text}: there is no file '{file}'")
+        try:
+            arrays[name] = np.load(file)
+        except (ValueError, EOFError) as error:
+            raise LegatoError(f"--input {text}: '{file}' holds no array of numbers that numpy.save wrote") from error
+        if not isinstance(arrays[name], np.ndarray):
+            raise LegatoError(f"--input {text}: '{file}' holds several arrays (.npz); give each as a .npy file")
+    return arrays
+
+
+def refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> None:
+    from .models import LegatoError
+
+    for name in names:
+        if name not in known:
+            raise LegatoError(f"the model has no {what} '{name}'; it has {', '.join(known) or 'none'}")
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -114,15 +155,10 @@ def summary(value: Any) -> str:
     return f"[{head}{' ...' if value.size > 4 else ''}]{extremes}"
 
 
-def save(requests: list[str], names: list[str], outputs: tuple[Any, ...]) -> None:
+def save(files: list[tuple[str, str]], names: list[str], outputs: tuple[Any, ...]) -> None:
     import numpy as np
 
-    from .models import LegatoError
-
-    for text in requests:
-        name, _, file = text.partition("=")
-        if name not in names:
-            raise LegatoError(f"the model has no output '{name}'; it has {', '.join(names)}")
+    for name, file in files:
         np.save(file, outputs[names.index(name)])
 
 

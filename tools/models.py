@@ -28,6 +28,13 @@ def dim_option(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
+def count_option(text: str) -> int:
+    """A number of at least 1. Raises ``argparse.ArgumentTypeError``."""
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of calls: write 50")
+    return int(text)
+
+
 def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> "Module":
     """The module in an ``.onnx`` or ``.mlir`` file. Raises ``LegatoError``."""
     file = Path(path)
@@ -40,21 +47,26 @@ def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> "
 
         return Module.load(path)
     if file.suffix != ".onnx":
-        raise LegatoError(f"'{path}' is neither .onnx nor .mlir")
+        raise LegatoError(f"'{path}' is no model by its name: it ends neither in .onnx nor in .mlir")
     from ..frontends.onnx import from_onnx
 
     return from_onnx(path, shapes=shapes or None)
 
 
+def is_stream(path: Path) -> bool:
+    """Whether a path is a pipe or a device (``/dev/stdout``, ``/dev/null``): no weights can lie beside it."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def random_inputs(inputs: list[Any], sizes: dict[str, int], seed: int = 0) -> dict[str, np.ndarray]:
     """Random values for an executable's inputs: normal floats, small non-negative integers, booleans.
 
-    ``sizes``: values of symbols; a symbol without one is 8.
+    ``sizes``: values of symbols; a symbol without one is DEFAULT_SIZE.
     """
     random = np.random.default_rng(seed)
     arrays: dict[str, np.ndarray] = {}
     for spec in inputs:
-        shape = [d if isinstance(d, int) else sizes.get(str(d), 8) for d in spec.shape]
+        shape = [size_of(d, sizes) for d in spec.shape]
         kind = np.dtype(spec.dtype).kind
         if kind == "b":
             arrays[spec.name] = random.integers(0, 2, shape).astype(bool)
@@ -63,6 +75,27 @@ def random_inputs(inputs: list[Any], sizes: dict[str, int], seed: int = 0) -> di
         else:
             arrays[spec.name] = random.standard_normal(shape).astype(spec.dtype)
     return arrays
+
+
+SIZE = re.compile(r"(?P<symbol>\w+)(?: \* (?P<scale>\d+))?(?: (?P<sign>[+-]) (?P<offset>\d+))?")  # what an input's size can be
+DEFAULT_SIZE = 8
+
+
+def symbol_in(size: int | str) -> str | None:
+    """The symbol that gives an input's size: ``n`` for ``n * 2 + 1``. None for a number and for ``?``."""
+    match = SIZE.fullmatch(str(size))
+    return match["symbol"] if match and not isinstance(size, int) else None
+
+
+def size_of(size: int | str, sizes: dict[str, int]) -> int:
+    """An input's size, where symbols have these values, or else DEFAULT_SIZE."""
+    if isinstance(size, int):
+        return size
+    match = SIZE.fullmatch(size)
+    if match is None:
+        return DEFAULT_SIZE
+    offset = int(match["offset"] or 0)
+    return sizes.get(match["symbol"], DEFAULT_SIZE) * int(match["scale"] or 1) + (-offset if match["sign"] == "-" else offset)
 
 
 class Peer:

@@ -58,7 +58,7 @@ examples:
   legato-opt model.mlir --pass-pipeline='relax-canonicalize,func.func(cse)' --print-ir-after-all
   legato-opt model.mlir --load my_passes.py --my-pass=level=2 --timing
   legato-opt test.mlir --split-input-file --verify-diagnostics
-  legato-compile model.onnx --emit relax | legato-opt --relax-convert-layout"""
+  legato-compile model.onnx --emit relax -o graph.mlir && legato-opt graph.mlir --relax-legalize"""
 
 
 def list_passes(table: Mapping[str, type[ModulePass]], upstream: Mapping[str, str], loaded: Iterable[str]) -> str:

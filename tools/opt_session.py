@@ -16,6 +16,7 @@ from ..passes.diagnostics import Diagnostic, from_mlir, of_error
 from ..passes.pipeline import Pipeline
 from .errors import FAILURE, UsageError, show_diagnostic, show_error
 from .expected_diagnostics import expectations, mismatches
+from .models import is_stream
 from .opt_arguments import Arguments
 from .opt_input import SEPARATOR, Input, weights_file
 
@@ -104,7 +105,7 @@ class Session:
         weights = [module.weights for module in modules if len(module.weights)]
         if weights and len(modules) > 1:
             raise UsageError("-o writes one set of weights: it cannot take several parts (--split-input-file) with weights")
-        if weights and not path.is_char_device():
+        if weights and not is_stream(path):
             weights[0].save(weights_file(path))
         path.write_text(text)
 

@@ -2,6 +2,7 @@
 from dataclasses import dataclass
 
 from ... import cpu as cpus
+from ...dialects.errors import LegatoError
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # what code is tested for: SSE4, AVX2, AVX-512
 
@@ -18,6 +19,10 @@ class Machine:
     vector_bytes: int
     registers: int
     threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise LegatoError(f"threads={self.threads}: code runs on at least one thread")
 
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` bits in one vector register; at least 1."""

@@ -1,0 +1,104 @@
+"""legato-compile and legato-run as commands: what they write, and what they say of what is wrong."""
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from legato.tools import legato_compile, legato_opt, legato_run, models
+
+WEIGHT = np.arange(1600, dtype=np.float32).reshape(4, 400) / 1000
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A current folder whose path has a space, with model.onnx: y = x @ w, z = x + v, where x is [n, 4] and v is [n, 1]."""
+    here = tmp_path / "a folder"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Add", ["x", "v"], ["z"])]
+    shapes = {"x": ["n", 4], "v": ["n", 1], "y": ["n", 400], "z": ["n", 4]}
+    info = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()}
+    graph = helper.make_graph(nodes, "g", [info["x"], info["v"]], [info["y"], info["z"]], [numpy_helper.from_array(WEIGHT, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "model.onnx")
+    for rows in (3, 4):
+        np.save(f"x{rows}.npy", np.ones((rows, 4), np.float32))
+        np.save(f"v{rows}.npy", np.ones((rows, 1), np.float32))
+    return here
+
+
+def refused(tool, capsys, *arguments):
+    """The message of a tool that fails, on one line; its exit code is 1 or, where argparse refuses, 2."""
+    try:
+        code = tool.main([*arguments])
+    except SystemExit as stop:
+        code = stop.code
+    said = capsys.readouterr().err
+    assert code in (1, 2) and "internal error" not in said and "Traceback" not in said
+    return " ".join(said.split())
+
+
+def test_saved_model_runs(folder, capsys):
+    assert legato_compile.main(["model.onnx", "-o", "m m.so", "-q"]) == 0
+    assert legato_run.main(["m m.so", "--input", "x=x3.npy", "--input", "v=v3.npy", "--save", "y=y.npy", "--bench", "2"]) == 0
+    assert "y: float32[3, 400]" in capsys.readouterr().out
+    np.testing.assert_allclose(np.load("y.npy"), np.ones((3, 4), np.float32) @ WEIGHT, rtol=1e-6)
+    assert "a saved model has both" in refused(legato_run, capsys, "m m.so", "--random", "--shape", "x=3,4")
+
+
+def test_run_checks_and_times(folder, capsys):
+    assert legato_run.main(["model.onnx", "-q", "--random", "--dim", "n=5", "--check", "onnxruntime", "--bench", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "z: float32[5, 4]" in told and "within 0.0001" in told and "onnxruntime" in told.splitlines()[-1]
+
+
+@pytest.mark.parametrize("stage", ["imported", "relax", "legalized", "fused", "scheduled", "bufferized", "llvm"])
+@pytest.mark.parametrize("name", ["stage.mlir", "stage.txt"])
+def test_a_stage_has_its_weights_beside_it(folder, capsys, stage, name):
+    assert legato_compile.main(["model.onnx", "-q", "--emit", stage, "-o", name]) == 0
+    assert (folder / "stage.safetensors").exists()
+    assert legato_opt.main([name]) == 0
+    assert "@main" in capsys.readouterr().out
+
+
+def test_llvm_ir_is_text_whatever_the_file_is_called(folder):
+    assert legato_compile.main(["model.onnx", "-q", "--emit", "ll", "-o", "stage.mlir"]) == 0
+    assert (folder / "stage.mlir").read_text().startswith("; ModuleID")
+    assert not (folder / "stage.safetensors").exists()
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ((), "nothing to do"),
+    (("-o", "model.exe"), "native code, and nothing else, goes into a file that ends in .so"),
+    (("-o", "model.so", "--emit", "relax"), "--emit STAGE is text"),
+    (("-o", "folder.so"), "cannot save the model as folder.so: that is a folder"),
+    (("-o", "x3.npy/model.so"), "cannot save the model as x3.npy/model.so: "),
+    (("--target", "llvm{threads=0}", "-o", "model.so"), "threads=0"),
+    (("--target", "lvm", "-o", "model.so"), "did you mean 'llvm'"),
+])
+def test_compile_refuses(folder, capsys, arguments, message):
+    (folder / "folder.so").mkdir()
+    assert message in refused(legato_compile, capsys, "model.onnx", "-q", *arguments)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ((), "no value for x, v: give --input NAME=FILE.npy, or --random"),
+    (("--random", "--dim", "q=3"), "the model has no symbol 'q'; it has n"),
+    (("--random", "--dim", "n=-1"), "write n=7"),
+    (("--random", "--bench", "0"), "'0' is no number of calls"),
+    (("--random", "--input", "q=x3.npy"), "the model has no input 'q'; it has x, v"),
+    (("--random", "--input", "x3.npy"), "write --input NAME=FILE.npy"),
+    (("--random", "--input", "x=nowhere.npy"), "there is no file 'nowhere.npy'"),
+    (("--random", "--input", "x=model.onnx"), "'model.onnx' holds no array"),
+    (("--random", "--save", "q=q.npy"), "the model has no output 'q'; it has y, z"),
+    (("--random", "--save", "y"), "write --save NAME=FILE.npy"),
+    (("--random", "--input", "x=v3.npy"), "argument 0 'x' must be float32[n, 4], but float32[3, 1] was given"),
+    (("--input", "x=x3.npy", "--input", "v=v4.npy"), "dimension 0 is 4, but 'n' is 3 in 'x'"),
+])
+def test_run_refuses(folder, capsys, arguments, message):
+    assert message in refused(legato_run, capsys, "model.onnx", "-q", *arguments)
+
+
+def test_sizes_of_random_inputs():
+    sizes = {"n": 5}
+    assert [models.size_of(s, sizes) for s in (3, "n", "m", "n * 2", "n * 2 + 1", "n - 1", "?")] == [3, 5, 8, 10, 11, 4, 8]
+    assert [models.symbol_in(s) for s in (3, "n", "n * 2 + 1", "?")] == [None, "n", "n", None]
