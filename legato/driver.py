@@ -1,8 +1,9 @@
 """What stands behind ``legato.compile``: the standard pipeline of a target, stage by stage, and the executable at its end."""
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .dialects.errors import LegatoError
@@ -10,6 +11,7 @@ from .dialects.module import Module
 from .mlir import llvm
 from .passes.base import PassContext
 from .passes.conversion import RuleError
+from .passes.partition.artifacts import listed, strip_external
 from .passes.pipeline import Pipeline
 from .targets.catalog import Catalog, GivenRules
 from .targets.explain import Explanation, explanation
@@ -36,9 +38,9 @@ class Report:
         return sum(s for _, s in self.stages)
 
 
-def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), last: str | None = None,
+def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (), last: str | None = None,
           progress: Progress | None = None, verify_each: bool = False, report: Report | None = None) -> Module:
-    """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``. ``rules``: as in ``compile``."""
+    """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; the rest as in ``compile``."""
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     resolved = catalog.resolve(target)
     stages = resolved.pipeline(last)
@@ -49,39 +51,66 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
     report.target = resolved
     result = module.clone() if isinstance(module, Module) else module.module()
     context = PassContext(resolve_target=lambda text: resolved if text == str(resolved) else catalog.resolve(text), report=report.details)
-    for name, text in stages:
+
+    def run(name: str, work: Callable[[], Any]) -> None:
         begin = time.perf_counter()
-        Pipeline(text, verify_each=verify_each).run(result, context)
+        work()
         seconds = time.perf_counter() - begin
         report.stages.append((name, seconds))
         if progress:
             progress(name, seconds)
+
+    if backends:
+        run("partition", lambda: give_to_backends(result, backends, context))
+    for name, text in stages:
+        run(name, partial(Pipeline(text, verify_each=verify_each).run, result, context))
     report.passes = context.times
     report.kernels = list(context.report.get("schedule", {}))
     return result
 
 
-def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), progress: Progress | None = None,
-            verify_each: bool = False) -> "Executable":
+def give_to_backends(module: Module, backends: Sequence[Any], context: PassContext) -> None:
+    """Partitions a module as ``legato.partition`` does, behind the passes that bring it into the form that patterns are written for."""
+    from .partitioning import BEFORE, partition
+
+    Pipeline(BEFORE).run(module, context)
+    partition(module, backends, context=context)
+
+
+def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (),
+            progress: Progress | None = None, verify_each: bool = False) -> "Executable":
     """Native code for ``module``: an executable, ready to be called.
 
     ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, before all others: rule values, or a map from op
-    names to functions (``{"relax.softmax": fn}``). ``progress(stage, seconds)`` is called behind each stage. The module is left as it is.
+    names to functions (``{"relax.softmax": fn}``). ``backends``: what takes over parts of the graph, best first: ``Backend`` values,
+    classes or names (``"onnxruntime"``). ``progress(stage, seconds)`` is called behind each stage. The module is left as it is.
     Raises ``LegatoError``; ``UnsupportedError`` where the model asks for what Legato does not do.
     """
     from .jit import jit
 
     report = Report()
     target = runnable(target)
-    lowered = lower(module, target, rules=rules, progress=progress, verify_each=verify_each, report=report)
+    _check_callable(target)
+    lowered = lower(module, target, rules=rules, backends=backends, progress=progress, verify_each=verify_each, report=report)
+    artifacts = listed(lowered)
+    strip_external(lowered)
     begin = time.perf_counter()
-    executable = jit(lowered.module, lowered.weights)
+    executable = jit(lowered.module, lowered.weights, artifacts=artifacts)
     report.stages.append(("native", time.perf_counter() - begin))
     if progress:
         progress(*report.stages[-1])
     executable.report = report
     executable.explanation = explanation(report.target, report.details)
     return executable
+
+
+def _check_callable(target: str | Target) -> None:
+    """Refuses a target whose pipeline does not end in code that this process can call."""
+    resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
+    stages = resolved.pipeline()
+    if stages and "tir-emit-entry" not in stages[-1][1]:
+        raise LegatoError(f"code for the target '{resolved.name}' cannot be run here yet: it can be printed, by "
+                          f"legato.lower(module, '{resolved.name}') or legato-compile --target {resolved.name} --emit {stages[-1][0]}")
 
 
 def runnable(target: str | Target) -> str | Target:
@@ -110,9 +139,18 @@ def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
 
 
 def llvm_ir(module: Module) -> str:
-    """The LLVM IR of a fully lowered module, as text."""
+    """The LLVM IR of a fully lowered module, as text; of one with gpu.modules, that of each of them."""
+    device = [op for op in module.module.body.operations if op.operation.name == "gpu.module"]
+    if device:
+        return "\n".join(f"; gpu.module @{op.attributes['sym_name'].value}\n{_translated(op)}" for op in device)
+    module = module.clone()
+    strip_external(module)
     other = next((op for op in module.module.body.operations if not op.operation.name.startswith("llvm.")), None)
     if other is not None:  # upstream's translation crashes on what it cannot translate
         raise LegatoError(f"LLVM IR is made of a module that holds only the llvm dialect; it has {other.operation.name}")
-    with module.context:
-        return llvm.translate_module_to_llvmir(module.module.operation)
+    return _translated(module.module)
+
+
+def _translated(module: Any) -> str:
+    with module.operation.context:
+        return llvm.translate_module_to_llvmir(module.operation)

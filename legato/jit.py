@@ -9,28 +9,30 @@ import numpy as np
 import tvm_ffi
 import tvm_ffi.libinfo
 
+from . import cpu
 from .dialects.errors import LegatoError
 from .mlir import execution_engine, ir
-from . import cpu
-from .runtime import package, threads
+from .runtime import package, packed, threads
 from .runtime.executable import Executable
+from .runtime.packed import Artifacts
 from .runtime.signature import Parameter, Signature
 
 CREATE = "__tvm_ffi_create"
 
 
-def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2) -> Executable:
+def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2, artifacts: Artifacts = ()) -> Executable:
     """Compiles a module that ``tir-emit-entry`` has finished, for the CPU that its functions name.
 
     weights: key to array, for each weight of the metadata; they are used where they lie (copied if not contiguous), and kept as long as the
-    executable lives. opt_level: LLVM's, 0 to 3. LegatoError for a module without an entry, an unknown CPU, a missing weight, a call of a
-    function that no library has, or a missing OpenMP runtime. Code for a CPU that this machine is not can be saved; to call it is refused.
+    executable lives. opt_level: LLVM's, 0 to 3. artifacts: what backends made of parts of the model. LegatoError for a module without an
+    entry, an unknown CPU, a missing weight, a call of a function that no library has or a packed one that is not there, or a missing OpenMP runtime. Code for a CPU that this machine is not can be saved; to call it is refused.
     """
     signature = Signature.parse(_metadata(module))
     if signature.cpu:
         cpu.features_of(signature.cpu)   # of a name that it does not know, LLVM would end the process
     lacking = cpu.missing_features(signature.cpu, signature.features)
     arrays = [_array(weights, weight) for weight in signature.weights]
+    functions = packed.resolve(signature.packed, artifacts, "the model")
     libraries = [tvm_ffi.libinfo.find_libtvm_ffi()]
     if signature.openmp:
         libraries.append(threads.load_openmp("the compiled model"))
@@ -42,12 +44,12 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     if not address:
         raise LegatoError("LLVM could not compile the module; it says why on stderr")
     create = tvm_ffi.Function.__from_mlir_packed_safe_call__(address, keep_alive_object=engine)
-    function = create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays))
+    function = create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays), *functions)
     if lacking:
         function = _refusal(signature.cpu, lacking)
 
     def save(path: Path, linker: str | None) -> Path:
-        return package.save(path, signature, arrays, engine.dump_to_object_file, linker)
+        return package.save(path, signature, arrays, engine.dump_to_object_file, linker, artifacts)
 
     return Executable(signature, function, save)
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         arith,
         bufferization,
         builtin,
+        cf,
         ext,
         func,
         linalg,
@@ -59,6 +60,7 @@ else:
     arith = _load("dialects.arith")
     bufferization = _load("dialects.bufferization")
     builtin = _load("dialects.builtin")
+    cf = _load("dialects.cf")
     ext = _load("dialects.ext")
     func = _load("dialects.func")
     linalg = _load("dialects.linalg")

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from .dialects.errors import LegatoError
 from .dialects.module import Module
@@ -14,6 +13,7 @@ from .passes.pipeline import Pipeline
 from .passes.run_codegen import RunCodegen
 from .targets.backend import Backend
 from .targets.backend_catalog import BackendCatalog
+from .targets.catalog import Catalog
 
 BEFORE = "relax-infer-shapes,relax-fold-constants,relax-canonicalize"  # what patterns are matched on by ``legato.compile``
 
@@ -22,10 +22,10 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
               options: Mapping[str, str] | None = None, context: PassContext | None = None) -> Module:
     """Gives parts of ``module`` to backends, in place, and returns it.
 
-    ``backends``: values, classes or names; where two take an op, the earlier one gets it. ``costs``: passes between matching and merging, that
-    may veto groups (see passes/partition/costs.py). ``codegen``: False stops with external modules whose code is not generated yet.
-    ``options``: for code generation, by backend's name (``{"npu": "tile=16"}``). May be called again, with passes in between. What happened is in
-    ``context.report["partition"]``. Raises LegatoError.
+    ``backends``: values, classes or names; where two take an op, the earlier one gets it. ``costs``: passes between matching and merging,
+    which may veto groups (see passes/partition/costs.py). ``codegen``: False stops with external modules whose code is not generated yet.
+    ``options``: for code generation, by backend's name (``{"npu": "tile=16"}``). May be called again, with passes in between. What happened
+    is in ``context.report["partition"]``. Raises LegatoError.
     """
     given = list(backends)
     catalog = BackendCatalog(given)
@@ -37,7 +37,7 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     if unknown:
         raise LegatoError(f"options for '{unknown[0]}', which is none of the backends: {', '.join(names)}")
     if context is None:
-        context = PassContext(resolve_backend=catalog.resolve)
+        context = PassContext(resolve_target=Catalog().resolve, resolve_backend=catalog.resolve)
     elif context.resolve_backend is None:
         context.resolve_backend = catalog.resolve
     found = [catalog.resolve(name) for name in names]

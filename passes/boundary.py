@@ -9,10 +9,33 @@ from functools import cached_property
 
 from ..dialects.dtypes import numpy_dtype
 from ..dialects.errors import LegatoError, UnsupportedError
-from ..dialects.relax.dims import UNKNOWN, Dim, Size, dims, symbol, symbol_name, symbols
+from ..dialects.relax.dims import UNKNOWN, Dim, Size, dims, parse, symbol, symbol_name, symbols
 from ..mlir import ir
 
 SIGNATURE, NAME, WEIGHT, OUT, ARENA, SYMBOL = "relax.signature", "relax.name", "relax.weight", "tir.out", "tir.arena", "relax.symbol"
+REQUIRES = "relax.requires"   # on main: rows of a size that must not be below 0, and a text for people
+FUNCTIONS, PACKED_NAMES = "tir.functions", "relax.packed_functions"   # main's argument that holds them, and their names on main
+
+
+def packed_functions(main: ir.OpView) -> list[str]:
+    """The names of the packed functions that main calls, in the order in which it is given them."""
+    attributes = main.operation.attributes
+    return [name.value for name in attributes[PACKED_NAMES]] if PACKED_NAMES in attributes else []
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What the symbols must satisfy: ``size >= 0``. ``text`` says of which op, and what it needs."""
+
+    size: Size
+    text: str
+
+
+def requirements(main: ir.OpView) -> list[Requirement]:
+    """What relax-require-sizes wrote on main."""
+    attributes = main.operation.attributes
+    rows = [ir.ArrayAttr(row) for row in attributes[REQUIRES]] if REQUIRES in attributes else []
+    return [Requirement(parse(row[0].value), row[1].value) for row in rows]
 
 
 @dataclass(frozen=True)

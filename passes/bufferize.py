@@ -11,9 +11,9 @@ from ..dialects import tir
 from ..dialects.module import Module
 from ..dialects.tir.extern import EXTERN
 from ..mlir import bufferization, func, ir, passmanager
-from .base import ModulePass, PassContext, PassFailed
+from .base import ModulePass, PassContext, PassFailed, option
 from .bufferize_prepare import materialize_constants, own_results
-from .bufferize_workspaces import extract_workspaces
+from .bufferize_workspaces import STACK_BYTES, extract_workspaces
 
 UPSTREAM = ("one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
             "canonicalize,cse,canonicalize")
@@ -26,13 +26,14 @@ class Bufferize(ModulePass):
     """Tensors become memrefs: kernels write their tir.out arguments and return nothing, main allocates and calls."""
 
     name: ClassVar[str] = "tir-bufferize"
+    stack_bytes: int = option(STACK_BYTES, "the largest buffer that a kernel puts on its stack")
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            bufferize(module.module)
+            bufferize(module.module, self.stack_bytes)
 
 
-def bufferize(module: ir.Module) -> None:
+def bufferize(module: ir.Module, stack_bytes: int = STACK_BYTES) -> None:
     """Bufferizes all functions of ``module``. Raises PassFailed where a kernel's result cannot be tied to its output."""
     functions = [op for op in module.body.operations if op.operation.name == "func.func"]
     kernels = [f for f in functions if tir.is_prim_func(f)]
@@ -53,7 +54,7 @@ def bufferize(module: ir.Module) -> None:
     in_place = {function.name.value for function in (*kernels, *declared) if drop_results(function)}
     calls = calls_in(module)
     drop_call_results([c for c in calls if c.operation.attributes["callee"].value in in_place])
-    extract_workspaces(kernels, calls_in(module))
+    extract_workspaces(kernels, calls_in(module), stack_bytes)
     passmanager.PassManager.parse("builtin.module(cse)").run(module.operation)
 
 
@@ -124,9 +125,8 @@ def eliminate_empty_tensors(module: ir.Module, others: list[func.FuncOp]) -> Non
 
 def declare_accesses(function: func.FuncOp) -> None:
     """A function without a body reads its inputs and writes its outputs; were it not said, every operand would be copied."""
-    plain = [tir.plain_type(t) for t in function.type.inputs]
-    results = [tir.plain_type(t) for t in function.type.results]
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(plain, results))
+    tir.plain_types(function)
+    plain, results = list(function.type.inputs), list(function.type.results)
     given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [{}] * len(plain)
     attributes = []
     for i, old in enumerate(given):

@@ -49,11 +49,12 @@ def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: Any, n
                 groups = groups or _groups(graph)
                 if not groups.may_join(match.nodes):
                     matcher.taken.difference_update(match.nodes)
-                    report.append(_refused(backend, match, "other ops lie between its ops, which it would both read from and be read by"))
+                    report.append(_refused(backend, match, "other ops lie between its ops, and both read from it and are read by it"))
                     continue
                 groups.join(match.nodes)
             found.append(match)
-        report += [Record(backend.name, a.pattern, (str(a.node),), reason=a.reason) for a in matcher.attempts[begin:] if a.reason is not None]
+        failed = [a for a in matcher.attempts[begin:] if a.reason is not None]
+        report += [Record(backend.name, a.pattern, (str(a.node),), reason=a.reason) for a in failed]
     taken = [tuple(map(str, match.nodes)) for match in found]  # before the ops are gone
     for match, ops in sorted(zip(found, taken), key=lambda pair: pair[0].nodes[-1].position):
         made = _outline(module, match, backend.name, names)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..dialects.module import Module
-from ..mlir import func, ir
+from ..mlir import func
 from .base import ModulePass, PassContext, option
 from .partition.groups import inline
 from .partition.inlining import inline_module

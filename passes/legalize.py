@@ -179,6 +179,11 @@ def graph_ops(function: func.FuncOp) -> list[Any]:
     return found
 
 
+def declarations(module: ir.Module) -> list[func.FuncOp]:
+    """Functions without a body that main calls on tensors."""
+    return [op for op in module.body.operations if op.operation.name == "func.func" and op.is_external]
+
+
 def compatible(found: Sequence[ir.Type], wanted: Sequence[ir.Type]) -> bool:
     """Whether the types agree but for dimensions that one side does not know."""
     if len(found) != len(wanted):
@@ -207,6 +212,6 @@ class Legalize(ModulePass):
         legalizer = Legalizer(module.module, target, report)
         with module.context, ir.Location.unknown():
             legalizer.run()
-            for function in legalizer.functions():
+            for function in (*legalizer.functions(), *declarations(module.module)):
                 tir.plain_types(function)
             plain_weights(legalizer.functions(), module.weights)

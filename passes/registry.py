@@ -12,17 +12,23 @@ from .fuse import Fuse
 from .fuse_by_pattern import FuseByPattern
 from .infer_shapes import InferShapes
 from .inline_external import InlineExternal
+from .inline_functions import InlineFunctions
 from .intrinsics import LegalizeIntrinsics, LowerIntrinsics
 from .legalize import Legalize
 from .lift_weights import LiftWeights
 from .lower import Lower
 from .lower_loops import LowerLoops
+from .lower_nvvm import LowerNvvm
+from .lower_packed import LowerPacked
+from .map_threads import MapThreads
 from .merge_composites import MergeComposites
 from .outline_external import OutlineExternal
 from .pack_weights import PackWeights
 from .plan_memory import PlanMemory
 from .prepare import Prepare
+from .raise_loops import RaiseLoops
 from .run_codegen import RunCodegen
+from .require_sizes import RequireSizes
 from .schedule import Schedule
 from .split_windows import SplitWindows
 
@@ -32,12 +38,15 @@ PASSES: tuple[type[ModulePass], ...] = (
     Canonicalize,
     ConvertLayout,
     CollapseBatch,
+    RequireSizes,
     FuseByPattern,
     MergeComposites,
     OutlineExternal,
     RunCodegen,
     InlineExternal,
+    InlineFunctions,
     Legalize,
+    RaiseLoops,
     Fuse,
     CollapseDims,
     PackWeights,
@@ -49,8 +58,11 @@ PASSES: tuple[type[ModulePass], ...] = (
     LiftWeights,
     Bufferize,
     PlanMemory,
+    LowerPacked,
+    MapThreads,
     LegalizeIntrinsics,
     LowerIntrinsics,
     Lower,
+    LowerNvvm,
     EmitEntry,
 )

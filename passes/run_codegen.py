@@ -21,7 +21,7 @@ from .scope import as_module, external_modules, symbol
 class RunCodegen(ModulePass):
     """Runs a backend's own pipeline and then its code generation on each of its external modules that have no code yet.
 
-    The artifacts are listed on the module (relax.artifacts), their bytes go into the weight store; declarations of its functions name packed
+    The artifacts are listed on the module (relax.artifacts), their bytes go into the weight store; the host's declarations name packed
     functions (relax.packed). A module for which the backend gives IR is compiled with the host, and vanishes.
     """
 
@@ -54,7 +54,8 @@ def generate(module: Module, external: ir.Operation, backend: Any, options: dict
     home = symbol(external) or backend.name
     missing = [package for package in backend.requires if importlib.util.find_spec(package) is None]
     if missing:
-        raise LegatoError(f"the backend '{backend.name}' needs {', '.join(missing)}, which is not installed: pip install {' '.join(missing)}")
+        raise LegatoError(f"the backend '{backend.name}' needs {', '.join(missing)}, which is not installed: "
+                          f"pip install {' '.join(missing)}")
     wanted = _signatures(external)
     with as_module(external, module) as ordinary:
         Pipeline(backend.pipeline, extra_passes=backend.passes).run(ordinary, context)
@@ -62,8 +63,8 @@ def generate(module: Module, external: ir.Operation, backend: Any, options: dict
     artifacts = list(given) if isinstance(given, list | tuple) else [given]
     changed = [name for name, type_ in wanted.items() if _signatures(external).get(name) != type_]
     if changed:
-        raise PassFailed(f"the pipeline of the backend '{backend.name}' has changed the type of, or removed, @{', @'.join(changed)} of its module "
-                         f"@{home}, which the host calls", external)
+        raise PassFailed(f"the pipeline of the backend '{backend.name}' has changed the type of, or removed, @{', @'.join(changed)} of its "
+                         f"module @{home}, which the host calls", external)
     makers = assign(backend, home, list(wanted), artifacts)
     lowered = [a for a in artifacts if isinstance(a, Lowered)]
     if lowered and len(artifacts) > 1:
@@ -98,7 +99,8 @@ def assign(backend: Any, home: str, functions: list[str], artifacts: list[Artifa
                               f"found {artifact!r}")
         for function in functions if artifact.functions is None else artifact.functions:
             if function not in functions:
-                raise LegatoError(f"{who} made code for @{function}, which its module @{home} does not have; it has: @{', @'.join(functions)}")
+                raise LegatoError(f"{who} made code for @{function}, which its module @{home} does not have; "
+                                  f"it has: @{', @'.join(functions)}")
             if function in found:
                 raise LegatoError(f"{who} made code for @{home}::@{function} twice: {_shown(found[function])} and {_shown(artifact)}")
             found[function] = artifact
@@ -113,7 +115,8 @@ def _shown(artifact: Artifact) -> str:
     return type(artifact).__name__
 
 
-def _compile_with_host(module: Module, external: ir.Operation, lowered: Module, wanted: dict[str, ir.Type], home: str, backend: Any) -> None:
+def _compile_with_host(module: Module, external: ir.Operation, lowered: Module, wanted: dict[str, ir.Type], home: str,
+                       backend: Any) -> None:
     there = _signatures(lowered.module.operation)
     for name, type_ in wanted.items():
         if name not in there:

@@ -1,4 +1,4 @@
-"""Saved models: ``model.so`` and ``model.so.weights``."""
+"""Saved models: ``model.so``, ``model.so.weights``, and ``model.so.artifacts`` where backends made parts of it."""
 import os
 import platform
 import shutil
@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import tvm_ffi
 
-from ..dialects.errors import LegatoError
 from .. import cpu
-from . import threads, weights_file
+from ..dialects.errors import LegatoError
+from . import artifacts_file, threads, weights_file
 from .elf import MACHINES, ElfError, SharedObject
 from .executable import Executable
 from .linker import find_linker, link
+from .packed import Artifacts, resolve
 from .signature import Signature
 
 DIGEST_MARK = b"legato weights digest: "   # the object has 32 zeros behind it
@@ -35,11 +36,18 @@ def weights_path(path: Path) -> Path:
     return path.with_name(path.name + ".weights")
 
 
-def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_object: Callable[[str], None], linker: str | None) -> Path:
-    """Links what ``dump_object`` writes to a shared object at ``path``, and writes the weights beside it; returns ``path``.
+def artifacts_path(path: Path) -> Path:
+    """Where the parts that backends made of the model saved at ``path`` lie."""
+    return path.with_name(path.name + ".artifacts")
+
+
+def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_object: Callable[[str], None], linker: str | None,
+         artifacts: Artifacts = ()) -> Path:
+    """Links what ``dump_object`` writes to a shared object at ``path``, and writes weights and artifacts beside it; returns ``path``.
 
     Both files appear complete or not at all, and a process that has the old ones loaded keeps them.
     """
+    artifacts_file.check_savable(artifacts)
     program = find_linker(linker)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".legato-", dir=path.parent) as folder:
@@ -48,6 +56,9 @@ def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_ob
         if signature.weights:
             _set_digest(code, weights_file.write(weights, signature.weights, arrays))
         link([code], shared, program)
+        if artifacts:
+            artifacts_file.write(Path(folder, "artifacts"), artifacts)
+            os.replace(Path(folder, "artifacts"), artifacts_path(path))
         if signature.weights:
             os.replace(weights, weights_path(path))
         os.replace(shared, path)
@@ -79,12 +90,17 @@ def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bo
         raise LegatoError(f"{path} cannot be loaded: {error}") from error
     places = weights_file.offsets(signature.weights)[:-1]
     addresses = [data.ctypes.data + place for place in places] if data is not None else []
-    function = module["create"](Owner(module, data), *addresses)
+    beside = artifacts_path(path)
+    artifacts = artifacts_file.read(beside) if signature.packed and beside.exists() else []
+    packed = resolve(signature.packed, artifacts, str(path), "" if artifacts else f" (beside the model there is no {beside.name})")
+    function = module["create"](Owner(module, data), *addresses, *packed)
 
     def copy(to: Path, linker: str | None) -> Path:
         to.parent.mkdir(parents=True, exist_ok=True)
         if signature.weights:
             _copy(file, weights_path(to))
+        if artifacts:
+            _copy(artifacts_path(path), artifacts_path(to))
         return _copy(path, to)
 
     return Executable(signature, function, copy)

@@ -16,9 +16,9 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 class Backend:
     """Base of backends. What a subclass says, as class attributes or (for a value with options of its own) in its ``__init__``:
 
-    ``name``: letters, digits, ``_``. ``patterns``: what it takes, best first: ``composite(name, pattern, check)`` or such tuples.
-    ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the pipeline may
-    name besides Legato's. ``requires``: Python packages that its code needs when it is built and when it is called.
+    ``name``: letters, digits, ``_``. ``patterns``: what it takes, best first: ``composite(name, pattern, check)``, or such tuples.
+    ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the pipeline
+    may name besides Legato's. ``requires``: Python packages that its code needs when it is built and when it is called.
     """
 
     name: str = ""
@@ -29,7 +29,8 @@ class Backend:
 
     def codegen(self, module: Module, options: Mapping[str, str]) -> Artifact | Sequence[Artifact]:
         """Code for one external module, a copy that may be changed: its public functions are what the host calls, constants included; a
-        composite is a private function marked ``relax.composite = "backend.pattern"`` that they call. Raises LegatoError where it cannot.
+        composite is a function marked ``relax.composite = "backend.pattern"``, one of these or a private one that they call (the pass
+        relax-inline makes one body of it). Raises LegatoError where it cannot.
         """
         raise LegatoError(f"the backend '{self.name}' generates no code: {type(self).__name__} has no method codegen")
 

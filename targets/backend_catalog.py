@@ -37,8 +37,8 @@ class BackendCatalog:
             elif name in BUILTIN:
                 self._found[name] = as_backend(getattr(import_module(f".backends.{name}", __package__), BUILTIN[name]))
             else:
-                raise LegatoError(f"unknown backend '{name}'{nearest(name, self.names())}; others come from installed packages (entry points "
-                                  f"of the group {GROUP}), from backends=[...] and from --load FILE.py")
+                raise LegatoError(f"unknown backend '{name}'{nearest(name, self.names())}; others come from installed packages (entry "
+                                  f"points of the group {GROUP}), from backends=[...] and from --load FILE.py")
         return self._found[name]
 
 
@@ -53,7 +53,8 @@ def _load(entry: EntryPoint) -> Backend:
     except LegatoError:
         raise
     except Exception as error:
-        raise LegatoError(f"the entry point {GROUP}:{entry.name} = {entry.value} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise LegatoError(f"the entry point {GROUP}:{entry.name} = {entry.value} cannot be loaded: "
+                          f"{type(error).__name__}: {error}") from error
     if backend.name != entry.name:
         raise LegatoError(f"the entry point {GROUP}:{entry.name} = {entry.value} is a backend of another name, '{backend.name}'")
     return backend

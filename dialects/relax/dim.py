@@ -199,13 +199,13 @@ def _extreme(op: str, a: Size, b: Size) -> Size:
     if a is UNKNOWN or b is UNKNOWN:
         return UNKNOWN
     for small, great in ((a, b), (b, a)):
-        bound = _lower_bound(great - small)
+        bound = lower_bound(great - small)
         if bound is not None and bound >= 0:
             return small if op == "min" else great
     return _variable(Part(op, *sorted((a, b), key=str)))
 
 
-def _lower_bound(size: "int | Dim") -> int | None:
+def lower_bound(size: "int | Dim") -> int | None:
     """A number that the expression never falls below, if one is easily seen; every symbol is at least 1."""
     total = 0
     for monomial, coefficient in _terms(size):
@@ -221,7 +221,7 @@ def _lower_bound(size: "int | Dim") -> int | None:
 
 
 def _part_bound(part: Part) -> int | None:
-    a, b = _lower_bound(part.a), _lower_bound(part.b)
+    a, b = lower_bound(part.a), lower_bound(part.b)
     if part.op == "%":
         return 0 if b is not None and b > 0 else None
     if part.op == "//":

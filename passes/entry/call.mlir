@@ -16,6 +16,8 @@ llvm.func internal @legato.call(%self: !llvm.ptr, %args: !llvm.ptr, %given: i32,
   %n_outputs = llvm.load %outputs_at : !llvm.ptr -> i64
   %n_symbols = llvm.load %symbols_at : !llvm.ptr -> i64
   %n_sizes = llvm.load %sizes_at : !llvm.ptr -> i64
+  %requirements_at = llvm.getelementptr %counts[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %n_requirements = llvm.load %requirements_at : !llvm.ptr -> i64
   %n_pointers = llvm.add %n_inputs, %n_outputs : i64
   %symbols = llvm.alloca %n_symbols x i64 : (i64) -> !llvm.ptr
   %sizes = llvm.alloca %n_sizes x i64 : (i64) -> !llvm.ptr
@@ -45,7 +47,21 @@ llvm.func internal @legato.call(%self: !llvm.ptr, %args: !llvm.ptr, %given: i32,
 
 ^sizes:
   llvm.call @main_sizes(%symbols, %sizes) : (!llvm.ptr, !llvm.ptr) -> ()
-  llvm.br ^outputs(%0 : i64)
+  %first_requirement = llvm.sub %n_sizes, %n_requirements : i64
+  llvm.br ^requirements(%0 : i64)
+^requirements(%r: i64):                          // each is a size that must not be below 0
+  %more_requirements = llvm.icmp "slt" %r, %n_requirements : i64
+  llvm.cond_br %more_requirements, ^require, ^outputs(%0 : i64)
+^require:
+  %required = llvm.add %first_requirement, %r : i64
+  %required_at = llvm.getelementptr %sizes[%required] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %required_size = llvm.load %required_at : !llvm.ptr -> i64
+  %is_met = llvm.icmp "sge" %required_size, %0 : i64
+  %r_next = llvm.add %r, %1 : i64
+  llvm.cond_br %is_met, ^requirements(%r_next : i64), ^not_met
+^not_met:
+  llvm.call @legato.refuse_sizes(%r, %required_size) : (i64, i64) -> ()
+  llvm.return %failed : i32
 ^outputs(%o: i64):
   %more_outputs = llvm.icmp "slt" %o, %n_outputs : i64
   llvm.cond_br %more_outputs, ^allocate, ^arena

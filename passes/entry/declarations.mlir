@@ -1,8 +1,9 @@
 // The tvm-ffi entry of a compiled model: what is the same for every model, in several files. tables.py adds what differs, under the names
-//   @legato.counts   numbers of inputs, outputs, symbols, sizes, weights
+//   @legato.counts   numbers of inputs, outputs, symbols, sizes, weights, packed functions that main calls, requirements
 //   @legato.inputs   a row for each: name, expected type (offsets into @legato.strings), dtype, rank, first row in axes, element bytes
 //   @legato.axes     a row for each axis of an input: symbol or -1, scale, offset; the size has to be symbol * scale + offset
 //   @legato.symbols  the name of each symbol
+//   @legato.packed   a row for each packed function: its name, and how long that is
 //   @legato.outputs  a row for each: dtype, rank, position of its shape in the sizes that @main_sizes computes, element bytes
 //   @legato.strings  texts, each with a zero behind it; the first is the signature of main
 //   @legato.main     calls @main with pointers taken from tables
@@ -14,7 +15,7 @@
 !tensor = !llvm.struct<(ptr, i32, i32, i32, i32, ptr, ptr, i64)>
 // DLManagedTensor: the tensor, context, deleter
 !managed = !llvm.struct<(!tensor, ptr, ptr)>
-// An instance: the object that owns code and weights, the function ffi.Array, arenas at rest, the address of each weight
+// An instance: the object that owns code and weights, the function ffi.Array, arenas at rest, the address of each weight, packed functions
 !state = !llvm.struct<(ptr, ptr, array<16 x ptr>, array<0 x ptr>)>
 
 llvm.func @TVMFFIFunctionCreate(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32

@@ -1,9 +1,11 @@
 // Messages for people, put together when something is refused.
 
-llvm.mlir.global private constant @legato.create_usage("create takes an owner of code and weights (or None), then each weight's address\00")
+llvm.mlir.global private constant @legato.create_usage("create takes an owner of code and weights (or None), each weight's address, then each packed function (or None)\00")
 llvm.mlir.global private constant @legato.refused("main: argument %lld '%s' must be %s, but %s was given%s\00")
 llvm.mlir.global private constant @legato.number("%s takes %lld argument%s, but %lld given\00")
+llvm.mlir.global private constant @legato.no_packed("the model calls the packed function '%s', and none is registered under that name\00")
 llvm.mlir.global private constant @legato.memory("no memory for this call: it needs an arena of %lld bytes, and room for the results\00")
+llvm.mlir.global private constant @legato.requirement("main cannot run on inputs of these sizes: %s, which is exceeded by %lld\00")
 llvm.mlir.global private constant @legato.no_reason("\00")
 llvm.mlir.global private constant @legato.device(": it is on a device of type %d, not on the CPU\00")
 llvm.mlir.global private constant @legato.dtype(": the element type differs\00")
@@ -167,6 +169,25 @@ llvm.func internal @legato.refuse_number(%given: i64) {
   llvm.return
 }
 
+// Raises the error for requirement %number, which falls short of 0 by -%value.
+llvm.func internal @legato.refuse_sizes(%number: i64, %value: i64) {
+  %0 = llvm.mlir.constant(0 : i64) : i64
+  %size = llvm.mlir.constant(2048 : i64) : i64
+  %message = llvm.alloca %size x i8 : (i64) -> !llvm.ptr
+  %value_error = llvm.mlir.addressof @legato.ValueError : !llvm.ptr
+  %format = llvm.mlir.addressof @legato.requirement : !llvm.ptr
+  %strings = llvm.mlir.addressof @legato.strings : !llvm.ptr
+  %table = llvm.mlir.addressof @legato.requirements : !llvm.ptr
+  %text_at = llvm.getelementptr %table[%number] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %text_offset = llvm.load %text_at : !llvm.ptr -> i64
+  %text = llvm.getelementptr %strings[%text_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+  %excess = llvm.sub %0, %value : i64
+  llvm.call @snprintf(%message, %size, %format, %text, %excess) vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>)
+      : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr, i64) -> i32
+  llvm.call @TVMFFIErrorSetRaisedFromCStr(%value_error, %message) : (!llvm.ptr, !llvm.ptr) -> ()
+  llvm.return
+}
+
 llvm.func internal @legato.refuse_memory(%sizes: !llvm.ptr) {
   %size = llvm.mlir.constant(256 : i64) : i64
   %message = llvm.alloca %size x i8 : (i64) -> !llvm.ptr
@@ -176,5 +197,16 @@ llvm.func internal @legato.refuse_memory(%sizes: !llvm.ptr) {
   llvm.call @snprintf(%message, %size, %format, %bytes) vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>)
       : (!llvm.ptr, i64, !llvm.ptr, i64) -> i32
   llvm.call @TVMFFIErrorSetRaisedFromCStr(%memory_error, %message) : (!llvm.ptr, !llvm.ptr) -> ()
+  llvm.return
+}
+
+llvm.func internal @legato.refuse_packed(%name: !llvm.ptr) {
+  %size = llvm.mlir.constant(2048 : i64) : i64
+  %message = llvm.alloca %size x i8 : (i64) -> !llvm.ptr
+  %value_error = llvm.mlir.addressof @legato.ValueError : !llvm.ptr
+  %format = llvm.mlir.addressof @legato.no_packed : !llvm.ptr
+  llvm.call @snprintf(%message, %size, %format, %name) vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>)
+      : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr) -> i32
+  llvm.call @TVMFFIErrorSetRaisedFromCStr(%value_error, %message) : (!llvm.ptr, !llvm.ptr) -> ()
   llvm.return
 }

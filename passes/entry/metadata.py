@@ -4,13 +4,14 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 
 from ...mlir import ir
-from ..boundary import Boundary, Value
+from ..boundary import Boundary, Value, packed_functions
 
 FORMAT = 1   # grows when a saved model of today could not be read by the runtime of yesterday
 
 
 def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
-    """One line of JSON: format, legato, inputs, outputs, symbols, weights, target (cpu, features), openmp."""
+    """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions that are called), target (cpu,
+    features), openmp."""
     return json.dumps({
         "format": FORMAT,
         "legato": _version(),
@@ -18,6 +19,7 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
         "outputs": [_value(v) for v in boundary.outputs],
         "symbols": list(boundary.symbols),
         "weights": [_value(v) for v in boundary.weights],
+        "packed": packed_functions(main),
         "target": target_of(main),
         "openmp": uses_openmp(module),
     }, separators=(",", ":"))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...dialects.dtypes import as_dtype
 from ...mlir import ir
-from ..boundary import ARENA, OUT, SYMBOL, WEIGHT, Boundary, Value
+from ..boundary import ARENA, FUNCTIONS, OUT, SYMBOL, WEIGHT, Boundary, Requirement, Value, packed_functions, requirements
 
 SHARED = ("declarations", "instance", "call", "results", "arenas", "check", "messages", "describe")
 EXPORTED = ("__tvm_ffi_create", "legato_metadata", "legato_weights_digest")
@@ -15,19 +15,20 @@ DIGEST_SLOT = "legato weights digest: " + "0" * 32   # saving a model writes the
 
 def entry_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
     """The module of the entry, with declarations of ``@main`` (already in the LLVM dialect) and ``@main_sizes``."""
-    shared = [(files(__package__) / f"{name}.mlir").read_text() for name in SHARED]
+    packed = packed_functions(main)
+    shared = [(files(__package__) / f"{name}.mlir").read_text() for name in (*SHARED, *(["packed"] if packed else []))]
     types = [a.type for a in main.body.blocks[0].arguments]
     texts = [_constant("legato_metadata", metadata, "external")]
     if boundary.weights:
         texts.append(_constant("legato_weights_digest", DIGEST_SLOT, "external"))
     return "\n".join([
-        *shared, *texts, *_tables(boundary), _call_of_main(main, boundary),
+        *shared, *texts, *_tables(boundary, packed, requirements(main)), _call_of_main(main, boundary),
         f"llvm.func @main({', '.join(map(str, types))}) -> i32",
         "llvm.func @main_sizes(!llvm.ptr, !llvm.ptr)",
     ])
 
 
-def _tables(boundary: Boundary) -> list[str]:
+def _tables(boundary: Boundary, packed: Sequence[str], required: Sequence[Requirement]) -> list[str]:
     strings = _Strings()
     strings.add(f"main({', '.join(f'{v.name}: {v}' for v in boundary.inputs)})")
     inputs, axes, outputs, sizes = [], [], [], 1   # the first size is the arena's
@@ -39,10 +40,12 @@ def _tables(boundary: Boundary) -> list[str]:
     for value in boundary.outputs:
         outputs.append((dlpack_dtype(value.dtype), len(value.shape), sizes, _width(value)))
         sizes += len(value.shape)
-    counts = (len(inputs), len(outputs), len(boundary.symbols), sizes, len(boundary.weights))
+    counts = (len(inputs), len(outputs), len(boundary.symbols), sizes + len(required), len(boundary.weights), len(packed), len(required))
     return [
         _table("counts", [(n,) for n in counts], 1), _table("inputs", inputs, 6), _table("axes", axes, 3), _table("outputs", outputs, 4),
-        _table("symbols", [(strings.add(name),) for name in boundary.symbols], 1), _constant("legato.strings", strings.text),
+        _table("symbols", [(strings.add(name),) for name in boundary.symbols], 1),
+        _table("requirements", [(strings.add(one.text),) for one in required], 1),
+        _table("packed", [(strings.add(name), len(name.encode())) for name in packed], 2), _constant("legato.strings", strings.text),
     ]
 
 
@@ -94,6 +97,10 @@ def _call_of_main(main: ir.OpView, boundary: Boundary) -> str:
         marks = ir.DictAttr(attributes)
         if ARENA in marks:
             operands.append("%arena")
+            continue
+        if FUNCTIONS in marks:
+            lines.append(f"  %a{number} = llvm.getelementptr %weights[{len(boundary.weights)}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr")
+            operands.append(f"%a{number}")
             continue
         if SYMBOL in marks:
             table, at, type_ = "symbols", boundary.symbols.index(marks[SYMBOL].value), "i64"

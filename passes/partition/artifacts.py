@@ -26,8 +26,9 @@ def check_names(module: Module, backend: Any, names: Mapping[str, str], makers: 
     taken = {text_of(f, PACKED): f for f in module.functions() if PACKED in f.operation.attributes}
     for function, name in names.items():
         if name in taken and not isinstance(makers[function], Registered):
-            raise LegatoError(f"the backend '{backend.name}' made the packed function '{name}' for @{function}, and the module calls another one "
-                              f"of that name already, declared as @{taken[name].name.value}: rename that one")
+            other = taken[name].name.value
+            raise LegatoError(f"the backend '{backend.name}' made the packed function '{name}' for @{function}, and the module calls "
+                              f"another one of that name already, declared as @{other}: rename that one")
 
 
 def note(module: Module, external: ir.Operation, backend: Any, artifacts: list[Artifact], makers: Mapping[str, Artifact],
@@ -70,8 +71,8 @@ def listed(module: Module) -> list[dict[str, Any]]:
             if entry["kind"] == "closure":
                 missing = [n for n in entry["functions"].values() if n not in module.closures]
                 if missing:
-                    raise LegatoError(f"the Python functions behind {', '.join(missing)} belong to the process that generated the code for the "
-                                      f"backend '{entry['backend']}': run relax-run-codegen again in this one")
+                    raise LegatoError(f"the Python functions behind {', '.join(missing)} belong to the process that generated the code for "
+                                      f"the backend '{entry['backend']}': run relax-run-codegen again in this one")
                 entry["calls"] = {n: module.closures[n] for n in entry["functions"].values()}
             found.append(entry)
     return found

@@ -8,12 +8,16 @@ biased = conv.optional(lambda x: is_op("relax.add")(x, is_const()))
 x = wildcard()
 
 
+def ungrouped(match):
+    return match["conv"].attrs["groups"] == 1 or "grouped convolutions are for the host"
+
+
 class NPU(Backend):
     name = "npu"
     patterns = [
         composite("qk", outputs(is_op("relax.matmul")(x, is_const()), is_op("relax.matmul")(x, is_const()))),
-        composite("conv2d_relu", is_op("relax.relu")(biased), lambda m: m["conv"].attrs["groups"] == 1 or "grouped convolutions are for the host"),
-        ("conv2d", biased, lambda m: m["conv"].attrs["groups"] == 1 or "grouped convolutions are for the host"),
+        composite("conv2d_relu", is_op("relax.relu")(biased), ungrouped),
+        ("conv2d", biased, ungrouped),
         ("matmul", is_op("relax.matmul")(wildcard(), is_const())),
     ]
 
@@ -23,8 +27,10 @@ class NPU(Backend):
 
 class DSP(Backend):
     name = "dsp"
-    patterns = [("tail", is_op("relax.add", "relax.multiply")(wildcard(), wildcard()).repeated(lambda x: is_op("relax.exp", "relax.tanh")(x))),
-                ("exp", is_op("relax.exp")(wildcard()))]
+    patterns = [
+        ("tail", is_op("relax.add", "relax.multiply")(wildcard(), wildcard()).repeated(lambda x: is_op("relax.exp", "relax.tanh")(x))),
+        ("exp", is_op("relax.exp")(wildcard())),
+    ]
 
 
 class VetoSmall(ModulePass):

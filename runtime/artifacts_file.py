@@ -1,0 +1,57 @@
+"""The artifacts of a saved model: one zip file beside it, uncompressed: ``manifest.json``, and the bytes of each."""
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..dialects.errors import LegatoError
+from .packed import Artifacts
+
+FORMAT = 1
+
+
+def check_savable(artifacts: Artifacts) -> None:
+    """LegatoError, with its name, if a function of this process is among them."""
+    for artifact in artifacts:
+        if artifact["kind"] == "closure":
+            function = next(iter(artifact["calls"].values()))
+            name = getattr(function, "__qualname__", repr(function))
+            raise LegatoError(f"the model cannot be saved: for the backend '{artifact['backend']}' it calls {name}, a Python function of "
+                              "this process. Code generation can give what is saved instead: a PythonFunction, a Blob, a SharedObject")
+
+
+def write(path: Path, artifacts: Artifacts) -> None:
+    """Writes the file."""
+    manifest: dict[str, Any] = {"format": FORMAT, "artifacts": []}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
+        for number, artifact in enumerate(artifacts):
+            entry = dict(artifact)
+            if "data" in entry:
+                member = f"{number}.{artifact['backend']}"
+                file.writestr(member, memoryview(np.ascontiguousarray(entry["data"])))
+                entry["data"] = member
+            manifest["artifacts"].append(entry)
+        file.writestr("manifest.json", json.dumps(manifest))
+
+
+def read(path: Path) -> list[Mapping[str, Any]]:
+    """The artifacts in a file. LegatoError if it is missing, damaged, or of a newer Legato."""
+    if not path.is_file():
+        raise LegatoError(f"the parts of the model that backends made are missing: there is no file {path}. It was saved beside the model: "
+                          "copy it too")
+    try:
+        with zipfile.ZipFile(path) as file:
+            manifest = json.loads(file.read("manifest.json"))
+            if manifest["format"] > FORMAT:
+                raise LegatoError(f"{path} was made by a newer Legato: it has format {manifest['format']}, this version reads {FORMAT}")
+            found = []
+            for entry in manifest["artifacts"]:
+                found.append({**entry, "data": np.frombuffer(file.read(entry["data"]), np.uint8)} if "data" in entry else entry)
+            return found
+    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
+        raise LegatoError(f"{path}, the parts of the model that backends made, is damaged: {error}") from error

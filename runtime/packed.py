@@ -1,0 +1,105 @@
+"""Packed functions that a compiled model calls: what its artifacts bring, else what is registered in this process."""
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tvm_ffi
+
+from ..dialects.errors import LegatoError
+from .arrays import bfloat16_to_numpy
+
+Artifacts = Sequence[Mapping[str, Any]]  # as passes/partition/artifacts.py lists them
+
+
+def resolve(names: Sequence[str], artifacts: Artifacts, what: str, remark: str = "") -> list[tvm_ffi.Function]:
+    """The packed functions of these names, in order. ``what``: how messages call the model; ``remark``: for one about a missing function.
+
+    LegatoError, with what there is, for a name that no artifact brings and nobody registered, for one that two bring, for a package that
+    an artifact needs and that is not installed, and for an artifact that cannot be loaded.
+    """
+    made: dict[str, tvm_ffi.Function] = {}
+    for artifact in artifacts:
+        check_requirements(artifact, what)
+        for function, name in artifact["functions"].items():
+            if artifact["kind"] == "registered":
+                continue
+            if name in made:
+                raise LegatoError(f"two artifacts of {what} bring the packed function '{name}'")
+            if name in names:
+                made[name] = LOADERS[artifact["kind"]](artifact, function, name)
+    return [made.get(name) or _registered(name, made, what, remark) for name in names]
+
+
+def check_requirements(artifact: Mapping[str, Any], what: str) -> None:
+    """LegatoError if a Python package that an artifact says it needs is not installed."""
+    missing = [p for p in artifact.get("requires", ()) if importlib.util.find_spec(p) is None]
+    if missing:
+        raise LegatoError(f"{what} has parts for the backend '{artifact['backend']}', which needs {', '.join(missing)}: "
+                          f"pip install {' '.join(missing)}")
+
+
+def _registered(name: str, made: Mapping[str, Any], what: str, remark: str) -> tvm_ffi.Function:
+    function = tvm_ffi.get_global_func(name, allow_missing=True)
+    if function is not None:
+        return function
+    others = [n for n in tvm_ffi.registry.list_global_func_names() if not n.startswith(("ffi.", "testing."))]
+    near = difflib.get_close_matches(name, [*made, *others], n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"registered are: {', '.join(sorted(others)[:12]) or 'none'}"
+    brought = f"; its artifacts bring: {', '.join(made)}" if made else ""
+    raise LegatoError(f"{what} calls the packed function '{name}', which is not there{remark}; {hint}{brought}. Register it before the "
+                      "model is compiled or loaded: tvm_ffi.register_global_func(name, function)")
+
+
+def numpy_call(function: Callable[..., Any]) -> tvm_ffi.Function:
+    """A Python function on numpy arrays as a packed function; the arrays are the callers' memory, which outputs are written to."""
+    def call(*tensors: tvm_ffi.Tensor) -> None:
+        function(*map(bfloat16_to_numpy, tensors))
+
+    return tvm_ffi.convert(call)
+
+
+def imported(where: str, what: str) -> Any:
+    """What ``"package:name"`` names. LegatoError if it cannot be imported."""
+    package, _, name = where.partition(":")
+    try:
+        value: Any = importlib.import_module(package)
+        for part in name.split("."):
+            value = getattr(value, part)
+    except (ImportError, AttributeError) as error:
+        raise LegatoError(f"{what} '{where}' cannot be imported: {type(error).__name__}: {error}") from error
+    return value
+
+
+def _python(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
+    return numpy_call(imported(artifact["where"], f"the Python function of @{function} (backend '{artifact['backend']}')"))
+
+
+def _blob(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
+    loader = imported(artifact["where"], f"the loader of @{function} (backend '{artifact['backend']}')")
+    return numpy_call(loader(memoryview(artifact["data"]), function))
+
+
+def _shared(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
+    with tempfile.NamedTemporaryFile(prefix="legato-", suffix=".so", delete=False) as file:
+        file.write(memoryview(artifact["data"]))
+    symbol = artifact.get("symbols", {}).get(function, function)
+    try:
+        return tvm_ffi.load_module(file.name)[symbol]
+    except Exception as error:
+        raise LegatoError(f"the shared object of the backend '{artifact['backend']}' does not give the function '{symbol}' (exported as "
+                          f"__tvm_ffi_{symbol}): {error}") from error
+    finally:
+        os.unlink(file.name)  # what is loaded stays
+
+
+def _closure(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
+    return numpy_call(artifact["calls"][name])
+
+
+LOADERS = {"python": _python, "blob": _blob, "shared": _shared, "closure": _closure}

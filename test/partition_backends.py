@@ -1,0 +1,113 @@
+"""Backends for tests: their code is the functions themselves, run by numpy semantics, from bytes that a saved model can carry."""
+import io
+from collections.abc import Callable
+
+import numpy as np
+from interpret import interpret
+
+import legato
+from legato.artifacts import Blob, Closure, Lowered
+from legato.mlir import func
+from legato.patterns import is_const, is_op, wildcard
+
+CONV = is_op("relax.conv2d")(wildcard(), is_const()).named("conv")
+CONV_RELU = CONV.optional(lambda x: is_op("relax.add")(x, is_const())).optional(lambda x: is_op("relax.relu")(x))
+MATMUL = is_op("relax.matmul")(wildcard(), is_const())
+BINARY = is_op("relax.add", "relax.multiply", "relax.subtract")(wildcard(), wildcard())
+UNARY = is_op("relax.exp", "relax.tanh", "relax.relu", "relax.gelu")(wildcard())
+
+
+def flat(module: legato.Module) -> legato.Module:
+    """The module with its composites inlined into its public functions."""
+    legato.Pipeline("relax-inline").run(module)
+    return module
+
+
+def serialize(module: legato.Module) -> bytes:
+    """Text and weights as bytes."""
+    file = io.BytesIO()
+    np.savez(file, text=np.array(str(module)), **{f"w.{key}": module.weights[key] for key in module.used_weights()})
+    return file.getvalue()
+
+
+def load(data: memoryview, name: str) -> Callable[..., None]:
+    """The loader of such bytes."""
+    with np.load(io.BytesIO(data)) as file:
+        module = legato.Module.parse(str(file["text"]))
+        for key in file.files:
+            if key.startswith("w."):
+                module.weights.add(key[2:], file[key])
+    return runner(module, name)
+
+
+def runner(module: legato.Module, name: str) -> Callable[..., None]:
+    """One function of a module by numpy semantics, in destination-passing style."""
+    count = len(module.function(name).type.results)
+
+    def run(*arrays: np.ndarray) -> None:
+        for out, value in zip(arrays[len(arrays) - count:], interpret(module, arrays[: len(arrays) - count], name), strict=True):
+            out[...] = value
+
+    return run
+
+
+class Interpreter(legato.Backend):
+    """The base of the others. ``seen``: the modules that it was given."""
+
+    def __init__(self) -> None:
+        self.seen: list[legato.Module] = []
+
+    def codegen(self, module, options):
+        self.seen.append(module.clone())
+        return Blob(serialize(flat(module)), "partition_backends:load")
+
+
+class Conv(Interpreter):
+    name = "conv"
+    patterns = [("conv2d", CONV_RELU)]
+
+
+class Dense(Interpreter):
+    name = "dense"
+    patterns = [("matmul", MATMUL)]
+
+
+class Pointwise(Interpreter):
+    name = "pointwise"
+    patterns = [("binary", BINARY), ("unary", UNARY)]
+
+
+class Inline(legato.Backend):
+    """Lowers to kernels inside its code generation."""
+
+    name = "inline"
+    patterns = [("matmul", MATMUL)]
+
+    def codegen(self, module, options):
+        legato.Pipeline("relax-legalize{target=generic}").run(module, generic_context())
+        return Lowered(module)
+
+
+class InlineLater(Inline):
+    """Lowers to kernels by its pipeline, before code generation."""
+
+    pipeline = "relax-legalize{target=generic}"
+
+    def codegen(self, module, options):
+        return Lowered(module)
+
+
+class Closures(legato.Backend):
+    name = "closures"
+    patterns = [("conv2d", CONV_RELU)]
+
+    def codegen(self, module, options):
+        module = flat(module)
+        names = [f.name.value for f in module.functions() if isinstance(f, func.FuncOp)]
+        return [Closure(runner(module, name), (name,)) for name in names]
+
+
+def generic_context() -> legato.PassContext:
+    from legato.targets.catalog import Catalog
+
+    return legato.PassContext(resolve_target=Catalog().resolve)
