@@ -10,18 +10,20 @@ VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collaps
 PURE = {"memref.dim", "affine.apply", "affine.min", "affine.max", *VIEWS}
 
 
-def extract_workspaces(kernels: list[func.FuncOp], calls: list[ir.Operation]) -> None:
-    """Takes every ``memref.alloc`` out of ``kernels``; ``calls``: all calls of them. Raises PassFailed for one that must stay."""
+def extract_workspaces(kernels: list[func.FuncOp], calls: list[ir.Operation], stack_bytes: int = STACK_BYTES) -> None:
+    """Takes every ``memref.alloc`` out of ``kernels``; ``calls``: all calls of them. Raises PassFailed for one that must stay.
+
+    ``stack_bytes``: the largest buffer that goes on the stack."""
     by_callee: dict[str, list[ir.Operation]] = {}
     for call in calls:
         by_callee.setdefault(call.attributes["callee"].value, []).append(call)
     for kernel in kernels:
-        made = place_buffers(kernel)
+        made = place_buffers(kernel, stack_bytes)
         if made:
             give_workspaces(kernel, made, by_callee.get(kernel.name.value, []))
 
 
-def place_buffers(kernel: func.FuncOp) -> list[ir.Operation]:
+def place_buffers(kernel: func.FuncOp, stack_bytes: int) -> list[ir.Operation]:
     """Puts the kernel's buffers where they belong; returns the allocations that have to become arguments."""
     allocations: list[ir.Operation] = []
 
@@ -37,7 +39,7 @@ def place_buffers(kernel: func.FuncOp) -> list[ir.Operation]:
     for op in allocations:
         size = byte_size(op.results[0].type)
         home = scope(op, entry)
-        if size is not None and size <= min(STACK_BYTES, left):
+        if size is not None and size <= min(stack_bytes, left):
             left -= size
             to_stack(op, home)
         elif home == entry and (size is not None or op.operation.block == entry):

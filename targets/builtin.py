@@ -11,7 +11,7 @@ from .llvm.machine import Machine
 from .llvm.packing import choose_packing
 from .llvm.prepare import prepare
 from .llvm.schedules import schedule
-from .pipelines import CPU_STAGES
+from .pipelines import CPU_STAGES, NVVM_STAGES
 from .target import Target
 
 
@@ -27,7 +27,7 @@ LLVM = Target("llvm", parents=(CPU,), rules=LLVM_INTRINSICS, options={"cpu": "ho
               doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N")
 GPU = Target("gpu", parents=(GENERIC,), doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False},
-              make_machine=lambda options: Gpu(approx=options["approx"]),
+              make_machine=lambda options: Gpu(approx=options["approx"]), stages=NVVM_STAGES,
               doc="NVIDIA's GPUs, by LLVM's NVVM: approx=true for the device's approximating instructions")
 VULKAN = Target("vulkan", parents=(GPU,), rules=GLSL, doc="GPUs, by SPIR-V")
 TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

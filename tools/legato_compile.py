@@ -5,12 +5,13 @@ from pathlib import Path
 
 from .models import dims_option
 
-STAGES = ("imported", "relax", "legalized", "fused", "scheduled", "bufferized", "llvm", "ll")
+IMPORTED, LLVM_IR = "imported", "ll"
 EXAMPLES = """examples:
   legato-compile model.onnx -o model.so                       native code; weights in model.so.weights beside it
   legato-compile model.onnx --emit relax                      the graph, after the graph passes
   legato-compile model.onnx --emit fused | less               one function a kernel, structured
   legato-compile model.onnx --emit ll -o model.ll             LLVM IR
+  legato-compile model.onnx --target nvvm --emit nvvm         kernels for NVIDIA's GPUs
   legato-compile model.onnx --shape input=1,3,224,224         fix or name the dimensions of an input
   legato-compile model.onnx --target 'llvm{cpu=x86-64-v3 threads=2}' -o model.so"""
 
@@ -20,7 +21,9 @@ def parser() -> argparse.ArgumentParser:
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("model", help="a model: .onnx or .mlir (with its weights in .safetensors beside it)")
     p.add_argument("-o", dest="output", metavar="FILE", help="where to write: model.so, or the text of --emit (default: standard output)")
-    p.add_argument("--emit", choices=STAGES, metavar="STAGE", help=f"print a stage instead of native code: {', '.join(STAGES)}")
+    p.add_argument("--emit", metavar="STAGE", help="print a stage of the target's pipeline instead of native code: imported, "
+                   "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR")
+    p.add_argument("--load", action="append", default=[], metavar="FILE.py", help="run a Python file first: its rules and targets count")
     p.add_argument("--target", default="llvm", help="what to compile for (default: llvm, this machine's CPU, one thread)")
     p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
                    help="an input's shape: numbers and symbols")
@@ -52,15 +55,16 @@ def run(options: argparse.Namespace) -> None:
         raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
     if options.output and options.output.endswith(".so") != (not options.emit):
         raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .so; --emit STAGE is text")
+    load(options.load)
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
         module = read_model(options.model, dict(options.shape))
     report = driver.Report()
     if options.emit:
-        last = {"imported": None, "ll": "llvm"}.get(options.emit, options.emit)
-        if last:
+        if options.emit != IMPORTED:
+            last = None if options.emit == LLVM_IR else options.emit
             module = driver.lower(module, options.target, last=last, progress=progress, verify_each=options.verify_each, report=report)
-        if options.emit == "ll":
+        if options.emit == LLVM_IR:
             text = driver.llvm_ir(module)
         else:
             text = module.module.operation.get_asm(enable_debug_info=options.mlir_print_debuginfo)
@@ -78,6 +82,19 @@ def run(options: argparse.Namespace) -> None:
     progress.finish()
     if options.timing:
         print_times(report, sys.stderr)
+
+
+def load(files: list[str]) -> None:
+    """Runs a user's files; the targets that they define and have not registered become known."""
+    if not files:
+        return
+    from ..targets.registry import register_target, snapshot
+    from .user_file import load_user_file
+
+    for file in files:
+        for target in load_user_file(file).targets:
+            if target.name not in snapshot().owners:
+                register_target(target)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,72 @@
+"""What tir-map-threads makes computes the same as before: its launches are run on the CPU, thread after thread."""
+import numpy as np
+import pytest
+
+import legato
+from legato.jit import jit
+from legato.mlir import ir, scf
+from legato.passes.map_threads import index, map_threads
+from legato.targets.catalog import Catalog
+from legato.targets.gpu.machine import Gpu
+
+HEAD = "func.func @main(%x: tensor<6x40xf32> {relax.name = \"x\"}, %w: tensor<40x24xf32> {relax.name = \"w\"}) -> "
+BODIES = {
+    "elementwise": ('tensor<6x40xf32>', '"relax.tanh"(%x) : (tensor<6x40xf32>)', lambda x, w: np.tanh(x)),
+    "reduction": ("tensor<40xf32>", '"relax.sum"(%x) {axis = array<i64: 0>} : (tensor<6x40xf32>)', lambda x, w: x.sum(0)),
+    "middle": ("tensor<6xf32>", '"relax.max"(%x) {axis = array<i64: 1>} : (tensor<6x40xf32>)', lambda x, w: x.max(1)),
+    "all": ("tensor<f32>", '"relax.mean"(%x) : (tensor<6x40xf32>)', lambda x, w: x.mean()),
+    "matmul": ("tensor<6x24xf32>", '"relax.matmul"(%x, %w) : (tensor<6x40xf32>, tensor<40x24xf32>)', lambda x, w: x @ w),
+    "softmax": ("tensor<6x40xf32>", '"relax.softmax"(%x) : (tensor<6x40xf32>)',
+                lambda x, w: np.exp(x) / np.exp(x).sum(-1, keepdims=True)),
+    "cumsum": ("tensor<6x40xf32>", '"relax.cumsum"(%x) {axis = 1 : i64} : (tensor<6x40xf32>)', lambda x, w: x.cumsum(1)),
+}
+
+
+def launches(module):
+    """All gpu.launch ops."""
+    found = []
+
+    def visit(op):
+        if op.name == "gpu.launch":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def serialize(launch):
+    """A launch becomes two loops: blocks in x, and threads in x."""
+    blocks, threads = launch.operands[0], launch.operands[3]
+    with ir.InsertionPoint(launch), launch.location:
+        outer = scf.ForOp(index(0), blocks, index(1))
+        with ir.InsertionPoint(outer.body):
+            inner = scf.ForOp(index(0), threads, index(1))
+            scf.YieldOp([])
+        with ir.InsertionPoint(inner.body):
+            end = scf.YieldOp([]).operation
+    block = launch.regions[0].blocks[0]
+    block.arguments[0].replace_all_uses_with(outer.induction_variable)
+    block.arguments[3].replace_all_uses_with(inner.induction_variable)
+    for op in list(block.operations)[:-1]:
+        op.operation.move_before(end)
+    launch.erase()
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_launches_compute_the_same(name):
+    result, op, reference = BODIES[name]
+    module = legato.Module.parse(HEAD + f"{result} {{\n %0 = {op} -> {result}\n return %0 : {result} }}")
+    lowered = legato.lower(module, "nvvm", last="bufferized")
+    with lowered.context, ir.Location.unknown():
+        map_threads(lowered.module, Gpu(block=16))
+        found = launches(lowered)
+        assert found
+        for launch in found:
+            serialize(launch)
+        lowered.operation.verify()
+    context = legato.PassContext(resolve_target=Catalog().resolve)
+    legato.Pipeline("tir-lower{target=llvm},tir-emit-entry").run(lowered, context)
+    random = np.random.default_rng(0)
+    x, w = random.random((6, 40), dtype=np.float32), random.random((40, 24), dtype=np.float32)
+    np.testing.assert_allclose(jit(lowered.module, lowered.weights)(x, w), reference(x, w), rtol=1e-5)
