@@ -3,7 +3,7 @@
 Before: ``main(inputs, weights) -> results``, with a ``memref.alloc`` for every buffer. After::
 
     func.func @main(inputs..., weights..., results..., arena, sizes...) -> i32          // 0, or the code of a call inside that failed
-    func.func @main_sizes(%symbols: memref<Sxindex>, %sizes: memref<Kxindex>)           // bytes of the arena, then the shape of each result
+    func.func @main_sizes(%symbols: memref<Sxindex>, %sizes: memref<Kxindex>)  // arena bytes, shapes of results, requirements
 
 Every argument is a bare pointer: a memref of static shape, or a memref of rank 0 where sizes are symbolic, whose shape main rebuilds from
 the ``sizes`` (marked ``relax.symbol``). Results are marked ``tir.out``, the arena ``tir.arena``.
@@ -18,7 +18,7 @@ from ..dialects.locations import model_name
 from ..dialects.relax.dims import UNKNOWN, Size
 from ..mlir import arith, func, ir, memref
 from .base import ModulePass, PassContext, PassFailed
-from .boundary import ARENA, NAME, OUT, SIGNATURE, SYMBOL, WEIGHT, Boundary
+from .boundary import ARENA, NAME, OUT, SIGNATURE, SYMBOL, WEIGHT, Boundary, requirements
 from .memory.arguments import SizeValues, bare_type, with_shape
 from .memory.lifetimes import Buffer, find_buffers
 from .memory.placement import Life, Placement, place
@@ -67,7 +67,8 @@ def plan_memory(module: ir.Module) -> Placement:
         for op in buffer.deallocations:
             op.erase()
     plan.finish()
-    add_sizes_function(module, main, boundary, [placement.total, *(s for shape in shapes for s in shape)])
+    required = [one.size for one in requirements(main)]
+    add_sizes_function(module, main, boundary, [placement.total, *(s for shape in shapes for s in shape), *required])
     return placement
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from ...mlir import arith, func, ir, tensor
 from ..errors import LegatoError
 from .dialect import DimsAttr
-from .dim import UNKNOWN, Dim, Part, Size, Unknown, floor_divide, lower_bound, maximum, minimum, modulo, symbol
+from .dim import UNKNOWN, Dim, Part, Size, Unknown, floor_divide, maximum, minimum, modulo, symbol
 from .sizes import ceil_divide, product, substitute, symbols  # noqa: F401 - this module is where others find them
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
