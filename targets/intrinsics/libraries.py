@@ -61,7 +61,7 @@ def _scaled(x: ir.Value, factor: float) -> ir.Value:
 @intrinsic("math.exp", moment="lower", dtypes=("f32",), priority=1, when=approximate)
 def ex2_approx(op, x):
     """e^x = 2^(x log2 e) by the device's own instruction: 2 ulp and the rounding of the product."""
-    return op.each(lambda x: _native("llvm.nvvm.ex2.approx.f", _scaled(x, 1.4426950408889634)))
+    return op.each(lambda x: _native("llvm.nvvm.ex2.approx", _scaled(x, 1.4426950408889634)))
 
 
 @intrinsic("math.log", moment="lower", dtypes=("f32",), priority=1, when=approximate)
@@ -69,13 +69,16 @@ def lg2_approx(op, x):
     return op.each(lambda x: _scaled(_native("llvm.nvvm.lg2.approx.f", x), 0.6931471805599453))
 
 
-NATIVE_NAMES = {"math.exp2": "ex2", "math.log2": "lg2", "math.sin": "sin", "math.cos": "cos", "math.rsqrt": "rsqrt", "math.sqrt": "sqrt"}
+NATIVE_NAMES = {  # LLVM knows the first for several types
+    "math.exp2": "llvm.nvvm.ex2.approx", "math.log2": "llvm.nvvm.lg2.approx.f", "math.sin": "llvm.nvvm.sin.approx.f",
+    "math.cos": "llvm.nvvm.cos.approx.f", "math.rsqrt": "llvm.nvvm.rsqrt.approx.f", "math.sqrt": "llvm.nvvm.sqrt.approx.f",
+}
 
 
 @intrinsic(*NATIVE_NAMES, moment="lower", dtypes=("f32",), priority=1, when=approximate)
 def native_approx(op, x):
     """The device's approximating instruction of the function's name."""
-    return op.each(lambda x: _native(f"llvm.nvvm.{NATIVE_NAMES[op.name]}.approx.f", x))
+    return op.each(lambda x: _native(NATIVE_NAMES[op.name], x))
 
 
 NVVM_NATIVE = (ex2_approx, lg2_approx, *native_approx)

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import legato
+from legato.driver import llvm_ir
 from legato.jit import jit
 from legato.mlir import ir, scf
 from legato.passes.map_threads import index, map_threads
@@ -70,3 +71,15 @@ def test_launches_compute_the_same(name):
     random = np.random.default_rng(0)
     x, w = random.random((6, 40), dtype=np.float32), random.random((40, 24), dtype=np.float32)
     np.testing.assert_allclose(jit(lowered.module, lowered.weights)(x, w), reference(x, w), rtol=1e-5)
+
+
+def test_approximations_are_instructions_that_llvm_has():
+    """Translation would crash on others."""
+    ops = ("exp", "log", "sin", "cos", "sqrt", "rsqrt")
+    lines = [f'%{i + 1} = "relax.{op}"(%{i}) : (tensor<8xf32>) -> tensor<8xf32>' for i, op in enumerate(ops)]
+    body = "\n".join(lines).replace("%0)", "%x)")
+    text = f"func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {{\n{body}\nreturn %{len(ops)} : tensor<8xf32> }}"
+    code = llvm_ir(legato.lower(legato.Module.parse(text), "nvvm{approx=true}"))
+    for name in ("ex2.approx.f32", "lg2.approx.f", "sin.approx.f", "cos.approx.f", "sqrt.approx.f"):
+        assert f"@llvm.nvvm.{name}(" in code
+    assert "__nv_" not in code

@@ -44,7 +44,7 @@
 // NVVM: call @__nv_exp(%{{.*}}) : (f64) -> f64
 
 // APPROX-LABEL: func.func @scalar
-// APPROX: llvm.call_intrinsic "llvm.nvvm.ex2.approx.f"
+// APPROX: llvm.call_intrinsic "llvm.nvvm.ex2.approx"
 // APPROX-LABEL: func.func @double
 // APPROX: call @__nv_exp
 

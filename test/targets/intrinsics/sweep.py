@@ -216,8 +216,8 @@ def document(found):
         lines.append(f"| {op.name} | {', '.join(op.aliases)} | " + " | ".join(cells) + " |")
     table = ways()
     lines += ["", "## How each target comes by them", ""]
-    lines += ["On f32 (or i32): the target that the rule belongs to, and the rule. `as it is`: by upstream's conversion of arith's and math's"]
-    lines += ["ops.", "", "| op | llvm | nvvm | vulkan |", "| --- | --- | --- | --- |"]
+    lines += ["On f32 (or i32): the target that the rule belongs to, and the rule. `as it is`: by upstream's conversion of the op."]
+    lines += ["", "| op | llvm | nvvm | vulkan |", "| --- | --- | --- | --- |"]
     lines += [f"| {op.name} | {table[op.name, 'llvm']} | {table[op.name, 'nvvm']} | {table[op.name, 'vulkan']} |" for op in OPS]
     return HEAD + "\n".join(lines) + "\n"
 
