@@ -1,7 +1,7 @@
 """tir-expand-pads: a ``tensor.pad`` in a kernel becomes copies of rows, between rows and row ends of the padding value.
 
 Upstream tiles pads into conditionals and vectorizes few of them. A row here is everything from the last padded dimension on, which lies in
-one piece in both tensors: copying it is one ``memcpy``.
+one piece in both tensors: copying it is one ``memcpy``. Rows are copied in parallel loops, for targets with threads.
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from ..mlir import arith, ir, scf, tensor, vector
 from .base import ModulePass, PassContext
 
 CHUNK = 64  # elements of the padding row that one store writes
+Piece = tuple[ir.Value, Any]  # part of a row, a tensor of rank 1, and its offset
 
 
 @dataclass(frozen=True)
@@ -75,24 +76,23 @@ class _Rows:
         left, right = self.low[self.last] * self.inner, self.high[self.last] * self.inner
         length = self._times(self.sizes[-1])
 
-        def border(into: ir.Value, place: Sequence[ir.Value]) -> ir.Value:
-            return _put(_part(row, [], width), into, place, 0)
+        def border(_: Sequence[ir.Value]) -> list[Piece]:
+            return [(_part(row, [], width), 0)]
 
-        def inside(into: ir.Value, place: Sequence[ir.Value]) -> ir.Value:
-            if left:
-                into = _put(_part(row, [], left), into, place, 0)
+        def inside(place: Sequence[ir.Value]) -> list[Piece]:
             line = _part(source, [arith.subi(p, _index(self.low[d])) for d, p in enumerate(place)], length)
-            into = _put(line, into, place, left)
-            return _put(_part(row, [], right), into, place, self._plus(length, left)) if right else into
+            ends = [(_part(row, [], left), 0)] if left else []
+            ends += [(_part(row, [], right), self._plus(length, left))] if right else []
+            return [(line, left), *ends]
 
         whole = [(0, size) for size in shape[: self.last]]
         for d in range(self.last):  # dimensions in front of d: inside only; behind: their whole extent
             core = (self.low[d], self._plus(self.sizes[d], self.low[d]))
             for begin, end in ((0, self.low[d]), (core[1], shape[d])):
                 if begin is not end and begin != end:
-                    target = _loops(target, [*whole[:d], (begin, end), *whole[d + 1:]], border)
+                    target = _rows(target, width, [*whole[:d], (begin, end), *whole[d + 1:]], border)
             whole[d] = core
-        target = _loops(target, whole, inside)
+        target = _rows(target, width, whole, inside)
         return self._expanded(target, shape)
 
     def _padding_row(self, width: Any) -> ir.Value:
@@ -151,23 +151,31 @@ def _part(tensor_: ir.Value, place: Sequence[ir.Value], length: Any) -> ir.Value
                                  [*[dynamic] * len(place), 0], [*ones, _static(length)], [*ones, 1]).result
 
 
-def _put(part: ir.Value, into: ir.Value, place: Sequence[ir.Value], offset: Any) -> ir.Value:
-    """``into`` with ``part`` in the row at ``place``, from ``offset`` on."""
-    length = part.type.get_dim_size(0) if not part.type.is_dynamic_dim(0) else tensor.DimOp(part, _index(0)).result
-    dynamic = ir.ShapedType.get_dynamic_size()
-    ones = [1] * len(place)
-    offsets = [*place, *([] if isinstance(offset, int) else [offset])]
-    return tensor.InsertSliceOp(part, into, offsets, [] if isinstance(length, int) else [length], [],
-                                [*[dynamic] * len(place), _static(offset)], [*ones, _static(length)], [*ones, 1]).result
-
-
-def _loops(target: ir.Value, ranges: Sequence[tuple[Any, Any]], body: Callable[[ir.Value, Sequence[ir.Value]], ir.Value],
-           place: Sequence[ir.Value] = ()) -> ir.Value:
-    """Loops over the ranges, outermost first, that carry ``target`` through ``body``."""
+def _rows(target: ir.Value, width: Any, ranges: Sequence[tuple[Any, Any]],
+          pieces: Callable[[Sequence[ir.Value]], list[Piece]]) -> ir.Value:
+    """``target`` with pieces put into each row of the ranges, of ``width`` elements: ``pieces(place of the row)``."""
     if not ranges:
-        return body(target, place)
-    begin, end = ranges[0]
-    loop = scf.ForOp(_index(begin), _index(end), _index(1), [target])
+        return _with_pieces(target, pieces([]))
+    loop = scf.ForallOp([begin for begin, _ in ranges], [end for _, end in ranges], [1] * len(ranges), [target])
     with ir.InsertionPoint(loop.body):
-        scf.YieldOp([_loops(loop.inner_iter_args[0], ranges[1:], body, [*place, loop.induction_variable])])
+        place, into = list(loop.induction_variables), loop.inner_iter_args[0]
+        row = _with_pieces(_part(into, place, width), pieces(place))  # one write a row: upstream loses all but one of several
+        ending = scf.InParallelOp()
+        with ir.InsertionPoint(ending.regions[0].blocks[0]):
+            tensor.ParallelInsertSliceOp(row, into, *_window(place, 0, width))
     return loop.results[0]
+
+
+def _with_pieces(row: ir.Value, pieces: list[Piece]) -> ir.Value:
+    for part, offset in pieces:
+        length = tensor.DimOp(part, _index(0)).result if part.type.is_dynamic_dim(0) else part.type.get_dim_size(0)
+        row = tensor.InsertSliceOp(part, row, *_window([], offset, length)).result
+    return row
+
+
+def _window(place: Sequence[ir.Value], offset: Any, length: Any) -> tuple[Any, ...]:
+    """Where a piece stands in the row at ``place``: dynamic offsets, sizes and strides, then static ones."""
+    dynamic, ones = ir.ShapedType.get_dynamic_size(), [1] * len(place)
+    offsets = [*place, *([] if isinstance(offset, int) else [offset])]
+    return (offsets, [] if isinstance(length, int) else [length], [], [*[dynamic] * len(place), _static(offset)],
+            [*ones, _static(length)], [*ones, 1])

@@ -6,11 +6,14 @@
 // CHECK: %[[ROWS:.*]] = tensor.collapse_shape %{{.*}} {{\[\[}}0], [1], [2, 3]] : tensor<1x4x5x8xf32> into tensor<1x4x40xf32>
 // CHECK: vector.transfer_write %{{.*}} : vector<64xf32>, tensor<64xf32>
 // CHECK: tensor.extract_slice %[[ZEROS:.*]][0] [56] [1] : tensor<64xf32> to tensor<56xf32>
-// CHECK: tensor.insert_slice {{.*}} : tensor<56xf32> into tensor<1x6x56xf32>
-// CHECK: tensor.insert_slice {{.*}} : tensor<8xf32> into tensor<1x6x56xf32>
+// CHECK: scf.forall
+// CHECK: tensor.parallel_insert_slice {{.*}} : tensor<56xf32> into tensor<1x6x56xf32>
+// CHECK: scf.forall (%{{.*}}) = (0, 1) to (1, 5)
 // CHECK: tensor.extract_slice %[[ROWS]][{{.*}}, 0] [1, 1, 40] [1, 1, 1] : tensor<1x4x40xf32> to tensor<40xf32>
-// CHECK: tensor.insert_slice {{.*}}, 8] [1, 1, 40] [1, 1, 1] : tensor<40xf32> into tensor<1x6x56xf32>
-// CHECK: tensor.insert_slice {{.*}}, 48] [1, 1, 8] [1, 1, 1] : tensor<8xf32> into tensor<1x6x56xf32>
+// CHECK: tensor.insert_slice {{.*}}[8] [40] [1] : tensor<40xf32> into tensor<56xf32>
+// CHECK: tensor.insert_slice {{.*}}[0] [8] [1] : tensor<8xf32> into tensor<56xf32>
+// CHECK: %[[ROW:.*]] = tensor.insert_slice {{.*}}[48] [8] [1] : tensor<8xf32> into tensor<56xf32>
+// CHECK: tensor.parallel_insert_slice %[[ROW]] into
 // CHECK: tensor.expand_shape {{.*}} : tensor<1x6x56xf32> into tensor<1x6x7x8xf32>
 func.func private @image(%x: tensor<1x4x5x8xf32>, %out: tensor<1x6x7x8xf32> {tir.out, bufferization.writable = true}) -> tensor<1x6x7x8xf32>
     attributes {tir.prim_func} {
@@ -27,7 +30,7 @@ func.func private @image(%x: tensor<1x4x5x8xf32>, %out: tensor<1x6x7x8xf32> {tir
 // Sizes may be dynamic; what is padded with may not depend on the place, and amounts have to be known.
 // CHECK-LABEL: func.func private @dynamic
 // CHECK-NOT: tensor.pad
-// CHECK: scf.for
+// CHECK: scf.forall
 func.func private @dynamic(%x: tensor<?x?xf32>, %out: tensor<?x?xf32> {tir.out, bufferization.writable = true}) -> tensor<?x?xf32>
     attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32

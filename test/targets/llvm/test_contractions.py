@@ -104,7 +104,8 @@ def convolution(x: np.ndarray, w: np.ndarray, strides, padding, dilations, group
 
 
 def conv_case(net: Net, image: tuple[int, int, int, int], filters: int, kernel: tuple[int, int], *, strides=(1, 1), padding=(0, 0, 0, 0),
-              dilations=(1, 1), groups: int = 1, residual: bool = False) -> None:
+              dilations=(1, 1), groups: int = 1, residual: bool = False, sizes: tuple | None = None) -> None:
+    """``sizes``: the image's, with names where they are dynamic."""
     x, w, b = numbers(*image), numbers(*kernel, image[-1] // groups, filters), numbers(filters)
     expected = convolution(x, w, strides, padding, dilations, groups) + b
     r = numbers(*expected.shape)
@@ -116,7 +117,8 @@ def conv_case(net: Net, image: tuple[int, int, int, int], filters: int, kernel: 
         return relax.relu(relax.add(y, others[0]) if residual else y)
 
     expected = np.maximum(expected + r if residual else expected, 0)
-    net.case(f"conv {image}->{filters} {kernel} {strides} {padding} {dilations} {groups}", [x, r] if residual else [x], build, expected)
+    name = f"conv {image}->{filters} {kernel} {strides} {padding} {dilations} {groups}"
+    net.case(name, [x, r] if residual else [x], build, expected, [sizes] if sizes else None)
 
 
 @pytest.mark.parametrize("cpu", CPUS)
@@ -204,6 +206,16 @@ def test_grouped_convolutions(cpu):
     conv_case(net, (1, 9, 9, 68), 68, (1, 1), groups=4)
     conv_case(net, (1, 9, 9, 32), 32, (3, 3), padding=(1, 1, 1, 1), strides=(2, 2), groups=8)
     conv_case(net, (1, 26, 26, 16), 128, (5, 5), padding=(2, 2, 2, 2), groups=2, residual=True)
+    net.check(f"llvm{{cpu={cpu}}}")
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_convolutions_of_dynamic_size(cpu):
+    net = Net()
+    conv_case(net, (3, 14, 14, 16), 32, (3, 3), padding=(1, 1, 1, 1), sizes=("n", 14, 14, 16))
+    conv_case(net, (1, 14, 17, 16), 32, (1, 1), sizes=(1, "h", "w", 16))
+    conv_case(net, (1, 14, 17, 16), 40, (3, 3), padding=(1, 1, 1, 1), sizes=(1, "i", "j", 16))
+    conv_case(net, (1, 15, 17, 3), 32, (3, 3), padding=(1, 1, 1, 1), strides=(2, 2), sizes=(1, "k", "l", 3))
     net.check(f"llvm{{cpu={cpu}}}")
 
 
