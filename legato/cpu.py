@@ -4,8 +4,8 @@ import functools
 import platform
 from pathlib import Path
 
-from .dialects.errors import LegatoError
 from .cpu_table import CPUS, FLAGS, HOSTS
+from .dialects.errors import LegatoError
 
 CPUINFO = Path("/proc/cpuinfo")
 

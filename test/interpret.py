@@ -49,7 +49,7 @@ _SIZES = {
     "arith.minsi": lambda op, a, b: min(a, b),
     "arith.maxsi": lambda op, a, b: max(a, b),
     "tensor.dim": lambda op, x, axis: x.shape[axis],
-    "tensor.from_elements": lambda op, *elements: np.array(elements, numpy_dtype(op.result.type.element_type)).reshape(op.result.type.shape),
+    "tensor.from_elements": lambda op, *values: np.array(values, numpy_dtype(op.result.type.element_type)).reshape(op.result.type.shape),
 }
 
 

@@ -2,10 +2,10 @@
 import numpy as np
 
 from legato.dialects.module import Module
+from legato.jit import jit
 from legato.mlir import ir, passmanager
 from legato.passes.emit_entry import emit_entry
 from legato.passes.plan_memory import plan_memory
-from legato.jit import jit
 
 LOWER = ("builtin.module(func.func(convert-linalg-to-loops,canonicalize,cse),convert-scf-to-cf,expand-strided-metadata,lower-affine,"
          "canonicalize,convert-to-llvm,reconcile-unrealized-casts,canonicalize,cse)")

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from models import identity, lowered, numbers
 
-from legato.dialects.errors import LegatoError
-from legato.mlir import ir, passmanager
-from legato.runtime import load
 from legato import cpu
 from legato.cpu_table import CPUS, FLAGS
+from legato.dialects.errors import LegatoError
 from legato.jit import jit
+from legato.mlir import ir, passmanager
+from legato.runtime import load
 
 
 def llvm_features(name):

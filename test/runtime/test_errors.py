@@ -8,9 +8,9 @@ from models import STATIC, SYMBOLIC, build, identity, numbers
 
 from legato.dialects.errors import LegatoError, UnsupportedError
 from legato.dialects.module import Module
+from legato.jit import jit
 from legato.mlir import ir
 from legato.passes.emit_entry import emit_entry
-from legato.jit import jit
 
 X = numbers(3, 8)
 

@@ -13,8 +13,8 @@ import tvm_ffi
 from models import STATIC, SYMBOLIC, build, identity, numbers
 
 import legato
-from legato.dialects.errors import LegatoError
 from legato import cpu
+from legato.dialects.errors import LegatoError
 from legato.runtime import linker, load, package, threads, weights_file
 
 WEIGHT = numbers(4, 8)

@@ -7,11 +7,11 @@ from models import LOWER, numbers
 
 from legato.dialects.errors import LegatoError
 from legato.dialects.module import Module
+from legato.jit import jit
 from legato.mlir import ir, passmanager
 from legato.passes.emit_entry import emit_entry
 from legato.passes.plan_memory import plan_memory
 from legato.runtime import load, threads
-from legato.jit import jit
 
 PARALLEL = """
 func.func @main(%x: memref<64x8xf32> {relax.name = "x"}) -> memref<64x8xf32> {
