@@ -1,0 +1,48 @@
+"""The tutorials of docs/ run: their Python in one process a page, their console commands, and what these print."""
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from legato.targets import registry
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ["legalization.md"]
+
+
+def blocks(text):
+    """(kind, code) of each fenced block."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def pattern(text):
+    """A regular expression for a text in which ``...`` stands for anything, and runs of blanks for each other."""
+    lines = [re.sub(r"(\\\s)+", r"\\s+", re.escape(line.strip())).replace(re.escape("..."), ".*") for line in text.strip().splitlines()]
+    return r"\s*\n\s*".join(lines)
+
+
+def run_console(code, where):
+    """Runs each ``$`` line; what it prints must be what stands below it."""
+    path = os.pathsep.join([str(Path(sys.prefix) / "bin"), os.environ["PATH"]])
+    for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", code, re.MULTILINE):
+        done = subprocess.run(command, shell=True, cwd=where, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        assert re.fullmatch(pattern(expected), done.stdout.strip()), f"{command} printed:\n{done.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names, printed = {"__name__": f"docs_{page.split('.')[0]}"}, ""
+    with registry.isolated():
+        for kind, code in blocks((DOCS / page).read_text()):
+            if kind == "python":
+                exec(compile(code, page, "exec"), names)
+                printed = capsys.readouterr().out or printed
+            elif kind == "console":
+                run_console(code, tmp_path)
+            elif kind == "text":
+                assert re.fullmatch(pattern(code), printed.strip()), f"the page says\n{code}\nbut it printed\n{printed}"
