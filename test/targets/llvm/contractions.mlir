@@ -37,12 +37,16 @@ func.func private @matmul(%x: tensor<384x256xf32>, %w: tensor<256x512xf32>, %bia
 
 // -----
 
-// Rests have tiles of their own: 40 columns are two vectors of 16 and one of 8, or five of 8; 23 rows are 12 and 11 where 23 are too many.
+// Rests have tiles of their own: 23 rows are 12 and 11, or three times 6 and 5; 40 columns are 32 and 8, or twice 16 and 8.
 // CHECK-LABEL: func.func private @rests
-// AVX512: into vector<23x16xf32>
-// AVX512: into vector<23x8xf32>
-// AVX2: into vector<12x8xf32>
-// AVX2: into vector<11x8xf32>
+// AVX512: into vector<12x32xf32>
+// AVX512: into vector<11x32xf32>
+// AVX512: into vector<12x8xf32>
+// AVX512: into vector<11x8xf32>
+// AVX2: into vector<6x16xf32>
+// AVX2: into vector<5x16xf32>
+// AVX2: into vector<6x8xf32>
+// AVX2: into vector<5x8xf32>
 // CHECK-NOT: linalg.
 // CHECK: return
 func.func private @rests(%x: tensor<23x64xf32>, %w: tensor<64x40xf32>, %out: tensor<23x40xf32> {tir.out, bufferization.writable = true})
