@@ -2,7 +2,8 @@
 from ...mlir import func
 from .machine import Machine
 from .nests import PARALLEL, Graph, Nest, is_shifted
-from .vectorizer import Vectorizer
+from .sharing import shared_part, work_of
+from .vectorizer import DYNAMIC, Vectorizer
 
 
 def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
@@ -12,7 +13,7 @@ def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
         return None
     vectorizer = Vectorizer(machine)
     handles = nest_handles(vectorizer, graph)
-    done = [cut(vectorizer, handles[nest], nest, nest.extents) for nest in graph.nests]
+    done = [cut_alone(vectorizer, handles[nest], nest, graph.flat) for nest in graph.nests]
     return vectorizer.close() if any(done) else None
 
 
@@ -26,6 +27,34 @@ def nest_handles(vectorizer: Vectorizer, graph: Graph) -> dict[Nest, str]:
         singles = vectorizer.split(handle, graph.counts[name])
         found |= {nest: singles[nest.position] for nest in graph.nests if nest.op.name == name}
     return found
+
+
+def cut_alone(vectorizer: Vectorizer, handle: str, nest: Nest, shared: bool = True) -> bool:
+    """Cuts a nest that is computed by itself, by several threads where it is large (and ``shared``); False leaves it scalar."""
+    extents = list(nest.extents)
+    inner = vector_loop(nest) if nest.kinds and shared and nest.writes_plainly and not nest.is_copy else None
+    if inner is not None:
+        parallel = {i for i, kind in enumerate(nest.kinds) if kind == PARALLEL}
+        handle, _ = share(vectorizer, handle, [nest], extents, parallel, inner)
+    return cut(vectorizer, handle, nest, extents)
+
+
+def share(vectorizer: Vectorizer, handle: str, nests: list[Nest], extents: list[int], loops: set[int],
+          inner: int) -> tuple[str, str | None]:
+    """Cuts one of ``loops`` of the op behind ``handle`` into parts for threads, where the work of ``nests`` is worth it.
+
+    Returns the op of a part and the parallel loop, or the op itself and None. ``extents`` becomes what a part has.
+    """
+    grain = 8 * vectorizer.lanes(nests[0])
+    part = shared_part(extents, loops, inner, grain, vectorizer.machine.threads, work_of(nests))
+    if part is None:
+        return handle, None
+    loop, size = part
+    how, number = ("tile_sizes", size) if size else ("num_threads", vectorizer.machine.threads)
+    numbers = [number if i == loop else 0 for i in range(len(extents))]
+    tile, around = vectorizer.script.op("part", f"structured.tile_using_forall {handle} {how} {numbers}", 2)
+    extents[loop] = size if size and extents[loop] % size == 0 else DYNAMIC
+    return tile, around
 
 
 def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int], limit: int | None = None) -> bool:

@@ -6,7 +6,7 @@ feeds it is computed inside, so that a row, or a strip of columns, stays in regi
 from functools import partial
 
 from ...mlir import func
-from .default import cut, nest_handles
+from .default import cut, cut_alone, nest_handles, share
 from .machine import Machine
 from .nests import Graph, Nest, reads
 from .vectorizer import DYNAMIC, Vectorizer
@@ -67,6 +67,7 @@ class Rows:
     def __init__(self, graph: Graph, groups: dict[Nest, Places], machine: Machine):
         self.graph, self.groups = graph, groups
         self.vectorizer = Vectorizer(machine)
+        self.extents: dict[Nest, list[int]] = {}  # of each root, as a thread's part has them
         self.tags = {nest: f"legato.nest{i}" for i, nest in enumerate(graph.nests)}
 
     def script(self) -> str:
@@ -77,24 +78,31 @@ class Rows:
         fused = {nest for inside in self.groups.values() for nest in inside}
         for nest in self.graph.nests:
             if nest not in fused:
-                cut(v, handles[nest], nest, nest.extents)
+                cut_alone(v, handles[nest], nest)
         for root, inside in self.groups.items():
             self.group(root, inside, handles)
         return v.close()
 
     def group(self, root: Nest, inside: Places, handles: dict[Nest, str]) -> None:
-        """Tiles one root with all that is computed inside."""
+        """Tiles one root with all that is computed inside, in parts for threads first where that is worth it."""
         s = self.vectorizer.script
+        part = list(root.extents)
+        _, around = share(self.vectorizer, handles[root], list(inside), part, set(inside[root]), root.out_loops[-1])
+        if around is not None:
+            self.fuse(root, inside, handles, around)
+            handles = {nest: s.match(attribute=self.tags[nest]) for nest in inside}
+        self.extents[root] = part
         sizes = self.tile_sizes(root, inside)
-        if not any(sizes):
-            self.body(root, inside, "%root", sizes)
-            return
-        loop = s.tile(handles[root], sizes)[1][-1]
+        if any(sizes):
+            self.fuse(root, inside, handles, s.tile(handles[root], sizes)[1][-1])
+        self.cut_tiles(root, inside, "%root", sizes, [i for i, size in enumerate(sizes) if size > 1])
+
+    def fuse(self, root: Nest, inside: Places, handles: dict[Nest, str], loop: str) -> None:
+        """Moves what the root reads into a loop around its tile."""
         for nest in reversed(self.graph.nests):
             if nest in inside and nest is not root:
-                _, loop = s.fuse(handles[nest], loop)
-        s.patterns("canonicalize")
-        self.cut_tiles(root, inside, "%root", sizes, [i for i, size in enumerate(sizes) if size > 1])
+                _, loop = self.vectorizer.script.fuse(handles[nest], loop)
+        self.vectorizer.script.patterns("canonicalize")
 
     def cut_tiles(self, root: Nest, inside: Places, scope: str, sizes: list[int], axes: list[int], limit: int | None = None) -> None:
         """Splits the partial steps of the loops over ``axes`` off, outermost first, and cuts what stands in each body for vectors."""
@@ -102,7 +110,7 @@ class Rows:
         if not axes:
             self.body(root, inside, scope, sizes, limit)
             return
-        axis, extent = axes[0], root.extents[axes[0]]
+        axis, extent = axes[0], self.extents[root][axes[0]]
         if extent >= 0 and extent % sizes[axis] == 0:
             self.cut_tiles(root, inside, scope, sizes, axes[1:])
             return
@@ -120,26 +128,26 @@ class Rows:
 
         Around windows several positions side by side: they share what they read of the filter, and fill the registers.
         """
-        shared, inner, v = inside[root], root.out_loops[-1], self.vectorizer
-        sizes = [1 if i in shared and e != 1 else 0 for i, e in enumerate(root.extents)]
+        shared, inner, v, extents = inside[root], root.out_loops[-1], self.vectorizer, self.extents[root]
+        sizes = [1 if i in shared and e != 1 else 0 for i, e in enumerate(extents)]
         if inner not in shared:
             return sizes
         widest = max(inside, key=lambda n: n.bits)
-        beside = positions_beside(root, inside)
+        beside = positions_beside(root, extents, inside)
         narrow = beside is not None and any(has_filter(n, beside, inside) for n in inside)
-        sizes[inner] = (v.narrow_strip if narrow else v.strip)(widest, root.extents[inner])
+        sizes[inner] = (v.narrow_strip if narrow else v.strip)(widest, extents[inner])
         if beside is not None:
-            used = -(-(sizes[inner] or root.extents[inner]) // v.lanes(widest))
-            sizes[beside] = best_divisor(root.extents[beside], max(8 // used, 1))
+            used = -(-(sizes[inner] or extents[inner]) // v.lanes(widest))
+            sizes[beside] = best_divisor(extents[beside], max(8 // used, 1))
         return sizes
 
     def body(self, root: Nest, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
         """Cuts every nest inside ``loop`` for vectors."""
-        v, beside = self.vectorizer, positions_beside(root, inside)
+        v, beside = self.vectorizer, positions_beside(root, self.extents[root], inside)
         for nest, place in inside.items():
             extents = list(nest.extents)
             for r, l in place.items():
-                extents[l] = sizes[r] or extents[l]
+                extents[l] = sizes[r] or self.extents[root][r]
             again = partial(v.script.match, attribute=self.tags[nest], within=loop)
             if beside is None or limit:
                 cut(v, again(), nest, extents, limit)
@@ -147,9 +155,9 @@ class Rows:
                 v.unrolled(again(), nest, extents, place[root.out_loops[-1]], place[beside], again)
 
 
-def positions_beside(root: Nest, inside: Places) -> int | None:
+def positions_beside(root: Nest, extents: list[int], inside: Places) -> int | None:
     """The root's loop over neighbouring windows: the last but one, of a known size, where one of the nests has windows along it."""
-    if len(root.out_loops) < 2 or root.extents[root.out_loops[-2]] < 0 or root.out_loops[-1] not in inside[root]:
+    if len(root.out_loops) < 2 or extents[root.out_loops[-2]] < 0 or root.out_loops[-1] not in inside[root]:
         return None
     loop = root.out_loops[-2]
     windows = any(not nest.plain for nest in inside)
