@@ -1,4 +1,5 @@
 """Kernels cut among threads: the parts' loops run in parallel, and give what one thread gives."""
+
 import numpy as np
 import pytest
 from harness import Net
@@ -17,12 +18,26 @@ def kernels(machine: Machine) -> Net:
     """Elementwise over one loop and over two, rows, columns, a transpose, a pooling; static, and of dynamic size."""
     net = Net(machine)
     x, rows, image, y = net.input((100_003,)), net.input((301, 500)), net.input((1, 40, 40, 64)), net.input(("n", "m"))
-    net.output(net.op("relax.exp", [x], x.shape), net.op("relax.softmax", [rows], rows.shape, axis=1),
-               net.op("relax.sum", [rows], (500,), axis=[0], keepdims=False), net.op("relax.sum", [rows], (301,), axis=[1], keepdims=False),
-               net.op("relax.permute_dims", [rows], (500, 301), axes=[1, 0]),
-               net.op("relax.max_pool2d", [image], image.shape, kernel=[3, 3], strides=[1, 1], padding=[1] * 4, dilations=[1, 1], layout="NHWC",
-                      ceil_mode=False),
-               net.op("relax.tanh", [y], y.shape), net.op("relax.softmax", [y], y.shape, axis=1))
+    net.output(
+        net.op("relax.exp", [x], x.shape),
+        net.op("relax.softmax", [rows], rows.shape, axis=1),
+        net.op("relax.sum", [rows], (500,), axis=[0], keepdims=False),
+        net.op("relax.sum", [rows], (301,), axis=[1], keepdims=False),
+        net.op("relax.permute_dims", [rows], (500, 301), axes=[1, 0]),
+        net.op(
+            "relax.max_pool2d",
+            [image],
+            image.shape,
+            kernel=[3, 3],
+            strides=[1, 1],
+            padding=[1] * 4,
+            dilations=[1, 1],
+            layout="NHWC",
+            ceil_mode=False,
+        ),
+        net.op("relax.tanh", [y], y.shape),
+        net.op("relax.softmax", [y], y.shape, axis=1),
+    )
     return net
 
 
