@@ -19,7 +19,9 @@ LAST, PRODUCT = "legato.last", "legato.product"
 def schedule_contraction(kernel: func.FuncOp, machine: Machine) -> str | None:
     """The transform script of a kernel whose heart is one contraction or convolution; None for any other kernel."""
     form = analyze(kernel)
-    return None if form is None else _Schedule(form, machine).text()
+    if form is None or any(op.operation.name == "tensor.pad" for op in kernel.body.blocks[0].operations):
+        return None
+    return _Schedule(form, machine).text()
 
 
 def tiles_of(form: Form, machine: Machine, width: int | None = None) -> RegisterTiles:

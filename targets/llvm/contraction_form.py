@@ -135,6 +135,9 @@ def analyze(kernel: func.FuncOp) -> Form | None:
     if chain is None:
         return None
     epilogue, path = chain
+    known = [*found, *epilogue, producer(found[0].operands[2])]
+    if any(op.name.startswith("linalg.") and op.name != "linalg.unpack" and op not in known for op in ops):
+        return None  # work in front of the contraction would be done again for each of its tiles
     return _roles(found[0], epilogue, path)
 
 
