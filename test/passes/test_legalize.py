@@ -57,6 +57,16 @@ def wrong_type(k, x, out):
     return arith.ConstantOp(out.type.element_type, 1.0).result
 
 
+@rewrite("relax.exp")
+def wrong_shape(op, x):
+    return relax.expand_dims(x, axis=[0])
+
+
+@rewrite("relax.exp")
+def wrong_dtype(op, x):
+    return relax.astype(x, dtype="f16")
+
+
 @kernel("relax.exp")
 def raises(k, x, out):
     return {}["no such key"]
@@ -95,6 +105,8 @@ def test_what_no_rule_takes_is_listed_in_one_error():
 
 @pytest.mark.parametrize("rule, expected", [
     (wrong_type, ["the rule wrong_type", "relax.exp '/gelu/Exp'", "its body returns f32 but the op has tensor<4xf32>"]),
+    (wrong_shape, ["the rule wrong_shape", "target 'npu'", "gives tensor<1x4xf32> for relax.exp '/gelu/Exp', whose results are tensor<4x"]),
+    (wrong_dtype, ["the rule wrong_dtype", "gives tensor<4xf16> for relax.exp"]),
     (raises, ["the rule raises", "target 'npu'", "KeyError", "relax.exp '/gelu/Exp'", "Traceback"]),
 ])
 def test_a_broken_rule_is_named(rule, expected):

@@ -24,6 +24,7 @@
 // GPU: memref.store
 
 // A reduction and a matmul: the reduced loop runs inside a thread.
+// GPU-NOT: scf.parallel
 // GPU: gpu.func @kernel_sum
 // GPU: scf.if
 // GPU: scf.for

@@ -11,8 +11,11 @@ from legato.targets.catalog import Catalog
 from legato.targets.gpu.machine import Gpu
 
 HEAD = "func.func @main(%x: tensor<6x40xf32> {relax.name = \"x\"}, %w: tensor<40x24xf32> {relax.name = \"w\"}) -> "
+RESHAPED = '%r = "relax.reshape"(%x) {shape = #relax.dims<[6, 5, 8]>} : (tensor<6x40xf32>) -> tensor<6x5x8xf32>'
 BODIES = {
     "elementwise": ('tensor<6x40xf32>', '"relax.tanh"(%x) : (tensor<6x40xf32>)', lambda x, w: np.tanh(x)),
+    "cube": ("tensor<8x6x5xf32>", '"relax.permute_dims"(%r) {axes = array<i64: 2, 0, 1>} : (tensor<6x5x8xf32>)',
+             lambda x, w: x.reshape(6, 5, 8).transpose(2, 0, 1)),
     "reduction": ("tensor<40xf32>", '"relax.sum"(%x) {axis = array<i64: 0>} : (tensor<6x40xf32>)', lambda x, w: x.sum(0)),
     "middle": ("tensor<6xf32>", '"relax.max"(%x) {axis = array<i64: 1>} : (tensor<6x40xf32>)', lambda x, w: x.max(1)),
     "all": ("tensor<f32>", '"relax.mean"(%x) : (tensor<6x40xf32>)', lambda x, w: x.mean()),
@@ -57,12 +60,13 @@ def serialize(launch):
 @pytest.mark.parametrize("name", BODIES)
 def test_launches_compute_the_same(name):
     result, op, reference = BODIES[name]
-    module = legato.Module.parse(HEAD + f"{result} {{\n %0 = {op} -> {result}\n return %0 : {result} }}")
+    module = legato.Module.parse(HEAD + f"{result} {{\n {RESHAPED}\n %0 = {op} -> {result}\n return %0 : {result} }}")
     lowered = legato.lower(module, "nvvm", last="bufferized")
     with lowered.context, ir.Location.unknown():
-        map_threads(lowered.module, Gpu(block=16))
+        map_threads(lowered.module, Gpu(block=32))
         found = launches(lowered)
         assert found
+        assert name == "cumsum" or "scf.parallel" not in str(lowered), "parallel loops run on one thread"
         for launch in found:
             serialize(launch)
         lowered.operation.verify()
