@@ -50,7 +50,7 @@ def choose(rows: int | None, columns: int | None, lanes: int, registers: int, wi
         if not fits(1, vectors, registers) or (columns is not None and vectors * lanes > max(columns, lanes)):
             continue
         widths = _widths(columns, vectors * lanes, lanes)
-        for split in _splits(rows, vectors, registers, most):
+        for split in _splits(rows, vectors, registers, most, columns is None):
             cost = _cost(rows, columns, split, widths, lanes)
             if best is None or cost < best[0]:
                 best = (cost, RegisterTiles(split, widths))
@@ -64,12 +64,12 @@ def _widths(columns: int | None, width: int, lanes: int) -> tuple[int, ...]:
     return ((width,) if columns >= width else ()) + binary(columns % width)
 
 
-def _splits(rows: int | None, vectors: int, registers: int, limit: int | None) -> list[tuple[int, ...]]:
-    """Ways to cut the rows: a tile, and the rest as another one; by halves where their number is not known."""
+def _splits(rows: int | None, vectors: int, registers: int, limit: int | None, few: bool) -> list[tuple[int, ...]]:
+    """Ways to cut the rows: a tile, and the rest as another one; by halves, or at once (``few``), where their number is not known."""
     most = max(r for r in range(1, registers) if fits(r, vectors, registers) and r <= (limit or registers))
     if rows is None:
         power = 1 << (most.bit_length() - 1)
-        return [tuple(power >> i for i in range(power.bit_length()))]
+        return [(power, 1) if few else tuple(power >> i for i in range(power.bit_length()))]
     return [(tile, rows % tile) if rows % tile else (tile,) for tile in range(1, min(most, rows) + 1)]
 
 
