@@ -79,30 +79,32 @@ class Rows:
         for nest in self.graph.nests:
             if nest not in fused:
                 cut_alone(v, handles[nest], nest)
+        sizes = {root: self.group(root, inside, handles) for root, inside in self.groups.items()}
+        v.script.patterns("canonicalize")  # a producer with two readers came in twice
         for root, inside in self.groups.items():
-            self.group(root, inside, handles)
+            self.cut_tiles(root, inside, "%root", sizes[root], [i for i, size in enumerate(sizes[root]) if size > 1])
         return v.close()
 
-    def group(self, root: Nest, inside: Places, handles: dict[Nest, str]) -> None:
-        """Tiles one root with all that is computed inside, in parts for threads first where that is worth it."""
+    def group(self, root: Nest, inside: Places, handles: dict[Nest, str]) -> list[int]:
+        """Tiles one root with all that is computed inside, in parts for threads first where that is worth it. Returns the tile's sizes."""
         s = self.vectorizer.script
         part = list(root.extents)
         _, around = share(self.vectorizer, handles[root], list(inside), part, set(inside[root]), root.out_loops[-1])
         if around is not None:
             self.fuse(root, inside, handles, around)
+            s.patterns("canonicalize")
             handles = {nest: s.match(attribute=self.tags[nest]) for nest in inside}
         self.extents[root] = part
         sizes = self.tile_sizes(root, inside)
         if any(sizes):
             self.fuse(root, inside, handles, s.tile(handles[root], sizes)[1][-1])
-        self.cut_tiles(root, inside, "%root", sizes, [i for i, size in enumerate(sizes) if size > 1])
+        return sizes
 
     def fuse(self, root: Nest, inside: Places, handles: dict[Nest, str], loop: str) -> None:
         """Moves what the root reads into a loop around its tile."""
         for nest in reversed(self.graph.nests):
             if nest in inside and nest is not root:
                 _, loop = self.vectorizer.script.fuse(handles[nest], loop)
-        self.vectorizer.script.patterns("canonicalize")
 
     def cut_tiles(self, root: Nest, inside: Places, scope: str, sizes: list[int], axes: list[int], limit: int | None = None) -> None:
         """Splits the partial steps of the loops over ``axes`` off, outermost first, and cuts what stands in each body for vectors."""
@@ -134,11 +136,13 @@ class Rows:
             return sizes
         widest = max(inside, key=lambda n: n.bits)
         beside = positions_beside(root, extents, inside)
-        narrow = beside is not None and any(has_filter(n, beside, inside) for n in inside)
-        sizes[inner] = (v.narrow_strip if narrow else v.strip)(widest, extents[inner])
-        if beside is not None:
-            used = -(-(sizes[inner] or extents[inner]) // v.lanes(widest))
-            sizes[beside] = best_divisor(extents[beside], max(8 // used, 1))
+        if beside is None:
+            sizes[inner] = v.strip(widest, extents[inner])
+            return sizes
+        filtered = any(has_filter(n, beside, inside) for n in inside)
+        sizes[inner] = v.unmasked_strip(widest, extents[inner], 2 if filtered else 8)
+        used = -(-(sizes[inner] or extents[inner]) // v.lanes(widest))
+        sizes[beside] = best_divisor(extents[beside], max(8 // used, 1))
         return sizes
 
     def body(self, root: Nest, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:

@@ -67,13 +67,15 @@ class Vectorizer:
         widest = min(widest, power_of_two_below(extent))
         return widest // 2 if extent % widest and extent % (widest // 2) == 0 and widest // 2 >= self.lanes(nest) * 4 else widest
 
-    def narrow_strip(self, nest: Nest, extent: int) -> int:
-        """As ``strip``, for accumulators of one or two registers: none of them should have to be masked."""
+    def unmasked_strip(self, nest: Nest, extent: int, registers: int) -> int:
+        """As ``strip``, where accumulators would have to be masked: sizes that divide, or leave a power of two, come first."""
         lanes = self.lanes(nest)
-        sizes = [size for size in (2 * lanes, lanes) if size <= extent]
-        if extent < 0 or not sizes or extent in (lanes, 2 * lanes):
-            return self.strip(nest, extent, 2)
-        return next((size for size in sizes if extent % size == 0 or is_power_of_two(extent % size)), sizes[0])
+        sizes = [size for size in (8 * lanes, 4 * lanes, 2 * lanes, lanes) if size <= min(extent, registers * lanes, MAX_LANES)]
+        if not sizes or extent in sizes:
+            return self.strip(nest, extent, registers)
+        whole = [size for size in sizes if extent % size == 0 and size * 2 >= min(registers, 8) * lanes]
+        even = [size for size in sizes if extent % size == 0 or is_power_of_two(extent % size)]
+        return next(iter([*whole, *even, *sizes]))
 
     def split(self, handle: str, count: int) -> list[str]:
         """The handles of single ops from one of ``count``."""
