@@ -25,7 +25,8 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
 
     weights: key to array, for each weight of the metadata; they are used where they lie (copied if not contiguous), and kept as long as the
     executable lives. opt_level: LLVM's, 0 to 3. artifacts: what backends made of parts of the model. LegatoError for a module without an
-    entry, an unknown CPU, a missing weight, a call of a function that no library has or a packed one that is not there, or a missing OpenMP runtime. Code for a CPU that this machine is not can be saved; to call it is refused.
+    entry, an unknown CPU, a missing weight, a call of a function that no library has or a packed one that is not there, or a missing OpenMP
+    runtime. Code for a CPU that this machine is not can be saved; to call it is refused.
     """
     signature = Signature.parse(_metadata(module))
     if signature.cpu:

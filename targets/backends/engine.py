@@ -1,0 +1,50 @@
+"""What the backends of engines with an ONNX parser share."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...dialects.artifacts import Blob
+from ...dialects.errors import LegatoError
+from ...dialects.module import Module
+from ..backend import Backend
+from ..target import nearest
+from .onnx import export, op_patterns
+
+
+class OnnxEngine(Backend):
+    """Each function of the external module becomes an ONNX model, of which the engine builds its own form when the model is loaded.
+
+    ``ops``: take only these (``["conv2d", "relu"]``). Option of the code generation: ``threads`` (1).
+    """
+
+    pipeline = "relax-inline,relax-infer-shapes"
+    patterns = op_patterns()
+    loader: str = ""
+
+    def __init__(self, ops: Iterable[str] | None = None):
+        if ops is not None:
+            known = {one.name: one for one in type(self).patterns}
+            missing = [op for op in ops if op not in known]
+            if missing:
+                raise LegatoError(f"the backend '{self.name}' does not take '{missing[0]}'{nearest(missing[0], known)}")
+            self.patterns = [known[op] for op in ops]
+
+    def codegen(self, module: Module, options: Mapping[str, str]) -> Sequence[Blob]:
+        """A blob for each function: the model, its weights inside."""
+        unknown = [key for key in options if key != "threads"]
+        if unknown:
+            raise LegatoError(f"the backend '{self.name}' has no option '{unknown[0]}'; it has: threads")
+        threads = options.get("threads", "1")
+        if not threads.isdigit() or not int(threads):
+            raise LegatoError(f"the backend '{self.name}': threads is '{threads}', expected 1 or more")
+        blobs = []
+        for function in module.functions():
+            name = function.name.value
+            model = export(module, name)
+            entry = model.metadata_props.add()
+            entry.key, entry.value = "legato.threads", threads
+            if model.ByteSize() >= 1 << 31:
+                raise LegatoError(f"the part @{name} for the backend '{self.name}' has {model.ByteSize()} bytes of weights; an ONNX model "
+                                  "in one piece has less than 2 GB")
+            blobs.append(Blob(model.SerializeToString(), self.loader, (name,)))
+        return blobs

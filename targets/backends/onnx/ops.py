@@ -1,0 +1,265 @@
+"""How each relax op is said in ONNX."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from onnx import helper
+
+from ....dialects.errors import Refusal
+
+Write = Callable[[Any, Any], "str | Refusal"]  # (writer, op) -> the name of the result
+
+
+class Entry(NamedTuple):
+    """``write``: the translation; ``refuse``: asked before, without writing anything."""
+
+    write: Write
+    refuse: Callable[[Any], Refusal | None] | None = None
+
+
+def plain(onnx_op: str, **names: str) -> Entry:
+    """The same op under another name; ``names``: ONNX's attributes, by relax's."""
+    return Entry(lambda w, op: w.node(onnx_op, op.inputs, op.label, **{theirs: op.attrs[ours] for ours, theirs in names.items()}))
+
+
+def chain(*onnx_ops: str) -> Entry:
+    """Several ops of one operand, one after the other."""
+    def write(w: Any, op: Any) -> str:
+        x = op.inputs[0]
+        for onnx_op in onnx_ops:
+            x = w.node(onnx_op, [x], op.label)
+        return x
+
+    return Entry(write)
+
+
+def square(w: Any, op: Any) -> str:
+    return w.node("Mul", [op.inputs[0], op.inputs[0]], op.label)
+
+
+def silu(w: Any, op: Any) -> str:
+    return w.node("Mul", [op.inputs[0], w.node("Sigmoid", op.inputs)], op.label)
+
+
+def isfinite(w: Any, op: Any) -> str:
+    return w.node("Not", [w.node("Or", [w.node("IsNaN", op.inputs), w.node("IsInf", op.inputs)])], op.label)
+
+
+def not_equal(w: Any, op: Any) -> str:
+    return w.node("Not", [w.node("Equal", op.inputs)], op.label)
+
+
+def mod(w: Any, op: Any) -> str:
+    return w.node("Mod", op.inputs, op.label, fmod=int(op.attrs["fmod"]))
+
+
+def refuse_mod(op: Any) -> Refusal | None:
+    return Refusal("ONNX has fmod only for floats") if op.types[0].dtype.kind == "f" and not op.attrs["fmod"] else None
+
+
+def clip(w: Any, op: Any) -> str:
+    dtype = op.types[0].dtype
+    bounds = [w.constant(np.array(op.attrs[k], dtype)) if op.attrs[k] is not None else "" for k in ("min", "max")]
+    return w.node("Clip", [op.inputs[0], *bounds], op.label)
+
+
+def astype(w: Any, op: Any) -> str:
+    return w.node("Cast", op.inputs, op.label, to=helper.np_dtype_to_tensor_dtype(op.result.dtype))
+
+
+SUMMED = ("float16", "float32", "float64", "int32", "int64", "uint32", "uint64")
+
+
+def refuse_reduction(op: Any) -> Refusal | None:
+    return None if str(op.types[0].dtype) in SUMMED else Refusal(f"ONNX reduces no elements of {op.types[0].dtype}")
+
+
+def reduction(onnx_op: str) -> Entry:
+    def write(w: Any, op: Any) -> str:
+        axes = op.attrs["axis"]
+        if axes == []:
+            return w.node("Identity", op.inputs, op.label)
+        given = [] if axes is None else [w.ints(axes)]
+        return w.node(onnx_op, [*op.inputs, *given], op.label, keepdims=int(op.attrs["keepdims"]))
+
+    return Entry(write, refuse_reduction)
+
+
+def arg(onnx_op: str) -> Entry:
+    return Entry(lambda w, op: w.node(onnx_op, op.inputs, op.label, axis=op.attrs["axis"], keepdims=int(op.attrs["keepdims"]),
+                                      select_last_index=int(op.attrs["select_last"])))
+
+
+def cumsum(w: Any, op: Any) -> str:
+    axis = w.constant(np.array(op.attrs["axis"], np.int64))
+    return w.node("CumSum", [*op.inputs, axis], op.label, exclusive=int(op.attrs["exclusive"]), reverse=int(op.attrs["reverse"]))
+
+
+def refuse_norm(op: Any) -> Refusal | None:
+    axes = sorted(a % op.types[0].rank for a in op.attrs["axes"])
+    rank = op.types[0].rank
+    return None if axes == list(range(rank - len(axes), rank)) else Refusal("ONNX normalizes over the last axes only")
+
+
+def layer_norm(w: Any, op: Any) -> str:
+    axis = min(a % op.types[0].rank for a in op.attrs["axes"])
+    return w.node("LayerNormalization", op.inputs, op.label, axis=axis, epsilon=op.attrs["epsilon"])
+
+
+def refuse_batch_norm(op: Any) -> Refusal | None:
+    return None if op.attrs["axis"] % op.types[0].rank == 1 else Refusal("ONNX's channels are axis 1")
+
+
+def batch_norm(w: Any, op: Any) -> str:
+    return w.node("BatchNormalization", op.inputs, op.label, epsilon=op.attrs["epsilon"])
+
+
+def refuse_lrn(op: Any) -> Refusal | None:
+    if op.attrs["size"] % 2 == 0:
+        return Refusal("the engines normalize over an odd number of channels only")
+    return None if op.attrs["axis"] % op.types[0].rank == 1 else Refusal("ONNX's channels are axis 1")
+
+
+def lrn(w: Any, op: Any) -> str:
+    return w.node("LRN", op.inputs, op.label, **{k: op.attrs[k] for k in ("size", "alpha", "beta", "bias")})
+
+
+def transposed(w: Any, x: str, given: str, wanted: str) -> str:
+    """``x`` with its axes in another order, both as letters."""
+    return x if given == wanted else w.node("Transpose", [x], perm=[given.index(letter) for letter in wanted])
+
+
+def conv(spatial: str) -> Entry:
+    data, kernel = f"NC{spatial}", f"OI{spatial}"
+
+    def write(w: Any, op: Any) -> str:
+        a = op.attrs
+        x = transposed(w, op.inputs[0], a["data_layout"], data)
+        k = transposed(w, op.inputs[1], a["kernel_layout"], kernel)
+        y = w.node("Conv", [x, k], op.label, strides=a["strides"], pads=a["padding"], dilations=a["dilations"], group=a["groups"])
+        return transposed(w, y, data, a["data_layout"])
+
+    return Entry(write)
+
+
+def conv_transpose(w: Any, op: Any) -> str:
+    a = op.attrs
+    return w.node("ConvTranspose", op.inputs, op.label, strides=a["strides"], pads=a["padding"], dilations=a["dilations"], group=a["groups"],
+                  output_padding=a["output_padding"])
+
+
+def pool(onnx_op: str, spatial: str) -> Entry:
+    data = f"NC{spatial}"
+
+    def write(w: Any, op: Any) -> str:
+        a = op.attrs
+        counted = int(a["count_include_pad"]) if "count_include_pad" in a else None
+        y = w.node(onnx_op, [transposed(w, op.inputs[0], a["layout"], data)], op.label, kernel_shape=a["kernel"], strides=a["strides"],
+                   pads=a["padding"], dilations=a["dilations"], ceil_mode=int(a["ceil_mode"]), count_include_pad=counted)
+        return transposed(w, y, data, a["layout"])
+
+    return Entry(write, refuse_pool)
+
+
+def refuse_pool(op: Any) -> Refusal | None:
+    a = op.attrs
+    if a["ceil_mode"] and (any(a["padding"][len(a["kernel"]):]) or a.get("count_include_pad")):
+        return Refusal("ONNX's ceil_mode and the engines' differ where there is padding at the end, or padding counts")
+    return None
+
+
+def permute(w: Any, op: Any) -> str:
+    return w.node("Transpose", op.inputs, op.label, perm=[axis % op.types[0].rank for axis in op.attrs["axes"]])
+
+
+def refuse_prelu(op: Any) -> Refusal | None:
+    return None if op.result.dims == op.types[0].dims else Refusal("its slope broadcasts x, which ONNX's does not")
+
+
+
+
+def reshape(w: Any, op: Any) -> str:
+    return w.node("Reshape", [op.inputs[0], w.shape(op.result.dims, op.types[0], op.inputs[0])], op.label, allowzero=1)
+
+
+def refuse_reshape(op: Any) -> Refusal | None:
+    for size in op.result.dims:
+        if not isinstance(size, int) and not any(d == size for d in op.types[0].dims):
+            return Refusal(f"its result has the size {size}, which no axis of its input has")
+    return None
+
+
+def expand(w: Any, op: Any) -> str:
+    return w.node("Expand", [op.inputs[0], w.shape(op.result.dims, op.types[0], op.inputs[0])], op.label)
+
+
+def with_ints(onnx_op: str, attribute: str) -> Entry:
+    """An op whose attribute is ONNX's second input."""
+    return Entry(lambda w, op: w.node(onnx_op, [op.inputs[0], w.ints(op.attrs[attribute])], op.label),
+                 lambda op: None if all(isinstance(v, int) for v in op.attrs[attribute]) else Refusal(f"its {attribute} are symbolic"))
+
+
+def strided_slice(w: Any, op: Any) -> str:
+    a, rank = op.attrs, op.types[0].rank
+    axes = a["axes"] if a["axes"] is not None else list(range(len(a["begin"])))
+    strides = a["strides"] if a["strides"] is not None else [1] * len(axes)
+    return w.node("Slice", [op.inputs[0], w.ints(a["begin"]), w.ints(a["end"]), w.ints([x % rank for x in axes]), w.ints(strides)], op.label)
+
+
+def refuse_slice(op: Any) -> Refusal | None:
+    constant = all(isinstance(v, int) for v in (*op.attrs["begin"], *op.attrs["end"]))
+    return None if constant else Refusal("its bounds are symbolic")
+
+
+def pad(w: Any, op: Any) -> str:
+    value = w.constant(np.array(op.attrs["value"], op.types[0].dtype))
+    return w.node("Pad", [op.inputs[0], w.ints(op.attrs["pads"]), value], op.label, mode=op.attrs["mode"])
+
+
+def trilu(upper: int) -> Entry:
+    return Entry(lambda w, op: w.node("Trilu", [op.inputs[0], w.constant(np.array(op.attrs["k"], np.int64))], op.label, upper=upper))
+
+
+def block(onnx_op: str) -> Entry:
+    return Entry(lambda w, op: w.node(onnx_op, op.inputs, op.label, blocksize=op.attrs["block"], mode=op.attrs.get("mode")))
+
+
+UNARY = {
+    "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan",
+    "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf",
+    "sigmoid": "Sigmoid", "relu": "Relu", "softplus": "Softplus", "softsign": "Softsign", "hard_swish": "HardSwish", "mish": "Mish",
+    "abs": "Abs", "negative": "Neg", "sign": "Sign", "ceil": "Ceil", "floor": "Floor", "round": "Round", "reciprocal": "Reciprocal",
+    "isnan": "IsNaN", "isinf": "IsInf", "logical_not": "Not",
+}
+BINARY = {
+    "add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "power": "Pow", "maximum": "Max", "minimum": "Min",
+    "equal": "Equal", "less": "Less", "less_equal": "LessOrEqual", "greater": "Greater", "greater_equal": "GreaterOrEqual",
+    "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "where": "Where", "matmul": "MatMul",
+}
+TABLE: dict[str, Entry] = {f"relax.{name}": entry for name, entry in {
+    **{name: plain(op) for name, op in {**UNARY, **BINARY}.items()},
+    "rsqrt": chain("Sqrt", "Reciprocal"), "square": Entry(square), "silu": Entry(silu), "isfinite": Entry(isfinite),
+    "gelu": plain("Gelu", approximate="approximate"), "leaky_relu": plain("LeakyRelu", alpha="alpha"), "elu": plain("Elu", alpha="alpha"),
+    "selu": plain("Selu", alpha="alpha", gamma="gamma"), "celu": plain("Celu", alpha="alpha"),
+    "hard_sigmoid": plain("HardSigmoid", alpha="alpha", beta="beta"), "thresholded_relu": plain("ThresholdedRelu", alpha="alpha"),
+    "prelu": Entry(plain("PRelu").write, refuse_prelu), "not_equal": Entry(not_equal), "mod": Entry(mod, refuse_mod), "clip": Entry(clip), "astype": Entry(astype),
+    "sum": reduction("ReduceSum"), "mean": reduction("ReduceMean"), "prod": reduction("ReduceProd"), "max": reduction("ReduceMax"),
+    "min": reduction("ReduceMin"), "argmax": arg("ArgMax"), "argmin": arg("ArgMin"), "cumsum": Entry(cumsum),
+    "softmax": plain("Softmax", axis="axis"), "log_softmax": plain("LogSoftmax", axis="axis"),
+    "layer_norm": Entry(layer_norm, refuse_norm), "batch_norm": Entry(batch_norm, refuse_batch_norm), "lrn": Entry(lrn, refuse_lrn),
+    "instance_norm": plain("InstanceNormalization", epsilon="epsilon"),
+    "conv1d": conv("W"), "conv2d": conv("HW"), "conv3d": conv("DHW"), "conv2d_transpose": Entry(conv_transpose),
+    "max_pool1d": pool("MaxPool", "W"), "max_pool2d": pool("MaxPool", "HW"), "max_pool3d": pool("MaxPool", "DHW"),
+    "avg_pool1d": pool("AveragePool", "W"), "avg_pool2d": pool("AveragePool", "HW"), "avg_pool3d": pool("AveragePool", "DHW"),
+    "take": plain("Gather", axis="axis"), "gather_elements": plain("GatherElements", axis="axis"),
+    "gather_nd": plain("GatherND", batch_dims="batch_dims"), "scatter_elements": plain("ScatterElements", axis="axis", reduction="reduction"),
+    "scatter_nd": plain("ScatterND", reduction="reduction"),
+    "reshape": Entry(reshape, refuse_reshape), "permute_dims": Entry(permute),
+    "expand_dims": with_ints("Unsqueeze", "axis"), "squeeze": with_ints("Squeeze", "axis"),
+    "broadcast_to": Entry(expand, refuse_reshape), "tile": with_ints("Tile", "repeats"),
+    "strided_slice": Entry(strided_slice, refuse_slice), "pad": Entry(pad), "triu": trilu(1), "tril": trilu(0),
+    "depth_to_space": block("DepthToSpace"), "space_to_depth": block("SpaceToDepth"),
+}.items()}
+TABLE["tensor.concat"] = plain("Concat", axis="axis")

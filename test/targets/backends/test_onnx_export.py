@@ -1,0 +1,121 @@
+"""Every relax op through ONNX, in both engines, against its numpy semantics; and what the exporter refuses."""
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from interpret import relative_error
+
+import legato
+from legato.dialects import make_context, relax
+from legato.mlir import func, ir
+from legato.runtime.engines import onnxruntime, openvino
+from legato.targets.backends.onnx import export, exportable
+from legato.targets.backends.openvino import OpenVino
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "dialects"))
+from cases import CASES
+
+CONTEXT = make_context()
+
+
+def module_of(case, dynamic=False):
+    """A main that is the one op of a case; with `dynamic`, the sizes that may be symbols are."""
+    with CONTEXT, ir.Location.name(case.op):
+        module = legato.Module(ir.Module.create())
+        types = [relax.dims.tensor_type([f"s{n}" if dynamic and n in case.dynamic else n for n in shape], relax_type(case, i))
+                 for i, shape in enumerate(case.shapes)]
+        with ir.InsertionPoint(module.body):
+            main = func.FuncOp("main", (types, []))
+        with ir.InsertionPoint(main.add_entry_block()):
+            arguments = list(main.arguments)
+            result = relax.concat(arguments, **case.attrs) if case.op == "concat" else getattr(relax, case.op)(*arguments, **case.attrs)
+            func.ReturnOp([result])
+        main.operation.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, [result.type]))
+    return module, result.owner
+
+
+def relax_type(case, number):
+    from legato.dialects.dtypes import mlir_type
+
+    return mlir_type(case.dtype(number))
+
+
+def wrong(load, data, arrays, expected):
+    """What is wrong with an engine's answer; None if nothing is."""
+    found = np.empty(expected.shape, expected.dtype)
+    load(memoryview(data), "main")(*arrays, found)
+    good = relative_error(found, expected) < 1e-4 if found.dtype.kind == "f" and np.isfinite(expected).all() else np.allclose(
+        found, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
+    return None if good else f"{found} instead of {expected}"
+
+
+def check(case, dynamic, problems):
+    try:
+        module, op = module_of(case, dynamic)
+    except legato.LegatoError:
+        assert dynamic  # an attribute of the case is one of the sizes
+        return False
+    if exportable(op) is not True or any(0 in shape for shape in case.shapes):
+        return False
+    data = export(module).SerializeToString()
+    arrays = list(map(np.asarray, case.arrays()))
+    expected = np.asarray(relax.OPS[case.op].semantics(*arrays, **case.attrs))
+    for name, load in (("onnxruntime", onnxruntime.load), ("openvino", openvino.load)):
+        if name == "openvino" and not any(one.name == case.op for one in OpenVino.patterns):
+            continue
+        try:
+            problem = wrong(load, data, arrays, expected)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {str(error)[:300]}"
+        if problem:
+            problems.append(f"{name}: {case}{' dynamic' if dynamic else ''}: {problem}")
+    return True
+
+
+def test_every_op_in_both_engines():
+    problems, exported = [], set()
+    for case in CASES:
+        if check(case, False, problems):
+            exported.add(case.op)
+    assert not problems, "\n".join(problems)
+    assert len(exported) >= 90
+    missing = {case.op for case in CASES} - exported
+    print("not exported:", sorted(missing))
+
+
+def test_symbolic_sizes():
+    problems = []
+    done = [check(case, True, problems) for case in CASES if case.dynamic and case.op in
+            ("add", "softmax", "matmul", "reshape", "broadcast_to", "layer_norm", "permute_dims", "concat", "take")]
+    assert not problems, "\n".join(problems)
+    assert sum(done) >= 10
+
+
+def test_a_whole_model_by_name(tmp_path):
+    """Names of inputs, outputs and layers, and weights, come through."""
+    module = legato.Module.parse("""
+    func.func @main(%x: tensor<?x2xf32, #relax.dims<["n", 2]>> {relax.name = "image"}) -> (tensor<?x3xf32, #relax.dims<["n", 3]>> {relax.name = "logits"}) {
+      %w = "relax.constant"() {weight = "fc"} : () -> tensor<2x3xf32>
+      %0 = "relax.matmul"(%x, %w) : (tensor<?x2xf32, #relax.dims<["n", 2]>>, tensor<2x3xf32>) -> tensor<?x3xf32, #relax.dims<["n", 3]>> loc("layer1")
+      return %0 : tensor<?x3xf32, #relax.dims<["n", 3]>>
+    }""")  # noqa: E501
+    module.weights.add("fc", np.ones((2, 3), np.float32))
+    model = export(module)
+    assert [i.name for i in model.graph.input] == ["image"] and [o.name for o in model.graph.output] == ["logits"]
+    assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
+    assert [t.name for t in model.graph.initializer] == ["fc"] and model.graph.node[0].name == "layer1"
+    onnx.save(model, tmp_path / "m.onnx")
+    again = legato.compile(legato.from_onnx(tmp_path / "m.onnx"))
+    assert (again(np.ones((4, 2), np.float32)) == 2).all()
+
+
+@pytest.mark.parametrize("text, message", [
+    ('%0 = "relax.trunc"(%x) : (tensor<4xf32>) -> tensor<4xf32>', "relax.trunc.*no translation of relax.trunc to ONNX"),
+    ('%0 = "math.exp"(%x) : (tensor<4xf32>) -> tensor<4xf32>', "math.exp is no graph op"),
+])
+def test_refused(text, message):
+    module = legato.Module.parse(f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{ {text} return %0 : tensor<4xf32> }}")
+    with pytest.raises(legato.UnsupportedError, match=message):
+        export(module)
