@@ -1,7 +1,7 @@
 """tir-expand-pads: a ``tensor.pad`` in a kernel becomes copies of rows, between rows and row ends of the padding value.
 
 Upstream tiles pads into conditionals and vectorizes few of them. A row here is everything from the last padded dimension on, which lies in
-one piece in both tensors: copying it is one ``memcpy``. Rows are copied in parallel loops, for targets with threads.
+one piece in both tensors: copying it is one ``memcpy``. Rows of large tensors are copied in parallel loops, for targets with threads.
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from ..mlir import arith, ir, scf, tensor, vector
 from .base import ModulePass, PassContext
 
 CHUNK = 64  # elements of the padding row that one store writes
+WORTH_IT = 1 << 15  # elements below which threads gain nothing
 Piece = tuple[ir.Value, Any]  # part of a row, a tensor of rank 1, and its offset
 
 
@@ -156,6 +157,8 @@ def _rows(target: ir.Value, width: Any, ranges: Sequence[tuple[Any, Any]],
     """``target`` with pieces put into each row of the ranges, of ``width`` elements: ``pieces(place of the row)``."""
     if not ranges:
         return _with_pieces(target, pieces([]))
+    if target.type.has_static_shape and prod(target.type.shape) < WORTH_IT:
+        return _serial_rows(target, width, ranges, pieces, [])
     loop = scf.ForallOp([begin for begin, _ in ranges], [end for _, end in ranges], [1] * len(ranges), [target])
     with ir.InsertionPoint(loop.body):
         place, into = list(loop.induction_variables), loop.inner_iter_args[0]
@@ -163,6 +166,19 @@ def _rows(target: ir.Value, width: Any, ranges: Sequence[tuple[Any, Any]],
         ending = scf.InParallelOp()
         with ir.InsertionPoint(ending.regions[0].blocks[0]):
             tensor.ParallelInsertSliceOp(row, into, *_window(place, 0, width))
+    return loop.results[0]
+
+
+def _serial_rows(target: ir.Value, width: Any, ranges: Sequence[tuple[Any, Any]],
+                 pieces: Callable[[Sequence[ir.Value]], list[Piece]], place: list[ir.Value]) -> ir.Value:
+    """The same by nested loops."""
+    if not ranges:
+        row = _with_pieces(_part(target, place, width), pieces(place))
+        return tensor.InsertSliceOp(row, target, *_window(place, 0, width)).result
+    loop = scf.ForOp(_index(ranges[0][0]), _index(ranges[0][1]), _index(1), [target])
+    with ir.InsertionPoint(loop.body):
+        place = [*place, loop.induction_variable]
+        scf.YieldOp([_serial_rows(loop.inner_iter_args[0], width, ranges[1:], pieces, place)])
     return loop.results[0]
 
 

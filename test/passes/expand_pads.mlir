@@ -1,19 +1,17 @@
 // RUN: legato-opt %s --tir-expand-pads --split-input-file | filecheck %s
 
-// Borders above and below, then each row: its left end, the image's row, its right end. A row is what lies in one piece.
+// Borders above and below, then each row: the image's row, its left end, its right end. A row is what lies in one piece.
 // CHECK-LABEL: func.func private @image
 // CHECK-NOT: tensor.pad
 // CHECK: %[[ROWS:.*]] = tensor.collapse_shape %{{.*}} {{\[\[}}0], [1], [2, 3]] : tensor<1x4x5x8xf32> into tensor<1x4x40xf32>
 // CHECK: vector.transfer_write %{{.*}} : vector<64xf32>, tensor<64xf32>
-// CHECK: tensor.extract_slice %[[ZEROS:.*]][0] [56] [1] : tensor<64xf32> to tensor<56xf32>
-// CHECK: scf.forall
-// CHECK: tensor.parallel_insert_slice {{.*}} : tensor<56xf32> into tensor<1x6x56xf32>
-// CHECK: scf.forall (%{{.*}}) = (0, 1) to (1, 5)
+// CHECK: tensor.extract_slice %{{.*}}[0] [56] [1] : tensor<64xf32> to tensor<56xf32>
+// CHECK: tensor.insert_slice {{.*}} : tensor<56xf32> into tensor<1x6x56xf32>
 // CHECK: tensor.extract_slice %[[ROWS]][{{.*}}, 0] [1, 1, 40] [1, 1, 1] : tensor<1x4x40xf32> to tensor<40xf32>
 // CHECK: tensor.insert_slice {{.*}}[8] [40] [1] : tensor<40xf32> into tensor<56xf32>
 // CHECK: tensor.insert_slice {{.*}}[0] [8] [1] : tensor<8xf32> into tensor<56xf32>
 // CHECK: %[[ROW:.*]] = tensor.insert_slice {{.*}}[48] [8] [1] : tensor<8xf32> into tensor<56xf32>
-// CHECK: tensor.parallel_insert_slice %[[ROW]] into
+// CHECK: tensor.insert_slice %[[ROW]] into
 // CHECK: tensor.expand_shape {{.*}} : tensor<1x6x56xf32> into tensor<1x6x7x8xf32>
 func.func private @image(%x: tensor<1x4x5x8xf32>, %out: tensor<1x6x7x8xf32> {tir.out, bufferization.writable = true}) -> tensor<1x6x7x8xf32>
     attributes {tir.prim_func} {
@@ -23,6 +21,22 @@ func.func private @image(%x: tensor<1x4x5x8xf32>, %out: tensor<1x6x7x8xf32> {tir
     tensor.yield %zero : f32
   } : tensor<1x4x5x8xf32> to tensor<1x6x7x8xf32>
   return %0 : tensor<1x6x7x8xf32>
+}
+
+// -----
+
+// Rows of a large image are copied in parallel, one write a row.
+// CHECK-LABEL: func.func private @large
+// CHECK: scf.forall (%{{.*}}) = (0, 1) to (1, 57)
+// CHECK: tensor.parallel_insert_slice %{{.*}} : tensor<928xf32> into tensor<1x58x928xf32>
+func.func private @large(%x: tensor<1x56x56x16xf32>, %out: tensor<1x58x58x16xf32> {tir.out, bufferization.writable = true})
+    -> tensor<1x58x58x16xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%a: index, %b: index, %c: index, %d: index):
+    tensor.yield %zero : f32
+  } : tensor<1x56x56x16xf32> to tensor<1x58x58x16xf32>
+  return %0 : tensor<1x58x58x16xf32>
 }
 
 // -----
