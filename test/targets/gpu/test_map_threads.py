@@ -14,8 +14,8 @@ HEAD = "func.func @main(%x: tensor<6x40xf32> {relax.name = \"x\"}, %w: tensor<40
 RESHAPED = '%r = "relax.reshape"(%x) {shape = #relax.dims<[6, 5, 8]>} : (tensor<6x40xf32>) -> tensor<6x5x8xf32>'
 BODIES = {
     "elementwise": ('tensor<6x40xf32>', '"relax.tanh"(%x) : (tensor<6x40xf32>)', lambda x, w: np.tanh(x)),
-    "cube": ("tensor<8x6x5xf32>", '"relax.permute_dims"(%r) {axes = array<i64: 2, 0, 1>} : (tensor<6x5x8xf32>)',
-             lambda x, w: x.reshape(6, 5, 8).transpose(2, 0, 1)),
+    "cube": ("tensor<5x6x8xf32>", '"relax.permute_dims"(%r) {axes = array<i64: 1, 0, 2>} : (tensor<6x5x8xf32>)',
+             lambda x, w: x.reshape(6, 5, 8).transpose(1, 0, 2)),
     "reduction": ("tensor<40xf32>", '"relax.sum"(%x) {axis = array<i64: 0>} : (tensor<6x40xf32>)', lambda x, w: x.sum(0)),
     "middle": ("tensor<6xf32>", '"relax.max"(%x) {axis = array<i64: 1>} : (tensor<6x40xf32>)', lambda x, w: x.max(1)),
     "all": ("tensor<f32>", '"relax.mean"(%x) : (tensor<6x40xf32>)', lambda x, w: x.mean()),
