@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .partitioning import partition
     from .passes.base import ModulePass, PassContext
     from .passes.pipeline import Pipeline
+    from .passes.scheduling.attach import attach_schedule
+    from .passes.scheduling.schedule import Schedule
+    from .passes.scheduling.state import ScheduleError
     from .runtime import Executable, load
     from .targets.backend import Backend
     from .targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
@@ -36,6 +39,9 @@ _WHERE = {
     "PassContext": ".passes.base",
     "Pipeline": ".passes.pipeline",
     "Report": ".driver",
+    "Schedule": ".passes.scheduling.schedule",
+    "ScheduleError": ".passes.scheduling.state",
+    "attach_schedule": ".passes.scheduling.attach",
     "Target": ".targets.target",
     "UnsupportedError": ".dialects.errors",
     "Refusal": ".dialects.errors",
@@ -54,9 +60,9 @@ _WHERE = {
 }
 
 __all__ = [
-    "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Target",
-    "UnsupportedError", "compile", "explain", "from_onnx", "kernel", "legalize", "legalize_intrinsic", "load", "lower",
-    "lower_intrinsic", "partition", "register_target", "rewrite",
+    "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Schedule",
+    "ScheduleError", "Target", "UnsupportedError", "attach_schedule", "compile", "explain", "from_onnx", "kernel", "legalize",
+    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "partition", "register_target", "rewrite",
 ]
 
 

@@ -15,7 +15,7 @@ from .base import ModulePass, PassContext, PassFailed
 from .raise_nest import Kept, Tensors, raise_nest, read_nest
 from .schedule import apply_script
 
-SCHEDULE = "tir.schedule"
+SCHEDULED = ("tir.schedule", "tir.scheduled")  # its loops are as they are for a reason
 MARK = "tir.contraction"
 HARMLESS = ("arith.constant", "memref.dim", "bufferization.to_buffer", "tir.alloc_buffer", "bufferization.to_tensor", "func.return")
 
@@ -34,7 +34,7 @@ class RaiseLoops(ModulePass):
         raised = []
         with module.context, ir.Location.unknown():
             for kernel in tir.prim_funcs(module.module):
-                if not is_fixed(kernel) or SCHEDULE in kernel.attributes or not is_loops(kernel):
+                if not is_fixed(kernel) or any(a in kernel.attributes for a in SCHEDULED) or not is_loops(kernel):
                     continue
                 try:
                     raise_kernel(kernel)

@@ -123,6 +123,11 @@ def read_block(block: BlockOp, extents: list[int | None]) -> Nest:
             read_load(op, nest, arguments, seen_stores)
         elif op.name.split(".")[0] not in PURE or len(op.regions):
             raise Kept(f"{op.name} in block '{block.name}'")
+    alone = [f.variable for _, forms in nest.loads for f in forms or () if f.variable is not None]
+    plain = {a for s in stores for a in s.axes} | {arguments.index(v) for v in alone}
+    if len(plain) != len(arguments):
+        missing = next(n for i, n in enumerate(block.axes) if i not in plain)
+        raise Kept(f"no access of block '{block.name}' has the axis {missing} for itself: its extent would not be known")
     for op in body(block.init_block) if block.init_block is not None else ():
         if op.name == "memref.load":
             if op.operands[0] in nest.writes:

@@ -1,4 +1,5 @@
 """All passes of ours, as an explicit list: one import and one entry each, in the order of the pipeline."""
+from .apply_schedules import ApplySchedules
 from .base import ModulePass
 from .bufferize import Bufferize
 from .canonicalize import Canonicalize
@@ -54,6 +55,7 @@ PASSES: tuple[type[ModulePass], ...] = (
     ExpandPads,
     Prepare,
     Schedule,
+    ApplySchedules,
     LowerLoops,
     LiftWeights,
     Bufferize,

@@ -8,7 +8,7 @@ CPU_STAGES: tuple[tuple[str, str], ...] = (
     ("relax", GRAPH),
     ("legalized", "relax-legalize{target=%s},tir-raise-loops,func.func(canonicalize,cse)"),
     ("fused", "tir-fuse,tir-collapse-dims,tir-prepare{target=%s},tir-pack-weights{target=%s}"),
-    ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-lower-loops"),
+    ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-apply-schedules,tir-lower-loops"),
     ("bufferized", "relax-lift-weights,tir-bufferize,tir-plan-memory,tir-lower-packed"),
     ("llvm", "tir-lower{target=%s},tir-emit-entry"),
 )

@@ -1,4 +1,5 @@
 """The tir dialect: kernels, and the conventions of the functions that hold them."""
+from . import schedule_ops  # noqa: F401 - its ops are part of the dialect
 from .check import check_prim_func, check_prim_funcs
 from .dialect import Tir
 from .extern import call_extern

@@ -1,0 +1,186 @@
+"""What primitives share: finding blocks, loops and buffers in a kernel, and the reasons for which a step is refused."""
+from ...dialects import tir
+from ...dialects.errors import LegatoError
+from ...dialects.tir.linear import Linear, linear
+from ...dialects.tir.loops import REDUCE, SPATIAL, AllocBufferOp, BlockOp, ForOp
+from ...dialects.tir.walk import ancestors, blocks, body, find, loops_around
+from ...mlir import func, ir
+
+NAMES = "tir.names"
+
+
+class ScheduleError(LegatoError):
+    """A step of a schedule that is not legal, or that finds nothing; it says why. The kernel is as it was."""
+
+
+class Cell:
+    """What a handle stands for: a block or a loop, which steps may replace (another op) or take away (None)."""
+
+    def __init__(self, op: ir.Operation):
+        self.op: ir.Operation | None = op
+
+
+class Kernel:
+    """A kernel under scheduling, and the handles to its parts."""
+
+    def __init__(self, function: func.FuncOp):
+        self.function = function
+        self.cells: list[Cell] = []
+
+    def cell(self, op: ir.Operation) -> Cell:
+        self.cells.append(Cell(op.operation))
+        return self.cells[-1]
+
+    def replaced(self, old: ir.Operation, new: ir.Operation) -> None:
+        """``new`` stands for ``old``, which is about to go."""
+        for cell in self.cells:
+            if cell.op is not None and cell.op == old.operation:
+                cell.op = new.operation
+
+    def erase(self, op: ir.Operation) -> None:
+        """Takes an op away with all that is in it."""
+        gone = [op.operation, *find(op.operation, "tir.for", "tir.block")]
+        for cell in self.cells:
+            if cell.op is not None and cell.op in gone:
+                cell.op = None
+        op.operation.erase()
+
+    def block(self, name: str) -> BlockOp:
+        found = [b for b in blocks(self.function.operation) if b.name == name]
+        if len(found) != 1:
+            names = ", ".join(b.name for b in blocks(self.function.operation))
+            raise ScheduleError(f"there {'is no block' if not found else 'are several blocks'} '{name}' in @{self.function.name.value}, "
+                                f"whose blocks are: {names}")
+        return found[0]
+
+    def unique(self, name: str) -> str:
+        """A block's name that is not taken."""
+        taken = {b.name for b in blocks(self.function.operation)}
+        return name if name not in taken else next(f"{name}_{n}" for n in range(1, 1000) if f"{name}_{n}" not in taken)
+
+    def buffer_name(self, buffer: ir.Value) -> str:
+        owner = buffer.owner
+        if owner.operation.name == "tir.alloc_buffer":
+            return owner.operation.opview.name
+        if owner.operation.name == "bufferization.to_buffer" and NAMES in self.function.attributes:
+            return self.function.attributes[NAMES][ir.BlockArgument(owner.operation.operands[0]).arg_number].value
+        return "buffer"
+
+    def is_output(self, buffer: ir.Value) -> bool:
+        owner = buffer.owner.operation
+        if owner.name != "bufferization.to_buffer":
+            return False
+        first = len(self.function.type.inputs) - tir.out_count(self.function)
+        return ir.BlockArgument(owner.operands[0]).arg_number >= first
+
+    def top(self, op: ir.Operation) -> ir.Operation:
+        """The statement of the function's body that holds an op."""
+        while op.operation.parent.name != "func.func":
+            op = op.operation.parent
+        return op.operation
+
+    def allocation(self, buffer: ir.Value) -> AllocBufferOp:
+        owner = buffer.owner.operation
+        if owner.name != "tir.alloc_buffer":
+            raise ScheduleError(f"'{self.buffer_name(buffer)}' is a parameter of the kernel, not a buffer of its own")
+        return owner.opview
+
+
+# --- accesses ---
+
+def accesses(op: ir.Operation, kind: str) -> list[ir.Operation]:
+    """The loads (``memref.load``) or stores (``memref.store``) under an op."""
+    return find(op.operation, kind)
+
+
+def buffer_of(access: ir.Operation) -> ir.Value:
+    return access.operands[0 if access.name == "memref.load" else 1]
+
+
+def indices_of(access: ir.Operation) -> list[ir.Value]:
+    return list(access.operands)[1 if access.name == "memref.load" else 2:]
+
+
+def reads(block: BlockOp) -> list[ir.Value]:
+    """The buffers that a block reads, in order of first use; those that it only adds to are not among them."""
+    written = writes(block)
+    return list(dict.fromkeys(buffer_of(o) for o in accesses(block, "memref.load") if buffer_of(o) not in written))
+
+
+def writes(block: BlockOp) -> list[ir.Value]:
+    return list(dict.fromkeys(buffer_of(o) for o in accesses(block, "memref.store")))
+
+
+def users(buffer: ir.Value, kind: str) -> list[ir.Operation]:
+    """The loads or stores of a buffer, anywhere."""
+    return [u.owner.operation for u in buffer.uses if u.owner.operation.name == kind and buffer_of(u.owner.operation) == buffer]
+
+
+def block_of(op: ir.Operation) -> BlockOp | None:
+    """The block that an op stands in."""
+    return next((a.opview for a in ancestors(op) if a.name == "tir.block"), None)
+
+
+# --- loops around blocks ---
+
+def dependent_axes(block: BlockOp, variable: ir.Value) -> list[tuple[str, str]]:
+    """The axes, with their kinds, whose values come from a loop variable."""
+    return [(axis, kind) for axis, kind, value in zip(block.axes, block.kinds, block.values) if variable in roots(value)]
+
+
+def roots(value: ir.Value) -> set[ir.Value]:
+    """The loop variables and arguments that a value is computed from."""
+    found, todo = set(), [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one.owner, ir.Block):
+            found.add(one)
+        else:
+            todo += one.owner.operation.operands
+    return found
+
+
+def arithmetic(op: ir.Operation) -> bool:
+    return op.name.split(".")[0] == "arith"
+
+
+def statements(block: ir.Block) -> list[ir.Operation]:
+    """What a loop's body does, index arithmetic left out."""
+    return [op for op in body(block) if not arithmetic(op)]
+
+
+def only_block(kernel: Kernel, block: BlockOp, what: str) -> ir.Operation:
+    """The whole nest of a block, which has to be alone in it."""
+    nest = kernel.top(block)
+    if len(blocks(nest)) != 1:
+        raise ScheduleError(f"{what}: the loops around block '{block.name}' hold other blocks too")
+    return nest
+
+
+def predicate_of(block: BlockOp) -> ir.Operation | None:
+    """The ``scf.if`` right around a block."""
+    parent = block.operation.parent
+    return parent.operation if parent.name == "scf.if" else None
+
+
+def extents_around(op: ir.Operation) -> dict[ir.Value, int]:
+    """The extents of the loops around an op, where they are known."""
+    return {loop.variable: loop.extent for loop in loops_around(op) if loop.extent is not None}
+
+
+def require_static(loop: ForOp, what: str) -> int:
+    if loop.extent is None or linear(loop.bounds[0]) != Linear({}):
+        raise ScheduleError(f"{what}: the extent of the loop {loop.name} is not known, or it does not begin at 0")
+    return loop.extent
+
+
+def plain_axes(access: ir.Operation, block: BlockOp, what: str) -> list[int]:
+    """For each index of an access the axis that it is. ScheduleError where one is anything else."""
+    arguments = list(block.block.arguments)
+    found = [arguments.index(v) if v in arguments else None for v in indices_of(access)]
+    if None in found or len(set(found)) != len(found):
+        raise ScheduleError(f"{what}: block '{block.name}' does not access the buffer by one axis for each dimension")
+    return found
+
+
+__all__ = ["REDUCE", "SPATIAL", "Kernel", "ScheduleError"]
