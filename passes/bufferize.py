@@ -50,6 +50,8 @@ def bufferize(module: ir.Module, stack_bytes: int = STACK_BYTES) -> None:
     for kernel in kernels:
         tie_results(kernel)
     eliminate_empty_tensors(module, [f for f in functions if not tir.is_prim_func(f) and EXTERN not in f.attributes])
+    for kernel in kernels:
+        drop_ties(kernel)
     passmanager.PassManager.parse(f"builtin.module({UPSTREAM})").run(module.operation)
     in_place = {function.name.value for function in (*kernels, *declared) if drop_results(function)}
     calls = calls_in(module)
@@ -110,6 +112,19 @@ def tie_results(kernel: func.FuncOp) -> None:
             continue
         with ir.InsertionPoint(last), last.location:
             last.operands[i] = bufferization.MaterializeInDestinationOp(out.type, value, out).result
+
+
+def drop_ties(kernel: func.FuncOp) -> None:
+    """Takes the ties away that hold by themselves: to write a loop's result to where the loop computes it is a conflict for upstream."""
+    last = terminator(kernel.body.blocks[0])
+    for i, value in enumerate(list(last.operands)):
+        tie = value.owner
+        if isinstance(tie, ir.Block) or tie.name != "bufferization.materialize_in_destination":
+            continue
+        result, out = tie.operands
+        if (found := destination(result)) is not None and found == out:
+            last.operands[i] = result
+            tie.erase()
 
 
 def eliminate_empty_tensors(module: ir.Module, others: list[func.FuncOp]) -> None:

@@ -88,3 +88,30 @@ func.func @main(%x: tensor<4xui8>) -> tensor<4xi1> {
   %2 = builtin.unrealized_conversion_cast %1 : tensor<4xi8> to tensor<4xi1>
   return %2 : tensor<4xi1>
 }
+
+// -----
+
+// A loop on a tensor that stands for the output writes there at once: its rows are no workspace, and nothing is copied.
+// CHECK-LABEL: func.func private @rows(
+// CHECK-SAME: %[[X:.*]]: memref<5xf32>, %[[OUT:.*]]: memref<5x40xf32> {tir.out}) attributes
+// CHECK-NOT: memref.alloc
+// CHECK-NOT: memref.copy
+// CHECK: %[[ROW:.*]] = memref.subview %[[OUT]][%{{.*}}, 0] [1, 40]
+// CHECK: linalg.fill ins(%{{.*}}) outs(%[[ROW]]
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func private @rows(%x: tensor<5xf32>, %out: tensor<5x40xf32> {tir.out, bufferization.writable = true}) -> tensor<5x40xf32>
+    attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %e = tensor.empty() : tensor<5x40xf32>
+  %0 = scf.for %i = %c0 to %c5 step %c1 iter_args(%rows = %e) -> (tensor<5x40xf32>) {
+    %slice = tensor.extract_slice %rows[%i, 0] [1, 40] [1, 1] : tensor<5x40xf32> to tensor<40xf32>
+    %value = tensor.extract %x[%i] : tensor<5xf32>
+    %row = linalg.fill ins(%value : f32) outs(%slice : tensor<40xf32>) -> tensor<40xf32>
+    %next = tensor.insert_slice %row into %rows[%i, 0] [1, 40] [1, 1] : tensor<40xf32> into tensor<5x40xf32>
+    scf.yield %next : tensor<5x40xf32>
+  }
+  return %0 : tensor<5x40xf32>
+}
