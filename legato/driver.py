@@ -49,7 +49,7 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
                           f"({' -> '.join(t.name for t in resolved.chain())})")
     report = report if report is not None else Report()
     report.target = resolved
-    result = module.clone() if isinstance(module, Module) else module.module()
+    result = own_copy(module)
     context = PassContext(resolve_target=lambda text: resolved if text == str(resolved) else catalog.resolve(text), report=report.details)
 
     def run(name: str, work: Callable[[], Any]) -> None:
@@ -67,6 +67,17 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
     report.passes = context.times
     report.kernels = list(context.report.get("schedule", {}))
     return result
+
+
+def own_copy(module: Any) -> Module:
+    """A module that the passes may change. LegatoError for what is neither a module nor a function that makes one."""
+    if isinstance(module, Module):
+        return module.clone()
+    make = getattr(module, "module", None)
+    if not callable(make):
+        raise LegatoError("what is compiled is a legato.Module (legato.from_onnx makes one of a file or a ModelProto) or a function of "
+                          f"legato.script, not {type(module).__name__}")
+    return make()
 
 
 def give_to_backends(module: Module, backends: Sequence[Any], context: PassContext) -> None:

@@ -36,6 +36,8 @@ class Catalog:
             options = {k: v for k, v in target.options.items()}
             complete = self._complete(target, ())
             complete = replace(complete, options={**complete.options, **options})
+        elif not isinstance(target, str):
+            raise LegatoError(f"a target is a text such as \"llvm{{threads=2}}\", or a legato.Target, not {type(target).__name__}")
         else:
             name, options = split_target(target)
             complete = with_options(self._complete(self._find(name, f"unknown target '{name}'"), ()), options)
