@@ -12,8 +12,9 @@ class Packing:
     """A layout for one argument of a kernel: ``packed[outer..., 1..., tile]``, read by one operand of one op.
 
     The argument is read in the shape ``shape``. Its dimensions are first put into the order ``order``, of which the last one, the columns,
-    is cut into blocks of ``tile`` (the last block is filled up with zeros). ``outer`` is the order of the packed dimensions, in numbers of the reordered ones; the number
-    of blocks stands for the columns. So ``[K, N]`` with order (0, 1), outer (1, 0) and tile 32 becomes ``[ceil(N / 32), K, 1, 32]``.
+    is cut into blocks of ``tile`` (the last block is filled up with zeros). ``outer`` is the order of the packed dimensions, in numbers of
+    the reordered ones; the number of blocks stands for the columns. So ``[K, N]`` with order (0, 1), outer (1, 0) and tile 32 becomes
+    ``[ceil(N / 32), K, 1, 32]``.
     """
 
     argument: int
