@@ -38,8 +38,9 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
         raise LegatoError(f"options for '{unknown[0]}', which is none of the backends: {', '.join(names)}")
     if context is None:
         context = PassContext(resolve_target=Catalog().resolve, resolve_backend=catalog.resolve)
-    elif context.resolve_backend is None:
-        context.resolve_backend = catalog.resolve
+    else:
+        context.resolve_backend = context.resolve_backend or catalog.resolve
+        context.resolve_target = context.resolve_target or Catalog().resolve
     found = [catalog.resolve(name) for name in names]
     Pipeline([FuseByPattern(backend.name) for backend in found]).run(module, context)
     Pipeline([*costs, *(MergeComposites(name) for name in names), OutlineExternal()]).run(module, context)

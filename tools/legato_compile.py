@@ -2,16 +2,19 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from .models import dims_option
 
-IMPORTED, LLVM_IR = "imported", "ll"
+IMPORTED, PARTITIONED, ONNX, LLVM_IR = "imported", "partitioned", "onnx", "ll"
 EXAMPLES = """examples:
   legato-compile model.onnx -o model.so                       native code; weights in model.so.weights beside it
   legato-compile model.onnx --emit relax                      the graph, after the graph passes
   legato-compile model.onnx --emit fused | less               one function a kernel, structured
   legato-compile model.onnx --emit ll -o model.ll             LLVM IR
   legato-compile model.onnx --target nvvm --emit nvvm         kernels for NVIDIA's GPUs
+  legato-compile model.onnx --backend openvino -o model.so    what OpenVINO takes runs there; it is saved along
+  legato-compile model.mlir --emit onnx -o model.onnx         the graph as an ONNX model
   legato-compile model.onnx --shape input=1,3,224,224         fix or name the dimensions of an input
   legato-compile model.onnx --target 'llvm{cpu=x86-64-v3 threads=2}' -o model.so"""
 
@@ -22,7 +25,10 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("model", help="a model: .onnx or .mlir (with its weights in .safetensors beside it)")
     p.add_argument("-o", dest="output", metavar="FILE", help="where to write: model.so, or the text of --emit (default: standard output)")
     p.add_argument("--emit", metavar="STAGE", help="print a stage of the target's pipeline instead of native code: imported, "
-                   "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR")
+                   "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR; partitioned: the graph "
+                   "with its external modules; onnx: the imported graph as an ONNX model")
+    p.add_argument("--backend", action="append", default=[], metavar="NAME",
+                   help="give what it takes to a backend: onnxruntime, openvino, onednn, tensorrt, one of --load; the first one wins")
     p.add_argument("--load", action="append", default=[], metavar="FILE.py", help="run a Python file first: its rules and targets count")
     p.add_argument("--target", default="llvm", help="what to compile for (default: llvm, this machine's CPU, one thread)")
     p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
@@ -48,6 +54,7 @@ def main(argv: list[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> None:
     from .. import driver
     from ..dialects.errors import LegatoError
+    from ..passes.base import PassContext
     from .models import is_stream, read_model
     from .progress import Progress, print_times
 
@@ -55,15 +62,20 @@ def run(options: argparse.Namespace) -> None:
         raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
     if options.output and options.output.endswith(".so") != (not options.emit):
         raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .so; --emit STAGE is text")
-    load(options.load)
+    backends = chosen(options.backend, load(options.load))
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
         module = read_model(options.model, dict(options.shape))
     report = driver.Report()
-    if options.emit:
-        if options.emit != IMPORTED:
+    if options.emit == ONNX:
+        write_onnx(module, options.output)
+    elif options.emit:
+        if options.emit == PARTITIONED:
+            driver.give_to_backends(module, backends, PassContext())
+        elif options.emit != IMPORTED:
             last = None if options.emit == LLVM_IR else options.emit
-            module = driver.lower(module, options.target, last=last, progress=progress, verify_each=options.verify_each, report=report)
+            module = driver.lower(module, options.target, backends=backends, last=last, progress=progress,
+                                  verify_each=options.verify_each, report=report)
         if options.emit == LLVM_IR:
             text = driver.llvm_ir(module)
         else:
@@ -75,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
         else:
             print(text)
     else:
-        executable = driver.compile(module, options.target, progress=progress, verify_each=options.verify_each)
+        executable = driver.compile(module, options.target, backends=backends, progress=progress, verify_each=options.verify_each)
         with progress.stage("save"):
             executable.save(options.output)
         report = executable.report
@@ -84,17 +96,37 @@ def run(options: argparse.Namespace) -> None:
         print_times(report, sys.stderr)
 
 
-def load(files: list[str]) -> None:
-    """Runs a user's files; the targets that they define and have not registered become known."""
+def chosen(names: list[str], loaded: list[Any]) -> list[Any]:
+    """The backends of these names: those that the user's files define, else names."""
+    found = {one.name: one for one in loaded}
+    return [found.get(name, name) for name in names]
+
+
+def write_onnx(module: Any, output: str | None) -> None:
+    """The main of a module as an ONNX model, into a file."""
+    from ..dialects.errors import LegatoError
+    from ..targets.backends.onnx import export
+
+    if not output:
+        raise LegatoError("--emit onnx writes a binary file: give -o model.onnx")
+    Path(output).write_bytes(export(module).SerializeToString())
+
+
+def load(files: list[str]) -> list[Any]:
+    """Runs a user's files; the targets that they define and have not registered become known. Returns their backends."""
     if not files:
-        return
+        return []
     from ..targets.registry import register_target, snapshot
     from .user_file import load_user_file
 
+    backends: list[Any] = []
     for file in files:
-        for target in load_user_file(file).targets:
+        user = load_user_file(file)
+        backends += user.backends
+        for target in user.targets:
             if target.name not in snapshot().owners:
                 register_target(target)
+    return backends
 
 
 if __name__ == "__main__":

@@ -117,8 +117,8 @@ class Program:
             weight_shape = step["weight"]["shape"]
             if attrs["groups"] > 1:
                 weight_shape = [attrs["groups"], weight_shape[0] // attrs["groups"], *weight_shape[1:]]
-            library.call("dilated_convolution_forward_desc_init", operation, INFERENCE, CONVOLUTION, source, library.free(weight_shape), None,
-                         target, _dims(attrs["strides"]), _dims([d - 1 for d in attrs["dilations"]]), _dims(attrs["padding"][:2]),
+            library.call("dilated_convolution_forward_desc_init", operation, INFERENCE, CONVOLUTION, source, library.free(weight_shape),
+                         None, target, _dims(attrs["strides"]), _dims([d - 1 for d in attrs["dilations"]]), _dims(attrs["padding"][:2]),
                          _dims(attrs["padding"][2:]))
         elif step["op"] == "matmul":
             source, target, weight_shape = library.plain(step["x_shape"]), library.plain(step["shape"]), step["weight"]["shape"]

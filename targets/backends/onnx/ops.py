@@ -146,8 +146,8 @@ def conv(spatial: str) -> Entry:
 
 def conv_transpose(w: Any, op: Any) -> str:
     a = op.attrs
-    return w.node("ConvTranspose", op.inputs, op.label, strides=a["strides"], pads=a["padding"], dilations=a["dilations"], group=a["groups"],
-                  output_padding=a["output_padding"])
+    return w.node("ConvTranspose", op.inputs, op.label, strides=a["strides"], pads=a["padding"], dilations=a["dilations"],
+                  group=a["groups"], output_padding=a["output_padding"])
 
 
 def pool(onnx_op: str, spatial: str) -> Entry:
@@ -205,7 +205,8 @@ def strided_slice(w: Any, op: Any) -> str:
     a, rank = op.attrs, op.types[0].rank
     axes = a["axes"] if a["axes"] is not None else list(range(len(a["begin"])))
     strides = a["strides"] if a["strides"] is not None else [1] * len(axes)
-    return w.node("Slice", [op.inputs[0], w.ints(a["begin"]), w.ints(a["end"]), w.ints([x % rank for x in axes]), w.ints(strides)], op.label)
+    bounds = [w.ints(values) for values in (a["begin"], a["end"], [x % rank for x in axes], strides)]
+    return w.node("Slice", [op.inputs[0], *bounds], op.label)
 
 
 def refuse_slice(op: Any) -> Refusal | None:
@@ -244,7 +245,8 @@ TABLE: dict[str, Entry] = {f"relax.{name}": entry for name, entry in {
     "gelu": plain("Gelu", approximate="approximate"), "leaky_relu": plain("LeakyRelu", alpha="alpha"), "elu": plain("Elu", alpha="alpha"),
     "selu": plain("Selu", alpha="alpha", gamma="gamma"), "celu": plain("Celu", alpha="alpha"),
     "hard_sigmoid": plain("HardSigmoid", alpha="alpha", beta="beta"), "thresholded_relu": plain("ThresholdedRelu", alpha="alpha"),
-    "prelu": Entry(plain("PRelu").write, refuse_prelu), "not_equal": Entry(not_equal), "mod": Entry(mod, refuse_mod), "clip": Entry(clip), "astype": Entry(astype),
+    "prelu": Entry(plain("PRelu").write, refuse_prelu), "not_equal": Entry(not_equal), "mod": Entry(mod, refuse_mod),
+    "clip": Entry(clip), "astype": Entry(astype),
     "sum": reduction("ReduceSum"), "mean": reduction("ReduceMean"), "prod": reduction("ReduceProd"), "max": reduction("ReduceMax"),
     "min": reduction("ReduceMin"), "argmax": arg("ArgMax"), "argmin": arg("ArgMin"), "cumsum": Entry(cumsum),
     "softmax": plain("Softmax", axis="axis"), "log_softmax": plain("LogSoftmax", axis="axis"),
@@ -254,7 +256,8 @@ TABLE: dict[str, Entry] = {f"relax.{name}": entry for name, entry in {
     "max_pool1d": pool("MaxPool", "W"), "max_pool2d": pool("MaxPool", "HW"), "max_pool3d": pool("MaxPool", "DHW"),
     "avg_pool1d": pool("AveragePool", "W"), "avg_pool2d": pool("AveragePool", "HW"), "avg_pool3d": pool("AveragePool", "DHW"),
     "take": plain("Gather", axis="axis"), "gather_elements": plain("GatherElements", axis="axis"),
-    "gather_nd": plain("GatherND", batch_dims="batch_dims"), "scatter_elements": plain("ScatterElements", axis="axis", reduction="reduction"),
+    "gather_nd": plain("GatherND", batch_dims="batch_dims"),
+    "scatter_elements": plain("ScatterElements", axis="axis", reduction="reduction"),
     "scatter_nd": plain("ScatterND", reduction="reduction"),
     "reshape": Entry(reshape, refuse_reshape), "permute_dims": Entry(permute),
     "expand_dims": with_ints("Unsqueeze", "axis"), "squeeze": with_ints("Squeeze", "axis"),
