@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .dialects.module import Module
     from .driver import Report, compile, explain, lower
     from .frontends.onnx import from_onnx
+    from .frontends.script.replace import replace
     from .partitioning import partition
     from .passes.base import ModulePass, PassContext
     from .passes.pipeline import Pipeline
@@ -56,13 +57,14 @@ _WHERE = {
     "partition": ".partitioning",
     "lower_intrinsic": ".targets.registry",
     "register_target": ".targets.registry",
+    "replace": ".frontends.script.replace",
     "rewrite": ".targets.rule",
 }
 
 __all__ = [
     "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Schedule",
     "ScheduleError", "Target", "UnsupportedError", "attach_schedule", "compile", "explain", "from_onnx", "kernel", "legalize",
-    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "partition", "register_target", "rewrite",
+    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "partition", "register_target", "replace", "rewrite",
 ]
 
 

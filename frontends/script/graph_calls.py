@@ -1,13 +1,14 @@
 """Calls of kernels and packed functions from a graph's script."""
 
 import ast
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dialects.relax import dims
-from ...mlir import ir
+from ...mlir import func, ir
 from .functions import PrimFunc
 from .kernel import NAMES, SIGNATURE
-from .program import call_kernel, plain
+from .program import Program, call_kernel, plain
 from .source import Problem
 from .types import ShapeInfo, TensorInfo, TupleInfo
 
@@ -43,7 +44,14 @@ def call_tir(parser: "GraphParser", node: ast.Call) -> Any:
     callee, operands, outputs, several, integers = call_arguments(parser, node)
     if not isinstance(callee, PrimFunc):
         raise parser.source.error("R.call_tir calls a kernel, a function under @T.prim_func", node)
-    kernel = parser.program.signature(callee)
+    results = call(parser.program, callee, operands, outputs, parser.main, None if integers is None else integers.sizes)
+    return tuple(results) if several else results[0]
+
+
+def call(program: Program, callee: PrimFunc, operands: list[ir.Value], outputs: list[ir.Type], main: func.FuncOp,
+         integers: Sequence[Any] | None = None) -> list[ir.Value]:
+    """A call of a kernel at the insertion point in ``main``, made for these types. Problem where they are not the kernel's."""
+    kernel = program.signature(callee)
     signature, names = kernel.attributes[SIGNATURE].value, [a.value for a in kernel.attributes[NAMES]]
     tensors = [t for t in signature.inputs if not isinstance(t, ir.IndexType)]
     if len(tensors) != len(operands) + len(outputs) or len(outputs) != len(signature.results):
@@ -55,17 +63,16 @@ def call_tir(parser: "GraphParser", node: ast.Call) -> Any:
     called = [n for n, t in zip(names, signature.inputs) if not isinstance(t, ir.IndexType)]
     scalars = [n for n, t in zip(names, signature.inputs) if isinstance(t, ir.IndexType)]
     if integers is not None:
-        table |= {dims.symbol_name(n): s for n, s in zip(scalars, integers.sizes)}
+        table |= {dims.symbol_name(n): s for n, s in zip(scalars, integers)}
     for name, expected, found in zip(called, tensors, given):
         match_type(table, callee.__name__, name, expected, found)
     for name in scalars:
         if dims.symbol_name(name) not in table:
             raise Problem(f"'{callee.__name__}' takes the integer '{name}': give it by tir_vars=R.shape([...])")
     inner = {dims.symbol_name(n) for n in scalars}
-    kernel = parser.program.kernel(callee, {n: s for n, s in table.items() if isinstance(s, int) and n not in inner})
-    values = [dims.materialize(table[dims.symbol_name(n)], parser.main) for n in scalars]
-    results = call_kernel(kernel, [*(plain(v) for v in operands), *values], outputs, parser.main)
-    return tuple(results) if several else results[0]
+    kernel = program.kernel(callee, {n: s for n, s in table.items() if isinstance(s, int) and n not in inner})
+    values = [dims.materialize(table[dims.symbol_name(n)], main) for n in scalars]
+    return call_kernel(kernel, [*(plain(v) for v in operands), *values], outputs, main)
 
 
 def match_type(table: dict[str, Any], callee: str, name: str, expected: ir.Type, found: ir.Type) -> None:

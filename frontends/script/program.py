@@ -15,13 +15,13 @@ C_FUNCTIONS = frozenset("exp exp2 log log2 log10 log1p expm1 sqrt sin cos tan as
 
 
 class Program:
-    """One module in the making. ``members``: the functions of the class that it is written as, by name."""
+    """One module in the making. ``members``: the functions of the class that it is written as, by name; ``module``: one to add to."""
 
-    def __init__(self, context: ir.Context, class_name: str = "", members: Mapping[str, Any] | None = None):
+    def __init__(self, context: ir.Context, class_name: str = "", members: Mapping[str, Any] | None = None, module: Module | None = None):
         self.context, self.class_name = context, class_name
         self.members = {name: m for name, m in (members or {}).items() if isinstance(m, Function)}
         with context, ir.Location.unknown():
-            self.module = Module(ir.Module.create())
+            self.module = module or Module(ir.Module.create())
             self.symbols = ir.SymbolTable(self.module.operation)
             self.scratch = ir.Module.create()
         self.kernels: dict[Any, func.FuncOp] = {}

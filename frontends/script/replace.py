@@ -1,0 +1,54 @@
+"""A user's kernel in the place of ops of a model."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ...dialects.errors import LegatoError
+from ...dialects.locations import describe, model_name
+from ...dialects.module import Module, walk
+from ...dialects.relax import op_class
+from ...mlir import func, ir
+from .functions import PrimFunc
+from .graph_calls import call
+from .program import Program
+from .source import Problem
+
+
+def replace(module: Module, what: str | Callable[[Any], bool], kernel: PrimFunc, *, operands: tuple[int, ...] | None = None) -> Module:
+    """A copy of a model in which a kernel does the work of some ops.
+
+    ``what``: an op by the model's own name (``"/layer1/conv1/Conv"``), all ops of a kind (``"relax.softmax"``), or those for which a
+    function of the op is true. The kernel takes the op's operands, or those of these numbers, and writes its results. LegatoError if no op
+    is found, or where the kernel's types are not the op's.
+    """
+    if not isinstance(kernel, PrimFunc):
+        raise LegatoError(f"replace takes a kernel, a function under @T.prim_func; not {kernel!r}")
+    result = module.clone()
+    program = Program(result.context, module=result)
+    found = [(function, op) for function in result.functions() if not function.is_external for op in graph_ops(function) if fits(op, what)]
+    if not found:
+        names = [n for f in result.functions() for op in graph_ops(f) if (n := model_name(op))]
+        some = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise LegatoError(f"no op is {what!r}; the model's ops are: {some or 'without names'}")
+    for function, op in found:
+        values = [op.operands[n] for n in operands] if operands is not None else list(op.operands)
+        with result.context, op.location, ir.InsertionPoint(op):
+            try:
+                results = call(program, kernel, values, [r.type for r in op.results], function)
+            except Problem as problem:
+                raise LegatoError(f"{describe(op)} cannot be done by the kernel '{kernel.__name__}': {problem}") from None
+        for old, new in zip(op.results, results):
+            old.replace_all_uses_with(new)
+        op.erase()
+    return result
+
+
+def graph_ops(function: func.FuncOp) -> list[ir.Operation]:
+    """The ops of a graph."""
+    return [op for op in walk(function.operation) if op_class(op) is not None and op.name != "relax.constant"]
+
+
+def fits(op: ir.Operation, what: str | Callable[[Any], bool]) -> bool:
+    if callable(what):
+        return bool(what(op))
+    return what in (op.name, model_name(op))
