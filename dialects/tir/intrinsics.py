@@ -50,12 +50,24 @@ def _typed(first: ir.Type, kind: str) -> ir.Type:
 
 def _define(name: str, doc: str, operands: dict[str, str], takes: str = FLOAT, gives: tuple[str, ...] = ("same",)) -> type:
     results = {"result": ext.Result[Any]} if len(gives) == 1 else {f"result{i}": ext.Result[Any] for i in range(len(gives))}
+    doc = f"{doc}\n\n```mlir\n{_example(name, operands, takes, gives)}\n```"
     body = {"__annotations__": {**{o: ext.Operand[Any] for o in operands}, **results}, "__doc__": doc, "__module__": __name__}
     class_name = "".join(part.capitalize() for part in name.split("_"))
     cls = type(Tir.Operation)(class_name, (Tir.Operation,), body, name=name, traits=[ext.Pure])
     cls.OPERANDS, cls.TYPES, cls.TAKES, cls.GIVES = tuple(operands), tuple(operands.values()), takes, gives
     cls.verify_invariants, cls.problem = Intrinsic.verify_invariants, Intrinsic.problem
     return cls
+
+
+def _example(name: str, operands: dict[str, str], takes: str, gives: tuple[str, ...]) -> str:
+    number = "f32" if takes == FLOAT else "i32"
+
+    def types(kinds: Any) -> str:
+        return ", ".join(number if kind == "same" else kind for kind in kinds)
+
+    results = ", ".join(f"%r{i}" for i in range(len(gives))) if len(gives) > 1 else "%r"
+    made = f"({types(gives)})" if len(gives) > 1 else types(gives)
+    return f'{results} = "tir.{name}"({", ".join("%" + o for o in operands)}) : ({types(operands.values())}) -> {made}'
 
 
 _X, _XY = {"x": "same"}, {"x": "same", "y": "same"}
