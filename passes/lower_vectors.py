@@ -63,8 +63,8 @@ def slice_transfers(module: ir.Module) -> None:
 
 def stepped_dims(map_: ir.AffineMap) -> list[int] | None:
     """The dimensions that a transfer steps through, where they are in order and nothing is broadcast."""
-    dims = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in map_.results]
-    return None if None in dims or dims != sorted(dims) else dims
+    dims = [e.position for e in map_.results if isinstance(e, ir.AffineDimExpr)]
+    return dims if len(dims) == len(map_.results) and dims == sorted(dims) else None
 
 
 def slice_transfer(op: ir.Operation, buffer: int, dims: list[int]) -> None:

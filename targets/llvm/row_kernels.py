@@ -56,7 +56,8 @@ def place_of(graph: Graph, nest: Nest, places: Places) -> dict[int, int] | None:
         back = {loop: r for r, loop in places[reader].items()}
         for i, value in enumerate(reader.op.operands):
             if value in list(nest.op.results):
-                seen = {back[read]: written for read, written in zip(reader.loops_of(i), nest.out_loops) if read in back}
+                seen = {back[read]: written for read, written in zip(reader.loops_of(i), nest.out_loops)
+                        if read in back and written is not None}
                 result = seen if result is None else {r: l for r, l in result.items() if seen.get(r) == l}
     return result
 

@@ -20,17 +20,18 @@ class Builder:
         """The type of the same shape over another element type."""
         return element if self.shape is None else ir.VectorType.get(self.shape, element)
 
-    def _constant(self, type_: ir.Type, attribute: ir.Attribute) -> ir.Value:
+    def constant(self, type_: ir.Type, attribute: ir.Attribute) -> ir.Value:
+        """A scalar, or a vector of it: ``attribute`` is the scalar's."""
         if isinstance(type_, ir.VectorType):
             attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
         return arith.ConstantOp(type_, attribute).result
 
     def number(self, x: float) -> ir.Value:
-        return self._constant(self.type, ir.FloatAttr.get(self.f32, float(x)))
+        return self.constant(self.type, ir.FloatAttr.get(self.f32, float(x)))
 
     def integer(self, x: int) -> ir.Value:
         """A 32-bit pattern, given unsigned or signed."""
-        return self._constant(self.integers, ir.IntegerAttr.get(self.i32, x - (1 << 32) if x >= 1 << 31 else x))
+        return self.constant(self.integers, ir.IntegerAttr.get(self.i32, x - (1 << 32) if x >= 1 << 31 else x))
 
     def fma(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
         return math.FmaOp(a, b, c).result
@@ -46,9 +47,6 @@ class Builder:
 
     def div(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return arith.DivFOp(a, b).result
-
-    def neg(self, a: ir.Value) -> ir.Value:
-        return arith.NegFOp(a).result
 
     def bits(self, a: ir.Value) -> ir.Value:
         return arith.BitcastOp(self.integers, a).result
@@ -97,13 +95,6 @@ class Builder:
         """max(x, bound), one instruction; a NaN in x stays."""
         c = self.number(bound)
         return self.select(self.less(x, c), c, x)
-
-    def absolute(self, x: ir.Value) -> ir.Value:
-        return self.from_bits(self.iand(self.bits(x), 0x7FFFFFFF))
-
-    def with_sign(self, magnitude: ir.Value, sign: ir.Value) -> ir.Value:
-        """A magnitude that is not negative, with the sign of another value."""
-        return self.from_bits(self.ior(self.bits(magnitude), self.iand(self.bits(sign), 0x80000000)))
 
     def keep_sign(self, value: ir.Value, x: ir.Value) -> ir.Value:
         """A value that has x's sign, but for a zero that may have lost it."""

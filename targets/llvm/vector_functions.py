@@ -114,7 +114,7 @@ def sine(b: Builder, x: ir.Value, quarter: int) -> ir.Value:
     wide = b.like(f64)
 
     def number(value: float) -> ir.Value:
-        return b._constant(wide, ir.FloatAttr.get(f64, value))
+        return b.constant(wide, ir.FloatAttr.get(f64, value))
 
     xd = arith.ExtFOp(wide, x).result
     magic = number(6755399441055744.0)  # 1.5 * 2^52
