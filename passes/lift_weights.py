@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from ..dialects.tir.plain import weight_constants
 from ..mlir import func, ir
 from .base import ModulePass, PassContext, PassFailed
 
@@ -29,14 +30,7 @@ class LiftWeights(ModulePass):
 
 def lift_weights(function: func.FuncOp) -> None:
     """Replaces the weights in ``function`` by arguments behind its own. Raises PassFailed in a private function, which others call."""
-    constants: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "relax.constant" and "weight" in op.attributes:
-            constants.append(op)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
+    constants = weight_constants(function)
     if not constants:
         return
     visibility = function.operation.attributes["sym_visibility"].value if "sym_visibility" in function.operation.attributes else "public"
