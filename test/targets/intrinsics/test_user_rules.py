@@ -27,18 +27,18 @@ def registered():
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the library is C")
 def test_a_lowering_to_a_library_of_the_users(tmp_path):
-    (tmp_path / "fast.c").write_text("int calls; float fast_exp(float x) { calls++; return 1 + x; }")
+    (tmp_path / "fast.c").write_text("int exp_calls; float counted_exp(float x) { exp_calls++; return 1 + x; }")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(tmp_path / "fast.so"), str(tmp_path / "fast.c")], check=True)
     library = ctypes.CDLL(str(tmp_path / "fast.so"), mode=ctypes.RTLD_GLOBAL)
 
     @legato.lower_intrinsic("math.exp", target="npu", dtypes=("f32",))
     def fast_exp(op, x):
-        return op.each(lambda x: tir.call_extern("fast_exp", [x], [x.type])[0])
+        return op.each(lambda x: tir.call_extern("counted_exp", [x], [x.type])[0])
 
     module = legato.Module.parse(TEXT.format(op="exp"))
     exe = legato.compile(module, "npu")
     np.testing.assert_array_equal(exe(X), 1 + X)
-    assert ctypes.c_int.in_dll(library, "calls").value == X.size
+    assert ctypes.c_int.in_dll(library, "exp_calls").value == X.size
     assert any((r.op, r.target, r.rule) == ("math.exp", "npu", "fast_exp") for r in exe.explain().records)
     np.testing.assert_allclose(legato.compile(module, "llvm")(X), np.exp(X), rtol=1e-6)
 
