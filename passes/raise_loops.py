@@ -94,6 +94,7 @@ def raise_kernel(kernel: func.FuncOp) -> None:
 
 def check_order(nests: dict, tensors: Tensors, operations: list[ir.Operation]) -> None:
     """What is read has been written before: a buffer of the kernel's own, or an output, has no value at first."""
+    outputs = {b for b, tensor in tensors.current.items() if "tir.out" in argument_attributes(tensor)}
     written = {b for b, tensor in tensors.current.items() if "tir.out" not in argument_attributes(tensor)}
     for op in operations:
         if op not in nests:
@@ -102,6 +103,8 @@ def check_order(nests: dict, tensors: Tensors, operations: list[ir.Operation]) -
         missing = [b for b in nest.reads if b not in written]
         if missing:
             raise Kept("a buffer is read that has not been written")
+        if any(b in outputs for b in nest.reads):
+            raise Kept("an output is read again, which the targets' schedules do not expect")
         written |= set(nest.writes)
 
 

@@ -18,6 +18,10 @@ class Face:
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("_"):
             raise AttributeError(attribute)
+        if self._name == "T" and attribute in COMPUTE:
+            from . import compute
+
+            return getattr(compute, attribute)
         return OnlyInScript(f"{self._name}.{attribute}")
 
     def __repr__(self) -> str:
@@ -122,6 +126,7 @@ def ir_module(cls: type | None = None, **_: Any) -> Any:
 
 T = Face("T", "Kernels: prim_func, Buffer, grid, block, axis, ...")
 T.prim_func, T.macro, T.Buffer, T.handle = prim_func, macro, _BufferWord(), _HandleWord()
+COMPUTE = ("placeholder", "reduce_axis", "compute", "sum", "product", "max_over", "min_over", "create_prim_func", "apply")
 for _dtype in DTYPES:
     setattr(T, _dtype, ScalarWord(_dtype))
 R = Face("R", "Graphs: function, Tensor, call_tir, dataflow, nn, ...")

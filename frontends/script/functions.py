@@ -5,7 +5,7 @@ from typing import Any
 
 from ...dialects import Module, make_context
 from ...dialects.errors import LegatoError
-from ...mlir import ir
+from ...mlir import func, ir
 from .source import Problem, Source, names_of_function
 
 
@@ -36,6 +36,13 @@ class Function:
 
 class PrimFunc(Function):
     """A kernel: ``@T.prim_func``."""
+
+    def parse(self, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
+              sizes: Mapping[str, int] | None = None) -> func.FuncOp:
+        """Adds the kernel to a module, for sizes of which some are known."""
+        from .kernel import parse_kernel
+
+        return parse_kernel(self.source, module, name, symbols, sizes)
 
     def module(self, context: ir.Context | None = None) -> Module:
         from .program import Program

@@ -7,7 +7,7 @@ from ...dialects import Module, tir
 from ...dialects.relax import dims
 from ...mlir import builtin, func, ir
 from .functions import Function, PrimFunc, RelaxFunc
-from .kernel import NAMES, SIGNATURE, parse_kernel
+from .kernel import NAMES, SIGNATURE
 from .source import Problem
 
 C_FUNCTIONS = frozenset("exp exp2 log log2 log10 log1p expm1 sqrt sin cos tan asin acos atan sinh cosh tanh erf floor ceil round trunc pow "
@@ -31,7 +31,7 @@ class Program:
         """A kernel as it is written, outside of the module: for what its types and names say."""
         if function not in self.declared:
             with self.context, ir.Location.unknown():
-                self.declared[function] = parse_kernel(function.source, self.scratch)
+                self.declared[function] = function.parse(self.scratch)
         return self.declared[function]
 
     def kernel(self, function: PrimFunc, sizes: Mapping[str, int] | None = None) -> func.FuncOp:
@@ -41,7 +41,7 @@ class Program:
             with self.context, ir.Location.unknown():
                 # a bare @exp would be taken for the C library's
                 name = f"kernel_{function.__name__}" if function.__name__ in ("main", *C_FUNCTIONS) else function.__name__
-                self.kernels[key] = parse_kernel(function.source, self.module.module, name, self.symbols, sizes)
+                self.kernels[key] = function.parse(self.module.module, name, self.symbols, sizes)
         return self.kernels[key]
 
     def has(self, function: PrimFunc) -> bool:
