@@ -119,7 +119,7 @@ def ulps(got, want, dtype, scale=()):
     return distance
 
 
-def measure(cases=CASES):
+def measure(cases=CASES, target="llvm"):
     """(case, form) -> (greatest error, the operands there); errors of integers and booleans are 0 or infinite."""
     warnings.filterwarnings("ignore", "invalid value|overflow", RuntimeWarning)  # of casts of NaNs and of what is too great, as meant
     found = {}
@@ -127,7 +127,7 @@ def measure(cases=CASES):
         chosen = [case for case in cases if case.dtype == dtype]
         if not chosen:
             continue
-        compiled = Compiled(chosen)
+        compiled = Compiled(chosen, target)
         for case in chosen:
             arrays = inputs(case)
             want = expected(case, arrays)
