@@ -8,7 +8,7 @@ from typing import Any
 from ..dialects.errors import LegatoError
 from . import registry
 from .builtin import TARGETS
-from .known_ops import check_op
+from .known_ops import check_op, is_graph_op
 from .rule import GIVEN, REGISTERED, Rule, make_rules
 from .target import Target, nearest, split_target, with_options
 
@@ -18,7 +18,8 @@ GivenRules = Iterable[Rule] | Mapping[str, Callable[..., Any] | Rule]
 
 class Catalog:
     """Targets by name. ``targets``: more of them, which hide others of their names; ``rules``: for one call, before all others of the
-    target that is asked for: ``Rule`` values, or a map from op names to rules or to functions (kernel form)."""
+    target that is asked for: ``Rule`` values, or a map from op names to rules or to functions (of graph ops: kernel rules; of others:
+    legalizations of intrinsics)."""
 
     def __init__(self, targets: Iterable[Target] = (), rules: GivenRules = ()):
         self._rules = given_rules(rules)
@@ -98,8 +99,10 @@ def given_rules(rules: GivenRules) -> tuple[Rule, ...]:
     found: list[Any] = []
     if isinstance(rules, Mapping):
         for op, one in rules.items():
-            own = one if isinstance(one, Rule) else make_rules((op,), "kernel", one)[0] if callable(one) else one
-            found.append(replace(own, op=op) if isinstance(own, Rule) else own)
+            if callable(one) and not isinstance(one, Rule):
+                op = check_op(op, "rules=")
+                one = make_rules((op,), "kernel" if is_graph_op(op) else "intrinsic", one)[0]
+            found.append(replace(one, op=op) if isinstance(one, Rule) else one)
     else:
         for one in rules:
             found += one if isinstance(one, tuple) else [one]

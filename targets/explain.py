@@ -1,7 +1,7 @@
 """What happened to each op of a compile, and which rules a target has: as tables and as JSON."""
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..dialects.errors import LegatoError
@@ -13,11 +13,13 @@ NO_RULE = "no rule"
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the rules of a target did: ``records`` of graph ops, then of intrinsics, in order. ``str()`` is a table."""
+    """What the rules of a target did: ``records`` of graph ops, then of intrinsics, in order; ``partition``: what the patterns of backends
+    did. ``str()`` is a table."""
 
-    target: str
+    target: str | None
     chain: tuple[str, ...]
     records: tuple[Any, ...]
+    partition: tuple[Any, ...] = ()
 
     @property
     def missing(self) -> list[Any]:
@@ -25,27 +27,59 @@ class Explanation:
         return [r for r in self.records if r.rule is None]
 
     def json(self) -> str:
-        """The same as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "refused", ...}]}``."""
+        """The same as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "refused", ...}], "partition":
+        [{"backend", "pattern", "ops", "function", "reason"}]}``."""
         ops = []
         for record in self.records:
             one = asdict(record)
             one["refused"] = [{"target": t, "rule": r, "reason": why} for t, r, why in record.refused]
             ops.append(one)
-        return json.dumps({"target": self.target, "chain": list(self.chain), "ops": ops}, indent=2)
+        return json.dumps({"target": self.target, "chain": list(self.chain), "ops": ops,
+                           "partition": [asdict(one) for one in self.partition]}, indent=2)
 
     def __str__(self) -> str:
-        head = f"target {self.target}: {' -> '.join(self.chain)}"
+        head = f"target {self.target}: {' -> '.join(self.chain)}" if self.target else "patterns of backends"
         graph = [r for r in self.records if r.type is None]
-        intrinsics = [r for r in self.records if r.type is not None]
+        intrinsics = _merged(r for r in self.records if r.type is not None)
         parts = [head, *_table(graph, "graph op", lambda r: r.name or ""),
-                 *_table(intrinsics, "intrinsic", lambda r: f"{r.count} x {r.type}" if r.count > 1 else r.type)]
+                 *_table(intrinsics, "intrinsic", lambda r: f"{r.count} x {r.type}" if r.count > 1 else r.type),
+                 *_partition(self.partition)]
         return "\n".join(parts)
 
 
-def explanation(target: Target, report: dict[str, Any]) -> Explanation:
-    """The explanation of what a pipeline's report says of a target's rules."""
+def explanation(target: Target | None, report: dict[str, Any]) -> Explanation:
+    """The explanation of what a pipeline's report says of a target's rules (None: none were used), and of backends' patterns."""
     records = [*report.get("legalize", ()), *report.get("intrinsics", ())]
-    return Explanation(str(target), tuple(t.name for t in target.chain()), tuple(records))
+    chain = tuple(t.name for t in target.chain()) if target is not None else ()
+    return Explanation(str(target) if target is not None else None, chain, tuple(records), tuple(report.get("partition", ())))
+
+
+def _partition(records: Sequence[Any]) -> list[str]:
+    """Which pattern took which ops; behind that, what each pattern refused, equal reasons together."""
+    taken = [r for r in records if r.function]
+    lines = ["", f"  patterns of backends took {sum(len(r.ops) for r in taken)} ops in {len(taken)} groups"] if records else []
+    rows = [(f"@{r.function}", f"{r.backend}.{r.pattern}", ", ".join(r.ops)) for r in taken]
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
+    lines += [f"    {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}" for row in rows]
+    refused: dict[tuple[str, str], list[str]] = {}
+    for r in records:
+        if r.reason:
+            refused.setdefault((f"{r.backend}.{r.pattern}", r.reason), []).extend(r.ops)
+    if refused:
+        lines += ["", "  not taken"]
+    for (pattern, reason), ops in refused.items():
+        shown = f"{', '.join(ops[:3])}{f' and {len(ops) - 3} more' if len(ops) > 3 else ''}: " if ops else ""
+        lines.append(f"    {pattern}: {shown}{reason}")
+    return lines
+
+
+def _merged(records: Iterable[Any]) -> list[Any]:
+    """Intrinsics to which the same happened in several places, as one record with their number."""
+    found: dict[Any, Any] = {}
+    for record in records:
+        key = (record.op, record.type, record.target, record.rule, tuple(record.refused))
+        found[key] = replace(record, count=record.count + (found[key].count if key in found else 0))
+    return list(found.values())
 
 
 def _table(records: Sequence[Any], title: str, detail: Any) -> list[str]:

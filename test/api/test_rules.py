@@ -64,6 +64,12 @@ def test_rule_values_given_to_one_call(module):
     assert fired(legato.explain(module, rules=[rule], last="legalized"), "relax.add")[0] == "generic"
 
 
+def test_a_map_may_be_about_intrinsics_and_a_target_need_not_be_registered(module):
+    here = legato.Target("here", parents=("llvm",))
+    exe = legato.compile(module, here, rules={"math.exp": lambda op, x: arith.addf(x, x)})
+    assert any((r.op, r.target) == ("math.exp", "here") for r in exe.explain().records)
+
+
 @pytest.mark.parametrize("rules, message", [
     ({"relax.sofmax": doubled}, r"rules=: there is no op 'relax.sofmax'; did you mean 'relax.softmax'"),
     ({"relax.exp": 3}, "rules=: expected rules"), ([doubled], "rules=: expected rules"),
