@@ -2,9 +2,9 @@
 from collections.abc import Collection, Sequence
 from math import prod
 
-WORTH_IT = 1 << 15   # elements below which a parallel region costs more than it gains
-HEAVY = 8            # an element of a function counts for as many
-TYPICAL = 64         # what a size that is known at run time only is taken for
+WORTH_IT = 1 << 17   # elements below which a parallel region costs more than it gains
+HEAVY = 4            # an element of a function counts for as many
+TYPICAL = 512        # what a size that is known at run time only is taken for
 
 
 def work_of(nests: Sequence) -> int:
