@@ -1,6 +1,7 @@
 """legato-compile: a model to native code, or to any stage on the way."""
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,13 @@ def run(options: argparse.Namespace) -> None:
     from ..passes.base import PassContext
     from .models import is_stream, read_model
     from .progress import Progress, print_times
+    from .user_file import register_user_files
 
     if not options.emit and not options.output:
         raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
     if options.output and options.output.endswith(".so") != (not options.emit):
         raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .so; --emit STAGE is text")
-    backends = chosen(options.backend, load(options.load))
+    backends = chosen(options.backend, register_user_files(options.load).backends)
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
         module = read_model(options.model, dict(options.shape))
@@ -96,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
         print_times(report, sys.stderr)
 
 
-def chosen(names: list[str], loaded: list[Any]) -> list[Any]:
+def chosen(names: list[str], loaded: Iterable[Any]) -> list[Any]:
     """The backends of these names: those that the user's files define, else names."""
     found = {one.name: one for one in loaded}
     return [found.get(name, name) for name in names]
@@ -110,23 +112,6 @@ def write_onnx(module: Any, output: str | None) -> None:
     if not output:
         raise LegatoError("--emit onnx writes a binary file: give -o model.onnx")
     Path(output).write_bytes(export(module).SerializeToString())
-
-
-def load(files: list[str]) -> list[Any]:
-    """Runs a user's files; the targets that they define and have not registered become known. Returns their backends."""
-    if not files:
-        return []
-    from ..targets.registry import register_target, snapshot
-    from .user_file import load_user_file
-
-    backends: list[Any] = []
-    for file in files:
-        user = load_user_file(file)
-        backends += user.backends
-        for target in user.targets:
-            if target.name not in snapshot().owners:
-                register_target(target)
-    return backends
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--dim", action="append", type=dim_option, default=[], metavar="SYMBOL=N", help="a symbolic dimension (else 8)")
     p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS", help="a shape to compile for")
     p.add_argument("--target", default=TARGET, help="what to compile for (default: llvm)")
+    p.add_argument("--load", action="append", default=[], metavar="FILE.py", help="run a Python file first: its rules and targets count")
     p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with a peer's; exit code 1 where they differ")
     p.add_argument("--tolerance", type=float, default=1e-4, help="greatest relative error that --check accepts: max|a-b| / max|b|")
     p.add_argument("--bench", type=count_option, metavar="N", help="time N calls (medians), in turns with the peer of --check")
@@ -56,9 +57,11 @@ def executable(options: argparse.Namespace) -> Any:
     from .. import driver
     from .models import read_model
     from .progress import Progress
+    from .user_file import register_user_files
 
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
+        register_user_files(options.load)
         module = read_model(options.model, dict(options.shape))
     result = driver.compile(module, options.target, progress=progress)
     progress.finish()

@@ -58,6 +58,18 @@ def _backends(values: list[object]) -> list[Backend | type[Backend]]:
     return [*found, *(one for one in classes if not _ours(one) and not any(isinstance(value, one) for value in found))]
 
 
+def register_user_files(paths: list[str]) -> UserCode:
+    """Executes Python files for a tool that compiles: the targets that they define and have not registered become known in this process."""
+    user = sum(map(load_user_file, paths), UserCode())
+    if user.targets:
+        from ..targets.registry import register_target, snapshot
+
+        for target in user.targets:
+            if target.name not in snapshot().owners:
+                register_target(target)
+    return user
+
+
 def _targets(values: list[object]) -> list[Target]:
     """The targets among the values, Legato's own left out. Who has not imported the targets has made none."""
     if f"{PACKAGE}.targets.target" not in sys.modules:
