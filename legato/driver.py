@@ -137,15 +137,17 @@ def runnable(target: str | Target) -> str | Target:
     return single if isinstance(target, Target) else str(single)
 
 
-def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), last: str | None = None) -> Explanation:
-    """What the target's rules do to each op of ``module``: which fired, from which file and line, and why nearer ones refused.
+def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (),
+            last: str | None = None) -> Explanation:
+    """What the target's rules do to each op of ``module``: which fired, from which file and line, and why nearer ones refused; and what the
+    patterns of ``backends`` took, and refused, and why.
 
     The target's pipeline runs to its end, or to the stage ``last`` (``"legalized"``: graph ops only), on a copy. Ops that no rule takes are
     records without a rule, not an error.
     """
     report = Report()
     with contextlib.suppress(RuleError):
-        lower(module, target, rules=rules, last=last, report=report)
+        lower(module, target, rules=rules, backends=backends, last=last, report=report)
     return explanation(report.target, report.details)
 
 

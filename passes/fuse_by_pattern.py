@@ -53,6 +53,10 @@ def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: Any, n
                     continue
                 groups.join(match.nodes)
             found.append(match)
+        if len(matcher.attempts) == begin:
+            roots = composite.pattern.roots()
+            nothing = f"the graph has no {' or '.join(sorted(roots))}" if roots else "the graph has no ops"
+            report.append(Record(backend.name, composite.name, (), reason=nothing + " that is not taken"))
         failed = [a for a in matcher.attempts[begin:] if a.reason is not None]
         report += [Record(backend.name, a.pattern, (str(a.node),), reason=a.reason) for a in failed]
     taken = [tuple(map(str, match.nodes)) for match in found]  # before the ops are gone

@@ -9,7 +9,7 @@ from .errors import UsageError
 
 VALUED = {
     "pass-pipeline": "pipeline", "print-ir-before": "print_before", "print-ir-after": "print_after", "load": "load",
-    "reproducer": "reproducer", "o": "output", "target": "target", "op": "op",
+    "reproducer": "reproducer", "o": "output", "target": "target", "op": "op", "view": "view",
 }
 SWITCHES = {
     "split-input-file": "split", "verify-diagnostics": "verify_diagnostics", "verify-each": "verify_each", "verify-roundtrip": "roundtrip",
@@ -49,6 +49,7 @@ class Arguments:
     list_rules: bool = False
     target: str = ""
     op: str = ""
+    view: str = ""
     explain: str = ""
     debuginfo: bool = False
     generic: bool = False

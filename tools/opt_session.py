@@ -19,6 +19,7 @@ from .expected_diagnostics import expectations, mismatches
 from .models import is_stream
 from .opt_arguments import Arguments
 from .opt_input import SEPARATOR, Input, weights_file
+from .view import write_view
 
 STANDARD_OUTPUT = "-"
 
@@ -55,6 +56,8 @@ class Session:
         try:
             module = self._parse(part)
             self.pipeline.run(module, self.context)
+            if self.arguments.view:
+                write_view(module, self.arguments.view)
             if self.arguments.roundtrip:
                 self._check_roundtrip(module)
         except Exception as one:
@@ -110,12 +113,13 @@ class Session:
         path.write_text(text)
 
     def _explain(self) -> None:
-        """Which rules fired, in all parts of the input. Raises where no pass works by rules."""
+        """Which rules fired and which patterns matched, in all parts of the input. Raises where no pass works by either."""
         from ..targets.explain import explanation
 
         target = self.context.report.get("target")
-        if target is None:
-            raise UsageError("--explain: no pass that works by a target's rules ran; add one, such as --relax-legalize=target=llvm")
+        if target is None and "partition" not in self.context.report:
+            raise UsageError("--explain: no pass that works by a target's rules or a backend's patterns ran; add one, such as "
+                             "--relax-legalize=target=llvm or --relax-fuse-by-pattern=backend=onnxruntime")
         told = explanation(target, self.context.report)
         print(told.json() if self.arguments.explain == "json" else told)
 
