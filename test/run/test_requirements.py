@@ -18,5 +18,5 @@ def test_a_slice_beyond_its_axis_is_refused():
     for n in (1, 19, 20):
         x = np.random.default_rng(n).standard_normal((20, n), np.float32)
         np.testing.assert_array_equal(executable(x), x[:n])
-    with pytest.raises(ValueError, match='relax.strided_slice "positions" needs n <= 20, which is exceeded by 5'):
+    with pytest.raises(ValueError, match=r'relax\.strided_slice "positions" needs n <= 20, which is exceeded by 5'):
         executable(np.zeros((20, 25), np.float32))
