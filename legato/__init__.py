@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .passes.scheduling.attach import attach_schedule
     from .passes.scheduling.schedule import Schedule
     from .passes.scheduling.state import ScheduleError
+    from .passes.scheduling.tensor_primitives import register_tensor_intrinsic
     from .runtime import Executable, load
     from .targets.backend import Backend
     from .targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
@@ -57,6 +58,7 @@ _WHERE = {
     "partition": ".partitioning",
     "lower_intrinsic": ".targets.registry",
     "register_target": ".targets.registry",
+    "register_tensor_intrinsic": ".passes.scheduling.tensor_primitives",
     "replace": ".frontends.script.replace",
     "rewrite": ".targets.rule",
 }
@@ -64,7 +66,8 @@ _WHERE = {
 __all__ = [
     "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Schedule",
     "ScheduleError", "Target", "UnsupportedError", "attach_schedule", "compile", "explain", "from_onnx", "kernel", "legalize",
-    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "partition", "register_target", "replace", "rewrite",
+    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "partition", "register_target",
+    "register_tensor_intrinsic", "replace", "rewrite",
 ]
 
 

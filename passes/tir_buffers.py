@@ -1,6 +1,6 @@
 """Where the buffers of loop kernels live, and how large they are: each goes into the innermost code that holds all its users, and becomes
 as large as what they touch there."""
-from ..dialects.tir.linear import Linear, build, linear
+from ..dialects.tir.linear import Linear, build, linear, place
 from ..dialects.tir.loops import AllocBufferOp, ForOp
 from ..dialects.tir.walk import ancestors, find
 from ..mlir import ir, memref
@@ -67,7 +67,7 @@ def shrink(home: ir.Block, accesses: list[ir.Operation]) -> tuple[list[int], lis
                 return None
             inner.add(loop.variable)
             extents[loop.variable] = loop.extent
-    forms = [[linear(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
+    forms = [[place(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
     shape, rebased = [], [[] for _ in accesses]
     for axis in range(len(forms[0])):
         outer = [Linear({v: f for v, f in form[axis].terms.items() if v not in inner}) for form in forms]

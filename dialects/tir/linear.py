@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...mlir import arith, ir
-from .loops import constant_of
+from .loops import constant_of, loop_of
 
 CASTS = ("arith.index_cast", "arith.index_castui")
 
@@ -55,6 +55,18 @@ class Linear:
             reach = factor * (extents[value] - 1)
             low, high = low + min(reach, 0), high + max(reach, 0)
         return low, high
+
+
+def place(value: ir.Value) -> Linear:
+    """The linear form of an index, without the variables of loops that have one step, at 0."""
+    form = linear(value)
+    return Linear({v: f for v, f in form.terms.items() if not stands_still(v)}, form.constant)
+
+
+def stands_still(value: ir.Value) -> bool:
+    """Whether a value is the variable of a loop that takes the value 0 only."""
+    loop = loop_of(value)
+    return loop is not None and loop.extent == 1 and constant_of(loop.bounds[0]) == 0
 
 
 def linear(value: ir.Value) -> Linear:

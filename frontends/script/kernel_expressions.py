@@ -121,9 +121,11 @@ class Expressions:
         if isinstance(base, Buffer):
             if node.attr in ("shape", "dtype", "name"):
                 return getattr(base, node.attr)
+            if node.attr == "strides":
+                return tuple(Scalar(v, "index") for v in memref.ExtractStridedMetadataOp(base.value).results[2 + base.rank:])
             if node.attr == "data":
                 return pointer(base, [0] * base.rank)
-            raise Problem(f"a buffer has shape, dtype, data, not '{node.attr}'")
+            raise Problem(f"a buffer has shape, strides, dtype, data, not '{node.attr}'")
         if isinstance(base, Scalar):
             if node.attr == "dtype":
                 return base.dtype
@@ -191,6 +193,9 @@ class Expressions:
 
     def expression_Call(self, node: ast.Call) -> Any:
         word = self.word(node)
+        if word is None and isinstance(node.func, ast.Attribute) and node.func.attr == "access_ptr":
+            base = self.expression(node.func.value)
+            return pointer(base, [0] * base.rank)
         if word is None:
             called = self.source.names.get(node.func.id) if isinstance(node.func, ast.Name) else None
             if called in (min, max, abs, int, float, bool, len, round):
@@ -291,12 +296,14 @@ def c_value(x: Any) -> ir.Value:
 
 def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
     """The address of an element."""
-    bytes_ = max(1, (64 if isinstance(buffer.value.type.element_type, ir.IndexType) else buffer.value.type.element_type.width) // 8)
-    offset: Any = 0
-    for size, i in zip(buffer.shape, indices):
-        offset = values.binary("+", values.binary("*", offset, size), i)
+    element = buffer.value.type.element_type
+    bytes_ = max(1, (64 if isinstance(element, ir.IndexType) else element.width) // 8)
+    _, offset, *rest = memref.ExtractStridedMetadataOp(buffer.value).results
+    place: Any = Scalar(offset, "index")
+    for stride, i in zip(rest[buffer.rank:], indices):
+        place = values.binary("+", place, values.binary("*", Scalar(stride, "index"), i))
     base = memref.ExtractAlignedPointerAsIndexOp(buffer.value).result
-    address = arith.AddIOp(base, as_index(values.binary("*", offset, bytes_))).result
+    address = arith.AddIOp(base, as_index(values.binary("*", place, bytes_))).result
     integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
     return Pointer(llvm.IntToPtrOp(ir.Type.parse(POINTER), integer).result)
 

@@ -1,5 +1,5 @@
 """Primitives that move blocks: compute_at, reverse_compute_at, compute_inline, reverse_compute_inline."""
-from ...dialects.tir.linear import Linear, build, linear
+from ...dialects.tir.linear import Linear, build, linear, place
 from ...dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, before_end, index
 from ...dialects.tir.walk import ancestors, blocks, body, copy, loops_around
 from ...mlir import arith, ir, scf
@@ -64,7 +64,7 @@ def place_of(access: ir.Operation, axis: int) -> Linear:
 def substituted(form: Linear, values: dict[ir.Value, ir.Value]) -> Linear:
     total = Linear({}, form.constant)
     for value, factor in form.terms.items():
-        total = total + (linear(values[value]) if value in values else Linear({value: 1})).times(factor)
+        total = total + (place(values[value]) if value in values else Linear({value: 1})).times(factor)
     return total
 
 

@@ -169,6 +169,14 @@ class Schedule:
         """Each step of a reduction's loop adds up into a place of its own; gives the block of the steps."""
         return self._step("rfactor", [loop], axis=factor_axis)[0]
 
+    def blockize(self, loop: Handle) -> Handle:
+        """What stands under the loop becomes one block; gives it."""
+        return self._step("blockize", [loop])[0]
+
+    def tensorize(self, loop: Handle, tensor_intrin: str) -> Handle:
+        """What stands under the loop is done by an intrinsic (``legato.register_tensor_intrinsic``); gives the block around it."""
+        return self._step("tensorize", [loop], intrinsic=tensor_intrin)[0]
+
     # --- recording ---
 
     def _step(self, step: str, handles: Sequence[Handle], **attributes: Any) -> list[Handle]:

@@ -368,3 +368,34 @@ def test_a_structured_kernel_is_scheduled_too():
     sch.parallel(i)
     got, want = values(matmul_relu, sch.module)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@T.prim_func
+def conv(X: T.Buffer((1, 10, 10, 4), "float32"), W: T.Buffer((3, 3, 4, 32), "float32"), Y: T.Buffer((1, 8, 8, 32), "float32")):
+    for n, h, w, f, kh, kw, c in T.grid(1, 8, 8, 32, 3, 3, 4):
+        with T.block("conv"):
+            vn, vh, vw, vf, vkh, vkw, vc = T.axis.remap("SSSSRRR", [n, h, w, f, kh, kw, c])
+            with T.init():
+                Y[vn, vh, vw, vf] = T.float32(0)
+            Y[vn, vh, vw, vf] = Y[vn, vh, vw, vf] + X[vn, vh + vkh, vw + vkw, vc] * W[vkh, vkw, vc, vf]
+
+
+def test_a_convolution_with_its_tile_in_registers():
+    """The schedule that reaches the peak: its local buffer is one tile, also where a loop of one step is around."""
+    sch = Schedule(conv)
+    block = sch.get_block("conv")
+    n, h, w, f, kh, kw, c = sch.get_loops(block)
+    copy = sch.cache_write(block, 0, "local")
+    w0, w1 = sch.split(w, [None, 4])
+    f0, f1 = sch.split(f, [None, 16])
+    sch.reorder(n, f0, h, w0, kh, kw, c, w1, f1)
+    sch.reverse_compute_at(copy, w0)
+    init = sch.decompose_reduction(block, kh)
+    for one in (block, init, copy):
+        *_, rows, columns = sch.get_loops(one)
+        sch.unroll(rows)
+        sch.vectorize(columns)
+    assert "memref.alloc() {alignment = 64 : i64} : memref<1x1x4x16xf32>" in str(legato.lower(sch.module, last="scheduled"))
+    x, k = np.random.rand(1, 10, 10, 4).astype(F), np.random.rand(3, 3, 4, 32).astype(F)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
+    np.testing.assert_allclose(legato.compile(sch.module)(x, k), np.einsum("nhwcij,ijcf->nhwf", windows, k), rtol=1e-4)
