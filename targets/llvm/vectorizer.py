@@ -201,7 +201,11 @@ class Vectorizer:
         self._static += [fill, join]
         if extent < 0 or extent % width:
             part, rest = self.peel(around)
-            self._masked.append((self.tile(rest, others)[0], (width,)))
+            rest = self.tile(rest, others)[0]
+            if extent >= 0 and is_power_of_two(extent % width):  # a single element has no loop left that a mask could be for
+                self._static.append(rest)
+            else:
+                self._masked.append((rest, (width,)))
         self._static.append(self.tile(part, others)[0])
         return True
 

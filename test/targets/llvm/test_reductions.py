@@ -25,6 +25,10 @@ CASES = [
     ((3, 1), (1,)),
     ((3, 4, 5), (0, 1, 2)),
     ((2, 8, 7, 7), (2, 3)),
+    ((2, 129), (1,)),  # one element behind whole vectors
+    ((3, 257), (1,)),
+    ((1, 513), (1,)),
+    ((2, 516), (1,)),
 ]
 OPS = {"relax.sum": np.sum, "relax.max": np.max, "relax.min": np.min, "relax.mean": np.mean, "relax.prod": np.prod}
 
