@@ -41,6 +41,7 @@ To see what happens:
   --list-passes                       our passes with their options, and the names of upstream's
   --explain[=json]                    which rule made what of each op, and why nearer ones refused: a table (or JSON) in the
                                       place of the IR, which is written only with -o
+  --view=FILE.svg|FILE.html           main as a picture behind the passes: layer names, shapes, colours by backend
   --list-rules --target=NAME [--op=relax.softmax]   the rules of a target, in the order in which they are tried
   --debug                             errors with Python's traceback (or LEGATO_DEBUG=1)
 

@@ -161,7 +161,8 @@ def svg(found: list[Box]) -> str:
                      f'fill="{colours[box.backend]}" stroke="{EDGE}"/>')
         for number, line in enumerate(box.lines):
             weight = ' font-weight="bold"' if number == 0 else ""
-            parts.append(f'<text x="{box.x + 8:.0f}" y="{box.y + LINE * (number + 1):.0f}"{weight} xml:space="preserve">{escape(line)}</text>')
+            at = f'x="{box.x + 8:.0f}" y="{box.y + LINE * (number + 1):.0f}"'
+            parts.append(f'<text {at}{weight} xml:space="preserve">{escape(line)}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
