@@ -11,10 +11,10 @@
 
     y = legato.compile(double)(x)
 """
-from .frontends.script import I, R, T, parse
+from .frontends.script import I, R, T, parse, print_script
 from .frontends.script.faces import ir_module
 
 ir, relax, tir = I, R, T
 dataflow = R.dataflow
 
-__all__ = ["I", "R", "T", "dataflow", "ir", "ir_module", "parse", "relax", "tir"]
+__all__ = ["I", "R", "T", "dataflow", "ir", "ir_module", "parse", "print_script", "relax", "tir"]

@@ -9,7 +9,7 @@ from .errors import UsageError
 
 VALUED = {
     "pass-pipeline": "pipeline", "print-ir-before": "print_before", "print-ir-after": "print_after", "load": "load",
-    "reproducer": "reproducer", "o": "output", "target": "target", "op": "op", "view": "view",
+    "reproducer": "reproducer", "o": "output", "target": "target", "emit": "emit", "op": "op", "view": "view",
 }
 SWITCHES = {
     "split-input-file": "split", "verify-diagnostics": "verify_diagnostics", "verify-each": "verify_each", "verify-roundtrip": "roundtrip",
@@ -24,6 +24,7 @@ ALIASES = {  # mlir-opt's spelling
 }
 NO_REPRODUCER = "none"
 EXPLAIN = ("text", "json")
+EMIT = ("mlir", "script")
 
 
 @dataclass
@@ -51,6 +52,7 @@ class Arguments:
     op: str = ""
     view: str = ""
     explain: str = ""
+    emit: str = EMIT[0]
     debuginfo: bool = False
     generic: bool = False
     allow_unregistered: bool = False
@@ -127,5 +129,7 @@ def _refuse(result: Arguments) -> None:
         raise UsageError(f"which passes to run is said in more than one way: {' and '.join(given)}")
     if bool(result.target) != result.list_rules or (result.op and not result.list_rules):
         raise UsageError("the rules of a target are listed by --list-rules --target=NAME, those for one op by --op=NAME beside them")
+    if result.emit not in EMIT:
+        raise UsageError(f'--emit takes {" or ".join(EMIT)}, not "{result.emit}"')
     if result.split and result.run_reproducer:
         raise UsageError("--run-reproducer takes a file with one module, without --split-input-file")

@@ -39,6 +39,7 @@ To see what happens:
   --timing                            a table of times, on standard error
   --verify-each                       verify after each pass, not only at the end
   --list-passes                       our passes with their options, and the names of upstream's
+  --emit=script                       print the module as the source of a Python script (legato.script) instead of MLIR
   --explain[=json]                    which rule made what of each op, and why nearer ones refused: a table (or JSON) in the
                                       place of the IR, which is written only with -o
   --view=FILE.svg|FILE.html           main as a picture behind the passes: layer names, shapes, colours by backend

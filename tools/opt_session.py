@@ -90,6 +90,15 @@ class Session:
         return module.operation.get_asm(
             enable_debug_info=self.arguments.debuginfo, print_generic_op_form=self.arguments.generic, assume_verified=True).rstrip("\n")
 
+    def _emitted(self, module: Module) -> str:
+        """The module in the form that --emit asks for."""
+        if self.arguments.emit == "script":
+            from ..frontends.script import print_script
+
+            with module.context:
+                return print_script(module).rstrip("\n")
+        return self._text(module.module)
+
     def _check_roundtrip(self, module: Module) -> None:
         once = self._text(module.module)
         again = self._text(ir.Module.parse(once, module.context))
@@ -100,7 +109,7 @@ class Session:
     def _write(self, modules: list[Module]) -> None:
         if not modules:
             return
-        text = f"\n\n{SEPARATOR}\n".join(self._text(module.module) for module in modules) + "\n"
+        text = f"\n\n{SEPARATOR}\n".join(map(self._emitted, modules)) + "\n"
         if self.arguments.output == STANDARD_OUTPUT:
             sys.stdout.write(text)
             return

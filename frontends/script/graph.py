@@ -323,7 +323,7 @@ class GraphParser:
         face, _, name = word.partition(".")
         special: dict[str, Callable[[ast.Call], Any]] = {
             "call_tir": lambda n: call_tir(self, n), "call_dps_packed": lambda n: call_packed(self, n),
-            "match_cast": self.match_cast, "shape": lambda n: ShapeInfo(tuple(self.expression(n.args[0]))),
+            "match_cast": self.match_cast, "weight": self.weight, "shape": lambda n: ShapeInfo(tuple(self.expression(n.args[0]))),
             "tuple": lambda n: tuple(self.expression(a) for a in n.args), "const": self.const,
             "ExternFunc": lambda n: self.expression(n.args[0]), "extern": lambda n: self.expression(n.args[0]),
             "shape_of": lambda n: ShapeInfo(dims.dims(self.expression(n.args[0]).type)),
@@ -337,6 +337,11 @@ class GraphParser:
         arguments = [self.expression(a) for a in node.args]
         keywords = {k.arg: self.expression(k.value) for k in node.keywords}
         return build(name, arguments, keywords)
+
+    def weight(self, node: ast.Call) -> ir.Value:
+        """``R.weight("key", (64, 3, 7, 7), "float32")``: a constant whose bytes are in the weight store."""
+        key, shape, dtype = (self.expression(a) for a in node.args)
+        return relax.weight(key, dtype, shape)
 
     def const(self, node: ast.Call) -> ir.Value:
         value = self.expression(node.args[0])

@@ -300,7 +300,10 @@ class Statements(Expressions):
         sizes = [as_index(s) for s in shape if isinstance(s, Scalar)]
         type_ = ir.MemRefType.get([DYNAMIC if isinstance(s, Scalar) else s for s in shape], memory_type(dtype))
         scope = ALLOCATIONS[word] or given.get("scope") or given.get("logical_scope") or "global"
-        return Buffer(loops.make_buffer(type_, name, scope, sizes), dtype, name)
+        made = loops.make_buffer(type_, name, scope, sizes)
+        if dtype.startswith("uint") or dtype == "bool":  # which the memref's type does not say
+            made.owner.operation.attributes["dtype"] = ir.StringAttr.get(dtype)
+        return Buffer(made, dtype, name)
 
     def store(self, target: ast.Subscript, value: Any) -> None:
         buffer = self.expression(target.value)
