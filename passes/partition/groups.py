@@ -94,6 +94,7 @@ def inline(call: func.CallOp, function: func.FuncOp) -> None:
     """Puts the body of a function of one block in the place of a call of it; its constants are copied."""
     block = function.body.blocks[0]
     values: Values = dict(zip(block.arguments, call.operation.operands))
+    results: list[ir.Value] = []
     with ir.InsertionPoint(call):
         for op in block.operations:
             if op.operation.name == "func.return":

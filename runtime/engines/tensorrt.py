@@ -13,7 +13,7 @@ from ...dialects.errors import LegatoError
 def load(data: memoryview, name: str) -> Callable[..., None]:
     """A function ``f(inputs..., outputs...)`` of an ONNX model of static shapes. Calls of it wait for one another."""
     import tensorrt
-    from cuda.bindings import runtime
+    from cuda.bindings import runtime  # pyright: ignore[reportMissingImports]
 
     logger = tensorrt.Logger(tensorrt.Logger.ERROR)
     builder = tensorrt.Builder(logger)
