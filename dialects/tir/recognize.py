@@ -137,8 +137,9 @@ def _generic(op: ir.Operation, inputs: list[int]) -> Found | None:
     read = [arguments.index(v) if v in arguments else None for v in first.operands]
     if first.name in UNARY and read == [0] and len(inputs) == 1:
         return UNARY[first.name], (0,), {}
-    if first.name in BINARY and len(inputs) == 2 and sorted(r for r in read if r is not None) == [0, 1]:
-        return BINARY[first.name], (read[0], read[1]), {}
+    order = tuple(r for r in read if r is not None)
+    if first.name in BINARY and len(inputs) == 2 and sorted(order) == [0, 1]:
+        return BINARY[first.name], order, {}
     return None
 
 
