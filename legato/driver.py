@@ -15,7 +15,7 @@ from .passes.partition.artifacts import listed, strip_external
 from .passes.pipeline import Pipeline
 from .targets.catalog import Catalog, GivenRules
 from .targets.explain import Explanation, explanation
-from .targets.target import Target
+from .targets.target import Target, nearest
 
 if TYPE_CHECKING:
     from .runtime import Executable
@@ -38,18 +38,26 @@ class Report:
         return sum(s for _, s in self.stages)
 
 
-def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (), last: str | None = None,
-          progress: Progress | None = None, verify_each: bool = False, report: Report | None = None) -> Module:
-    """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; the rest as in ``compile``."""
+def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (), first: str | None = None,
+          last: str | None = None, progress: Progress | None = None, verify_each: bool = False, report: Report | None = None) -> Module:
+    """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; the rest as in ``compile``.
+
+    ``first``: the stage that the module has reached already (``"fused"``: what ``--emit fused`` printed); None for a graph.
+    """
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     resolved = catalog.resolve(target)
     stages = resolved.pipeline(last)
     if not stages:
         raise LegatoError(f"the target '{resolved.name}' has no pipeline of its own, nor has one of its parents "
                           f"({' -> '.join(t.name for t in resolved.chain())})")
+    names = [name for name, _ in stages]
+    if first is not None and first not in names:
+        raise LegatoError(f"target '{resolved.name}' has no stage '{first}'{nearest(first, names)}")
+    stages = stages[names.index(first) + 1:] if first is not None else stages
     report = report if report is not None else Report()
     report.target = resolved
     result = own_copy(module)
+    check_start(result, first)
     context = PassContext(resolve_target=lambda text: resolved if text == str(resolved) else catalog.resolve(text), report=report.details)
 
     def run(name: str, work: Callable[[], Any]) -> None:
@@ -67,6 +75,17 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
     report.passes = context.times
     report.kernels = list(context.report.get("schedule", {}))
     return result
+
+
+def check_start(module: Module, first: str | None) -> None:
+    """Refuses a module that the pipeline would only fail on in the middle: one without ``@main``, or past the graph without saying so."""
+    functions = {f.name.value: f for f in module.functions()}
+    if first is None and "main" not in functions:
+        there = ", ".join(f"@{name}" for name in functions) or "no function"
+        raise LegatoError(f"what is compiled is the function @main, and the module has {there}")
+    if first is None and any("relax.signature" in f.attributes for f in functions.values()):
+        raise LegatoError("the module is past the graph already: say which stage it has reached (legato-compile --from STAGE, "
+                          "lower(first=...)), or go on with legato-opt")
 
 
 def own_copy(module: Any) -> Module:
@@ -88,21 +107,22 @@ def give_to_backends(module: Module, backends: Sequence[Any], context: PassConte
     partition(module, backends, context=context)
 
 
-def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (),
-            progress: Progress | None = None, verify_each: bool = False) -> "Executable":
+def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (), first: str | None =
+None, progress: Progress | None = None, verify_each: bool = False) -> "Executable":
     """Native code for ``module``: an executable, ready to be called.
 
     ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, before all others: rule values, or a map from op
     names to functions (``{"relax.softmax": fn}``). ``backends``: what takes over parts of the graph, best first: ``Backend`` values,
-    classes or names (``"onnxruntime"``). ``progress(stage, seconds)`` is called behind each stage. The module is left as it is.
-    Raises ``LegatoError``; ``UnsupportedError`` where the model asks for what Legato does not do.
+    classes or names (``"onnxruntime"``). ``first``: the stage that the module has reached already. ``progress(stage, seconds)`` is called
+    behind each stage. The module is left as it is. Raises ``LegatoError``; ``UnsupportedError`` where the model asks for what Legato does
+    not do.
     """
     from .jit import jit
 
     report = Report()
     target = runnable(target)
     _check_callable(target)
-    lowered = lower(module, target, rules=rules, backends=backends, progress=progress, verify_each=verify_each, report=report)
+    lowered = lower(module, target, rules=rules, backends=backends, first=first, progress=progress, verify_each=verify_each, report=report)
     artifacts = listed(lowered)
     strip_external(lowered)
     begin = time.perf_counter()

@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--emit", metavar="STAGE", help="print a stage of the target's pipeline instead of native code: imported, "
                    "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR; partitioned: the graph "
                    "with its external modules; onnx: the imported graph as an ONNX model")
+    p.add_argument("--from", dest="first", metavar="STAGE", help="the stage that an .mlir has reached already: go on behind it")
     p.add_argument("--backend", action="append", default=[], metavar="NAME",
                    help="give what it takes to a backend: onnxruntime, openvino, onednn, tensorrt, one of --load; the first one wins")
     p.add_argument("--load", action="append", default=[], metavar="FILE.py", help="run a Python file first: its rules and targets count")
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
             driver.give_to_backends(module, backends, PassContext())
         elif options.emit != IMPORTED:
             last = None if options.emit == LLVM_IR else options.emit
-            module = driver.lower(module, options.target, backends=backends, last=last, progress=progress,
+            module = driver.lower(module, options.target, backends=backends, first=options.first, last=last, progress=progress,
                                   verify_each=options.verify_each, report=report)
         if options.emit == LLVM_IR:
             text = driver.llvm_ir(module)
@@ -89,7 +90,8 @@ def run(options: argparse.Namespace) -> None:
         else:
             print(text)
     else:
-        executable = driver.compile(module, options.target, backends=backends, progress=progress, verify_each=options.verify_each)
+        executable = driver.compile(module, options.target, backends=backends, first=options.first, progress=progress,
+                                    verify_each=options.verify_each)
         with progress.stage("save"):
             executable.save(options.output)
         report = executable.report
