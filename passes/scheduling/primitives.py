@@ -5,7 +5,7 @@ from typing import Any
 from ...dialects.tir.loops import REDUCE
 from ...dialects.tir.walk import blocks, loops_around
 from ...mlir import ir
-from . import block_primitives, buffer_primitives, loop_primitives, reduction_primitives, tensor_primitives
+from . import block_primitives, buffer_primitives, layout_primitives, loop_primitives, reduction_primitives, tensor_primitives
 from .state import Cell, Kernel, ScheduleError, dependent_axes
 
 
@@ -60,7 +60,7 @@ PRIMITIVES: dict[str, Callable] = {
     "reverse_compute_inline": on_block(block_primitives.reverse_compute_inline),
     "decompose_reduction": on_block_and_loop(reduction_primitives.decompose_reduction),
     "rfactor": on_loop(reduction_under), "blockize": on_loop(tensor_primitives.blockize),
-    "tensorize": on_loop(tensor_primitives.tensorize),
+    "tensorize": on_loop(tensor_primitives.tensorize), "pack": on_block(layout_primitives.pack), "pad": on_block(layout_primitives.pad),
 }
 
 

@@ -177,6 +177,14 @@ class Schedule:
         """What stands under the loop is done by an intrinsic (``legato.register_tensor_intrinsic``); gives the block around it."""
         return self._step("tensorize", [loop], intrinsic=tensor_intrin)[0]
 
+    def pack(self, block: Handle, read_buffer_index: int, tiles: Sequence[int]) -> None:
+        """What the block reads lies in tiles; a parameter is packed where the kernel is called, a constant at compile time."""
+        self._step("pack", [block], at=read_buffer_index, tiles=list(tiles))
+
+    def pad(self, block: Handle, sizes: Sequence[int]) -> None:
+        """The block works on extents that are multiples of these, one for each axis (TVM's pad_einsum)."""
+        self._step("pad", [block], sizes=list(sizes))
+
     # --- recording ---
 
     def _step(self, step: str, handles: Sequence[Handle], **attributes: Any) -> list[Handle]:

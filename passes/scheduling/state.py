@@ -176,7 +176,8 @@ def require_static(loop: ForOp, what: str) -> int:
 
 def plain_axes(access: ir.Operation, block: BlockOp, what: str) -> list[int]:
     """For each index of an access the axis that it is. ScheduleError where one is anything else."""
-    arguments = list(block.block.arguments)
+    initial = block.init_block
+    arguments = list((initial if initial is not None and access.block == initial else block.block).arguments)
     found = [arguments.index(v) if v in arguments else None for v in indices_of(access)]
     if None in found or len(set(found)) != len(found):
         raise ScheduleError(f"{what}: block '{block.name}' does not access the buffer by one axis for each dimension")

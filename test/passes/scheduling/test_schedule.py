@@ -149,6 +149,13 @@ def compute_at_a_window(sch):
     assert names(sch, "B")[-1][:2] == ("ax0", 10)
 
 
+def compute_a_reduction_at(sch):
+    i, j = loops(sch, "D")
+    j0, j1 = sch.split(j, [None, 8])
+    sch.compute_at(sch.get_block("C"), j0)
+    assert [n[:2] for n in names(sch, "C")] == [("i", 16), ("j_0", 4), ("ax1", 8), ("ax2", 24)]
+
+
 def reverse_compute_at(sch):
     i, j, k = loops(sch, "C")
     i0, i1 = sch.split(i, [None, 4])
@@ -198,7 +205,8 @@ def transform_layout(sch):
 CASES = [
     (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
     (matmul_relu, unroll), (three_steps, bind), (matmul_relu, cache_read), (matmul_relu, cache_write), (three_steps, compute_at),
-    (blur, compute_at_a_window), (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),
+    (blur, compute_at_a_window), (matmul_relu, compute_a_reduction_at),
+    (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),
     (matmul_relu, decompose_reduction), (row_sum, rfactor), (matmul_relu, set_scope), (matmul_relu, transform_layout),
 ]
 
