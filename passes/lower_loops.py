@@ -9,6 +9,7 @@ from typing import ClassVar
 from ..dialects import tir
 from ..dialects.module import Module
 from ..dialects.tir.loops import PARALLEL, REDUCE, UNROLLED, VECTORIZED, BlockOp, ForOp, constant_of, index
+from ..dialects.tir.races import race
 from ..dialects.tir.walk import body, copy, find, move_before, replace_uses, terminator
 from ..mlir import arith, func, ir, scf
 from .base import ModulePass, PassContext, PassFailed
@@ -33,6 +34,9 @@ class LowerLoops(ModulePass):
 def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
     """Lowers one kernel in place."""
     operation = kernel.operation
+    for loop in find(operation, "tir.for"):
+        if (problem := race(loop.opview)) is not None:
+            raise PassFailed(problem, loop)
     for block in find(operation, "tir.block", inner_first=True):
         inline_block(block.opview)
     place_buffers(operation)

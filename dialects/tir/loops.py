@@ -6,6 +6,7 @@ from typing import Any
 
 from ...mlir import arith, ext, ir
 from .dialect import Tir
+from .verify import Problem, verified
 
 SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD = "serial", "parallel", "vectorized", "unrolled", "thread"
 KINDS = (SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD)
@@ -13,25 +14,6 @@ THREADS = tuple(f"{level}Idx.{axis}" for level in ("block", "thread") for axis i
 SPATIAL, REDUCE, OPAQUE = "spatial", "reduce", "opaque"
 AXIS_KINDS = (SPATIAL, REDUCE, OPAQUE)
 DYNAMIC = ir.ShapedType.get_dynamic_size()
-
-
-class Problem(Exception):
-    """What a verifier has to say of an op."""
-
-
-def verified(cls: type) -> type:
-    """Gives an op class, whose ``check`` raises ``Problem``, the bindings' verifier hook."""
-
-    def verify_region_invariants(self: Any) -> bool:
-        try:
-            self.check()
-        except Problem as problem:
-            self.operation.location.emit_error(f"'{self.OPERATION_NAME}' op {problem}")
-            return False
-        return True
-
-    cls.verify_region_invariants = verify_region_invariants
-    return cls
 
 
 @verified

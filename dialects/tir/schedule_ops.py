@@ -17,7 +17,7 @@ from typing import Any
 
 from ...mlir import ext, ir, transform
 from .dialect import Tir
-from .loops import Problem, verified
+from .verify import Problem, verified
 
 # name: (number of handles or None for any, attributes, what it does)
 STEPS: dict[str, tuple[int | None, tuple[str, ...], str]] = {

@@ -8,25 +8,18 @@ import numpy as np
 from ...dialects import tir
 from ...dialects.errors import LegatoError
 from ...dialects.relax import dims
-from ...mlir import arith, ir, llvm, memref
+from ...mlir import ir, memref
 from . import intrinsics, values
 from .buffers import Buffer
 from .faces import Face, OnlyInScript, T
+from .pointers import Pointer, c_value, pointer
 from .source import Problem, ScriptError, Source
 from .types import BufferType, HandleType, ScalarType, value_type
-from .values import Scalar, as_index, as_scalar, condition
+from .values import Scalar, condition
 
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.LShift: "<<", ast.RShift: ">>",
           ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Pow: "**"}
 COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-POINTER = "!llvm.ptr"
-
-
-class Pointer:
-    """The address of an element of a buffer: what C functions take."""
-
-    def __init__(self, value: ir.Value):
-        self.value = value
 
 
 class Expressions:
@@ -286,26 +279,6 @@ def captured(name: str, value: Any) -> Any:
     if isinstance(value, ScalarType):
         return value.dtype
     raise Problem(f"'{name}' is a Python {type(value).__name__}, which has no meaning in a kernel: numbers, texts and tuples of them have")
-
-
-def c_value(x: Any) -> ir.Value:
-    """A scalar as C takes it: an index is an int32, as TVM has it."""
-    x = as_scalar(x)
-    return values.cast(x, "int32").value if x.dtype == "index" else x.value
-
-
-def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
-    """The address of an element."""
-    element = buffer.value.type.element_type
-    bytes_ = max(1, (64 if isinstance(element, ir.IndexType) else element.width) // 8)
-    _, offset, *rest = memref.ExtractStridedMetadataOp(buffer.value).results
-    place: Any = Scalar(offset, "index")
-    for stride, i in zip(rest[buffer.rank:], indices):
-        place = values.binary("+", place, values.binary("*", Scalar(stride, "index"), i))
-    base = memref.ExtractAlignedPointerAsIndexOp(buffer.value).result
-    address = arith.AddIOp(base, as_index(values.binary("*", place, bytes_))).result
-    integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
-    return Pointer(llvm.IntToPtrOp(ir.Type.parse(POINTER), integer).result)
 
 
 def describe_syntax(node: ast.AST) -> str:

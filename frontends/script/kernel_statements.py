@@ -1,33 +1,26 @@
 """The statements of a kernel's script: loops, blocks, conditions, stores."""
 
 import ast
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ...dialects.tir import loops
-from ...dialects.tir.loops import OPAQUE, PARALLEL, REDUCE, SERIAL, SPATIAL, THREAD, UNROLLED, VECTORIZED
+from ...dialects.tir.loops import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
+from ...dialects.tir.races import race
 from ...mlir import ir, scf
 from . import values
 from .buffers import DYNAMIC, Buffer
-from .kernel_expressions import Expressions, describe_syntax
+from .kernel_blocks import IGNORED, Blocks
+from .kernel_expressions import describe_syntax
 from .source import Problem
 from .types import dtype_name, memory_type
 from .values import Scalar, as_index, condition
 
 LOOPS = {"serial": SERIAL, "range": SERIAL, "parallel": PARALLEL, "vectorized": VECTORIZED, "unroll": UNROLLED, "thread_binding": THREAD}
-AXES = {"spatial": SPATIAL, "S": SPATIAL, "reduce": REDUCE, "R": REDUCE, "opaque": OPAQUE, "O": OPAQUE}
-BLOCK_WORDS = ("block", "sblock")
 ALLOCATIONS = {"alloc_buffer": None, "sblock_alloc_buffer": None, "alloc_local": "local", "alloc_shared": "shared"}
-IGNORED = ("func_attr", "block_attr", "sblock_attr")
 
 
-class Statements(Expressions):
+class Statements(Blocks):
     """Builds statements at the insertion point."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.fixed: set[str] = set()  # names of loops further out: what they stand for does not change inside
 
     def statement(self, node: ast.stmt) -> None:
         method = getattr(self, f"statement_{type(node).__name__}", None)
@@ -42,14 +35,6 @@ class Statements(Expressions):
     def statements(self, nodes: list[ast.stmt]) -> None:
         for node in nodes:
             self.statement(node)
-
-    @contextmanager
-    def inside(self, **names: Any) -> Iterator[None]:
-        """A scope: names that are given a meaning inside have none behind it; those of outside cannot change."""
-        outer_scope, outer_fixed = self.scope, self.fixed
-        self.scope, self.fixed = {**self.scope, **names}, set(self.scope)
-        yield
-        self.scope, self.fixed = outer_scope, outer_fixed
 
     def statement_Pass(self, node: ast.Pass) -> None:
         """Nothing."""
@@ -88,11 +73,6 @@ class Statements(Expressions):
             raise self.source.error(f"there are the threads {', '.join(loops.THREADS)}; not {thread!r}", node.iter)
         self.nest(node, [self.variable(node.target)], [bounds], LOOPS[word], thread)
 
-    def variable(self, node: ast.expr) -> str:
-        if not isinstance(node, ast.Name):
-            raise self.source.error("a variable's name is wanted here", node)
-        return node.id
-
     def nest(self, node: ast.For, names: list[str], bounds: list[tuple[Any, Any]], kind: str, thread: str | None) -> None:
         if not names:
             self.statements(node.body)
@@ -101,6 +81,8 @@ class Statements(Expressions):
         with loops.loop(as_index(lower), as_index(upper), kind, name, thread) as made:
             with self.inside(**{name: Scalar(made.variable, "index")}):
                 self.nest(node, names[1:], bounds[1:], kind, thread)
+        if (problem := race(made)) is not None:
+            raise self.source.error(problem, node)
 
     def statement_While(self, node: ast.While) -> None:
         made = ir.Operation.create("scf.while", [], [], regions=2)
@@ -121,143 +103,6 @@ class Statements(Expressions):
                 with ir.InsertionPoint(block), self.inside():
                     self.statements(statements)
                     scf.YieldOp([])
-
-    # --- blocks ---
-
-    def statement_With(self, node: ast.With) -> None:
-        if len(node.items) != 1 or (word := self.word(node.items[0].context_expr)) is None:
-            raise Problem("'with' opens a block: with T.block(\"C\")")
-        if word == "init":
-            raise Problem("T.init() stands in a block, behind its axes")
-        if word not in BLOCK_WORDS:
-            raise Problem(f"T.{word} is not supported: the script of a kernel has blocks, not what TVM lowers them to")
-        call = node.items[0].context_expr
-        name = self.expression(call.args[0]) if call.args else "block"
-        if name == "root" and not any(self.axis_words(s) for s in node.body):
-            self.statements(node.body)
-            return
-        self.block(str(name), node)
-
-    def axis_words(self, statement: ast.stmt) -> list[str | None]:
-        """The kinds of axes that an assignment makes (``remap`` is one)."""
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            return []
-        calls = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
-        words = [self.word(c) for c in calls]
-        return [w.removeprefix("axis.") for w in words if w] if all(w and w.startswith("axis.") for w in words) else []
-
-    def block(self, name: str, node: ast.With) -> None:
-        axes: dict[str, tuple[str, int | None, Any]] = {}
-        where: list[Any] = []
-        regions: dict[str, tuple[set[str], ast.AST]] = {}
-        init, rest = None, []
-        for statement in node.body:
-            word = self.word(statement.value) if isinstance(statement, ast.Expr) else None
-            if self.axis_words(statement):
-                self.bind_axes(statement, axes)
-            elif word == "where":
-                where.append(self.expression(statement.value.args[0]))
-            elif word in ("reads", "writes"):
-                regions[word] = self.region_names(statement.value), statement
-            elif isinstance(statement, ast.With) and self.word(statement.items[0].context_expr) == "init":
-                init = statement
-            elif word not in IGNORED:
-                rest.append(statement)
-        if init is not None and not any(kind == REDUCE for kind, _, _ in axes.values()):
-            raise self.source.error(f"the block '{name}' has an init, but no axis that is reduced (T.axis.reduce)", init)
-        self.check_axes(name, axes, node)
-        tests = [condition(w) for w in where if not isinstance(w, bool)]
-        with self.under(tests):
-            kinds, extents, bound = ([a[i] for a in axes.values()] for i in range(3))
-            made = loops.make_block(name, list(axes), kinds, extents, bound, init is not None)
-            for block, statements in ((made.init_block, init.body if init else []), (made.block, rest)):
-                if block is not None:
-                    names = {axis: Scalar(v, "index") for axis, v in zip(axes, block.arguments)}
-                    with loops.before_end(block), self.inside(**names):
-                        self.statements(statements)
-        self.check_regions(made, regions)
-
-    @contextmanager
-    def under(self, tests: list[ir.Value]) -> Iterator[None]:
-        """What is built inside happens where all tests hold."""
-        if not tests:
-            yield
-            return
-        made = scf.IfOp(tests[0])
-        with ir.InsertionPoint(made.then_block):
-            with self.under(tests[1:]):
-                yield
-            scf.YieldOp([])
-
-    def bind_axes(self, statement: ast.Assign, axes: dict[str, tuple[str, int | None, Any]]) -> None:
-        target = statement.targets[0]
-        targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        if self.word(statement.value) == "axis.remap":
-            kinds, bound = (self.expression(a) for a in statement.value.args)
-            if len(kinds) != len(bound) or len(targets) != len(bound):
-                raise self.source.error(f"{len(kinds)} kinds for {len(bound)} loops and {len(targets)} names", statement)
-            made = [(kind, self.extent_of(value), value) for kind, value in zip(kinds, bound)]
-        else:
-            calls = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
-            made = []
-            for call in calls:
-                extent, value = (self.expression(a) for a in call.args)
-                if isinstance(extent, tuple):
-                    if extent[0] != 0:
-                        raise self.source.error("an axis runs from 0: add its begin where it is used", call)
-                    extent = extent[1]
-                made.append((self.word(call).removeprefix("axis."), extent if isinstance(extent, int) else None, value))
-        for variable, (kind, extent, value) in zip(targets, made, strict=True):
-            if kind not in AXES:
-                raise self.source.error(f"an axis is spatial (S), reduce (R) or opaque (O), not {kind!r}", statement)
-            name = self.variable(variable)
-            if name in axes:
-                raise self.source.error(f"the axis '{name}' is bound twice", variable)
-            axes[name] = AXES[kind], extent, as_index(value)
-
-    def extent_of(self, value: Any) -> int | None:
-        """The extent of the loop whose variable a value is."""
-        loop = loops.loop_of(value.value) if isinstance(value, Scalar) else None
-        if loop is None:
-            raise Problem("T.axis.remap takes loop variables; for other values say T.axis.spatial(extent, value)")
-        return loop.extent
-
-    def check_axes(self, name: str, axes: dict[str, tuple[str, int | None, Any]], node: ast.AST) -> None:
-        seen: dict[ir.Value, str] = {}
-        for axis, (_, extent, value) in axes.items():
-            loop = loops.loop_of(value)
-            if loop is None:
-                continue
-            if value in seen:
-                raise self.source.error(f"the block '{name}' binds the axes {seen[value]} and {axis} both to the loop {loop.name}", node)
-            seen[value] = axis
-            if extent is not None and loop.extent is not None and loop.extent > extent:
-                raise self.source.error(f"the block '{name}': the axis {axis} has {extent} values, and the loop {loop.name} has "
-                                        f"{loop.extent} steps", node)
-
-    def region_names(self, call: ast.Call) -> set[str]:
-        """The buffers of T.reads and T.writes."""
-        nodes = [e for a in call.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
-        names = set()
-        for node in nodes:
-            base = node.value if isinstance(node, ast.Subscript) else node
-            if not isinstance(base, ast.Name) or not isinstance(self.scope.get(base.id), Buffer):
-                raise self.source.error("T.reads and T.writes take parts of buffers", node)
-            names.add(base.id)
-        return names
-
-    def check_regions(self, block: Any, regions: dict[str, tuple[set[str], ast.AST]]) -> None:
-        """What a block says that it reads and writes has to be what is seen in it."""
-        from ...dialects.tir.walk import find
-
-        by_value = {b.value: name for name, b in self.scope.items() if isinstance(b, Buffer)}
-        for word, op, at in (("reads", "memref.load", 0), ("writes", "memref.store", 1)):
-            if word not in regions:
-                continue
-            said, node = regions[word]
-            seen = {by_value[o.operands[at]] for o in find(block.operation, op) if o.operands[at] in by_value}
-            if word == "writes" and seen - said and not find(block.operation, "func.call"):
-                raise self.source.error(f"the block '{block.name}' also {word} {', '.join(sorted(seen - said))}", node)
 
     # --- assignments ---
 

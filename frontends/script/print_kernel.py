@@ -7,28 +7,11 @@ from ...dialects import tir
 from ...dialects.dtypes import numpy_dtype
 from ...dialects.errors import LegatoError
 from ...dialects.relax import dims
-from ...dialects.tir.loops import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED, constant_of
+from ...dialects.tir.loops import constant_of
 from ...mlir import func, ir
-from .intrinsics import BINARY_FLOAT, UNARY_FLOAT
 from .kernel import NAMES, SIGNATURE
+from .print_words import CALLS, CASTS, COMPARISONS, INFIX, LOOPS, PREDICATES_F, PREDICATES_I, UNSIGNED
 from .types import spelled
-
-INFIX = {"arith.addf": "+", "arith.addi": "+", "arith.subf": "-", "arith.subi": "-", "arith.mulf": "*", "arith.muli": "*",
-         "arith.divf": "/", "arith.floordivsi": "//", "arith.shli": "<<", "arith.shrsi": ">>", "arith.shrui": ">>", "arith.andi": "&",
-         "arith.ori": "|",
-         "arith.xori": "^"}
-CALLS = {"arith.maximumf": "T.max", "arith.maxsi": "T.max", "arith.maxui": "T.max", "arith.minimumf": "T.min", "arith.minsi": "T.min",
-         "arith.minui": "T.min", "arith.divsi": "T.truncdiv", "arith.divui": "T.truncdiv", "arith.remsi": "T.truncmod",
-         "arith.remui": "T.truncmod", "arith.remf": "T.fmod", "math.absf": "T.abs", "math.absi": "T.abs",
-         **{op.OPERATION_NAME: f"T.{name}" for table in (UNARY_FLOAT, BINARY_FLOAT) for name, op in reversed(table.items())}}
-CASTS = ("arith.index_cast", "arith.index_castui", "arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp", "arith.fptosi",
-         "arith.fptoui", "arith.trunci", "arith.extsi", "arith.extui")
-COMPARISONS = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "ult": "<", "ule": "<=", "ugt": ">", "uge": ">=",
-               "oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">="}
-PREDICATES_I = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-PREDICATES_F = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
-LOOPS = {SERIAL: "T.serial", PARALLEL: "T.parallel", VECTORIZED: "T.vectorized", UNROLLED: "T.unroll", THREAD: "T.thread_binding"}
-UNSIGNED = ("arith.divui", "arith.remui", "arith.shrui", "arith.maxui", "arith.minui", "arith.fptoui")
 
 
 class NotPrintable(LegatoError):

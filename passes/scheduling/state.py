@@ -3,6 +3,7 @@ from ...dialects import tir
 from ...dialects.errors import LegatoError
 from ...dialects.tir.linear import Linear, linear
 from ...dialects.tir.loops import REDUCE, SPATIAL, AllocBufferOp, BlockOp, ForOp
+from ...dialects.tir.races import roots
 from ...dialects.tir.walk import ancestors, blocks, body, find, loops_around
 from ...mlir import func, ir
 
@@ -128,18 +129,6 @@ def dependent_axes(block: BlockOp, variable: ir.Value) -> list[tuple[str, str]]:
     return [(axis, kind) for axis, kind, value in zip(block.axes, block.kinds, block.values) if variable in roots(value)]
 
 
-def roots(value: ir.Value) -> set[ir.Value]:
-    """The loop variables and arguments that a value is computed from."""
-    found, todo = set(), [value]
-    while todo:
-        one = todo.pop()
-        if isinstance(one.owner, ir.Block):
-            found.add(one)
-        else:
-            todo += one.owner.operation.operands
-    return found
-
-
 def arithmetic(op: ir.Operation) -> bool:
     return op.name.split(".")[0] == "arith"
 
@@ -184,4 +173,4 @@ def plain_axes(access: ir.Operation, block: BlockOp, what: str) -> list[int]:
     return found
 
 
-__all__ = ["REDUCE", "SPATIAL", "Kernel", "ScheduleError"]
+__all__ = ["REDUCE", "SPATIAL", "Kernel", "ScheduleError", "roots"]

@@ -32,6 +32,9 @@ CASES = {
                        "the axis vi has 8 values, and the loop i has 16 steps", "with"),
     "init without a reduction": (kernel("for i in range(16):\n    with T.block('B'):\n        vi = T.axis.S(16, i)\n        with T.init():\n"
                                         "            B[vi] = 0.0\n        B[vi] = A[vi]"), "has an init, but no axis that is reduced", "with"),
+    "race": (kernel("for i in range(16):\n    for k in T.parallel(4):\n        with T.block('B'):\n            vi, vk = T.axis.remap('SR', [i, k])\n"
+                    "            with T.init():\n                B[vi] = 0.0\n            B[vi] = B[vi] + A[vk]"),
+             "the loop k is parallel, and the axis vk of block 'B' is reduced over it", "for k"),
     "undeclared write": (kernel("for i in range(16):\n    with T.block('B'):\n        vi = T.axis.S(16, i)\n        T.writes(A[vi])\n"
                                 "        B[vi] = A[vi]"), "the block 'B' also writes B", "T.writes(A[vi])"),
     "unknown word": (kernel("for i in range(16):\n    B[i] = T.exponential(A[i])"), "T.exponential is not supported", "T.exponential(A[i])"),

@@ -1,0 +1,209 @@
+"""The expressions of a graph's script: ops, calls, constants, shapes."""
+
+import ast
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...dialects import relax
+from ...dialects.errors import LegatoError
+from ...dialects.relax import dims
+from ...mlir import func, ir
+from .faces import Face, OnlyInScript
+from .functions import PrimFunc, RelaxFunc
+from .graph_calls import call_packed, call_tir
+from .graph_ops import build, build_binary
+from .program import Program
+from .source import Problem, ScriptError
+from .types import ScalarType, ShapeInfo, TensorInfo, dtype_name, size_of
+
+BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Pow: "power",
+          ast.Mod: "mod"}
+COMPARE = {ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal"}
+LARGE = 1024  # bytes: larger constants go to the weight store
+
+
+class GraphExpressions:
+    """Evaluates expressions to values of the graph and Python values. ``known``: sizes that have turned out to be others."""
+
+    def __init__(self, program: Program, function: RelaxFunc, known: Mapping[str, Any], inlined: tuple[RelaxFunc, ...] = ()):
+        self.program, self.function, self.source = program, function, function.source
+        self.known = dict(known)
+        self.inlined = (*inlined, function)
+        self.scope: dict[str, Any] = {}
+        self.symbols: dict[str, Any] = {}
+        self.main: func.FuncOp = None
+
+    def word(self, node: ast.AST) -> str | None:
+        """``R.nn.relu`` for what an expression is, or calls, in the script's words."""
+        if isinstance(node, ast.Call):
+            node = node.func
+        path = []
+        while isinstance(node, ast.Attribute):
+            path.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id in self.scope:
+            return None
+        found = self.source.names.get(node.id)
+        if isinstance(found, (Face, OnlyInScript)):
+            return ".".join([found._name if isinstance(found, Face) else found.name, *reversed(path)])
+        return None
+
+    def python(self, node: ast.expr) -> Any:
+        """What Python makes of an expression of captured names and sizes."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node = ast.parse(node.value, mode="eval").body
+        try:
+            plain = {k: v for k, v in self.scope.items() if not isinstance(v, ir.Value)}
+            return eval(ast.unparse(node), {**self.source.names, **self.symbols, **plain})
+        except (NameError, LegatoError, TypeError, ValueError, AttributeError) as error:
+            raise self.source.error(str(error), node) from None
+
+    def expression(self, node: ast.expr) -> Any:
+        try:
+            return self.one_expression(node)
+        except Problem as problem:
+            raise self.source.error(str(problem), node) from None
+        except ScriptError:
+            raise
+        except LegatoError as error:
+            raise self.source.error(str(error), node) from error
+
+    def one_expression(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name):
+            return self.name(node)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return tuple(self.expression(e) for e in node.elts)
+        if isinstance(node, ast.Call):
+            return self.call(node)
+        if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
+            left, right = self.expression(node.left), self.expression(node.right)
+            if isinstance(left, ir.Value) or isinstance(right, ir.Value):
+                return build_binary(BINARY[type(node.op)], left, right)
+            return self.python(node)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARE:
+            return build_binary(COMPARE[type(node.ops[0])], self.expression(node.left), self.expression(node.comparators[0]))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            x = self.expression(node.operand)
+            return relax.negative(x) if isinstance(x, ir.Value) else -x
+        if isinstance(node, ast.Subscript):
+            base = self.expression(node.value)
+            if isinstance(base, (tuple, list)):
+                return base[self.expression(node.slice)]
+            raise Problem("elements can be taken of tuples; of tensors by R.take and R.strided_slice")
+        if isinstance(node, ast.Attribute):
+            return self.attribute(node)
+        raise Problem(f"Python's {type(node).__name__} is not supported in a graph")
+
+    def name(self, node: ast.Name) -> Any:
+        for table in (self.scope, self.symbols, self.source.names):
+            if node.id in table:
+                value = table[node.id]
+                if isinstance(value, np.ndarray):
+                    return self.constant(value, node.id)
+                return value.dtype if isinstance(value, ScalarType) else value
+        if self.program.class_name and node.id in (self.program.class_name, "cls"):
+            return SimpleNamespace(**self.program.members)
+        raise Problem(f"'{node.id}' is not defined")
+
+    def attribute(self, node: ast.Attribute) -> Any:
+        if isinstance(node.value, ast.Name):
+            found = self.program.member(node.value.id, node.attr, {**self.source.names, **self.scope})
+            if found is not None:
+                return found
+        word = self.word(node)
+        if word is not None:
+            raise Problem(f"{word} is a word of the script, not a value")
+        base = self.expression(node.value)
+        if isinstance(base, ir.Value) and node.attr in ("shape", "dtype"):
+            return dims.dims(base.type) if node.attr == "shape" else dtype_name(base.type.element_type)
+        if not hasattr(base, node.attr):
+            raise Problem(f"there is no '{node.attr}' in {ast.unparse(node.value)}")
+        return getattr(base, node.attr)
+
+    def constant(self, array: Any, name: str = "constant") -> ir.Value:
+        """A constant: in the text where it is small, else in the weight store."""
+        array = np.asarray(array)
+        if array.nbytes <= LARGE:
+            return relax.constant(array)
+        key = self.program.module.weights.add(name, np.ascontiguousarray(array))
+        return relax.weight(key, array.dtype, array.shape)
+
+    def call(self, node: ast.Call) -> Any:
+        word = self.word(node)
+        if word is None:
+            return self.call_function(node)
+        face, _, name = word.partition(".")
+        special: dict[str, Callable[[ast.Call], Any]] = {
+            "call_tir": lambda n: call_tir(self, n), "call_dps_packed": lambda n: call_packed(self, n),
+            "match_cast": self.match_cast, "weight": self.weight, "shape": lambda n: ShapeInfo(tuple(self.expression(n.args[0]))),
+            "tuple": lambda n: tuple(self.expression(a) for a in n.args), "const": self.const,
+            "ExternFunc": lambda n: self.expression(n.args[0]), "extern": lambda n: self.expression(n.args[0]),
+            "shape_of": lambda n: ShapeInfo(dims.dims(self.expression(n.args[0]).type)),
+        }
+        if face == "R" and name in special:
+            return special[name](node)
+        if face == "T":
+            return self.python(node)
+        if face != "R" or name in ("Tensor", "Shape", "Tuple"):
+            return self.python(node)
+        arguments = [self.expression(a) for a in node.args]
+        keywords = {k.arg: self.expression(k.value) for k in node.keywords}
+        return build(name, arguments, keywords)
+
+    def weight(self, node: ast.Call) -> ir.Value:
+        """``R.weight("key", (64, 3, 7, 7), "float32")``: a constant whose bytes are in the weight store."""
+        key, shape, dtype = (self.expression(a) for a in node.args)
+        return relax.weight(key, dtype, shape)
+
+    def const(self, node: ast.Call) -> ir.Value:
+        value = self.expression(node.args[0])
+        dtype = self.expression(node.args[1]) if len(node.args) > 1 else next(
+            (self.expression(k.value) for k in node.keywords if k.arg == "dtype"), None)
+        if isinstance(value, ir.Value):
+            return value
+        array = np.asarray(value)
+        narrow = {"float64": "float32", "int64": "int32"}  # what a Python number becomes
+        default = array.dtype.name if isinstance(value, (np.ndarray, np.generic)) else narrow.get(array.dtype.name, array.dtype.name)
+        return self.constant(array.astype(np.dtype(dtype or default)))
+
+    def call_function(self, node: ast.Call) -> Any:
+        """A call of another graph: its statements are put here."""
+        callee = self.expression(node.func)
+        if isinstance(callee, PrimFunc):
+            raise Problem(f"a kernel is called by R.call_tir({callee.__name__}, (...), R.Tensor(...))")
+        if not isinstance(callee, RelaxFunc):
+            raise Problem("a graph calls words of the script (R.add, ...) and other graphs")
+        if callee in self.inlined:
+            raise Problem(f"'{callee.__name__}' calls itself: recursion is not supported")
+        inner = type(self)(self.program, callee, {}, self.inlined)
+        inner.main = self.main
+        tree = callee.source.tree
+        arguments = [self.expression(a) for a in node.args]
+        if len(arguments) != len(tree.args.args) or node.keywords:
+            raise Problem(f"'{callee.__name__}' takes {len(tree.args.args)} arguments by position")
+        inner.take_symbols(tree)
+        for argument, value in zip(tree.args.args, arguments):
+            info = inner.info(argument.annotation, argument, argument.arg)
+            inner.bind_shape(info, value, argument)
+            inner.scope[argument.arg] = value
+        return inner.body(tree.body)[0]
+
+    def bind_shape(self, info: Any, value: Any, at: ast.AST) -> None:
+        """Gives the sizes' names in an argument's type what the value given has there."""
+        if not isinstance(info, TensorInfo) or info.shape is None or not isinstance(value, ir.Value):
+            return
+        found = dims.dims(value.type)
+        if len(found) != len(info.shape):
+            raise self.source.error(f"the argument is {value.type}", at)
+        for said, size in zip(info.shape, found):
+            symbol = size_of(said)
+            if isinstance(symbol, dims.Dim) and symbol.is_symbol and str(symbol) not in self.known:
+                self.known[str(symbol)] = size
+                self.symbols = {n: (size if str(s) == str(symbol) else s) for n, s in self.symbols.items()}
+            elif not dims.compatible(self.size(said), size):
+                raise self.source.error(f"the argument is {value.type}, where {said} is {size}", at)

@@ -1,0 +1,37 @@
+"""Addresses of elements, which C functions take."""
+
+from typing import Any
+
+from ...mlir import arith, ir, llvm, memref
+from . import values
+from .buffers import Buffer
+from .values import Scalar, as_index, as_scalar
+
+POINTER = "!llvm.ptr"
+
+
+class Pointer:
+    """The address of an element of a buffer: what C functions take."""
+
+    def __init__(self, value: ir.Value):
+        self.value = value
+
+
+def c_value(x: Any) -> ir.Value:
+    """A scalar as C takes it: an index is an int32, as TVM has it."""
+    x = as_scalar(x)
+    return values.cast(x, "int32").value if x.dtype == "index" else x.value
+
+
+def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
+    """The address of an element."""
+    element = buffer.value.type.element_type
+    bytes_ = max(1, (64 if isinstance(element, ir.IndexType) else element.width) // 8)
+    _, offset, *rest = memref.ExtractStridedMetadataOp(buffer.value).results
+    place: Any = Scalar(offset, "index")
+    for stride, i in zip(rest[buffer.rank:], indices):
+        place = values.binary("+", place, values.binary("*", Scalar(stride, "index"), i))
+    base = memref.ExtractAlignedPointerAsIndexOp(buffer.value).result
+    address = arith.AddIOp(base, as_index(values.binary("*", place, bytes_))).result
+    integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
+    return Pointer(llvm.IntToPtrOp(ir.Type.parse(POINTER), integer).result)
