@@ -6,6 +6,7 @@ from ..dialects.tir.linear import Linear, linear
 from ..dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, constant_of
 from ..dialects.tir.walk import body, copy
 from ..mlir import ir, linalg, tensor
+from .raise_pad import Pad, read_pad
 
 PURE = ("arith", "math")
 
@@ -60,7 +61,7 @@ class Tensors:
             op.erase()
 
 
-def read_nest(op: ir.Operation) -> Nest:
+def read_nest(op: ir.Operation) -> "Nest | Pad":
     """What a nest does. Raises Kept where that has no structured form."""
     loops, block = chain(op)
     variables = {loop.variable: loop for loop in loops}
@@ -72,7 +73,7 @@ def read_nest(op: ir.Operation) -> Nest:
         raise Kept(f"the axes of block '{block.name}' do not take each loop's variable once")
     if any(kind not in (SPATIAL, REDUCE) for kind in block.kinds):
         raise Kept(f"the block '{block.name}' has opaque axes")
-    return read_block(block, extents)
+    return read_pad(block, extents) or read_block(block, extents)
 
 
 def chain(op: ir.Operation) -> tuple[list[ForOp], BlockOp]:
@@ -197,13 +198,16 @@ def check_linear(op: ir.Operation, arguments: list[ir.Value], axes: list[int]) -
             raise Kept("an init reads by something else than a spatial axis")
 
 
-def raise_nest(nest: Nest, tensors: Tensors) -> None:
+def raise_nest(nest: "Nest | Pad", tensors: Tensors) -> None:
     """Builds the structured op in front of the nest."""
     block = nest.block
     place = block.operation
     while place.parent.name != "func.func":
         place = place.parent.operation
     with ir.InsertionPoint(place), block.operation.location:
+        if isinstance(nest, Pad):
+            nest.build(tensors.current)
+            return
         for number, store in enumerate(nest.initial):
             tensors.current[store.buffer] = initialize(nest, number, tensors)
         build(nest, tensors)

@@ -1,4 +1,5 @@
 """Ops of kernels that are written as loops: loops of TIR's kinds, blocks with named axes, buffers with scopes."""
+# pyright: reportInvalidTypeForm=false - fields of ops are annotated by what the bindings make of them
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -9,7 +9,7 @@ The kernel is the loops and blocks that one would write by hand, with the same s
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,7 +147,7 @@ class Computed(PrimFunc):
         return program.module
 
     def parse(self, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
-              sizes: dict[str, int] | None = None) -> func.FuncOp:
+              sizes: Mapping[str, int] | None = None) -> func.FuncOp:
         """Adds the kernel to a module."""
         shapes = {t: tuple(s if isinstance(s, int) else dims.substitute(s, sizes or {}) for s in t.shape) for t in self.order()}
         types = [dims.tensor_type(shapes[t], relax_element(t.dtype)) for t in self.tensors]

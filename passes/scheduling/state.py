@@ -168,9 +168,10 @@ def plain_axes(access: ir.Operation, block: BlockOp, what: str) -> list[int]:
     initial = block.init_block
     arguments = list((initial if initial is not None and access.block == initial else block.block).arguments)
     found = [arguments.index(v) if v in arguments else None for v in indices_of(access)]
-    if None in found or len(set(found)) != len(found):
+    plain = [axis for axis in found if axis is not None]
+    if len(plain) != len(found) or len(set(plain)) != len(plain):
         raise ScheduleError(f"{what}: block '{block.name}' does not access the buffer by one axis for each dimension")
-    return found
+    return plain
 
 
 __all__ = ["REDUCE", "SPATIAL", "Kernel", "ScheduleError", "roots"]
