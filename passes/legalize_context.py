@@ -47,14 +47,16 @@ class OpContext:
         """What the target says of the device."""
         return self._driver.target.machine
 
-    def call_prim_func(self, text: str, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
-        """A call of a kernel written by hand, as MLIR text of one prim_func; its body stays as it is written.
+    def call_prim_func(self, text: Any, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
+        """A call of a kernel written by hand: MLIR text of one prim_func, whose body stays as it is, or a script's ``@T.prim_func``.
 
         ``operands``: by default the op's. Equal texts are one kernel. Raises ``LegatoError`` for text that is no prim_func of these
         operands and of the op's results.
         """
         operands = [self.plain(v) for v in (self.operands if operands is None else operands)]
         outputs = [tir.plain_type(t) for t in self.output_types]
+        if not isinstance(text, str):
+            text = text.text_for([*(v.type for v in operands), *outputs])
         kernel = self._driver.kernel_of_text(text, self.name)
         wanted = [*(v.type for v in operands), *outputs]
         if list(kernel.type.inputs) != wanted:

@@ -1,6 +1,6 @@
 """Kernels and graphs as values: what the decorators make of Python functions and classes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...dialects import Module, make_context
@@ -43,6 +43,21 @@ class PrimFunc(Function):
         from .kernel import parse_kernel
 
         return parse_kernel(self.source, module, name, symbols, sizes)
+
+    def text_for(self, types: Sequence[ir.Type]) -> str:
+        """The kernel as MLIR text, for arguments of these types: what a rule's ``op.call_prim_func(kernel)`` takes."""
+        from .graph_calls import match_type
+        from .program import Program
+
+        program = Program(types[0].context)
+        signature = program.signature(self).attributes["tir.signature"].value
+        table: dict[str, Any] = {}
+        for number, (expected, found) in enumerate(zip(signature.inputs, types)):
+            try:
+                match_type(table, self.__name__, f"argument {number}", expected, found)
+            except Problem as problem:
+                raise LegatoError(str(problem)) from None
+        return str(program.kernel(self, {name: size for name, size in table.items() if isinstance(size, int)}))
 
     def module(self, context: ir.Context | None = None) -> Module:
         from .program import Program

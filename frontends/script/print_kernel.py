@@ -175,7 +175,8 @@ class KernelPrinter:
 
     def op_scf_if(self, op: ir.Operation) -> None:
         if op.results:
-            raise NotPrintable(f"@{self.kernel.name.value} cannot be written as a script: T.if_then_else is not printed yet")
+            self.if_then_else(op)
+            return
         inside = [o.operation for o in op.regions[0].blocks[0].operations][:-1]
         if len(inside) == 1 and inside[0].name == "tir.block" and not len(op.regions[1].blocks):
             self.op_tir_block(inside[0], (self.read(op.operands[0]),))
@@ -185,6 +186,18 @@ class KernelPrinter:
         if len(op.regions[1].blocks):
             self.line("else:")
             self.body([o.operation for o in op.regions[1].blocks[0].operations])
+
+    def if_then_else(self, op: ir.Operation) -> None:
+        """An ``scf.if`` that gives a value: both branches have to be expressions."""
+        test, branches, count = self.read(op.operands[0]), [], len(self.lines)
+        for region in op.regions:
+            *inside, end = [o.operation for o in region.blocks[0].operations]
+            self.statements(inside)
+            branches.append(self.read(end.operands[0]))
+            self.dtypes[op.results[0]] = self.dtypes[end.operands[0]]
+        if len(self.lines) != count or len(op.results) != 1:
+            raise NotPrintable(f"@{self.kernel.name.value} cannot be written as a script: a branch of T.if_then_else is no expression")
+        self.let(op.results[0], f"T.if_then_else({test}, {', '.join(branches)})", moves=False)
 
     def op_func_call(self, op: ir.Operation) -> None:
         name = op.attributes["callee"].value

@@ -9,7 +9,7 @@ from legato.script import parse, print_script
 
 PRINTED = ("vector_add", "vector_add_by_handles", "matmul", "matmul_relu", "matmul_tiled", "blockized_matmul", "conv2d", "softmax",
            "split_with_a_rest", "parallel_rows", "cross_thread_sum", "two_outputs", "extern_call", "integers", "embedding", "running_sum",
-           "layer_norm", "by_macro", "threefry")
+           "layer_norm", "by_macro", "threefry", "padded_conv1d")
 
 
 REORDERED = ("layer_norm", "threefry")  # what is read twice gets a name first: the same values, computed in another order
