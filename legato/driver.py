@@ -88,7 +88,7 @@ def check_start(module: Module, first: str | None) -> None:
                           "lower(first=...)), or go on with legato-opt")
 
 
-def own_copy(module: Any) -> Module:
+def own_copy(module: Any) -> Any:
     """A module that the passes may change. LegatoError for what is neither a module nor a function that makes one."""
     if isinstance(module, Module):
         return module.clone()

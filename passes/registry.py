@@ -28,8 +28,8 @@ from .pack_weights import PackWeights
 from .plan_memory import PlanMemory
 from .prepare import Prepare
 from .raise_loops import RaiseLoops
-from .run_codegen import RunCodegen
 from .require_sizes import RequireSizes
+from .run_codegen import RunCodegen
 from .schedule import Schedule
 from .split_windows import SplitWindows
 

@@ -1,5 +1,6 @@
 """Ops of kernels that are written as loops: loops of TIR's kinds, blocks with named axes, buffers with scopes."""
-# pyright: reportInvalidTypeForm=false - fields of ops are annotated by what the bindings make of them
+# fields of ops are annotated by what the bindings make of them
+# pyright: reportInvalidTypeForm=false
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

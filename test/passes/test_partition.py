@@ -397,7 +397,8 @@ def test_the_same_by_hand_between_partition_and_codegen():
     """S2, S3: a pipeline in one backend's modules, then the code generation."""
     plain = pb.Conv()
     module = legato.partition(two_convolutions(), [plain], codegen=False)
-    legato.Pipeline('external<"conv">(relax-inline,relax-convert-layout{data-layout=NHWC kernel-layout=OHWI},relax-fold-constants)').run(module)
+    inside = "relax-inline,relax-convert-layout{data-layout=NHWC kernel-layout=OHWI},relax-fold-constants"
+    legato.Pipeline(f'external<"conv">({inside})').run(module)
     legato.partition(module, [plain])
     assert 'kernel_layout = "OHWI"' in str(plain.seen[0])
     same(legato.compile(module), two_convolutions(), random(1, 3, 8, 8))
