@@ -10,6 +10,7 @@ from ..dialects import tir
 from ..dialects.module import Module
 from ..dialects.tir.kind import CONTRACTION, WINDOW, generic_kind
 from ..dialects.tir.text import FIXED, is_fixed
+from ..dialects.tir.walk import localize_constants
 from ..mlir import func, ir, passmanager
 from .base import ModulePass, PassContext, PassFailed
 from .raise_nest import Kept, Tensors, raise_nest, read_nest
@@ -42,8 +43,9 @@ class RaiseLoops(ModulePass):
                     report[kernel.name.value] = "raised"
                 except Kept as reason:
                     report[kernel.name.value] = str(reason)
+            if raised:
+                passmanager.PassManager.parse("builtin.module(func.func(canonicalize,cse))").run(module.module.operation)
             for kernel in raised:
-                passmanager.PassManager.parse("func.func(canonicalize,cse)").run(kernel.operation)
                 name_contractions(kernel)
 
 
@@ -64,7 +66,8 @@ def is_loops(kernel: func.FuncOp) -> bool:
 
 
 def raise_kernel(kernel: func.FuncOp) -> None:
-    """Raises one kernel in place. Raises Kept, with the reason, before anything is changed."""
+    """Raises one kernel in place. Raises Kept, with the reason, before anything but constants is changed."""
+    localize_constants(kernel.operation)
     block = kernel.body.blocks[0]
     operations = [op.operation for op in block.operations]
     for op in operations:

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..dialects.tir.linear import Linear, linear
 from ..dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, constant_of
-from ..dialects.tir.walk import body, copy
+from ..dialects.tir.walk import body, copy, reaches_out
 from ..mlir import ir, linalg, tensor
 from .raise_pad import Pad, read_pad
 
@@ -73,6 +73,8 @@ def read_nest(op: ir.Operation) -> "Nest | Pad":
         raise Kept(f"the axes of block '{block.name}' do not take each loop's variable once")
     if any(kind not in (SPATIAL, REDUCE) for kind in block.kinds):
         raise Kept(f"the block '{block.name}' has opaque axes")
+    if reaches_out(block):
+        raise Kept(f"the block '{block.name}' reads more of the loops around it than its axes")
     return read_pad(block, extents) or read_block(block, extents)
 
 

@@ -92,3 +92,49 @@ def substitute(root: ir.Operation, mapping: Mapping[ir.Value, ir.Value]) -> None
         for number, operand in enumerate(op.operands):
             if operand in mapping:
                 op.operands[number] = mapping[operand]
+
+
+def localize_constants(root: ir.Operation) -> None:
+    """Gives each block constants of its own: simplifications share them with the loops around, which the block is moved out of."""
+    for block in find(root, "tir.block"):
+        for region in block.regions:
+            for inside in region.blocks:
+                _localize(inside, block)
+
+
+def _localize(inside: ir.Block, block: ir.Operation) -> None:
+    made: dict[ir.Value, ir.Value] = {}
+    nested = [o for op in inside.operations for o in _all(op.operation)]
+    for op in nested:
+        for number, value in enumerate(op.operands):
+            owner = value.owner
+            if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant" or block in ancestors(owner.operation):
+                continue
+            if value not in made:
+                with ir.InsertionPoint.at_block_begin(inside):
+                    made[value] = owner.operation.clone().results[0]
+            op.operands[number] = made[value]
+
+
+def _all(op: ir.Operation) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(one: ir.Operation) -> ir.WalkResult:
+        found.append(one.operation)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+def reaches_out(block: BlockOp) -> bool:
+    """Whether a block reads something of the loops around it but the values of its axes."""
+    for region in block.operation.regions:
+        for inside in region.blocks:
+            for op in [o for one in inside.operations for o in _all(one.operation)]:
+                for value in op.operands:
+                    owner = value.owner
+                    home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation.parent.operation
+                    if home != block.operation and block.operation not in ancestors(home) and home.name != "func.func":
+                        return True
+    return False

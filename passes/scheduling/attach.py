@@ -3,7 +3,7 @@ from ...dialects import tir
 from ...dialects.errors import LegatoError
 from ...dialects.module import Module
 from ...dialects.tir.text import FIXED
-from ...dialects.tir.walk import blocks
+from ...dialects.tir.walk import blocks, localize_constants
 from ...mlir import func, ir
 from . import script
 from .state import ScheduleError
@@ -45,6 +45,7 @@ def run_attached(module: ir.Module) -> dict[str, str]:
         done[kernel.name.value] = str(sequences[name])
         if not blocks(kernel.operation):
             loops_of(kernel)
+        localize_constants(kernel.operation)
         script.replay(sequences[name], kernel)
         del kernel.attributes[ATTRIBUTE]
         kernel.attributes[FIXED] = ir.UnitAttr.get()

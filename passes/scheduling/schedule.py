@@ -5,7 +5,7 @@ from typing import Any
 from ...dialects import tir
 from ...dialects.module import Module
 from ...dialects.tir.text import FIXED
-from ...dialects.tir.walk import blocks
+from ...dialects.tir.walk import blocks, localize_constants
 from ...mlir import ir
 from . import script
 from .primitives import run
@@ -61,6 +61,8 @@ class Schedule:
 
                 to_loops(found[0])
         found[0].attributes[FIXED] = found[0].attributes[SCHEDULED] = ir.UnitAttr.get(self.module.context)
+        with self.module.context, ir.Location.unknown():
+            localize_constants(found[0].operation)
         self._kernel = Kernel(found[0])
         self._lines: list[str] = []
         self._count = 0

@@ -378,3 +378,15 @@ REFERENCES = {
     running_sum: lambda a: np.cumsum(a, -1), collatz: collatz_numpy, layer_norm: layer_norm_numpy, by_macro: lambda a: a * 3,
     threefry: threefry_numpy,
 }
+
+
+@T.prim_func
+def add_numbers(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
+    """Its constant 16 is also a loop's bound: simplifications make one of the two."""
+    for i, j in T.grid(8, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.Cast("float32", vi * 16 + vj)
+
+
+REFERENCES[add_numbers] = lambda a: a + np.arange(128, dtype=F).reshape(8, 16)

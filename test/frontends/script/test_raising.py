@@ -9,7 +9,7 @@ from legato.script import relax as R
 from legato.script import tir as T
 
 RAISED = ("vector_add", "vector_add_by_handles", "matmul", "matmul_relu", "conv2d", "softmax", "two_outputs", "embedding", "layer_norm",
-          "by_macro", "integers", "padded_conv1d")
+          "by_macro", "integers", "padded_conv1d", "add_numbers")
 KEPT = {"matmul_tiled": "scheduled by hand", "cross_thread_sum": "more than one statement", "extern_call": "func.call",
         "threefry": "memref.load between its loops"}
 
