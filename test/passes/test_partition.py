@@ -230,6 +230,7 @@ def test_inlined_back():
         legato.compile(module)
     legato.Pipeline("relax-inline-external").run(module)
     assert str(module) == before
+    same(legato.compile(module), network(), random(1, 3, 8, 8))
 
 
 class Bad(legato.Backend):
