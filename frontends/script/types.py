@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...dialects import dtypes
+from ...dialects.errors import LegatoError
 from ...dialects.relax import dims
 from ...mlir import ir
 
@@ -75,7 +76,7 @@ def dtype_name(value: Any) -> str:
         return value
     try:
         return spelled(dtypes.as_dtype(value))
-    except Exception:
+    except (LegatoError, TypeError, ValueError):
         raise ValueError(f"{value!r} is no type of elements; there are {', '.join(DTYPES)}") from None
 
 
