@@ -35,7 +35,7 @@ test-wheel: $(STAMP)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/legato-*.whl)[test]"
 	$(WHEEL_VENV)/bin/lit -q test/tools test/passes
-	cd test && ../$(WHEEL_VENV)/bin/python -m pytest -q -p no:cacheprovider api
+	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/python -m pytest -q -p no:cacheprovider -o pythonpath=test api
 
 bench: $(STAMP)
 	$(BIN)/python -m bench.kernels
