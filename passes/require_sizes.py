@@ -19,9 +19,11 @@ from .graph import graph_ops, relax_functions
 
 
 def required(size: dims.Size, text: str) -> Iterator[Requirement]:
-    """The requirement ``size >= 0``, where it is not plain that it holds."""
-    if isinstance(size, dims.Dim) and ((bound := lower_bound(size)) is None or bound < 0):
-        yield Requirement(size, text)
+    """The requirement ``size >= 0``, where it is not plain that it holds. Inference takes symbols for 1 or more; a call may bring a 0."""
+    if isinstance(size, dims.Dim):
+        bound = lower_bound(dims.substitute(size, {name: dims.symbol(name) - 1 for name in dims.symbols(size)}))
+        if bound is None or bound < 0:
+            yield Requirement(size, text)
 
 
 def slice_requirements(op: ir.Operation) -> Iterator[Requirement]:
@@ -35,6 +37,12 @@ def slice_requirements(op: ir.Operation) -> Iterator[Requirement]:
             if isinstance(place, dims.Dim) and size is not dims.UNKNOWN:
                 yield from required(size - place, f"{name} needs {place} <= {size}")
                 yield from required(place, f"{name} needs {place} >= 0")
+    strides = attrs["strides"] or [1] * len(attrs["begin"])
+    for axis, begin, stride in zip(axes, attrs["begin"], strides):
+        size, taken = sizes[axis], dims.dims(op.results[0].type)[axis]
+        if isinstance(size, dims.Dim) and isinstance(begin, int) and isinstance(taken, int) and taken > 0:
+            needed = (max(begin, 0) if stride > 0 else 0) + (taken - 1) * abs(stride) + 1
+            yield from required(size - needed, f"{name} needs {size} >= {needed}")
 
 
 def size_requirements(op: ir.Operation) -> Iterator[Requirement]:

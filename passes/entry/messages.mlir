@@ -5,7 +5,7 @@ llvm.mlir.global private constant @legato.refused("main: argument %lld '%s' must
 llvm.mlir.global private constant @legato.number("%s takes %lld argument%s, but %lld given\00")
 llvm.mlir.global private constant @legato.no_packed("the model calls the packed function '%s', and none is registered under that name\00")
 llvm.mlir.global private constant @legato.memory("no memory for this call: it needs an arena of %lld bytes, and room for the results\00")
-llvm.mlir.global private constant @legato.requirement("main cannot run on inputs of these sizes: %s, which is exceeded by %lld\00")
+llvm.mlir.global private constant @legato.requirement("main cannot run on inputs of these sizes: %s (off by %lld)\00")
 llvm.mlir.global private constant @legato.no_reason("\00")
 llvm.mlir.global private constant @legato.device(": it is on a device of type %d, not on the CPU\00")
 llvm.mlir.global private constant @legato.dtype(": the element type differs\00")
