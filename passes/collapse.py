@@ -11,9 +11,10 @@ from typing import ClassVar
 from ..dialects import tir
 from ..dialects.module import Module
 from ..dialects.tir.kind import CONTRACTION, WINDOW, kernel_kind
-from ..mlir import func, ir, passmanager
+from ..mlir import func, ir
 from .base import ModulePass, PassContext
 from .collapse_rewrite import Rewriter
+from .upstream import run_on
 
 # what may stand in a kernel beside linalg.generic and linalg.fill; other ops see tensors of the original types
 NEUTRAL = ("arith.", "math.", "affine.", "tensor.dim", "tensor.empty", "tensor.expand_shape", "tensor.collapse_shape", "tensor.cast",
@@ -48,7 +49,7 @@ def collapse_kernel(kernel: func.FuncOp) -> bool:
     if not plan.useful(ops):
         return False
     Rewriter(kernel, plan).run()
-    passmanager.PassManager.parse("func.func(canonicalize,cse)").run(kernel.operation)
+    run_on(kernel.operation, "canonicalize,cse")
     return True
 
 
@@ -58,7 +59,7 @@ def allowed(name: str) -> bool:
 
 def generalize(kernel: func.FuncOp) -> None:
     """Named ops that move elements, as generics; fills keep their name."""
-    passmanager.PassManager.parse("func.func(linalg-generalize-named-ops)").run(kernel.operation)
+    run_on(kernel.operation, "linalg-generalize-named-ops")
 
 
 def unit(size: int) -> bool:

@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 from ..dialects import tir
 from ..dialects.module import Module
 from ..dialects.tir.kind import kernel_kind
-from ..mlir import arith, func, ir, passmanager, tensor
+from ..mlir import arith, func, ir, tensor
 from .base import ModulePass, PassContext
+from .graph import relax_functions
+from .upstream import run_on, run_upstream
 
 PER_KERNEL = "func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse)"
 MAX_CALLS = 24  # beyond that a chain is cut: registers and compile time, not correctness
@@ -73,8 +75,8 @@ def fits_prologue(producer: Call, consumer: Call) -> bool:
 class Fuser:
     """One run of the pass over one module."""
 
-    def __init__(self, module: ir.Module):
-        self.module = module
+    def __init__(self, module: ir.Module, functions: list[func.FuncOp]):
+        self.module, self.functions = module, functions
         self.kinds = {k.name.value: kernel_kind(k) for k in tir.prim_funcs(module)}
         self.made: dict[Any, str] = {}
         self.workshop = ir.Module.create()  # where the inliner sees kernels only
@@ -83,7 +85,7 @@ class Fuser:
         self.new_calls: list[func.CallOp] = []
 
     def run(self) -> None:
-        for function in host_functions(self.module):
+        for function in self.functions:
             for group in self.groups(function):
                 if len(group.calls) > 1:
                     self.replace(group)
@@ -177,7 +179,7 @@ class Fuser:
         home = {k.name.value: k for k in tir.prim_funcs(self.module)}
         for name in self.bring:
             self.workshop.body.append(home[name].operation.clone())
-        run("inline{default-pipeline=},symbol-dce", self.workshop)
+        run_on(self.workshop.operation, "inline{default-pipeline=},symbol-dce")
         table = ir.SymbolTable(self.module.operation)
         renamed: dict[str, str] = {}
         for kernel in list(self.workshop.body.operations):
@@ -189,7 +191,7 @@ class Fuser:
             renamed[before] = kernel.name.value
         for call in self.new_calls:
             call.attributes["callee"] = ir.FlatSymbolRefAttr.get(renamed[call.attributes["callee"].value])
-        run(f"symbol-dce,{PER_KERNEL}", self.module)
+        run_on(self.module.operation, f"symbol-dce,{PER_KERNEL}")
         for kernel in tir.prim_funcs(self.module):
             tir.tie_outputs(kernel)
 
@@ -203,15 +205,6 @@ def short(callee: str) -> str:
     return re.sub(r"_\d+$", "", callee.removeprefix("fused_").removeprefix("kernel_"))
 
 
-def host_functions(module: ir.Module) -> list[func.FuncOp]:
-    """The functions of the graph: those with a body that are no kernels."""
-    return [op for op in module.body.operations if op.operation.name == "func.func" and not op.is_external and not tir.is_prim_func(op)]
-
-
-def run(pipeline: str, module: ir.Module) -> None:
-    passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
-
-
 @dataclass(frozen=True)
 class Fuse(ModulePass):
     """Makes one kernel of neighbouring kernels: elementwise ones join contractions, windows, reductions and each other."""
@@ -220,5 +213,5 @@ class Fuse(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            run("func.func(cse)", module.module)  # equal sizes become one value, which is how equal shapes are seen
-            Fuser(module.module).run()
+            run_upstream("func.func(cse)", module)  # equal sizes become one value, which is how equal shapes are seen
+            Fuser(module.module, relax_functions(module)).run()

@@ -11,10 +11,11 @@ from ..dialects.module import Module
 from ..dialects.tir.kind import CONTRACTION, WINDOW, generic_kind
 from ..dialects.tir.text import FIXED, is_fixed
 from ..dialects.tir.walk import localize_constants
-from ..mlir import func, ir, passmanager
+from ..mlir import func, ir
 from .base import ModulePass, PassContext, PassFailed
 from .raise_nest import Kept, Tensors, raise_nest, read_nest
 from .schedule import apply_script
+from .upstream import run_upstream
 
 SCHEDULED = ("tir.schedule", "tir.scheduled")  # its loops are as they are for a reason
 MARK = "tir.contraction"
@@ -44,7 +45,7 @@ class RaiseLoops(ModulePass):
                 except Kept as reason:
                     report[kernel.name.value] = str(reason)
             if raised:
-                passmanager.PassManager.parse("builtin.module(func.func(canonicalize,cse))").run(module.module.operation)
+                run_upstream("func.func(canonicalize,cse)", module)
             for kernel in raised:
                 name_contractions(kernel)
 

@@ -97,11 +97,15 @@ def option_names(name: str) -> tuple[str, ...]:
 
 def run_upstream(passes: str | Sequence[str], module: Module) -> None:
     """Run upstream's passes, given as MLIR's own text (``"func.func(canonicalize)"``), without verifying. Raises PassFailed."""
-    text = passes if isinstance(passes, str) else ",".join(passes)
-    manager = passmanager.PassManager.parse(f"{MODULE}({text})", context=module.context)
+    run_on(module.module.operation, passes if isinstance(passes, str) else ",".join(passes))
+
+
+def run_on(operation: ir.Operation, passes: str) -> None:
+    """The same on one operation, a ``builtin.module`` or a ``func.func``; the text has no anchor of its own."""
+    manager = passmanager.PassManager.parse(f"{operation.name}({passes})", context=operation.context)
     manager.enable_verifier(False)
     try:
-        manager.run(module.module.operation)
+        manager.run(operation)
     except ir.MLIRError as error:
         raise failed_of(error) from error
 

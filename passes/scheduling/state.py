@@ -4,7 +4,7 @@ from ...dialects.errors import LegatoError
 from ...dialects.tir.linear import Linear, linear
 from ...dialects.tir.loops import REDUCE, SPATIAL, AllocBufferOp, BlockOp, ForOp
 from ...dialects.tir.races import roots
-from ...dialects.tir.walk import ancestors, blocks, body, find, loops_around
+from ...dialects.tir.walk import blocks, body, find
 from ...mlir import func, ir
 
 NAMES = "tir.names"
@@ -117,11 +117,6 @@ def users(buffer: ir.Value, kind: str) -> list[ir.Operation]:
     return [u.owner.operation for u in buffer.uses if u.owner.operation.name == kind and buffer_of(u.owner.operation) == buffer]
 
 
-def block_of(op: ir.Operation) -> BlockOp | None:
-    """The block that an op stands in."""
-    return next((a.opview for a in ancestors(op) if a.name == "tir.block"), None)
-
-
 # --- loops around blocks ---
 
 def dependent_axes(block: BlockOp, variable: ir.Value) -> list[tuple[str, str]]:
@@ -150,11 +145,6 @@ def predicate_of(block: BlockOp) -> ir.Operation | None:
     """The ``scf.if`` right around a block."""
     parent = block.operation.parent
     return parent.operation if parent.name == "scf.if" else None
-
-
-def extents_around(op: ir.Operation) -> dict[ir.Value, int]:
-    """The extents of the loops around an op, where they are known."""
-    return {loop.variable: loop.extent for loop in loops_around(op) if loop.extent is not None}
 
 
 def require_static(loop: ForOp, what: str) -> int:

@@ -14,12 +14,14 @@ import numpy as np
 
 from legato.dialects import tir
 from legato.dialects.loading import make_context
+from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.mlir import arith, execution_engine, func, ir, tensor
 from legato.passes.bufferize import bufferize
 from legato.passes.collapse import collapse_kernel
 from legato.passes.expand_pads import ExpandPads
 from legato.passes.fuse import Fuser
+from legato.passes.graph import relax_functions
 from legato.passes.lower import lower
 from legato.passes.schedule import apply_script
 from legato.passes.split_windows import split_windows
@@ -127,7 +129,7 @@ class Net:
     def compile(self) -> ir.Module:
         with self.context, ir.Location.unknown():
             module = self.build()
-            Fuser(module).run()
+            Fuser(module, relax_functions(Module(module))).run()
             self.schedule(module)
             self.tensors = str(module)
             module.operation.verify()
