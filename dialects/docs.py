@@ -1,4 +1,4 @@
-"""The reference of our dialects, made from their classes: ``python -m legato.dialects.docs docs`` writes relax.md and tir.md there."""
+"""The reference of our dialects, made from their classes: ``python -m legato.dialects.docs docs`` writes relax-ops.md and tir-ops.md there."""
 
 import inspect
 import re
@@ -92,7 +92,7 @@ def _tir_ops() -> str:
 def references() -> dict[str, str]:
     """The text of each file of the reference, by its name."""
     made = "<!-- Made by `python -m legato.dialects.docs docs`; a test keeps it up to date. -->"
-    return {"relax.md": op_reference(), "tir.md": f"# The tir dialect\n\n{made}\n\n{inspect.getdoc(Tir)}\n{_tir_ops()}"}
+    return {"relax-ops.md": op_reference(), "tir-ops.md": f"# The tir dialect\n\n{made}\n\n{inspect.getdoc(Tir)}\n{_tir_ops()}"}
 
 
 if __name__ == "__main__":

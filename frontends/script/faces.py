@@ -91,7 +91,7 @@ def tensor(shape: Any = None, dtype: Any = None, ndim: int = -1, vdevice: Any = 
 
 
 def prim_func(function: Callable | None = None, *, private: bool = False, check_well_formed: bool = True, **_: Any) -> Any:
-    """A kernel written as a Python function: ``@T.prim_func``. See docs/tir-tutorial.md."""
+    """A kernel written as a Python function: ``@T.prim_func``. See docs/tir.md."""
     from .functions import PrimFunc
 
     if function is None:

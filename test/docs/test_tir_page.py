@@ -1,4 +1,4 @@
-"""docs/tir-tutorial.md: every piece of code runs, and each step is faster than the three loops by what the text says, roughly."""
+"""docs/tir.md: every piece of code runs, and each step is faster than the three loops by what the text says, roughly."""
 import re
 import time
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import legato
 from legato.frontends.script.source import remember_text
 
-TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tir-tutorial.md"
+TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tir.md"
 
 
 def test_the_tutorial_runs():
