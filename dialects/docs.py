@@ -1,4 +1,4 @@
-"""The reference of our dialects, made from their classes: ``python -m legato.dialects.docs docs`` writes relax-ops.md and tir-ops.md there."""
+"""The reference of our dialects, made from their classes: ``python -m legato.dialects.docs docs`` writes relax-ops.md, tir-ops.md."""
 
 import inspect
 import re
