@@ -39,6 +39,7 @@ test-wheel: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench.kernels
+	$(BIN)/python -m bench.tir
 	$(BIN)/python -m bench.models
 
 clean:
