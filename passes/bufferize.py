@@ -10,10 +10,11 @@ from typing import ClassVar
 from ..dialects import tir
 from ..dialects.module import Module
 from ..dialects.tir.extern import EXTERN
-from ..mlir import bufferization, func, ir, passmanager
+from ..mlir import bufferization, func, ir
 from .base import ModulePass, PassContext, PassFailed, option
 from .bufferize_prepare import materialize_constants, own_results
 from .bufferize_workspaces import STACK_BYTES, extract_workspaces
+from .upstream import run_on
 
 UPSTREAM = ("one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
             "canonicalize,cse,canonicalize")
@@ -52,12 +53,12 @@ def bufferize(module: ir.Module, stack_bytes: int = STACK_BYTES) -> None:
     eliminate_empty_tensors(module, [f for f in functions if not tir.is_prim_func(f) and EXTERN not in f.attributes])
     for kernel in kernels:
         drop_ties(kernel)
-    passmanager.PassManager.parse(f"builtin.module({UPSTREAM})").run(module.operation)
+    run_on(module.operation, UPSTREAM)
     in_place = {function.name.value for function in (*kernels, *declared) if drop_results(function)}
     calls = calls_in(module)
     drop_call_results([c for c in calls if c.operation.attributes["callee"].value in in_place])
     extract_workspaces(kernels, calls_in(module), stack_bytes)
-    passmanager.PassManager.parse("builtin.module(cse)").run(module.operation)
+    run_on(module.operation, "cse")
 
 
 def calls_in(module: ir.Module) -> list[ir.Operation]:
@@ -132,7 +133,7 @@ def eliminate_empty_tensors(module: ir.Module, others: list[func.FuncOp]) -> Non
     for function in others:
         function.operation.detach_from_parent()
     try:
-        passmanager.PassManager.parse("builtin.module(eliminate-empty-tensors)").run(module.operation)
+        run_on(module.operation, "eliminate-empty-tensors")
     finally:
         for function in others:
             module.body.append(function)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
-from ..mlir import ir, passmanager
+from ..mlir import ir
 from .base import ModulePass, PassContext, TargetText, option
 from .conversion import Record
 from .intrinsics import legalize_intrinsics, lower_intrinsics
@@ -16,9 +16,10 @@ from .lower_bf16 import bf16_as_integers
 from .lower_copies import lower_copies
 from .lower_llvm import mark_functions, to_llvm
 from .lower_vectors import lower_vectors
+from .upstream import run_on
 
-WIDEN = ("builtin.module(func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
-         "math-extend-to-supported-types))")
+WIDEN = ("func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
+         "math-extend-to-supported-types)")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def lower(module: ir.Module, target: Any, report: list[Record]) -> None:
     if has_narrow_floats(module):
         legalize_intrinsics(module, target, report)  # while half floats are still seen as such
         lower_intrinsics(module, target, report)
-        passmanager.PassManager.parse(WIDEN).run(module.operation)
+        run_on(module.operation, WIDEN)
         bf16_as_integers(module)
     lower_copies(module, machine)
     legalize_intrinsics(module, target, report)

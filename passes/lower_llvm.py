@@ -1,6 +1,7 @@
 """From loops, vectors of rank 1 and memrefs to the LLVM dialect, and what every function has to say of itself there."""
-from ..mlir import ir, passmanager
+from ..mlir import ir
 from .base import PassFailed
+from .upstream import run_on
 
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
 PARALLEL = "func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},canonicalize"
@@ -18,9 +19,7 @@ def to_llvm(module: ir.Module, threads: int) -> None:
         steps += [PARALLEL.format(threads=threads), DOWN, "convert-openmp-to-llvm"]
     else:
         steps += [SERIAL, DOWN]
-    manager = passmanager.PassManager.parse("builtin.module(" + ",".join([*steps, CLEAN]) + ")")
-    manager.enable_verifier(False)
-    manager.run(module.operation)
+    run_on(module.operation, ",".join([*steps, CLEAN]))
     complain(module)
 
 

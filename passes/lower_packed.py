@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ..dialects.dtypes import numpy_dtype
-from ..mlir import arith, cf, func, ir, passmanager
+from ..mlir import arith, cf, func, ir
 from .base import ModulePass, PassContext, PassFailed
 from .boundary import FUNCTIONS, PACKED_NAMES, SIGNATURE
 from .entry.tables import dlpack_dtype
 from .lift_weights import argument_attributes, set_arguments
 from .partition.marks import EXTERNAL, PACKED, text_of
+from .upstream import run_on
 
 if TYPE_CHECKING:
     from ..dialects.module import Module
@@ -48,7 +49,7 @@ def lower_packed(module: ir.Module) -> None:
         return
     names = list(dict.fromkeys(str(text_of(functions[c.attributes["callee"].value], PACKED)) for c in calls))
     if any(call.operation.parent.operation != main.operation for call in calls):
-        passmanager.PassManager.parse("func.func(convert-scf-to-cf)").run(main.operation)
+        run_on(main.operation, "convert-scf-to-cf")
         calls = [c for c in _calls(main) if functions[c.attributes["callee"].value].is_external]
     table = _add_table(main, names)
     _adopt(module, CALL)
