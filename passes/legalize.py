@@ -34,7 +34,7 @@ class Legalizer(Conversion):
         for _ in range(MAX_ROUNDS):
             left = [op for f in self.functions() for op in graph_ops(f)]
             if not left:
-                return
+                return self.check_kernels()
             if not self.convert({op.operation.name for op in left}):
                 raise self.complaint(left, "add a rule for the op and this target, or one of its parents")
         raise self.endless()
@@ -65,8 +65,21 @@ class Legalizer(Conversion):
             raise LegatoError(f"{who[0]} gives {listed(found)} for {who[1]}, whose results are {listed(wanted)}")
         if any(is_the_same(v, context) for v in values):
             raise LegatoError(f"{who[0]} gives for {who[1]} the same op again")
-        self.record(context.op).kernel = context.kernel
+        self.record(context.op).kernel = context.kernel or callee(values[0])
         return [cast(v, t) for v, t in zip(values, context.output_types, strict=True)]
+
+    def check_kernels(self) -> None:
+        """What the driver builds keeps the conventions; a kernel that a rule built by itself may break them."""
+        made = {record.kernel: record for record in self.records.values()}
+        for kernel in tir.prim_funcs(self.module):
+            try:
+                tir.check_prim_func(kernel)
+            except LegatoError as error:
+                record = made.get(kernel.name.value)
+                if record is None:
+                    raise
+                raise LegatoError(f"relax-legalize: the rule {record.rule} ({record.source}) of target '{record.target}' made a kernel for "
+                                  f"{record.op}{named(record.name)} that breaks the conventions: {error}") from error
 
     def call_kernel(self, rule: Any, context: OpContext) -> Any:
         inside = [splat(v) for v in context.operands]
@@ -136,6 +149,12 @@ def constant(value: ir.Attribute) -> ir.Value:
 def kernel_name(op: str) -> str:
     """A bare @exp would be taken for libm's."""
     return "kernel_" + op.split(".")[-1]
+
+
+def callee(value: ir.Value) -> str | None:
+    """The function whose call gives a value."""
+    owner = value.owner
+    return owner.attributes["callee"].value if not isinstance(owner, ir.Block) and owner.name == "func.call" else None
 
 
 def enclosing(op: Any) -> func.FuncOp:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..dialects.errors import LegatoError
+from ..dialects.tir import check_prim_funcs
 from ..mlir import ir
 from .base import ModulePass, PassContext, PassFailed
 from .instrumentation import Instrumentation
@@ -163,9 +165,11 @@ class Pipeline:
     def _verify(self, module: Module, name: str | None) -> None:
         try:
             module.module.operation.verify()
-        except ir.MLIRError as error:
+            check_prim_funcs(module.module)
+        except (ir.MLIRError, LegatoError) as error:
             hint = "" if name else " (verify_each, or --verify-each, tells after which pass)"
-            failed = failed_of(error, f"it left IR that is not valid{hint}")
+            what = f"it left IR that is not valid{hint}"
+            failed = failed_of(error, what) if isinstance(error, ir.MLIRError) else PassFailed(f"{what}: {error}")
             failed.pass_name = name or "the pipeline"
             raise failed from error
 

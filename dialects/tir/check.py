@@ -3,20 +3,24 @@
 from ...mlir import func, ir
 from ..errors import LegatoError
 from ..locations import model_name
-from .kernel import OUT, PRIM_FUNC, prim_funcs
+from .kernel import OUT, PRIM_FUNC, is_prim_func
 from .plain import plain_type
 
 _CALLEES = (PRIM_FUNC, "relax.packed", "relax.external")
 
 
 def check_prim_funcs(module: ir.Module) -> None:
-    """LegatoError for the first function of the module that breaks the conventions of prim_funcs (see ``Tir``), on tensors."""
+    """LegatoError for the first function of the module that breaks the conventions of prim_funcs (see ``Tir``) on tensors.
+
+    Functions on memrefs are past these conventions: bufferization has made results of none of them.
+    """
     for function in module.body.operations:
-        if isinstance(function, func.FuncOp) and not any(mark in function.attributes for mark in _CALLEES):
-            if any(_outputs(function)):
-                raise LegatoError(f"{_called(function)} has arguments marked {OUT}, but is not marked as one of: {', '.join(_CALLEES)}")
-    for kernel in prim_funcs(module):
-        check_prim_func(kernel)
+        if not isinstance(function, func.FuncOp) or any(isinstance(t, ir.MemRefType) for t in function.type.inputs):
+            continue
+        if is_prim_func(function):
+            check_prim_func(function)
+        elif not any(mark in function.attributes for mark in _CALLEES) and any(_outputs(function)):
+            raise LegatoError(f"{_called(function)} has arguments marked {OUT}, but is not marked as one of: {', '.join(_CALLEES)}")
 
 
 def check_prim_func(kernel: func.FuncOp) -> None:

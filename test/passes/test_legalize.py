@@ -3,10 +3,10 @@ import time
 
 import pytest
 
-from legato.dialects import relax
+from legato.dialects import relax, tir
 from legato.dialects.errors import LegatoError, Refusal
 from legato.dialects.module import Module
-from legato.mlir import arith, linalg
+from legato.mlir import arith, func, ir, linalg
 from legato.passes.base import PassContext
 from legato.passes.legalize import Legalize
 from legato.passes.pipeline import Pipeline
@@ -103,7 +103,20 @@ def test_what_no_rule_takes_is_listed_in_one_error():
     assert "relax.tanh '/Tanh': npu/only_matrices refused: rank is not 2" in message
 
 
+@rewrite("relax.exp")
+def forgets_to_mark_its_output(op, x):
+    type_ = tir.plain_type(x.type)
+    with ir.InsertionPoint.at_block_begin(op.op.operation.parent.block):
+        kernel = func.FuncOp("mine", ir.FunctionType.get([type_, type_], [type_]), visibility="private")
+        with ir.InsertionPoint(kernel.add_entry_block()):
+            func.ReturnOp([kernel.arguments[0]])
+    kernel.attributes["tir.prim_func"] = ir.UnitAttr.get()
+    return func.CallOp([type_], "mine", [op.plain(x), op.plain(x)]).results
+
+
 @pytest.mark.parametrize("rule, expected", [
+    (forgets_to_mark_its_output, ["the rule forgets_to_mark_its_output (passes/test_legalize.py:", "of target 'npu'",
+                                  "relax.exp '/gelu/Exp'", "prim_func @mine", "the last 1 of 2 arguments must be marked tir.out"]),
     (wrong_type, ["the rule wrong_type", "relax.exp '/gelu/Exp'", "its body returns f32 but the op has tensor<4xf32>"]),
     (wrong_shape, ["the rule wrong_shape", "target 'npu'", "gives tensor<1x4xf32> for relax.exp '/gelu/Exp', whose results are tensor<4x"]),
     (wrong_dtype, ["the rule wrong_dtype", "gives tensor<4xf16> for relax.exp"]),

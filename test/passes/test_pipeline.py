@@ -69,6 +69,26 @@ def test_a_pass_that_fails_names_itself_the_op_and_the_place():
         Pipeline([Fail("mlir")]).run(Module.parse(TEXT))
 
 
+@dataclass(frozen=True)
+class ForgetOutputs(ModulePass):
+    """Make kernels whose outputs nobody marks."""
+
+    name = "t-forget-outputs"
+
+    def run(self, module, context):
+        for function in module.functions():
+            function.attributes["tir.prim_func"] = ir.UnitAttr.get()
+
+
+def test_kernels_that_break_the_conventions_are_found_behind_the_pass_that_made_them():
+    text = "func.func private @k(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+    message = r"t-forget-outputs failed: it left IR that is not valid: prim_func @k: .* must be marked tir.out, one for each result"
+    with pytest.raises(PassFailed, match=message):
+        Pipeline([Tag(), ForgetOutputs(), Tag()], verify_each=True).run(Module.parse(text))
+    with pytest.raises(PassFailed, match=r"the pipeline failed: it left IR that is not valid .*: prim_func @k"):
+        Pipeline([ForgetOutputs()]).run(Module.parse(text))
+
+
 def test_other_errors_of_ours_come_through_as_they_are():
     with pytest.raises(UnsupportedError, match="three things") as caught:
         Pipeline([Fail("unsupported")]).run(Module.parse(TEXT))
