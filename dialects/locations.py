@@ -28,3 +28,11 @@ def describe(op) -> str:
     operation = op.operation
     name = model_name(operation)
     return operation.name if name is None else f'{operation.name} "{name}"'
+
+
+def origin(value: ir.Value) -> str:
+    """How messages call a value: by the op that makes it, or as the argument of a block that it is."""
+    owner = value.owner
+    if not isinstance(owner, ir.Block):
+        return f"the result of {describe(owner)}"
+    return f"argument {ir.BlockArgument(value).arg_number} of a block of {describe(owner.owner)}"

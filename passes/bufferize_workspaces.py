@@ -1,4 +1,5 @@
 """What kernels allocate: small buffers go on the stack, others become arguments that the caller allocates."""
+from ..dialects.locations import origin
 from ..mlir import func, ir, memref
 from .base import PassFailed
 
@@ -130,8 +131,8 @@ def rebuild(kernel: func.FuncOp, value: ir.Value, given: dict[ir.Value, ir.Value
         return given[value]
     owner = value.owner
     if isinstance(owner, ir.Block) or not (owner.name in PURE or owner.name.startswith("arith.")):
-        raise PassFailed(f"kernel '{kernel.name.value}': the size of a workspace depends on {value}, which its caller cannot compute",
-                         kernel.operation)
+        raise PassFailed(f"kernel '{kernel.name.value}': the size of a workspace depends on {origin(value)}, which its "
+                         "caller cannot compute", kernel.operation)
     operands = [rebuild(kernel, v, given) for v in owner.operands]
     copy = ir.Operation.create(owner.name, [r.type for r in owner.results], operands, {n: owner.attributes[n] for n in owner.attributes})
     for old, new in zip(owner.results, copy.results):

@@ -1,11 +1,10 @@
 """legato-compile: a model to native code, or to any stage on the way."""
 import argparse
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .models import dims_option
+from .models import add_compile_options
 
 IMPORTED, PARTITIONED, ONNX, LLVM_IR = "imported", "partitioned", "onnx", "ll"
 EXAMPLES = """examples:
@@ -29,12 +28,7 @@ def parser() -> argparse.ArgumentParser:
                    "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR; partitioned: the graph "
                    "with its external modules; onnx: the imported graph as an ONNX model")
     p.add_argument("--from", dest="first", metavar="STAGE", help="the stage that an .mlir has reached already: go on behind it")
-    p.add_argument("--backend", action="append", default=[], metavar="NAME",
-                   help="give what it takes to a backend: onnxruntime, openvino, onednn, tensorrt, one of --load; the first one wins")
-    p.add_argument("--load", action="append", default=[], metavar="FILE.py", help="run a Python file first: its rules and targets count")
-    p.add_argument("--target", default="llvm", help="what to compile for (default: llvm, this machine's CPU, one thread)")
-    p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
-                   help="an input's shape: numbers and symbols")
+    add_compile_options(p)
     p.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations: they carry the model's names")
     p.add_argument("--timing", action="store_true", help="print how long each pass took")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
@@ -57,6 +51,7 @@ def run(options: argparse.Namespace) -> None:
     from .. import driver
     from ..dialects.errors import LegatoError
     from ..passes.base import PassContext
+    from ..runtime.linker import find_linker
     from .models import is_stream, read_model
     from .progress import Progress, print_times
     from .user_file import register_user_files
@@ -65,7 +60,9 @@ def run(options: argparse.Namespace) -> None:
         raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
     if options.output and options.output.endswith(".so") != (not options.emit):
         raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .so; --emit STAGE is text")
-    backends = chosen(options.backend, register_user_files(options.load).backends)
+    if not options.emit:
+        find_linker()  # a compile takes longer than to say that its result could not be linked
+    backends = register_user_files(options.load).chosen(options.backend)
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
         module = read_model(options.model, dict(options.shape))
@@ -98,12 +95,6 @@ def run(options: argparse.Namespace) -> None:
     progress.finish()
     if options.timing:
         print_times(report, sys.stderr)
-
-
-def chosen(names: list[str], loaded: Iterable[Any]) -> list[Any]:
-    """The backends of these names: those that the user's files define, else names."""
-    found = {one.name: one for one in loaded}
-    return [found.get(name, name) for name in names]
 
 
 def write_onnx(module: Any, output: str | None) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .models import count_option, dim_option, dims_option
+from .models import TARGET, add_compile_options, count_option, dim_option
 
-TARGET = "llvm"
 EXAMPLES = """examples:
   legato-run model.onnx --random                              compile, run on random inputs, show the outputs
   legato-run model.onnx --random --check onnxruntime          and compare with onnxruntime
   legato-run model.onnx --random --check onnxruntime --bench 50
+  legato-run model.onnx --random --backend openvino           what OpenVINO takes runs there
   legato-run model.onnx --random --dim n=7                    a value for the symbol n
   legato-run model.onnx --input x=x.npy --save y=y.npy
   legato-run model.so --random --bench 100                    a saved model: no compiler is loaded"""
@@ -27,9 +27,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a value for an input")
     p.add_argument("--save", action="append", default=[], metavar="NAME=FILE.npy", help="where to write an output")
     p.add_argument("--dim", action="append", type=dim_option, default=[], metavar="SYMBOL=N", help="a symbolic dimension (else 8)")
-    p.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS", help="a shape to compile for")
-    p.add_argument("--target", default=TARGET, help="what to compile for (default: llvm)")
-    p.add_argument("--load", action="append", default=[], metavar="FILE.py", help="run a Python file first: its rules and targets count")
+    add_compile_options(p)
     p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with a peer's; exit code 1 where they differ")
     p.add_argument("--tolerance", type=float, default=1e-4, help="greatest relative error that --check accepts: max|a-b| / max|b|")
     p.add_argument("--bench", type=count_option, metavar="N", help="time N calls (medians), in turns with the peer of --check")
@@ -61,9 +59,9 @@ def executable(options: argparse.Namespace) -> Any:
 
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
-        register_user_files(options.load)
+        backends = register_user_files(options.load).chosen(options.backend)
         module = read_model(options.model, dict(options.shape))
-    result = driver.compile(module, options.target, progress=progress)
+    result = driver.compile(module, options.target, backends=backends, progress=progress)
     progress.finish()
     return result
 
@@ -73,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.check and not options.model.endswith(".onnx"):
         raise LegatoError("--check compares with onnxruntime, which wants the .onnx file")
-    if options.model.endswith(".so") and (options.shape or options.target != TARGET):
-        raise LegatoError("--shape and --target are for a compile: a saved model has both in it")
+    if options.model.endswith(".so") and (options.shape or options.target != TARGET or options.backend):
+        raise LegatoError("--shape, --target and --backend are for a compile: a saved model has them in it")
     files = [name_and_file("--save", text) for text in options.save]
     given = read_arrays(options.input)
     exe = executable(options)

@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     from ..dialects.module import Module
 
 
+TARGET = "llvm"
+
+
+def add_compile_options(parser: argparse.ArgumentParser) -> None:
+    """The options of a compile, which the tools that compile share."""
+    parser.add_argument("--target", default=TARGET, help="what to compile for (default: llvm, this machine's CPU, one thread)")
+    parser.add_argument("--backend", action="append", default=[], metavar="NAME",
+                        help="give what it takes to a backend: onnxruntime, openvino, onednn, tensorrt, one of --load; the first one wins")
+    parser.add_argument("--load", action="append", default=[], metavar="FILE.py",
+                        help="run a Python file first: its rules, targets and backends count")
+    parser.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
+                        help="an input's shape: numbers and symbols")
+
+
 def dims_option(text: str) -> tuple[str, list[int | str]]:
     """``name=1,3,n`` as a name and its dimensions. Raises ``argparse.ArgumentTypeError``."""
     name, equals, dims = text.rpartition("=")

@@ -34,6 +34,11 @@ class UserCode:
             tuple(dict.fromkeys(self.dialects + other.dialects)), tuple(dict.fromkeys(self.passes + other.passes)), tuple(targets.values()),
             tuple(dict.fromkeys(self.backends + other.backends)))
 
+    def chosen(self, names: list[str]) -> list[Backend | type[Backend] | str]:
+        """The backends of these names: those of the files, else the names."""
+        found = {one.name: one for one in self.backends}
+        return [found.get(name, name) for name in names]
+
 
 def load_user_file(path: str) -> UserCode:
     """Execute a Python file. Raises LegatoError when it is not there or fails, with the line."""

@@ -42,7 +42,20 @@ def test_saved_model_runs(folder, capsys):
     assert legato_run.main(["m m.so", "--input", "x=x3.npy", "--input", "v=v3.npy", "--save", "y=y.npy", "--bench", "2"]) == 0
     assert "y: float32[3, 400]" in capsys.readouterr().out
     np.testing.assert_allclose(np.load("y.npy"), np.ones((3, 4), np.float32) @ WEIGHT, rtol=1e-6)
-    assert "a saved model has both" in refused(legato_run, capsys, "m m.so", "--random", "--shape", "x=3,4")
+    for option in (["--shape", "x=3,4"], ["--backend", "onnxruntime"]):
+        assert "a saved model has them in it" in refused(legato_run, capsys, "m m.so", "--random", *option)
+
+
+def test_run_with_a_backend(folder, capsys):
+    assert legato_run.main(["model.onnx", "-q", "--random", "--backend", "onnxruntime", "--check", "onnxruntime"]) == 0
+    assert "within 0.0001" in capsys.readouterr().out
+    assert "unknown backend 'onnxrt'; did you mean 'onnxruntime'" in refused(legato_run, capsys, "model.onnx", "--backend", "onnxrt")
+
+
+def test_a_missing_linker_is_told_before_the_compile(folder, capsys, monkeypatch):
+    monkeypatch.setenv("LEGATO_LINKER", "nold")
+    monkeypatch.setattr("legato.driver.compile", lambda *_, **__: pytest.fail("compiled first"))
+    assert "there is no program 'nold'" in refused(legato_compile, capsys, "model.onnx", "-o", "m.so")
 
 
 def test_run_checks_and_times(folder, capsys):
