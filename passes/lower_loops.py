@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
+from ..dialects.tir.bounds import leaves_buffer
 from ..dialects.tir.loops import PARALLEL, REDUCE, UNROLLED, VECTORIZED, BlockOp, ForOp, constant_of, index
 from ..dialects.tir.races import race
-from ..dialects.tir.walk import body, copy, find, move_before, replace_uses, terminator
+from ..dialects.tir.walk import FIRST_INDEX, body, copy, find, move_before, replace_uses, terminator
 from ..mlir import arith, func, ir, scf
 from .base import ModulePass, PassContext, PassFailed
 from .tir_buffers import place_buffers
@@ -37,6 +38,9 @@ def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
     for loop in find(operation, "tir.for"):
         if (problem := race(loop.opview)) is not None:
             raise PassFailed(problem, loop)
+    for access in find(operation, *FIRST_INDEX):
+        if (problem := leaves_buffer(access)) is not None:
+            raise PassFailed(problem, access)
     for block in find(operation, "tir.block", inner_first=True):
         inline_block(block.opview)
     place_buffers(operation)

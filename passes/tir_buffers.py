@@ -2,12 +2,11 @@
 as large as what they touch there."""
 from ..dialects.tir.linear import Linear, build, linear, place
 from ..dialects.tir.loops import AllocBufferOp, ForOp
-from ..dialects.tir.walk import ancestors, find
+from ..dialects.tir.walk import FIRST_INDEX, ancestors, find
 from ..mlir import ir, memref
 from .base import PassFailed
 
 ALIGNMENT = 64
-FIRST_INDEX = {"memref.load": 1, "memref.store": 2}
 
 
 def place_buffers(kernel: ir.Operation) -> None:

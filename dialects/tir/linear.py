@@ -89,6 +89,17 @@ def linear(value: ir.Value) -> Linear:
     return Linear({value: 1})
 
 
+def in_loops(value: ir.Value) -> Linear:
+    """The linear form of an index inside blocks, their axes replaced by what they are bound to."""
+    form = linear(value)
+    for term, factor in list(form.terms.items()):
+        owner = term.owner
+        if isinstance(owner, ir.Block) and owner.owner.operation.name == "tir.block":
+            bound = owner.owner.operation.operands[ir.BlockArgument(term).arg_number]
+            form = form - Linear({term: factor}) + in_loops(bound).times(factor)
+    return form
+
+
 def build(form: Linear) -> ir.Value:
     """The value of a form of index values, at the insertion point."""
     total = None

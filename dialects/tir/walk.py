@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from ...mlir import ir
-from .loops import BlockOp, ForOp
+from .loops import BlockOp, ForOp, text
 
-Op = ir.Operation
+FIRST_INDEX = {"memref.load": 1, "memref.store": 2}  # the operands of accesses: a value stored, the buffer, the indices
 
 
 def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.Operation]:
@@ -138,3 +138,15 @@ def reaches_out(block: BlockOp) -> bool:
                     if home != block.operation and block.operation not in ancestors(home) and home.name != "func.func":
                         return True
     return False
+
+
+def buffer_name(buffer: ir.Value) -> str:
+    """A buffer as a person knows it: its own name, or that of the kernel's parameter."""
+    owner = buffer.owner
+    if isinstance(owner, ir.Block):
+        return "buffer"
+    if owner.name == "bufferization.to_buffer" and isinstance(owner.operands[0].owner, ir.Block):
+        number = ir.BlockArgument(owner.operands[0]).arg_number
+        kernel = owner.operands[0].owner.owner
+        return kernel.attributes["tir.names"][number].value if "tir.names" in kernel.attributes else f"parameter {number}"
+    return text(owner.operation, "name", "buffer")
