@@ -15,7 +15,18 @@ class InferenceError(LegatoError):
     """Operands or attributes of one op do not fit together.
 
     Raised by shape inference without naming the op; whoever called it (a builder, a verifier, a pass) adds the op and its location.
+    ``for_any_sizes``: a builder found that they do not, whatever the sizes are that only the run time knows.
     """
+
+    for_any_sizes = False
+
+
+class StaticSizeError(InferenceError):
+    """A size that is known only at run time stands where the op wants a number."""
+
+
+class ElementTypeError(InferenceError):
+    """The operands have element types that the op does not take."""
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,11 @@ import numpy as np
 
 from ...mlir import ext, ir
 from .. import dtypes
-from ..errors import InferenceError, LegatoError
+from ..errors import ElementTypeError, InferenceError, LegatoError, StaticSizeError
 from ..locations import model_name
 from .attributes import REQUIRED, Attribute
 from .dialect import Relax
-from .dims import compatible
+from .dims import UNKNOWN, Dim, compatible
 from .types import TensorType
 
 FLOAT = frozenset({"float"})
@@ -57,6 +57,12 @@ class Operand:
 
     def __get__(self, op, owner=None):
         return self if op is None else op.operation.operands[self.index]
+
+
+def _sizes_unknown(type_: ir.Type) -> ir.Type:
+    """The type with nothing said of the sizes that are no numbers."""
+    tensor = TensorType.of(type_)
+    return tensor.with_dims(size if isinstance(size, int) else UNKNOWN for size in tensor.dims).ir()
 
 
 class GraphOp:
@@ -122,7 +128,7 @@ class GraphOp:
                     raise InferenceError(f"operand '{operand.name}' must be an ir.Value, found {value!r}")
                 values.append(value)
             attrs, written = cls._from_python(given)
-            result_types = [t.ir() for t in cls._results([v.type for v in values], attrs)]
+            result_types = [t.ir() for t in cls._results_built([v.type for v in values], attrs)]
         except LegatoError as error:
             raise LegatoError(cls._complaint(error, values, loc)) from error
         op = ir.Operation.create(cls.OPERATION_NAME, results=result_types, operands=values, attributes=written, loc=loc, ip=ip)
@@ -167,6 +173,23 @@ class GraphOp:
         return cls._results([v.type for v in operation.operands], attrs)
 
     @classmethod
+    def _results_built(cls, types: Sequence[ir.Type], attrs: Mapping[str, Any]) -> list[TensorType]:
+        """The results' types for a builder, whose error says whether other sizes at run time could make the operands fit."""
+        try:
+            return cls._results(types, attrs)
+        except StaticSizeError:
+            raise
+        except InferenceError as error:
+            if not any(isinstance(size, Dim) for value in attrs.values() if isinstance(value, (list, tuple)) for size in value):
+                try:
+                    cls._results([_sizes_unknown(type_) for type_ in types], attrs)
+                except StaticSizeError:
+                    pass
+                except InferenceError:
+                    error.for_any_sizes = True
+            raise
+
+    @classmethod
     def _results(cls, types: Sequence[ir.Type], attrs: Mapping[str, Any]) -> list[TensorType]:
         """Checks the operands' element types, then asks the op."""
         tensors, shared = [], None
@@ -177,11 +200,11 @@ class GraphOp:
                 raise InferenceError(f"operand '{operand.name}': {error}") from error
             if dtypes.kind(tensor.dtype) not in operand.kinds:
                 wanted = " or ".join(k for k in ("float", "int", "uint", "bool") if k in operand.kinds)
-                raise InferenceError(f"operand '{operand.name}' must have {wanted} elements, has {dtypes.spelling(tensor.dtype)}")
+                raise ElementTypeError(f"operand '{operand.name}' must have {wanted} elements, has {dtypes.spelling(tensor.dtype)}")
             if not operand.own_dtype:
                 shared = shared or (operand.name, tensor.dtype)
                 if shared[1] != tensor.dtype:
-                    raise InferenceError(
+                    raise ElementTypeError(
                         f"operands '{shared[0]}' and '{operand.name}' must have one element type, "
                         f"have {dtypes.spelling(shared[1])} and {dtypes.spelling(tensor.dtype)}"
                     )

@@ -6,6 +6,7 @@ import onnx
 
 from ...dialects import load_dialects, make_context
 from ...dialects.dtypes import spelling
+from ...dialects.errors import LegatoError
 from ...dialects.module import Module
 from ...dialects.weights import WeightStore
 from ...mlir import func, ir
@@ -15,7 +16,7 @@ from .importer import Importer, Scope
 from .inputs import input_types
 from .ops import ENTRIES
 from .problems import Malformed, Problem, Problems, Refused
-from .reader import opset_versions, read_model
+from .reader import check_opset, opset_versions, read_model
 from .tensors import dtype_of
 from .values import POISON, Computed, Emitter, Value
 
@@ -45,6 +46,8 @@ def from_onnx(
     opsets = opset_versions(source.proto.opset_import, label)
     check_text(source.proto, label)
     check_names(graph, label)
+    if not graph.output:
+        raise LegatoError(f"{label} has no outputs: there is nothing to compute")
     if context is None:
         context = make_context()
     load_dialects(context)
@@ -56,6 +59,12 @@ def from_onnx(
         weights = WeightStore()
         known = ENTRIES | {(entry.domain, entry.op_type): entry for entry in entries}
         importer = Importer(known, Emitter(function, weights), problems, label, source.folder)
+        try:
+            check_opset(opsets)
+        except Refused as reason:
+            problems.append(Problem(label, "opset_import", "", None, str(reason)))
+            importer.list_unknown(graph)
+            problems.raise_all(label)
         importer.add_functions(source.proto.functions)
         scope = Scope(opsets)
         arguments = iter(function.arguments)
@@ -63,7 +72,7 @@ def from_onnx(
         importer.add_initializers(graph, scope)
         with ir.InsertionPoint(function.entry_block):
             results = importer.run(graph.node, [value.name for value in graph.output], scope)
-            _check_outputs(graph, results, problems)
+            _check_outputs(graph, results, problems, sizes=not shapes)
             problems.raise_all(label)
             _return(function, [value.name for value in graph.output], [value.emit(importer.emitter) for value in results])
     return Module(module, weights)
@@ -91,11 +100,17 @@ def _named(names) -> ir.ArrayAttr:
     return ir.ArrayAttr.get([ir.DictAttr.get({"relax.name": ir.StringAttr.get(name)}) for name in names])
 
 
-def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: Problems) -> None:
-    """A model that promises another element type than it computes is malformed."""
+def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: Problems, sizes: bool) -> None:
+    """A model that promises another element type or shape than it computes is malformed; ``sizes``: those of its outputs count."""
     for declared, value in zip(graph.output, results):
+        if value is POISON:
+            continue
+        if not _same_shape(declared.type.tensor_type, value, sizes):
+            given = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?") for dim in declared.type.tensor_type.shape.dim]
+            reason = f"its shape is declared {_listed(given)}, but the graph computes {_listed(value.dims)}"
+            problems.append(Problem(declared.name, "output", "", None, reason, malformed=True))
         code = declared.type.tensor_type.elem_type
-        if value is POISON or not code:
+        if not code:
             continue
         try:
             promised = dtype_of(code)
@@ -105,3 +120,17 @@ def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: P
         if promised != value.dtype:
             reason = f"it is declared {spelling(promised)}, but the graph computes {spelling(value.dtype)}"
             problems.append(Problem(declared.name, "output", "", None, reason, malformed=True))
+
+
+def _same_shape(declared: onnx.TypeProto.Tensor, value: Value, sizes: bool) -> bool:
+    """Whether the value can have the declared shape: rank, and (if they count) those sizes that both know. -1 promises nothing."""
+    if not declared.HasField("shape"):
+        return True
+    if len(declared.shape.dim) != len(value.dims):
+        return False
+    pairs = zip(declared.shape.dim, value.dims) if sizes else ()
+    return all(dim.dim_value == size for dim, size in pairs if dim.HasField("dim_value") and dim.dim_value >= 0 and isinstance(size, int))
+
+
+def _listed(sizes: Sequence) -> str:
+    return f"[{', '.join(map(str, sizes))}]"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from ...dialects.errors import LegatoError
+from ...dialects.errors import ElementTypeError, InferenceError, LegatoError
 from ...mlir import ir
 from . import functions, tensors
 from .entry import Entry
@@ -14,7 +14,7 @@ from .graph import live_nodes, node_name, reads
 from .node import Node
 from .ops.refusals import REASONS
 from .problems import Malformed, Problem, Problems, Refused, Undecided
-from .reader import canonical_domain, opset_versions
+from .reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
 from .values import POISON, Computed, Constant, Emitter, Value, elements
 
 FunctionId = tuple[str, str, str]  # domain, name, overload
@@ -70,6 +70,23 @@ class Importer:
             self._import(node, used, scope)
         return [scope.values[name] for name in outputs]
 
+    def list_unknown(self, graph: onnx.GraphProto) -> None:
+        """Adds a problem for each node that could not be imported from a model of any opset."""
+        for node in live_nodes(list(graph.node), [value.name for value in graph.output], self._given(graph), self.label):
+            if canonical_domain(node.domain) or ("", node.op_type) in self.entries:
+                continue
+            known = (self._schema("", node.op_type, opset) for opset in (onnx.defs.onnx_opset_version(), OLDEST_OPSET))
+            try:
+                if (schema := next(filter(None, known), None)) is not None:
+                    _check_defined(node.op_type, schema)
+            except Refused as reason:
+                self.problems.append(Problem(node_name(node), node.op_type, "", None, str(reason)))
+
+    @staticmethod
+    def _given(graph: onnx.GraphProto) -> set[str]:
+        """The names of a graph that no node defines."""
+        return {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+
     def run_graph(self, graph: onnx.GraphProto, scope: Scope) -> list[Value]:
         """Imports a subgraph without inputs in the place of the node that holds it."""
         inner = Scope(scope.opsets, dict(scope.values), scope.attributes, scope.prefix, scope.stands_for, scope.active)
@@ -89,8 +106,10 @@ class Importer:
             except (Refused, Malformed) as reason:
                 results = self._failed(scope, problem, str(reason), isinstance(reason, Malformed), node)
             except LegatoError as error:
-                reason = str(error.__cause__ if isinstance(error.__cause__, LegatoError) else error)
-                results = self._failed(scope, problem, reason, not self._onnx_allows(node, domain, opset, inputs, scope), node)
+                cause = error.__cause__ if isinstance(error.__cause__, LegatoError) else error
+                malformed = isinstance(cause, InferenceError) and cause.for_any_sizes and not isinstance(cause, ElementTypeError)
+                malformed = malformed or not self._onnx_allows(node, domain, opset, inputs, scope)
+                results = self._failed(scope, problem, str(cause), malformed, node)
             except Exception as error:
                 error.add_note(f"while importing {problem}")
                 raise
@@ -113,8 +132,8 @@ class Importer:
         if entry is not None and version not in entry.versions:
             newest = ", ".join(map(str, entry.versions))
             raise Refused(f"version {version} of this op is not supported, only {newest}")
-        if entry is None and (node.op_type in REASONS or not (schema.has_function or schema.has_context_dependent_function)):
-            raise Refused(REASONS.get(node.op_type, "this op is not supported"))
+        if entry is None:
+            _check_defined(node.op_type, schema)
         if schema is not None:
             _check_arity(schema, node, inputs)
         if poisoned:
@@ -153,6 +172,7 @@ class Importer:
         if unknown:
             raise Malformed(f"the function {function.name} has no attribute '{min(unknown)}'")
         opsets = opset_versions(function.opset_import, f"function {function.name}")
+        check_opset(opsets)
         inner = Scope(opsets, {}, attributes, f"{problem.name}/", scope.stands_for, (*scope.active, key))
         return self._run_function(function, inputs, wanted, inner)
 
@@ -209,6 +229,12 @@ class Importer:
         except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError):
             return False
         return True
+
+
+def _check_defined(op_type: str, schema: onnx.defs.OpSchema) -> None:
+    """Refused unless the op, which has no entry, can be expanded by its schema."""
+    if op_type in REASONS or not (schema.has_function or schema.has_context_dependent_function):
+        raise Refused(REASONS.get(op_type, "this op is not supported"))
 
 
 def _folded(entry: Entry, node: Node):

@@ -1,12 +1,14 @@
 """From a path, bytes or a protobuf to a model whose graph can be walked."""
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import onnx
 from google.protobuf.message import DecodeError
 
-from ...dialects.errors import LegatoError, UnsupportedError
+from ...dialects.errors import LegatoError
+from .problems import Refused
 
 OLDEST_OPSET = 7
 _OWN_DOMAINS = ("", "ai.onnx")
@@ -54,7 +56,7 @@ def _parse(data: bytes, label: str) -> onnx.ModelProto:
 
 
 def opset_versions(imports, label: str) -> dict[str, int]:
-    """Domain to version, of a model's or function's opset_import; ``ai.onnx`` is ``""``. LegatoError if a domain has two versions."""
+    """Domain to version, of a model's or function's opset_import; ``ai.onnx`` is ``""``. LegatoError if one has two, or one below 1."""
     versions: dict[str, int] = {}
     for entry in imports:
         domain = canonical_domain(entry.domain)
@@ -64,13 +66,17 @@ def opset_versions(imports, label: str) -> dict[str, int]:
     version = versions.get("")
     if version is not None and version < 1:
         raise LegatoError(f"{label} imports version {version} of ONNX's operator set; versions start at 1")
-    newest = onnx.defs.onnx_opset_version()
-    if version is not None and not OLDEST_OPSET <= version <= newest:
-        raise UnsupportedError(
-            f"{label} is written for opset {version}; Legato takes {OLDEST_OPSET} to {newest} (the newest that the installed onnx "
-            f"{onnx.__version__} knows). onnx.version_converter.convert_version can bring a model to another opset."
-        )
     return versions
+
+
+def check_opset(versions: Mapping[str, int]) -> None:
+    """Refused if ONNX's operator set is of a version that Legato does not take."""
+    version, newest = versions.get("", OLDEST_OPSET), onnx.defs.onnx_opset_version()
+    if not OLDEST_OPSET <= version <= newest:
+        raise Refused(
+            f"it is written for opset {version}; Legato takes {OLDEST_OPSET} to {newest} (the newest that the installed onnx "
+            f"{onnx.__version__} knows). onnx.version_converter.convert_version can bring a model to another opset"
+        )
 
 
 def canonical_domain(domain: str) -> str:

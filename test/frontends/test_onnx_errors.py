@@ -114,9 +114,10 @@ def test_opsets():
     del proto.opset_import[:]
     refuses(proto, "/n (Relu): the model imports no version of the operator set 'ai.onnx'")
     for version in (6, 99):
-        proto = chain(node("Relu", "x", "y"))
+        proto = chain(node("Relu", "x", "a"), node("NonMaxSuppression", "a a", "y", "nms"))
         proto.opset_import[0].version = version
-        refuses(proto, f"is written for opset {version}; Legato takes 7 to", kind=UnsupportedError)
+        error = refuses(proto, f"it is written for opset {version}; Legato takes 7 to", kind=UnsupportedError)
+        assert [problem.name for problem in error.problems] == ["model 'test'", "nms"]  # what another opset would not help
     proto.opset_import.append(helper.make_opsetid("ai.onnx", 13))
     refuses(proto, "imports two versions of the operator set 'ai.onnx': 99 and 13")
 
@@ -173,6 +174,56 @@ def test_malformed_nodes():
     refuses(chain(node("Transpose", "x", "y", perm=[0, 0])), "perm = [0, 0] is no permutation")
     refuses(chain(node("Conv", "x x", "y", kernel_shape=[2])), "/n (Conv, opset 20)")
     refuses(chain(node("Cast", "x", "y", to=77)), "its element type 77 does not exist")
+
+
+@pytest.mark.parametrize(
+    "op, constants, attributes, text",
+    [
+        ("Conv", [(2, 3, 3, 3)], {}, "x has 4 channels, but w takes 3 in each of 1 groups"),
+        ("Conv", [(2, 4, 7, 7)], {}, "the window of 7 is larger than spatial axis 0: 5"),
+        ("Conv", [(2, 4, 3, 3), (3,)], {}, "its bias must have the shape [2], one number for each channel it makes, has [3]"),
+        ("ConvTranspose", [(3, 4, 3, 3)], {}, "x has 4 channels, but w takes 3"),
+        ("MaxPool", [], {"kernel_shape": [7, 7]}, "the window of 7 is larger than spatial axis 0: 5"),
+        ("DepthToSpace", [], {"blocksize": 3}, "9 does not divide x's 4 channels"),
+        ("SpaceToDepth", [], {"blocksize": 2}, "attribute 'block' is 2, which does not divide x's height 5"),
+        ("PRelu", [(2,)], {}, "do not broadcast: 2 and 5 at axis -1"),
+        ("LayerNormalization", [(4,)], {}, "do not broadcast: 4 and 5 at axis -1"),
+        ("Gather", [np.array([7])], {"axis": 1}, "its indices are from 7 to 7, but axis 1 has size 4"),
+        ("MatMul", [(4, 5)], {}, "the inner sizes differ: 5"),
+    ],
+)
+@pytest.mark.parametrize("batch", [1, "n"])
+def test_shapes_that_do_not_fit(op, constants, attributes, text, batch):
+    """Whatever the batch is: the model is wrong, and Legato lacks nothing."""
+    arrays = {f"c{i}": np.ones(c, np.float32) if isinstance(c, tuple) else c for i, c in enumerate(constants)}
+    image = value("x", np.ones((1, 4, 5, 5), np.float32), [batch, 4, 5, 5])
+    refuses(model([node(op, " ".join(["x", *arrays]), "y", **attributes)], [image], ["y"], 20, arrays), f"/n ({op}, opset 20): ", text)
+
+
+def test_gemm_and_reshape():
+    refuses(chain(node("Reshape", "x s", "y"), constants={"s": np.array([4, 3])}), "attribute 'shape' is [4, 3], 12 elements, but x has 6")
+    for shape, text in ((3,), "[2, 4] and [3] do not broadcast"), ((1, 1, 4), "its C must have rank 0 to 2, has 3"):
+        constants = {"w": np.ones((3, 4), np.float32), "b": np.ones(shape, np.float32)}
+        refuses(chain(node("Gemm", "x w b", "y"), constants=constants), "/n (Gemm, opset 20): ", text)
+
+
+def test_sizes_that_may_fit_at_run_time_are_ours_to_refuse():
+    inputs = [value("x", X, ["n", 3]), value("z", X, ["m", 3])]
+    refuses(model([node("Add", "x z", "y")], inputs, ["y"]), "do not broadcast: m and n at axis -2", kind=UnsupportedError)
+
+
+def test_outputs():
+    proto = chain(node("Relu", "x", "y"))
+    for dims, text in ([2, 4], "[2, 4]"), ([2, 3, 1], "[2, 3, 1]"), (["n"], "[n]"):
+        proto.graph.output[0].CopyFrom(value("y", X, dims))
+        refuses(proto, f"y (output): its shape is declared {text}, but the graph computes [2, 3]")
+    for dims in ([2, 3], ["n", 3], [-1, None]):
+        proto.graph.output[0].CopyFrom(value("y", X, dims))
+        imported(proto)
+    proto.graph.output[0].CopyFrom(value("y", X))
+    imported(proto, shapes={"x": [5, 3]})  # other inputs than the model was declared for
+    del proto.graph.output[:]
+    refuses(proto, "model 'test' has no outputs: there is nothing to compute")
 
 
 def test_what_is_ours_to_refuse_and_what_is_the_models_fault():

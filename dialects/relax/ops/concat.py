@@ -7,7 +7,7 @@ import numpy as np
 
 from ....mlir import ir, tensor
 from ... import dtypes
-from ...errors import InferenceError, LegatoError
+from ...errors import ElementTypeError, InferenceError, LegatoError
 from ..attributes import Attribute, Int
 from ..axes import axis_of
 from ..dims import UNKNOWN, Size
@@ -45,7 +45,8 @@ class Concat(GraphOp):
         sizes, total = list(first.dims), first.dims[axis]
         for number, x in enumerate(xs[1:], 1):
             if x.dtype != first.dtype:
-                raise InferenceError(f"operand {number} has {dtypes.spelling(x.dtype)} elements, operand 0 {dtypes.spelling(first.dtype)}")
+                found = dtypes.spelling(x.dtype), dtypes.spelling(first.dtype)
+                raise ElementTypeError(f"operand {number} has {found[0]} elements, operand 0 {found[1]}")
             if x.rank != first.rank:
                 raise InferenceError(f"operand {number} has rank {x.rank}, operand 0 has rank {first.rank}")
             for a in range(first.rank):
@@ -68,7 +69,7 @@ class Concat(GraphOp):
         """Creates the op and returns its result. LegatoError if the operands do not fit."""
         xs = [x.result if isinstance(x, (ir.OpView, ir.Operation)) else x for x in xs]
         try:
-            result_type = cls.infer([x.type for x in xs], {"axis": axis})[0]
+            result_type = cls._results_built([x.type for x in xs], {"axis": axis})[0].ir()
         except LegatoError as error:
             raise LegatoError(cls._complaint(error, xs, loc)) from error
         return tensor.ConcatOp(result_type, axis % result_type.rank, xs, loc=loc, ip=ip).result

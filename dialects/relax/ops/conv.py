@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...errors import InferenceError
+from ...errors import InferenceError, StaticSizeError
 from .. import window
 from ..attributes import Int, Ints, Str
 from ..axes import check_length
@@ -20,7 +20,7 @@ def _check_ranks(rank: int, **operands: TensorType) -> None:
 
 def _static_kernel(sizes) -> list[int]:
     if not all(isinstance(s, int) for s in sizes):
-        raise InferenceError(f"operand 'w' must have static spatial sizes, has {list(sizes)}")
+        raise StaticSizeError(f"operand 'w' must have static spatial sizes, has {list(sizes)}")
     return list(sizes)
 
 

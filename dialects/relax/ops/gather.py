@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ...errors import InferenceError, LegatoError
+from ...errors import InferenceError, LegatoError, StaticSizeError
 from ..attributes import DType, Int, Str
 from ..axes import axis_of
 from ..dims import compatible
@@ -128,7 +128,9 @@ def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
     if not 0 <= batch_dims < indices.rank or batch_dims > x.rank:
         raise InferenceError(f"attribute 'batch_dims' is {batch_dims}, expected from 0 to less than the ranks, {x.rank} and {indices.rank}")
     depth = indices.dims[-1]
-    if not isinstance(depth, int) or not 1 <= depth <= x.rank - batch_dims:
+    if not isinstance(depth, int):
+        raise StaticSizeError(f"the last axis of indices must have a static size, has {depth}")
+    if not 1 <= depth <= x.rank - batch_dims:
         most = x.rank - batch_dims
         raise InferenceError(f"the last axis of indices has size {depth}, expected from 1 to {most}, x's axes after the batch")
     return depth

@@ -1,7 +1,7 @@
 """Convolutions."""
 from ....dialects import relax
 from ..entry import op
-from ..problems import Refused
+from ..problems import Malformed, Refused
 from .windows import auto_padding, check_kernel, read_window
 
 
@@ -9,6 +9,9 @@ def _with_bias(node, y, rank: int):
     """y plus the bias of each channel, if there is one."""
     if not node.given(2):
         return y
+    channels = y.type.shape[1]
+    if node.rank(2) != 1 or (node.dims(2)[0] != channels and isinstance(node.dims(2)[0], int) and not y.type.is_dynamic_dim(1)):
+        raise Malformed(f"its bias must have the shape [{channels}], one number for each channel it makes, has {list(node.dims(2))}")
     return relax.add(y, relax.expand_dims(node.x(2), axis=list(range(1, rank + 1))))
 
 

@@ -15,7 +15,11 @@ def _fold_gather(node, data, indices):
 
 @op("Gather", 1, 11, 13, fold=_fold_gather)
 def gather(node):
-    return relax.take(node.x(0), node.x(1), axis=node.axis(node.integer("axis", 0), node.rank()))
+    axis, indices = node.axis(node.integer("axis", 0), node.rank()), node.value(1).known()
+    size = node.dims()[axis]
+    if isinstance(size, int) and indices is not None and indices.dtype != object and ((indices < -size) | (indices >= size)).any():
+        raise Malformed(f"its indices are from {indices.min()} to {indices.max()}, but axis {axis} has size {size}")
+    return relax.take(node.x(0), node.x(1), axis=axis)
 
 
 @op("GatherElements", 11, 13)

@@ -18,7 +18,11 @@ def gemm(node):
     a = _transposed(node.x(0), node.flag("transA"))
     b = _transposed(node.x(1), node.flag("transB"))
     y = _scaled(node, relax.matmul(a, b), alpha)
-    return relax.add(y, _scaled(node, node.x(2), beta)) if node.given(2) else y
+    if not node.given(2):
+        return y
+    if node.rank(2) > 2:
+        raise Malformed(f"its C must have rank 0 to 2, has {node.rank(2)}")
+    return relax.add(y, _scaled(node, node.x(2), beta))
 
 
 def _transposed(x, transpose: bool):
