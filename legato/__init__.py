@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .passes.scheduling.state import ScheduleError
     from .passes.scheduling.tensor_primitives import register_tensor_intrinsic
     from .runtime import Executable, load
+    from .script import module, relax, tir
     from .targets.backend import Backend
     from .targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
     from .targets.rule import kernel, rewrite
@@ -55,19 +56,22 @@ _WHERE = {
     "legalize_intrinsic": ".targets.registry",
     "load": ".runtime",
     "lower": ".driver",
+    "module": ".script",
     "partition": ".partitioning",
     "lower_intrinsic": ".targets.registry",
     "register_target": ".targets.registry",
     "register_tensor_intrinsic": ".passes.scheduling.tensor_primitives",
+    "relax": ".script",
     "replace": ".frontends.script.replace",
     "rewrite": ".targets.rule",
+    "tir": ".script",
 }
 
 __all__ = [
     "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Schedule",
     "ScheduleError", "Target", "UnsupportedError", "attach_schedule", "compile", "explain", "from_onnx", "kernel", "legalize",
-    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "partition", "register_target",
-    "register_tensor_intrinsic", "replace", "rewrite",
+    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "module", "partition", "register_target",
+    "register_tensor_intrinsic", "relax", "replace", "rewrite", "tir",
 ]
 
 

@@ -10,11 +10,14 @@
                 B[vi] = A[vi] * 2.0
 
     y = legato.compile(double)(x)
+
+``from legato import module, relax, tir`` gives the same under Legato's own names: ``@tir.prim_func``, ``@relax.function``, ``@module``.
 """
 from .frontends.script import I, R, T, parse, print_script
 from .frontends.script.faces import ir_module
 
 ir, relax, tir = I, R, T
 dataflow = R.dataflow
+module = ir_module
 
-__all__ = ["I", "R", "T", "dataflow", "ir", "ir_module", "parse", "print_script", "relax", "tir"]
+__all__ = ["I", "R", "T", "dataflow", "ir", "ir_module", "module", "parse", "print_script", "relax", "tir"]
