@@ -1,6 +1,7 @@
 """What scripts import: ``T``, ``R`` and ``I``. Annotations and decorators are real; other words have a meaning inside a script only."""
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -34,9 +35,15 @@ class OnlyInScript:
     def __init__(self, name: str):
         self.name = name
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise LegatoError(f"{self.name}(...) has a meaning inside of a script only: in a function under @T.prim_func or @R.function, or "
-                          "in a class under @I.ir_module")
+    def __call__(self, *arguments: Any, **__: Any) -> Any:
+        from .operators import call_word
+
+        face, _, word = self.name.partition(".")
+        found = call_word(word, arguments) if face == "T" else None
+        if found is None:
+            raise LegatoError(f"{self.name}(...) has a meaning inside of a script only: in a function under @T.prim_func or @R.function, "
+                              "or in a class under @I.ir_module")
+        return found[0]
 
     def __getattr__(self, attribute: str) -> "OnlyInScript":
         if attribute.startswith("_"):
@@ -45,10 +52,17 @@ class OnlyInScript:
 
 
 class ScalarWord(ScalarType):
-    """``T.int32``: a type in an annotation; called, it is a word of the script."""
+    """``T.int32``: a type in an annotation; called on a number, that number, as sizes are written: ``T.int64(128)``."""
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
-        raise LegatoError(f"T.{self.dtype}(...) has a meaning inside of a script only")
+    def __call__(self, *arguments: Any, **__: Any) -> Any:
+        from .operators import call_word
+
+        if len(arguments) == 1 and isinstance(arguments[0], (int, float)):
+            return float(arguments[0]) if self.dtype.startswith(("float", "bfloat")) else int(arguments[0])
+        found = call_word(self.dtype, arguments)
+        if found is None:
+            raise LegatoError(f"T.{self.dtype}(...) has a meaning inside of a script only")
+        return found[0]
 
 
 def in_class(function: Callable) -> bool:
@@ -57,12 +71,21 @@ def in_class(function: Callable) -> bool:
     return bool(outer) and not outer.endswith("<locals>")
 
 
-def buffer(shape: Any = (), dtype: Any = "float32", *, scope: str = "global", **layout: Any) -> BufferType:
-    """``T.Buffer((n, 128), "float32")``."""
-    if any(v is not None for k, v in layout.items() if k not in ("align", "offset_factor")):
-        raise LegatoError(f"T.Buffer: {', '.join(layout)} is not supported: buffers lie in memory row by row, without gaps")
+def buffer(shape: Any = (), dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None,
+           scope: str = "global", align: Any = None, offset_factor: Any = None, buffer_type: Any = None,
+           axis_separators: Any = None) -> BufferType:
+    """``T.Buffer((n, 128), "float32")``. ``strides`` can only be those of rows without gaps; what is said of alignment changes no value."""
+    del align, offset_factor, buffer_type, axis_separators
     dtype = dtype.dtype if isinstance(dtype, ScalarType) else dtype
-    return BufferType(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), dtype, scope)
+    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if data is not None or elem_offset not in (None, 0):
+        raise LegatoError("T.Buffer: a parameter is memory of its own: data and elem_offset say nothing here")
+    for axis, stride in enumerate(strides or ()):
+        behind = shape[axis + 1:]
+        if all(isinstance(s, int) for s in (stride, *behind)) and stride != math.prod(behind):
+            raise LegatoError(f"T.Buffer: the stride {stride} of dimension {axis}: buffers lie in memory row by row, without gaps, so that "
+                              f"it is {math.prod(behind)}")
+    return BufferType(shape, dtype, scope)
 
 
 class _BufferWord:
@@ -82,58 +105,105 @@ class _HandleWord(HandleType):
         return self
 
 
-def tensor(shape: Any = None, dtype: Any = None, ndim: int = -1, vdevice: Any = None) -> TensorInfo:
+def tensor(shape: Any = None, dtype: Any = None, vdevice: Any = None, ndim: int = -1) -> TensorInfo:
     """``R.Tensor((n, 128), "float32")``, ``R.Tensor("float32", ndim=2)``."""
-    if isinstance(shape, str):
-        shape, dtype = None, shape
+    if isinstance(shape, str) and shape in DTYPES:
+        shape, dtype, vdevice = None, shape, dtype if vdevice is None else vdevice
+    if vdevice is not None:
+        raise LegatoError(f"R.Tensor: the device {vdevice!r}: a module is compiled for one target, legato.compile(module, target=...)")
+    if shape is not None and not isinstance(shape, (tuple, list, ShapeInfo)):
+        raise LegatoError(f"R.Tensor takes a shape, a tuple of sizes, and a type of elements; not {shape!r}")
+    if isinstance(shape, ShapeInfo):
+        shape = shape.sizes
     dtype = dtype.dtype if isinstance(dtype, ScalarType) else dtype
+    if shape is not None and ndim not in (-1, len(shape)):
+        raise LegatoError(f"R.Tensor: {len(shape)} sizes, and ndim={ndim}")
     return TensorInfo(tuple(shape) if shape is not None else None, dtype, ndim if shape is None else len(shape))
 
 
-def prim_func(function: Callable | None = None, *, private: bool = False, check_well_formed: bool = True, **_: Any) -> Any:
-    """A kernel written as a Python function: ``@T.prim_func``. See docs/tir.md."""
+def shape_info(sizes: Any = None, ndim: int = -1) -> ShapeInfo:
+    """``R.Shape(["n", 4])``."""
+    if sizes is None:
+        return ShapeInfo(None, ndim)
+    return ShapeInfo(tuple(sizes), len(sizes))
+
+
+def prim_func(function: Callable | None = None, *, private: bool = False, check_well_formed: bool = True, s_tir: bool = True,
+              tirx: bool = False) -> Any:
+    """A kernel written as a Python function: ``@T.prim_func``. See docs/script.md.
+
+    The options are TVM's, and change nothing here: a kernel is private by itself, and always checked.
+    """
+    del private, check_well_formed, s_tir, tirx
+    names = _names_around()
+    return _made(function, "T.prim_func", lambda f: _prim_func(f, names))
+
+
+def _prim_func(function: Callable, names: dict[str, Any]) -> Any:
     from .functions import PrimFunc
 
-    if function is None:
-        return lambda f: prim_func(f, private=private)
-    made = PrimFunc(function, inspect.currentframe().f_back.f_locals if not in_class(function) else {})
+    made = PrimFunc(function, names if not in_class(function) else {})
     return made if in_class(function) else made.checked()
 
 
-def relax_function(function: Callable | None = None, *, pure: bool = True, private: bool = False, **_: Any) -> Any:
-    """A graph written as a Python function: ``@R.function``."""
+def relax_function(function: Callable | None = None, *, pure: bool = True, private: bool = False, check_well_formed: bool = True) -> Any:
+    """A graph written as a Python function: ``@R.function``. ``private``: no function that is called from outside."""
+    del pure, check_well_formed
+    names = _names_around()
+    return _made(function, "R.function", lambda f: _relax_function(f, private, names))
+
+
+def _relax_function(function: Callable, private: bool, names: dict[str, Any]) -> Any:
     from .functions import RelaxFunc
 
-    if function is None:
-        return lambda f: relax_function(f, pure=pure, private=private)
-    made = RelaxFunc(function, private, inspect.currentframe().f_back.f_locals if not in_class(function) else {})
+    made = RelaxFunc(function, private, names if not in_class(function) else {})
     return made if in_class(function) else made.checked()
 
 
 def macro(function: Callable | None = None, *, hygienic: bool = True) -> Any:
-    """Statements to be put in the place of each call: ``@T.macro``."""
+    """Statements to be put in the place of each call: ``@T.macro``. ``hygienic``: its free names are those of its own place."""
     from .functions import Macro
 
-    return Macro(function) if function is not None else lambda f: Macro(f)
+    names = _names_around()
+    return _made(function, "T.macro", lambda f: Macro(f, hygienic, names))
 
 
-def ir_module(cls: type | None = None, **_: Any) -> Any:
+def ir_module(cls: type | None = None, *, check_well_formed: bool = True, **_: Any) -> Any:
     """A module of kernels and graphs, written as a class: ``@I.ir_module``. Gives a ``legato.Module``."""
     from .functions import module_of_class
 
-    return (lambda c: module_of_class(c)) if cls is None else module_of_class(cls)
+    if cls is not None and not isinstance(cls, type):
+        raise LegatoError("I.ir_module decorates a class")
+    return module_of_class if cls is None else module_of_class(cls)
+
+
+def _names_around() -> dict[str, Any]:
+    """The variables of the function from which a decorator is called, at this time."""
+    return dict(inspect.currentframe().f_back.f_back.f_locals)
+
+
+def _made(function: Any, decorator: str, make: Callable[[Callable], Any]) -> Any:
+    """What a decorator gives, with and without arguments."""
+    if function is None:
+        return make
+    if not inspect.isfunction(function):
+        raise LegatoError(f"{decorator} decorates a function, and its arguments are given by name")
+    return make(function)
 
 
 T = Face("T", "Kernels: prim_func, Buffer, grid, block, axis, ...")
-T.prim_func, T.macro, T.Buffer, T.handle = prim_func, macro, _BufferWord(), _HandleWord()
+T.prim_func, T.macro, T.inline, T.Buffer, T.handle = prim_func, macro, macro, _BufferWord(), _HandleWord()
+T.buffer_decl = T.Buffer
 COMPUTE = ("placeholder", "reduce_axis", "compute", "sum", "product", "max_over", "min_over", "create_prim_func", "apply")
 for _dtype in DTYPES:
     setattr(T, _dtype, ScalarWord(_dtype))
 R = Face("R", "Graphs: function, Tensor, call_tir, dataflow, nn, ...")
 R.function = R.func = relax_function
-R.Tensor, R.Shape = tensor, lambda sizes=(), ndim=-1: ShapeInfo(tuple(sizes))
+R.Tensor, R.Shape = tensor, shape_info
 R.Tuple = lambda *fields: TupleInfo(tuple(fields[0]) if len(fields) == 1 and isinstance(fields[0], (list, tuple)) else fields)
 R.Prim = R.Object = R.Any = lambda *_, **__: None
 I = Face("I", "Modules: ir_module")
 I.ir_module = ir_module
+I.module_attrs = I.module_global_infos = lambda *_, **__: None
+I.dummy_global_info = I.vdevice = lambda *_, **__: None
 FACES = (T, R, I)

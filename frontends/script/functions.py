@@ -95,8 +95,8 @@ class RelaxFunc(Function):
 class Macro:
     """Statements of kernels: ``@T.macro``."""
 
-    def __init__(self, function: Callable, hygienic: bool = True):
-        self.source = Source(function, names_of_function(function))
+    def __init__(self, function: Callable, hygienic: bool, names: Mapping[str, Any]):
+        self.source = Source(function, {**names, **names_of_function(function)})
         self.hygienic = hygienic
 
 

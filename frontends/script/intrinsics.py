@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ...dialects.tir.intrinsics import build as tir_intrinsic
 from ...mlir import arith, math
 from . import values
 from .source import Problem
@@ -14,9 +15,10 @@ UNARY_FLOAT = {
     "sqrt": math.SqrtOp, "rsqrt": math.RsqrtOp, "sin": math.SinOp, "cos": math.CosOp, "tan": math.TanOp, "asin": math.AsinOp,
     "acos": math.AcosOp, "atan": math.AtanOp, "sinh": math.SinhOp, "cosh": math.CoshOp, "tanh": math.TanhOp, "asinh": math.AsinhOp,
     "acosh": math.AcoshOp, "atanh": math.AtanhOp, "erf": math.ErfOp, "floor": math.FloorOp, "ceil": math.CeilOp, "trunc": math.TruncOp,
-    "round": math.RoundEvenOp, "nearbyint": math.RoundEvenOp,
+    "expm1": math.ExpM1Op,
+    "round": math.RoundOp, "nearbyint": math.RoundEvenOp,
 }
-BINARY_FLOAT = {"pow": math.PowFOp, "power": math.PowFOp, "atan2": math.Atan2Op, "copysign": math.CopySignOp, "fmod": arith.RemFOp}
+BINARY_FLOAT = {"pow": math.PowFOp, "atan2": math.Atan2Op, "copysign": math.CopySignOp, "fmod": arith.RemFOp}
 BINARY = {
     "max": "max", "min": "min", "floordiv": "//", "floormod": "%", "truncdiv": "truncdiv", "truncmod": "truncmod", "shift_left": "<<",
     "shift_right": ">>", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "Add": "+", "Sub": "-", "Mul": "*", "Div": "/",
@@ -39,12 +41,64 @@ def binary_float(build: Callable, a: Any, b: Any) -> Scalar:
     return Scalar(build(a.value, b.value).result, a.dtype)
 
 
+def of_tir(name: str) -> Callable[..., Scalar]:
+    """An intrinsic that math lacks, on floats."""
+    def call(*operands: Any) -> Scalar:
+        first, *rest = operands
+        for other in rest:
+            first, _ = values.meet(first, other)
+        first = as_scalar(first, "float32")
+        if not first.is_float:
+            raise Problem(f"floats are wanted here, not {first.dtype}: cast first")
+        return Scalar(tir_intrinsic(name, first.value, *(values.convert(x, first.dtype).value for x in rest)), first.dtype)
+
+    return call
+
+
+def ldexp(x: Any, n: Any) -> Scalar:
+    x = as_scalar(x, "float32")
+    if not x.is_float:
+        raise Problem(f"a float is wanted here, not {x.dtype}: cast it first")
+    return Scalar(tir_intrinsic("ldexp", x.value, values.convert(n, "int32").value), x.dtype)
+
+
+def count_bits(build: Callable) -> Callable[[Any], Scalar]:
+    def count(x: Any) -> Scalar:
+        x = as_scalar(x)
+        if x.is_float or x.dtype in ("bool", "index"):
+            raise Problem(f"an integer of a number of bits is wanted here, not {x.dtype}: cast it first")
+        return Scalar(build(x.value).result, x.dtype)
+
+    return count
+
+
+def fused_multiply_add(a: Any, b: Any, c: Any) -> Scalar:
+    a, b = values.meet(a, b)
+    if not a.is_float:
+        raise Problem(f"floats are wanted here, not {a.dtype}: cast first")
+    return Scalar(math.FmaOp(a.value, b.value, values.convert(c, a.dtype).value).result, a.dtype)
+
+
+def is_infinite(x: Any) -> Scalar:
+    x = as_scalar(x, "float32")
+    return values.compare("==", absolute(x), float("inf")) if x.is_float else values.constant(0, "bool")
+
+
+def is_finite(x: Any) -> Scalar:
+    x = as_scalar(x, "float32")
+    return values.compare("<", absolute(x), float("inf")) if x.is_float else values.constant(1, "bool")
+
+
 def absolute(x: Any) -> Any:
     if not isinstance(x, Scalar):
         return abs(x)
     if x.is_unsigned:
         return x
     return Scalar((math.AbsFOp if x.is_float else math.AbsIOp)(x.value).result, x.dtype)
+
+
+def power(a: Any, b: Any) -> Any:
+    return binary("**", a, b)
 
 
 def sigmoid(x: Any) -> Scalar:
@@ -80,6 +134,8 @@ def check_dtype(dtype: Any) -> str:
 def typed_constant(dtype: str) -> Callable:
     def make(x: Any = 0) -> Any:
         if isinstance(x, str):
+            if x not in ("inf", "-inf", "nan") or dtype not in FLOATS:
+                raise Problem(f"{x!r} is no value of type {dtype}")
             x = float(x)
         return cast(x, dtype) if isinstance(x, Scalar) else values.constant(x, dtype)
 
@@ -125,13 +181,23 @@ def likely(x: Any) -> Any:
     return x
 
 
+def assume(x: Any) -> None:
+    """What the kernel's writer promises: nothing is made of it."""
+    dtype_of(x)
+
+
 FUNCTIONS: dict[str, Callable] = {
     "abs": absolute, "fabs": absolute, "sigmoid": sigmoid, "cast": cast_to, "Cast": cast_from, "reinterpret": reinterpret,
     "Select": values.select, "ceildiv": ceil_divide, "min_value": lowest, "max_value": lambda d: lowest(d, True), "infinity": infinity,
-    "isnan": is_nan, "Not": values.logical_not, "bitwise_not": values.invert, "likely": likely,
+    "isnan": is_nan, "isinf": is_infinite, "isfinite": is_finite, "fma": fused_multiply_add, "ldexp": ldexp, "assume": assume,
+    "exp10": lambda x: binary_float(math.PowFOp, values.convert(10.0, as_scalar(x, "float32").dtype), as_scalar(x, "float32")),
+    "hypot": of_tir("hypot"), "nextafter": of_tir("nextafter"), "clz": count_bits(math.CountLeadingZerosOp),
+    "popcount": count_bits(math.CtPopOp),
+    "Not": values.logical_not, "bitwise_not": values.invert, "likely": likely,
     "And": reduce_by("and"), "Or": reduce_by("or"), "all": reduce_by("and"), "any": reduce_by("or"),
     **{name: (lambda x, op=op: unary_float(op, x)) for name, op in UNARY_FLOAT.items()},
     **{name: (lambda a, b, op=op: binary_float(op, a, b)) for name, op in BINARY_FLOAT.items()},
     **{name: (lambda a, b, op=op: binary(op, a, b)) for name, op in BINARY.items()},
-    **{dtype: typed_constant(dtype) for dtype in DTYPES},
+    **{dtype: typed_constant(dtype) for dtype in DTYPES}, "boolean": typed_constant("bool"),
+    "pow": power, "power": power,
 }

@@ -2,32 +2,43 @@
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...dialects import tir
 from ...dialects.relax import dims
+from ...dialects.tir.loops import index, loop
 from ...dialects.tir.text import FIXED
 from ...mlir import bufferization, func, ir, memref
 from .buffers import Buffer
 from .faces import T
+from .kernel_accesses import WRITE, Accesses
+from .kernel_blocks import IGNORED
 from .kernel_statements import Statements
 from .source import Problem, Source
 from .types import BufferType, HandleType, ScalarType, dtype_name, memory_type, relax_element, sizes_of
+from .values import Scalar, as_index
 
 SIGNATURE = "tir.signature"  # the function type with its symbolic sizes and unsigned types
 NAMES = "tir.names"          # of the parameters
+INPLACE = "tir.inplace"      # for each output, the input whose new content it is; -1 for an output of its own
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 @dataclass
 class Parameter:
-    """A parameter: a buffer (``shape`` in sizes of relax) or an integer (None)."""
+    """A parameter: a buffer (``shape`` in sizes of relax) or an integer (None). ``changes``: the input whose new content an output is.
+
+    ``strides``, ``offset``: what the script says of the buffer's place in memory, names to be given their values.
+    """
 
     name: str
     node: ast.AST
     shape: tuple[Any, ...] | None
     dtype: str
+    changes: str | None = None
+    strides: ast.expr | None = None
+    offset: ast.expr | None = None
 
     @property
     def relax_type(self) -> ir.Type:
@@ -43,26 +54,29 @@ class KernelParser(Statements):
         tree: ast.FunctionDef = self.source.tree
         parameters, statements = self.parameters(tree)
         self.specialize(parameters, sizes or {})
-        buffers = [p for p in parameters if p.shape is not None]
-        written = self.outputs(buffers, statements)
-        inputs = buffers[: len(buffers) - written] + [p for p in parameters if p.shape is None]
-        outputs = buffers[len(buffers) - written:]
+        outputs, changed = self.outputs([p for p in parameters if p.shape is not None], statements)
+        given = [p for p in parameters if p not in outputs or p in changed]
+        inputs = [p for p in given if p.shape is not None] + [p for p in given if p.shape is None]
+        outputs = [replace(p, name=f"{p.name}_out", changes=p.name) if p in changed else p for p in outputs]
         parameters = inputs + outputs
         with self.source.location(tree):
             types = [p.relax_type for p in parameters]
 
             def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
+                named = ir.ArrayAttr.get([ir.StringAttr.get(p.name) for p in parameters])
+                ir.InsertionPoint.current.block.owner.attributes[NAMES] = named  # before the body: what is refused there is told by name
                 buffers = self.bind(parameters, ins, outs, tree)
-                for statement in statements:
-                    self.statement(statement)
+                self.statements(statements)
                 return [bufferization.ToTensorOp(out.type, buffers[p.name].value, restrict=True, writable=True).result
                         for p, out in zip(outputs, outs)]
 
             kernel = tir.prim_func(module, name or tree.name, [p.relax_type for p in inputs], [p.relax_type for p in outputs], body,
                                    self.source.location(tree), symbols)
             kernel.attributes[FIXED] = ir.UnitAttr.get()
+            if changed:
+                places = [next((n for n, i in enumerate(inputs) if i.name == o.changes), -1) for o in outputs]
+                kernel.attributes[INPLACE] = ir.DenseI64ArrayAttr.get(places)
             kernel.attributes[SIGNATURE] = ir.TypeAttr.get(ir.FunctionType.get(types, types[len(inputs):]))
-            kernel.attributes[NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(p.name) for p in parameters])
         return kernel
 
     # --- parameters ---
@@ -73,9 +87,7 @@ class KernelParser(Statements):
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
             raise self.source.error("a kernel has parameters by position, without defaults", tree)
         parameters = {a.arg: self.parameter(a) for a in [*arguments.posonlyargs, *arguments.args]}
-        statements = list(tree.body)
-        while statements and self.declares(statements[0], parameters):
-            statements.pop(0)
+        statements = [s for s in tree.body if not self.declares(s, parameters)]
         for name, parameter in parameters.items():
             if isinstance(parameter, ast.arg):
                 raise self.source.error(f"'{name}' is a handle: say what it is, {name.upper()} = T.match_buffer({name}, (n, ...), dtype), "
@@ -106,7 +118,7 @@ class KernelParser(Statements):
     def declares(self, statement: ast.stmt, parameters: dict[str, Any]) -> bool:
         """Takes a statement that names a size, or says what a handle is."""
         if isinstance(statement, ast.Expr):
-            return isinstance(statement.value, ast.Constant) or self.word(statement.value) == "func_attr"
+            return isinstance(statement.value, ast.Constant) or self.word(statement.value) in IGNORED
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return False
         targets, values = [statement.targets[0]], [statement.value]
@@ -119,27 +131,38 @@ class KernelParser(Statements):
             for target in targets:
                 self.symbols[target.id] = dims.symbol(dims.symbol_name(target.id))
             return True
-        if words != ["match_buffer"]:
+        if words != ["match_buffer"] or not self.takes_handle(values[0], parameters):
             return False
-        self.match_buffer(targets[0].id, values[0], parameters)
+        try:
+            self.match_buffer(targets[0].id, values[0], parameters)
+        except Problem as problem:
+            raise self.source.error(str(problem), values[0]) from None
         return True
 
     def names_size(self, word: str | None, call: ast.expr) -> bool:
         return word == "var" or (word in ("int32", "int64", "size_var", "dyn") and isinstance(call, ast.Call) and not call.args)
 
+    def takes_handle(self, call: ast.Call, parameters: dict[str, Any]) -> bool:
+        handle = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("param", "buffer")), None)
+        return isinstance(handle, ast.Name) and handle.id in parameters
+
     def match_buffer(self, name: str, call: ast.Call, parameters: dict[str, Any]) -> None:
-        handle = call.args[0]
+        """``A = T.match_buffer(a, (n, 128), "float32")``: what the handle ``a`` is."""
+        names = ("param", "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type",
+                 "axis_separators")
+        given = dict(zip(names, call.args)) | {str(k.arg): k.value for k in call.keywords}
+        if unknown := set(given) - set(names):
+            raise Problem(f"T.match_buffer has no {', '.join(sorted(unknown))}")
+        handle = given["param"]
         if not isinstance(handle, ast.Name) or not isinstance(parameters.get(handle.id), ast.arg):
-            raise self.source.error("T.match_buffer takes a parameter of type T.handle, once; parts of buffers are not supported", handle)
-        given = {k.arg: self.size_expression(k.value) for k in call.keywords}
-        arguments = [self.size_expression(a) for a in call.args[1:]]
-        unknown = set(given) - {"shape", "dtype", "scope", "align", "offset_factor"}
-        if unknown:
-            raise self.source.error(f"T.match_buffer: {', '.join(unknown)} is not supported: buffers lie in memory row by row", call)
-        described = BufferType(**dict(zip(("shape", "dtype"), [tuple(arguments[0]) if isinstance(arguments[0], (list, tuple)) else
-                                                               (arguments[0],), *arguments[1:2]])) if arguments else {},
-                               **{k: v for k, v in given.items() if k in ("shape", "dtype")})
-        parameters[handle.id] = self.described(name, call, described)
+            raise self.source.error("T.match_buffer takes a parameter of type T.handle, once", handle)
+        if "shape" not in given:
+            raise Problem("T.match_buffer says the shape of a parameter: T.match_buffer(a, (n, 128), \"float32\")")
+        shape = self.python(given["shape"])
+        dtype = self.python(given["dtype"]) if "dtype" in given else "float32"
+        made = self.described(name, call, BufferType(tuple(shape) if isinstance(shape, (list, tuple)) else (shape,), dtype))
+        made.strides, made.offset = given.get("strides"), given.get("elem_offset")
+        parameters[handle.id] = made
 
     def specialize(self, parameters: list[Parameter], sizes: Mapping[str, int]) -> None:
         """Puts numbers in the places of sizes that are known."""
@@ -153,31 +176,26 @@ class KernelParser(Statements):
 
     # --- outputs ---
 
-    def outputs(self, parameters: list[Parameter], statements: list[ast.stmt]) -> int:
-        """How many of the parameters, the last ones, are written."""
-        names = [p.name for p in parameters]
-        written = {name for s in statements for name in self.written_names(s)} & set(names)
-        if not written:
-            passed = [p for p in parameters if p.shape is not None]
-            if passed and any(self.word(n) in ("call_extern", "call_packed") for s in statements for n in ast.walk(s)):
-                return 1  # what a function of C does to its arguments is not seen: the last one is the output
-            raise self.source.error("a kernel writes its last parameters, its outputs; this one writes none", self.source.tree)
-        first = min(names.index(n) for n in written)
-        for parameter in parameters[first:]:
-            if parameter.name not in written:
-                raise self.source.error(f"the outputs are the last parameters: '{parameter.name}' is not written, but "
-                                        f"'{names[first]}' in front of it is", parameter.node)
-        return len(parameters) - first
+    def outputs(self, parameters: list[Parameter], statements: list[ast.stmt]) -> tuple[list[Parameter], list[Parameter]]:
+        """The parameters that are written, and those among them that are changed in place: what they hold at first matters.
 
-    def written_names(self, statement: ast.stmt) -> set[str]:
-        """The names of buffers that a statement assigns elements of."""
-        found = set()
-        for node in ast.walk(statement):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
-            found |= {t.value.id for t in targets if isinstance(t, ast.Subscript) and isinstance(t.value, ast.Name)}
-            if isinstance(node, ast.Call):
-                found |= self.macro_writes(node)
-        return found
+        An output of its own is one of the last parameters, and is written before it is read.
+        """
+        first: dict[str, str] = {}
+        written: set[str] = set()
+        for kind, name in Accesses(self.word, self.written_by_macro).of(statements):
+            first.setdefault(name, kind)
+            if kind == WRITE:
+                written.add(name)
+        found = [p for p in parameters if p.name in written]
+        if not found:
+            if parameters and any(self.word(n) in ("call_extern", "call_packed") for s in statements for n in ast.walk(s)):
+                return parameters[-1:], []  # what a function of C does to its arguments is not seen: the last one is the output
+            raise self.source.error("a kernel writes some of its parameters, the last ones: its outputs; this one writes none",
+                                    self.source.tree)
+        last = next((n for n, p in enumerate(reversed(parameters)) if p.name not in written), len(parameters))
+        own = [p for p in parameters[len(parameters) - last:] if first[p.name] == WRITE]
+        return found, [p for p in found if p not in own]
 
     def bind(self, parameters: list[Parameter], ins: list[ir.Value], outs: list[ir.Value], tree: ast.AST) -> dict[str, Buffer]:
         """Gives the parameters' names their buffers, and the sizes' names their values, at the insertion point."""
@@ -197,12 +215,30 @@ class KernelParser(Statements):
         for parameter in parameters:
             if parameter.name in buffers:
                 self.scope[parameter.name] = buffers[parameter.name]
+        for parameter in parameters:
+            if parameter.changes:
+                self.copy(buffers[parameter.changes], buffers[parameter.name])
+                self.scope[parameter.changes] = buffers[parameter.name]
+        for parameter in parameters:
+            if parameter.strides is not None and parameter.name in buffers:
+                self.name_values(parameter.strides, buffers[parameter.name].strides(), "strides")
+            if parameter.offset is not None:
+                self.name_values(ast.Tuple([parameter.offset], ast.Load()), (0,), "elem_offset")
         return buffers
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Loops that copy a buffer into another one."""
+        def nest(variables: list[Any]) -> None:
+            if len(variables) == source.rank:
+                target.store(source.load(variables), variables)
+                return
+            with loop(as_index(0), as_index(source.size(len(variables))), name=f"i{len(variables)}") as made:
+                nest([*variables, tir_index(made.variable)])
+
+        nest([])
 
     def size_values(self, parameters: list[Parameter], buffers: dict[str, Buffer]) -> dict[str, ir.Value]:
         """The values of the symbols that are sizes of buffers."""
-        from ...dialects.tir.loops import index
-
         values: dict[str, ir.Value] = {p.name: self.scope[p.name].value for p in parameters if p.shape is None}
         wanted: dict[str, Parameter] = {}
         for parameter in parameters:
@@ -220,8 +256,6 @@ class KernelParser(Statements):
 
 
 def tir_index(value: ir.Value) -> Any:
-    from .values import Scalar
-
     return Scalar(value, "index")
 
 

@@ -9,16 +9,17 @@ from ...dialects.tir import loops
 from ...dialects.tir.loops import OPAQUE, REDUCE, SPATIAL
 from ...mlir import ir, scf
 from .buffers import Buffer
-from .kernel_expressions import Expressions
+from .kernel_buffers import Buffers
 from .source import Problem
 from .values import Scalar, as_index, condition
+from .views import View
 
 AXES = {"spatial": SPATIAL, "S": SPATIAL, "reduce": REDUCE, "R": REDUCE, "opaque": OPAQUE, "O": OPAQUE}
 BLOCK_WORDS = ("block", "sblock")
 IGNORED = ("func_attr", "block_attr", "sblock_attr")
 
 
-class Blocks(Expressions):
+class Blocks(Buffers):
     """Builds blocks at the insertion point; the statements in them are built by who inherits this (``statements``)."""
 
     def __init__(self, *args: Any) -> None:
@@ -43,18 +44,34 @@ class Blocks(Expressions):
         return node.id
 
     def statement_With(self, node: ast.With) -> None:
-        if len(node.items) != 1 or (word := self.word(node.items[0].context_expr)) is None:
-            raise Problem("'with' opens a block: with T.block(\"C\")")
+        if len(node.items) > 1:  # one inside the other
+            inner = ast.copy_location(ast.With(node.items[1:], node.body), node)
+            node = ast.copy_location(ast.With(node.items[:1], [inner]), node)
+        item = node.items[0]
+        word = self.word(item.context_expr)
+        if word is None:
+            raise self.source.error("'with' opens a block: with T.block(\"C\")", item.context_expr)
         if word == "init":
             raise Problem("T.init() stands in a block, behind its axes")
         if word not in BLOCK_WORDS:
-            raise Problem(f"T.{word} is not supported: the script of a kernel has blocks, not what TVM lowers them to")
-        call = node.items[0].context_expr
-        name = self.expression(call.args[0]) if call.args else "block"
-        if name == "root" and not any(self.axis_words(s) for s in node.body):
-            self.statements(node.body)
+            self.open_scope(word, item, node)
             return
-        self.block(str(name), node)
+        call = item.context_expr
+        given = self.named(call, "name", "no_realize", "name_hint", "exec_scope") if isinstance(call, ast.Call) else {}
+        name = given.get("name", given.get("name_hint", "block")) or "block"
+        if not isinstance(name, str):
+            raise Problem("a block's name is a text: with T.block(\"C\")")
+        if name == "root" and not any(self.axis_words(s) for s in node.body):
+            self.statements([s for s in node.body if not self.says_region(s)])
+            return
+        self.block(name, node)
+
+    def says_region(self, statement: ast.stmt) -> bool:
+        return isinstance(statement, ast.Expr) and self.word(statement.value) in ("reads", "writes")
+
+    def open_scope(self, word: str, item: ast.withitem, node: ast.With) -> None:
+        """What ``with`` opens besides blocks."""
+        raise NotImplementedError
 
     def axis_words(self, statement: ast.stmt) -> list[str | None]:
         """The kinds of axes that an assignment makes (``remap`` is one)."""
@@ -67,33 +84,45 @@ class Blocks(Expressions):
     def block(self, name: str, node: ast.With) -> None:
         axes: dict[str, tuple[str, int | None, Any]] = {}
         where: list[Any] = []
-        regions: dict[str, tuple[set[str], ast.AST]] = {}
+        regions: dict[str, ast.Call] = {}
+        named: dict[str, tuple[set[str], ast.AST]] = {}
         init, rest = None, []
         for statement in node.body:
             word = self.word(statement.value) if isinstance(statement, ast.Expr) else None
             if self.axis_words(statement):
                 self.bind_axes(statement, axes)
             elif word == "where":
-                where.append(self.expression(statement.value.args[0]))
+                where += self.arguments(statement.value)
             elif word in ("reads", "writes"):
-                regions[word] = self.region_names(statement.value), statement
+                regions[word] = statement.value
             elif isinstance(statement, ast.With) and self.word(statement.items[0].context_expr) == "init":
+                if init is not None:
+                    raise self.source.error(f"the block '{name}' has an init already", statement)
                 init = statement
             elif word not in IGNORED:
                 rest.append(statement)
         if init is not None and not any(kind == REDUCE for kind, _, _ in axes.values()):
             raise self.source.error(f"the block '{name}' has an init, but no axis that is reduced (T.axis.reduce)", init)
         self.check_axes(name, axes, node)
-        tests = [condition(w) for w in where if not isinstance(w, bool)]
+        tests = [condition(w) for w in where if w is not True]
         with self.under(tests):
             kinds, extents, bound = ([a[i] for a in axes.values()] for i in range(3))
             made = loops.make_block(name, list(axes), kinds, extents, bound, init is not None)
-            for block, statements in ((made.init_block, init.body if init else []), (made.block, rest)):
+            first = [*self.names_given(node.body[: node.body.index(init)]), *init.body] if init else []
+            for block, statements in ((made.init_block, first), (made.block, rest)):
                 if block is not None:
                     names = {axis: Scalar(v, "index") for axis, v in zip(axes, block.arguments)}
                     with loops.before_end(block), self.inside(**names):
                         self.statements(statements)
-        self.check_regions(made, regions)
+                        if block == made.block:
+                            named = {w: (self.region_names(r), r) for w, r in regions.items()}
+        self.check_regions(made, named)
+
+    def names_given(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements that give names to values and to parts of buffers, but for the axes: an init sees those in front of it."""
+        return [s for s in statements if isinstance(s, ast.Assign) and not self.axis_words(s)
+                and not isinstance(s.targets[0], ast.Subscript)
+                and (not self.makes_buffer(s.value) or self.word(s.value) == "match_buffer")]
 
     @contextmanager
     def under(self, tests: list[ir.Value]) -> Iterator[None]:
@@ -110,28 +139,37 @@ class Blocks(Expressions):
     def bind_axes(self, statement: ast.Assign, axes: dict[str, tuple[str, int | None, Any]]) -> None:
         target = statement.targets[0]
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
-        if self.word(statement.value) == "axis.remap":
-            kinds, bound = (self.expression(a) for a in statement.value.args)
-            if len(kinds) != len(bound) or len(targets) != len(bound):
-                raise self.source.error(f"{len(kinds)} kinds for {len(bound)} loops and {len(targets)} names", statement)
-            made = [(kind, self.extent_of(value), value) for kind, value in zip(kinds, bound)]
-        else:
-            calls = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
-            made = []
-            for call in calls:
-                extent, value = (self.expression(a) for a in call.args)
-                if isinstance(extent, tuple):
-                    if extent[0] != 0:
-                        raise self.source.error("an axis runs from 0: add its begin where it is used", call)
-                    extent = extent[1]
-                made.append((self.word(call).removeprefix("axis."), extent if isinstance(extent, int) else None, value))
-        for variable, (kind, extent, value) in zip(targets, made, strict=True):
+        calls = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
+        made = [axis for call in calls for axis in self.axes_of(call)]
+        if len(targets) != len(made):
+            raise self.source.error(f"{len(made)} ax{'i' if len(made) == 1 else 'e'}s, and {len(targets)} "
+                                    f"name{'s' * (len(targets) != 1)} for them", statement)
+        for variable, (kind, extent, value) in zip(targets, made):
             if kind not in AXES:
                 raise self.source.error(f"an axis is spatial (S), reduce (R) or opaque (O), not {kind!r}", statement)
             name = self.variable(variable)
             if name in axes:
                 raise self.source.error(f"the axis '{name}' is bound twice", variable)
             axes[name] = AXES[kind], extent, as_index(value)
+
+    def axes_of(self, call: ast.expr) -> list[tuple[str, int | None, Any]]:
+        """Kind, extent and value of the axes that a call makes."""
+        if not isinstance(call, ast.Call):
+            raise self.source.error("an axis is made by a call: T.axis.spatial(128, i)", call)
+        kind = str(self.word(call)).removeprefix("axis.")
+        if kind == "remap":
+            given = self.named(call, "kinds", "bindings", "dtype")
+            kinds, bound = given.get("kinds"), given.get("bindings")
+            if not isinstance(kinds, str) or not isinstance(bound, tuple) or len(kinds) != len(bound):
+                raise self.source.error("T.axis.remap takes a letter for each loop: T.axis.remap(\"SSR\", [i, j, k])", call)
+            return [(one, self.extent_of(value), value) for one, value in zip(kinds, bound)]
+        given = self.named(call, "dom", "binding", "dtype")
+        if "dom" not in given or "binding" not in given:
+            raise self.source.error("an axis has an extent and a value: T.axis.spatial(128, i)", call)
+        extent = given["dom"]
+        if isinstance(extent, tuple):
+            extent = extent[1] if len(extent) == 2 and extent[0] == 0 else None
+        return [(kind, extent if isinstance(extent, int) else None, given["binding"])]
 
     def extent_of(self, value: Any) -> int | None:
         """The extent of the loop whose variable a value is."""
@@ -154,21 +192,24 @@ class Blocks(Expressions):
                                         f"{loop.extent} steps", node)
 
     def region_names(self, call: ast.Call) -> set[str]:
-        """The buffers of T.reads and T.writes."""
+        """The buffers of T.reads and T.writes; of a part of a buffer, the whole one."""
         nodes = [e for a in call.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
         names = set()
         for node in nodes:
             base = node.value if isinstance(node, ast.Subscript) else node
-            if not isinstance(base, ast.Name) or not isinstance(self.scope.get(base.id), Buffer):
+            buffer = self.scope.get(base.id) if isinstance(base, ast.Name) else None
+            if isinstance(base, ast.Attribute) and self.word(base) is None:
+                buffer = self.expression(base)
+            if not isinstance(buffer, Buffer):
                 raise self.source.error("T.reads and T.writes take parts of buffers", node)
-            names.add(base.id)
+            names.add(whole(buffer).name)
         return names
 
     def check_regions(self, block: Any, regions: dict[str, tuple[set[str], ast.AST]]) -> None:
         """What a block says that it reads and writes has to be what is seen in it."""
         from ...dialects.tir.walk import find
 
-        by_value = {b.value: name for name, b in self.scope.items() if isinstance(b, Buffer)}
+        by_value = {b.value: whole(b).name for b in self.scope.values() if isinstance(b, Buffer)}
         for word, op, at in (("reads", "memref.load", 0), ("writes", "memref.store", 1)):
             if word not in regions:
                 continue
@@ -176,3 +217,8 @@ class Blocks(Expressions):
             seen = {by_value[o.operands[at]] for o in find(block.operation, op) if o.operands[at] in by_value}
             if word == "writes" and seen - said and not find(block.operation, "func.call"):
                 raise self.source.error(f"the block '{block.name}' also {word} {', '.join(sorted(seen - said))}", node)
+
+
+def whole(buffer: Buffer) -> Buffer:
+    """The buffer that a part of one lies in."""
+    return whole(buffer.base) if isinstance(buffer, View) else buffer

@@ -1,25 +1,34 @@
 """The expressions of a kernel's script."""
 
 import ast
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ...dialects import tir
 from ...dialects.errors import LegatoError
 from ...dialects.relax import dims
-from ...mlir import ir, memref
-from . import intrinsics, values
+from ...dialects.tir.linear import linear
+from . import values
 from .buffers import Buffer
 from .faces import Face, OnlyInScript, T
-from .pointers import Pointer, c_value, pointer
+from .lanes import Lanes, lanes_of, lifted
+from .pointers import pointer
 from .source import Problem, ScriptError, Source
-from .types import BufferType, HandleType, ScalarType, value_type
-from .values import Scalar, condition
+from .types import ScalarType
+from .values import Scalar, as_index
 
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.LShift: "<<", ast.RShift: ">>",
           ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Pow: "**"}
+OLDER = {"ramp": "Ramp", "broadcast": "Broadcast", "shuffle": "Shuffle", "select": "Select"}  # other spellings of words
 COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+
+
+class Cell:
+    """A variable that changes (``x: T.float32 = 0.0``, assigned to again): a buffer of one element, whose name is its value."""
+
+    def __init__(self, buffer: Buffer):
+        self.buffer = buffer
 
 
 class Expressions:
@@ -29,6 +38,7 @@ class Expressions:
         self.source, self.face = source, face
         self.scope: dict[str, Any] = {}
         self.symbols: dict[str, Any] = {}
+        self.expanding: list[Any] = []  # macros that are being put in their places
 
     # --- words of the language ---
 
@@ -43,38 +53,26 @@ class Expressions:
         if not isinstance(node, ast.Name) or node.id in self.scope:
             return None
         found = self.source.names.get(node.id)
+        while isinstance(found, ModuleType) and path:  # legato.script.tir.grid
+            found = getattr(found, path.pop(), None)
         if isinstance(found, Face):
-            return ".".join(reversed(path)) if path else None
-        if isinstance(found, OnlyInScript):  # from legato.script.tir import grid
-            return ".".join([found.name.partition(".")[2], *reversed(path)])
-        return None
+            word = ".".join(reversed(path))
+        elif isinstance(found, OnlyInScript):  # from legato.script.tir import grid
+            word = ".".join([found.name.partition(".")[2], *reversed(path)])
+        else:
+            return None
+        return OLDER.get(word, word) or None
 
     def evaluate_type(self, node: ast.expr) -> Any:
         """An annotation: what Python makes of it, with the names of sizes."""
-        value = node
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            try:
-                value = ast.parse(node.value, mode="eval").body
-            except SyntaxError as error:
-                raise self.source.error(f"cannot read the type {node.value!r}", node) from error
-        found = self.python(value, node)
-        if isinstance(found, (BufferType, HandleType, ScalarType)):
-            return found
-        return found
+            return self.python(self.source.parsed(node.value, node), node)
+        return self.python(node)
 
     def python(self, node: ast.expr, at: ast.AST | None = None) -> Any:
         """What Python makes of an expression whose names are captured ones and sizes."""
-        plain = {k: v for k, v in self.scope.items() if isinstance(v, (int, str, tuple))}
-        try:
-            return eval(ast.unparse(node), {**self.source.names, **self.symbols, **plain})
-        except NameError as error:
-            raise self.source.error(f"{error}", at or node) from None
-        except (LegatoError, TypeError, ValueError, AttributeError) as error:
-            raise self.source.error(f"{error}", at or node) from None
-
-    def size_expression(self, node: ast.expr) -> Any:
-        """A shape, a dtype or the like in front of the kernel's statements."""
-        return self.python(node)
+        plain = {k: v for k, v in self.scope.items() if isinstance(v, (int, float, str, tuple))}
+        return self.source.evaluate(node, {**self.symbols, **plain}, at)
 
     # --- expressions ---
 
@@ -97,9 +95,14 @@ class Expressions:
             return node.value
         raise Problem(f"{node.value!r} has no meaning in a kernel")
 
+    def expression_JoinedStr(self, node: ast.JoinedStr) -> str:
+        """A formatted text of what is known when the kernel is parsed: ``f"{name}_{size}"``."""
+        return str(self.python(node))
+
     def expression_Name(self, node: ast.Name) -> Any:
         if node.id in self.scope:
-            return self.scope[node.id]
+            found = self.scope[node.id]
+            return found.buffer.load([]) if isinstance(found, Cell) else found
         if node.id in self.symbols:
             raise Problem(f"the size '{node.id}' has no value here: no buffer has it as a size of its own")
         if node.id not in self.source.names:
@@ -112,43 +115,97 @@ class Expressions:
             raise Problem(f"{word} is a word of the script, not a value")
         base = self.expression(node.value)
         if isinstance(base, Buffer):
-            if node.attr in ("shape", "dtype", "name"):
-                return getattr(base, node.attr)
-            if node.attr == "strides":
-                return tuple(Scalar(v, "index") for v in memref.ExtractStridedMetadataOp(base.value).results[2 + base.rank:])
-            if node.attr == "data":
-                return pointer(base, [0] * base.rank)
-            raise Problem(f"a buffer has shape, strides, dtype, data, not '{node.attr}'")
+            return buffer_attribute(base, node.attr)
         if isinstance(base, Scalar):
             if node.attr == "dtype":
                 return base.dtype
             raise Problem(f"a value has no '{node.attr}'")
-        if not hasattr(base, node.attr):
-            raise Problem(f"{type(base).__name__} has no '{node.attr}'")
+        if not hasattr(base, node.attr) or isinstance(base, Lanes):
+            raise Problem(f"{describe_value(base)} has no '{node.attr}'")
         return captured(node.attr, getattr(base, node.attr))
 
     def expression_Subscript(self, node: ast.Subscript) -> Any:
         base = self.expression(node.value)
         if isinstance(base, Buffer):
-            return base.load(self.indices(node.slice))
-        at = self.expression(node.slice)
+            return self.load(base, self.indices(node.slice, base))
+        if isinstance(base, (Scalar, Lanes)):
+            raise Problem("elements can be taken of buffers and tuples; this is a value")
+        at = self.python(node.slice) if isinstance(node.slice, ast.Slice) else self.expression(node.slice)
         try:
             return base[at]
         except (TypeError, IndexError, KeyError) as error:
-            raise Problem(f"no element {at!r} of this: {error}") from None
+            raise Problem(f"no element {describe_value(at)} of this: {error}") from None
 
-    def indices(self, node: ast.expr) -> list[Any]:
-        elements = node.elts if isinstance(node, ast.Tuple) else [node]
-        for element in elements:
+    def load(self, buffer: Buffer, indices: list[Any]) -> Any:
+        return lifted(lambda *places: buffer.load(list(places)), *indices)
+
+    def store_at(self, buffer: Buffer, indices: list[Any], x: Any) -> None:
+        if isinstance(x, Buffer):
+            raise Problem(f"'{x.name}' is a buffer: give an element of it")
+        if isinstance(x, Lanes) and not any(isinstance(i, Lanes) for i in indices):
+            raise Problem(f"{len(x)} values for one element: say which, {buffer.name}[i:i + {len(x)}], or T.Ramp(i, 1, {len(x)})")
+        lifted(lambda value, *places: buffer.store(value, list(places)), x, *indices)
+
+    def indices(self, node: ast.expr, buffer: Buffer) -> list[Any]:
+        """The indices of an element, or of as many as there are lanes in one of them."""
+        found: list[Any] = []
+        for element in node.elts if isinstance(node, ast.Tuple) else [node]:
             if isinstance(element, ast.Slice):
-                raise self.source.error("a part of a buffer is no value: give one index for each dimension", element)
-        return [self.expression(e) for e in elements]
+                found.append(self.slice_lanes(element, buffer, len(found)))
+                continue
+            value = self.expression(element.value if isinstance(element, ast.Starred) else element)
+            found += value if isinstance(value, tuple) else [value]
+        return found
+
+    def slice_lanes(self, node: ast.Slice, buffer: Buffer, axis: int) -> Any:
+        begin, extent = self.slice_bounds(node, buffer, axis)
+        step = 1 if node.step is None else self.expression(node.step)
+        if not isinstance(extent, int) or not isinstance(step, int) or step < 1:
+            raise self.source.error("how many elements a part of a buffer has must be known when the kernel is parsed: A[i:i + 4]", node)
+        if extent == 1:
+            return begin
+        return lanes_of(-(-extent // step), lambda lane: values.binary("+", begin, lane * step))
+
+    def slice_bounds(self, node: ast.expr, buffer: Buffer, axis: int) -> tuple[Any, Any]:
+        """Where an index begins and how far it reaches: a number where that can be seen."""
+        if not isinstance(node, ast.Slice):
+            return self.expression(node), 1
+        if axis >= buffer.rank:
+            raise Problem(f"'{buffer.name}' has {buffer.rank} dimensions, and more indices are given")
+        begin = 0 if node.lower is None else self.expression(node.lower)
+        end = buffer.size(axis) if node.upper is None else self.expression(node.upper)
+        for bound in (begin, end):
+            if isinstance(bound, float) or (not isinstance(bound, int) and not (isinstance(bound, Scalar) and not bound.is_float)):
+                raise Problem(f"a part of a buffer runs from an index to an index, not {describe_value(bound)}")
+        extent = values.binary("-", end, begin)
+        if isinstance(extent, Scalar):
+            form = linear(as_index(end)) - linear(as_index(begin))
+            extent = form.constant if form.is_constant else extent
+        if isinstance(extent, int) and extent < 1:
+            raise Problem(f"a part of {extent} elements")
+        return begin, extent
 
     def expression_Tuple(self, node: ast.Tuple) -> tuple[Any, ...]:
-        return tuple(self.expression(e) for e in node.elts)
+        return tuple(self.spread(node.elts))
+
+    def spread(self, nodes: list[ast.expr]) -> list[Any]:
+        """The values of expressions; ``*x`` is the elements of a tuple."""
+        found: list[Any] = []
+        for node in nodes:
+            if not isinstance(node, ast.Starred):
+                found.append(self.expression(node))
+                continue
+            value = self.expression(node.value)
+            if not isinstance(value, tuple):
+                raise self.source.error("'*' takes the elements of a tuple", node)
+            found += value
+        return found
 
     def expression_List(self, node: ast.List) -> tuple[Any, ...]:
-        return self.expression_Tuple(node)
+        return tuple(self.spread(node.elts))
+
+    def expression_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        raise Problem("a name is given a value by a statement of its own")
 
     def expression_Dict(self, node: ast.Dict) -> Any:
         return self.python(node)
@@ -156,18 +213,25 @@ class Expressions:
     def expression_BinOp(self, node: ast.BinOp) -> Any:
         if type(node.op) not in BINARY:
             raise Problem(f"{describe_syntax(node)} is not supported in a kernel")
-        return values.binary(BINARY[type(node.op)], self.expression(node.left), self.expression(node.right))
+        op, left, right = BINARY[type(node.op)], self.expression(node.left), self.expression(node.right)
+        if isinstance(left, (tuple, str)) and isinstance(right, (tuple, str, int)) and op in ("+", "*", "%"):
+            return self.python(node)  # shapes and texts, put together
+        return lifted(lambda a, b: values.binary(op, a, b), left, right)
 
     def expression_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        x = self.expression(node.operand)
-        values.dtype_of(x)
-        operation = {ast.USub: values.negate, ast.Invert: values.invert, ast.Not: values.logical_not, ast.UAdd: lambda v: v}
-        return operation[type(node.op)](x)
+        operation = {ast.USub: values.negate, ast.Invert: values.invert, ast.Not: values.logical_not, ast.UAdd: lambda v: v}[type(node.op)]
+
+        def apply(x: Any) -> Any:
+            values.dtype_of(x)
+            return operation(x)
+
+        return lifted(apply, self.expression(node.operand))
 
     def expression_BoolOp(self, node: ast.BoolOp) -> Any:
+        word = "and" if isinstance(node.op, ast.And) else "or"
         total = self.expression(node.values[0])
         for other in node.values[1:]:
-            total = values.logical("and" if isinstance(node.op, ast.And) else "or", total, self.expression(other))
+            total = lifted(lambda a, b: values.logical(word, a, b), total, self.expression(other))
         return total
 
     def expression_Compare(self, node: ast.Compare) -> Any:
@@ -176,96 +240,17 @@ class Expressions:
             if type(op) not in COMPARE:
                 raise Problem("a kernel compares numbers, by == != < <= > >=")
             right = self.expression(right)
-            one = values.binary(COMPARE[type(op)], left, right)
-            total = one if total is None else values.logical("and", total, one)
+            one = compare_any(COMPARE[type(op)], left, right)
+            total = one if total is None else lifted(lambda a, b: values.logical("and", a, b), total, one)
             left = right
         return total
 
     def expression_IfExp(self, node: ast.IfExp) -> Any:
         return self.if_then_else(node.test, node.body, node.orelse)
 
-    def expression_Call(self, node: ast.Call) -> Any:
-        word = self.word(node)
-        if word is None and isinstance(node.func, ast.Attribute) and node.func.attr == "access_ptr":
-            base = self.expression(node.func.value)
-            return pointer(base, [0] * base.rank)
-        if word is None:
-            called = self.source.names.get(node.func.id) if isinstance(node.func, ast.Name) else None
-            if called in (min, max, abs, int, float, bool, len, round):
-                return self.call_builtin(called, [self.expression(a) for a in node.args])
-            raise Problem("a kernel calls words of the script (T.exp, ...), its macros, min, max and abs; other functions by T.call_extern")
-        if word in ("if_then_else",):
-            return self.if_then_else(*node.args)
-        if word in ("call_extern", "call_pure_extern"):
-            return self.call_extern(node)
-        if word == "address_of":
-            return self.address_of(node.args[0])
-        if word not in intrinsics.FUNCTIONS:
-            raise Problem(f"{self.face._name}.{word} is not supported as a value in a kernel")
-        keywords = [self.expression(k.value) for k in node.keywords if k.arg in ("dtype", "value")]
-        arguments = [self.expression(a) for a in node.args] + keywords
-        try:
-            return intrinsics.FUNCTIONS[word](*arguments)
-        except TypeError as error:
-            if "argument" not in str(error):
-                raise
-            raise Problem(f"{self.face._name}.{word}: {str(error).partition('()')[2].strip() or error}") from None
-
-    def call_builtin(self, called: Any, arguments: list[Any]) -> Any:
-        if all(not isinstance(a, Scalar) for a in arguments):
-            return called(*arguments)
-        if called in (min, max) and len(arguments) == 2:
-            return values.binary(called.__name__, *arguments)
-        if called in (int, float, bool) and len(arguments) == 1:
-            return values.cast(arguments[0], {int: "int32", float: "float32", bool: "bool"}[called])
-        if called is abs:
-            return intrinsics.absolute(*arguments)
-        raise Problem(f"{called.__name__}() of these is not supported in a kernel")
-
     def if_then_else(self, test: ast.expr, then: ast.expr, other: ast.expr) -> Any:
-        """The value of one branch; the other one is not computed."""
-        test_value = self.expression(test)
-        if isinstance(test_value, (bool, int)):
-            return self.expression(then if test_value else other)
-        trial = ir.Operation.create("scf.if", [], [condition(test_value)], regions=2)
-        results = []
-        for region, branch in zip(trial.regions, (then, other)):
-            with ir.InsertionPoint(region.blocks.append()):
-                results.append(self.expression(branch))
-        dtype = values.common(*results)
-        dtype = {values.INT: "int32", values.FLOAT: "float32"}.get(dtype, dtype)
-        made = ir.Operation.create("scf.if", [value_type(dtype)], [trial.operands[0]], regions=2)
-        for old, new, result in zip(trial.regions, made.regions, results):
-            block = new.blocks.append()
-            for op in list(old.blocks[0].operations):
-                block.append(op)
-            with ir.InsertionPoint(block):
-                ir.Operation.create("scf.yield", [], [values.convert(result, dtype).value])
-        trial.erase()
-        return Scalar(made.results[0], dtype)
-
-    # --- calls of C ---
-
-    def call_extern(self, node: ast.Call) -> Scalar | None:
-        """``T.call_extern("float32", "f", x, ...)``; the older ``T.call_extern("f", x, ..., dtype="float32")``."""
-        arguments = [self.expression(a) for a in node.args]
-        keywords = {k.arg: self.expression(k.value) for k in node.keywords}
-        dtype = keywords.get("dtype")
-        if dtype is None:
-            dtype, *arguments = arguments
-        name, *arguments = arguments
-        if not isinstance(name, str) or not isinstance(dtype, str):
-            raise Problem("T.call_extern takes the type of its result and the function's name, then the arguments")
-        results = [] if dtype in ("void", "handle", "") else [value_type(intrinsics.check_dtype(dtype))]
-        operands = [a.value if isinstance(a, Pointer) else pointer(a, [0] * a.rank).value if isinstance(a, Buffer) else c_value(a)
-                    for a in arguments]
-        made = tir.call_extern(name, operands, results)
-        return Scalar(made[0], dtype) if made else None
-
-    def address_of(self, node: ast.expr) -> Pointer:
-        if not isinstance(node, ast.Subscript) or not isinstance(buffer := self.expression(node.value), Buffer):
-            raise Problem("T.address_of takes an element of a buffer: T.address_of(A[i, j])")
-        return pointer(buffer, self.indices(node.slice))
+        """The value of one of two expressions."""
+        raise NotImplementedError
 
 
 def captured(name: str, value: Any) -> Any:
@@ -274,6 +259,8 @@ def captured(name: str, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, (FunctionType, ModuleType, BuiltinFunctionType, type)):
+        return value
     if isinstance(value, dims.Dim):
         raise Problem(f"the size '{name}' has no value here")
     if isinstance(value, ScalarType):
@@ -287,3 +274,26 @@ def describe_syntax(node: ast.AST) -> str:
             "Delete": "del", "Raise": "raise", "JoinedStr": "a formatted text"}.get(type(node).__name__, f"Python's {type(node).__name__}")
 
 
+def buffer_attribute(buffer: Buffer, name: str) -> Any:
+    if name in ("shape", "dtype", "name"):
+        return getattr(buffer, name)
+    if name == "strides":
+        return buffer.strides()
+    if name == "elem_offset":
+        return buffer.offset()
+    if name == "data":
+        return pointer(buffer, [0] * buffer.rank)
+    raise Problem(f"a buffer has shape, strides, elem_offset, dtype, name, data; not '{name}'")
+
+
+def compare_any(op: str, left: Any, right: Any) -> Any:
+    """Texts (types of elements, say) are compared when the kernel is parsed; numbers are where they have to be."""
+    if isinstance(left, (str, tuple)) or isinstance(right, (str, tuple)) or left is None or right is None:
+        if op not in ("==", "!="):
+            raise Problem("texts and tuples are the same or not, nothing else")
+        return (left == right) == (op == "==")
+    return lifted(lambda a, b: values.binary(op, a, b), left, right)
+
+
+def describe_value(x: Any) -> str:
+    return f"{len(x)} values" if isinstance(x, Lanes) else f"the buffer '{x.name}'" if isinstance(x, Buffer) else values.describe(x)

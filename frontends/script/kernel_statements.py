@@ -3,23 +3,26 @@
 import ast
 from typing import Any
 
+from ...dialects.relax import dims
 from ...dialects.tir import loops
 from ...dialects.tir.loops import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
 from ...dialects.tir.races import race
 from ...mlir import ir, scf
 from . import values
-from .buffers import DYNAMIC, Buffer
-from .kernel_blocks import IGNORED, Blocks
-from .kernel_expressions import describe_syntax
+from .buffers import Buffer
+from .kernel_blocks import IGNORED
+from .kernel_expressions import Cell, describe_syntax, describe_value
+from .kernel_macros import Macros
+from .kernel_scopes import thread_tag
+from .lanes import Lanes
 from .source import Problem
-from .types import dtype_name, memory_type
+from .types import DTYPES
 from .values import Scalar, as_index, condition
 
 LOOPS = {"serial": SERIAL, "range": SERIAL, "parallel": PARALLEL, "vectorized": VECTORIZED, "unroll": UNROLLED, "thread_binding": THREAD}
-ALLOCATIONS = {"alloc_buffer": None, "sblock_alloc_buffer": None, "alloc_local": "local", "alloc_shared": "shared"}
+HINTS = ("annotations", "pragma")  # which change no value
 
-
-class Statements(Blocks):
+class Statements(Macros):
     """Builds statements at the insertion point."""
 
     def statement(self, node: ast.stmt) -> None:
@@ -33,7 +36,13 @@ class Statements(Blocks):
             raise self.source.error(str(problem), node) from None
 
     def statements(self, nodes: list[ast.stmt]) -> None:
-        for node in nodes:
+        for number, node in enumerate(nodes):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self.word(node.value) == "launch_thread":
+                try:
+                    self.launch(node.value, nodes[number + 1:], None)  # the rest happens on these threads
+                except Problem as problem:
+                    raise self.source.error(str(problem), node) from None
+                return
             self.statement(node)
 
     def statement_Pass(self, node: ast.Pass) -> None:
@@ -48,39 +57,94 @@ class Statements(Blocks):
     def statement_For(self, node: ast.For) -> None:
         if node.orelse:
             raise Problem("a loop of a kernel has no else")
-        word = self.word(node.iter)
-        if word is None and isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name) and node.iter.func.id == "range":
+        call = node.iter
+        word = self.word(call) if isinstance(call, ast.Call) else None
+        if word is None and isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and self.source.names.get(call.func.id) is range:
             word = "range"
         if word == "grid":
-            bounds = [(0, self.expression(a)) for a in node.iter.args]
-            targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-            if len(targets) != len(bounds):
-                raise Problem(f"{len(bounds)} loops, and {len(targets)} variables")
-            self.nest(node, [self.variable(t) for t in targets], bounds, SERIAL, None)
-            return
-        if word not in LOOPS:
+            self.grid(node, call)
+        elif word in LOOPS:
+            self.loop(node, call, word)
+        elif word is None and isinstance(values_ := self.static_values(call), tuple):
+            self.each(node, values_)
+        else:
             words = ", ".join(f"T.{w}" for w in LOOPS if w != "range")
-            raise self.source.error(f"a loop of a kernel goes over T.grid, range, {words}", node.iter)
-        arguments = [self.expression(a) for a in node.iter.args]
-        keywords = {k.arg: self.expression(k.value) for k in node.iter.keywords if k.arg != "annotations"}
+            raise self.source.error(f"a loop of a kernel goes over T.grid, range, {words}, or over a tuple of constants", call)
+
+    def static_values(self, node: ast.expr) -> Any:
+        """The tuple that a loop goes over when the kernel is parsed; None where it is none."""
+        if isinstance(node, (ast.Tuple, ast.List, ast.Name, ast.Attribute)):
+            return self.expression(node)
+        return None
+
+    def each(self, node: ast.For, elements: tuple[Any, ...]) -> None:
+        """The statements once for each element of a tuple."""
+        for element in elements:
+            names = [node.target] if isinstance(node.target, ast.Name) else node.target.elts if isinstance(node.target, ast.Tuple) else []
+            parts = element if isinstance(node.target, ast.Tuple) and isinstance(element, tuple) else (element,)
+            if len(names) != len(parts):
+                raise Problem(f"{len(parts)} values, and {len(names)} variables")
+            with self.inside(**{self.variable(n): p for n, p in zip(names, parts)}):
+                self.statements(node.body)
+
+    def grid(self, node: ast.For, call: ast.Call) -> None:
+        """``for i, j in T.grid(n, m)``, ``for *outer, k in T.grid(*A.shape)``, ``for ijk in T.grid(...)``."""
+        if call.keywords:
+            raise self.source.error("T.grid takes the extents of its loops, nothing else", call)
+        bounds = [((e[0], e[1]) if isinstance(e, tuple) and len(e) == 2 else (0, e)) for e in self.arguments(call)]
+        targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+        starred = [n for n, t in enumerate(targets) if isinstance(t, ast.Starred) or (len(targets) == 1 and len(bounds) > 1)]
+        names, groups = [], {}
+        for number, target in enumerate(targets):
+            name = self.variable(target.value if isinstance(target, ast.Starred) else target)
+            if number in starred:
+                groups[name] = [f"{name}_{i}" for i in range(len(bounds) - len(targets) + 1)]
+            names += groups.get(name, [name])
+        if len(names) != len(bounds) or len(set(names)) != len(names):
+            raise Problem(f"{len(bounds)} loops, and {len(targets)} variable{'s' * (len(targets) != 1)}")
+        self.nest(node, names, bounds, SERIAL, None, groups)
+
+    def loop(self, node: ast.For, call: ast.Call, word: str) -> None:
+        arguments = self.arguments(call)
+        keywords = {k.arg: self.expression(k.value) for k in call.keywords if k.arg not in HINTS}
+        if word == "thread_binding" and arguments and isinstance(arguments[-1], str):
+            keywords["thread"] = arguments.pop()
+        step = keywords.pop("step", None)
+        if len(arguments) == 3 and word in ("range", "serial") and step is None:
+            step = arguments.pop()
         if len(arguments) not in (1, 2) or set(keywords) - {"thread"}:
-            raise self.source.error("a loop takes its extent, or its begin and its end; steps are not supported", node.iter)
-        bounds = (0, arguments[0]) if len(arguments) == 1 else tuple(arguments)
+            raise self.source.error("a loop takes its extent, or its begin and its end", call)
+        lower, upper = (0, arguments[0]) if len(arguments) == 1 else arguments
         thread = keywords.get("thread")
         if (word == "thread_binding") != (thread is not None):
-            raise self.source.error('T.thread_binding, and no other loop, says thread="threadIdx.x" or the like', node.iter)
-        if thread is not None and thread not in loops.THREADS:
-            raise self.source.error(f"there are the threads {', '.join(loops.THREADS)}; not {thread!r}", node.iter)
-        self.nest(node, [self.variable(node.target)], [bounds], LOOPS[word], thread)
+            raise self.source.error('T.thread_binding, and no other loop, says thread="threadIdx.x" or the like', call)
+        if thread is not None:
+            try:
+                thread = thread_tag(thread)
+            except Problem as problem:
+                raise self.source.error(str(problem), call) from None
+        name = self.variable(node.target)
+        if step in (None, 1):
+            self.nest(node, [name], [(lower, upper)], LOOPS[word], thread)
+            return
+        if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+            raise self.source.error(f"a loop's step is a number of 1 or more, not {describe_value(step)}", call)
+        steps = values.binary("//", values.binary("+", values.binary("-", upper, lower), step - 1), step)
+        with loops.loop(as_index(0), as_index(steps), LOOPS[word], name, thread) as made:
+            place = values.binary("+", lower, values.binary("*", Scalar(made.variable, "index"), step))
+            with self.inside(**{name: place}):
+                self.statements(node.body)
 
-    def nest(self, node: ast.For, names: list[str], bounds: list[tuple[Any, Any]], kind: str, thread: str | None) -> None:
+    def nest(self, node: ast.For, names: list[str], bounds: list[tuple[Any, Any]], kind: str, thread: str | None,
+             groups: dict[str, list[str]] | None = None) -> None:
         if not names:
-            self.statements(node.body)
+            with self.inside(**{group: tuple(self.scope[n] for n in members) for group, members in (groups or {}).items()}):
+                self.statements(node.body)
             return
         name, (lower, upper) = names[0], bounds[0]
         with loops.loop(as_index(lower), as_index(upper), kind, name, thread) as made:
             with self.inside(**{name: Scalar(made.variable, "index")}):
-                self.nest(node, names[1:], bounds[1:], kind, thread)
+                self.nest(node, names[1:], bounds[1:], kind, thread, groups)
         if (problem := race(made)) is not None:
             raise self.source.error(problem, node)
 
@@ -94,6 +158,8 @@ class Statements(Blocks):
 
     def statement_If(self, node: ast.If) -> None:
         test = self.expression(node.test)
+        if isinstance(test, (Lanes, Buffer)):
+            raise self.source.error(f"a condition is one value, not {describe_value(test)}", node.test)
         if not isinstance(test, Scalar):
             self.statements(node.body if test else node.orelse)
             return
@@ -117,61 +183,87 @@ class Statements(Blocks):
         elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
             for one, value in zip(target.elts, node.value.elts):
                 self.let(one, value)
+        elif isinstance(target, ast.Tuple):
+            found = self.expression(node.value)
+            if not isinstance(found, tuple) or len(found) != len(target.elts):
+                raise Problem(f"{len(target.elts)} names are given {len(found) if isinstance(found, tuple) else 1} values")
+            for one, value in zip(target.elts, found):
+                self.scope[self.assignable(one)] = value
         else:
             raise Problem("an element of a buffer, or a name, can be assigned to")
 
-    def let(self, target: ast.expr, value: ast.expr) -> None:
+    def assignable(self, target: ast.expr) -> str:
         name = self.variable(target)
         if name in self.fixed:
-            raise self.source.error(f"'{name}' has a value outside, which cannot change here: keep what changes in a buffer, "
-                                    f"{name} = T.alloc_buffer((1,), dtype)", target)
-        word = self.word(value) if isinstance(value, ast.Call) else None
-        made = self.allocate(name, word, value) if word in ALLOCATIONS else self.expression(value)
-        if word == "match_buffer":
-            raise self.source.error("T.match_buffer stands in front of all other statements", value)
-        self.scope[name] = made
+            raise self.source.error(f"'{name}' has a value outside, which cannot change here: declare a variable, {name}: T.float32 = ..., "
+                                    f"or keep what changes in a buffer, {name} = T.alloc_buffer((1,), dtype)", target)
+        return name
 
-    def allocate(self, name: str, word: str, call: ast.Call) -> Buffer:
-        arguments = [self.expression(a) for a in call.args]
-        given = dict(zip(("shape", "dtype"), arguments)) | {k.arg: self.expression(k.value) for k in call.keywords}
-        unknown = set(given) - {"shape", "dtype", "scope", "align", "offset_factor", "logical_scope"}
-        if unknown or "shape" not in given:
-            raise self.source.error(f"T.{word}(shape, dtype, scope=...)" + (f" has no {', '.join(unknown)}" if unknown else ""), call)
-        shape = given["shape"] if isinstance(given["shape"], tuple) else (given["shape"],)
-        try:
-            dtype = dtype_name(given.get("dtype", "float32"))
-        except ValueError as error:
-            raise self.source.error(str(error), call) from None
-        sizes = [as_index(s) for s in shape if isinstance(s, Scalar)]
-        type_ = ir.MemRefType.get([DYNAMIC if isinstance(s, Scalar) else s for s in shape], memory_type(dtype))
-        scope = ALLOCATIONS[word] or given.get("scope") or given.get("logical_scope") or "global"
-        made = loops.make_buffer(type_, name, scope, sizes)
-        if dtype.startswith("uint") or dtype == "bool":  # which the memref's type does not say
-            made.owner.operation.attributes["dtype"] = ir.StringAttr.get(dtype)
-        return Buffer(made, dtype, name)
+    def let(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name) and isinstance(cell := self.scope.get(target.id), Cell):
+            cell.buffer.store(self.one_value(self.expression(value)), [])
+            return
+        name = self.assignable(target)
+        if self.makes_buffer(value) and isinstance(value, ast.Call):
+            try:
+                self.scope[name] = self.buffer(name, value)
+            except Problem as problem:
+                raise self.source.error(str(problem), value) from None
+        elif isinstance(value, ast.Call) and self.names_size(self.word(value), value):
+            self.symbols.setdefault(name, dims.symbol(dims.symbol_name(name)))  # given its value by T.match_buffer(..., strides=[name])
+        else:
+            self.scope[name] = self.expression(value)
+
+    def names_size(self, word: str | None, call: ast.expr) -> bool:
+        """Whether a call makes a name of a size: ``n = T.int64()``."""
+        raise NotImplementedError
+
+    def one_value(self, x: Any) -> Any:
+        values.dtype_of(x)
+        return x
 
     def store(self, target: ast.Subscript, value: Any) -> None:
         buffer = self.expression(target.value)
         if not isinstance(buffer, Buffer):
             raise self.source.error("elements of buffers can be assigned to", target)
         try:
-            buffer.store(value, self.indices(target.slice))
+            self.store_at(buffer, self.indices(target.slice, buffer), value)
         except Problem as problem:
             raise self.source.error(str(problem), target) from None
 
     def statement_AugAssign(self, node: ast.AugAssign) -> None:
-        if not isinstance(node.target, ast.Subscript):
-            raise Problem("an element of a buffer can be changed; a name cannot")
         loaded = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
-        self.store(node.target, self.expression(loaded))
+        if isinstance(node.target, ast.Name) and isinstance(self.scope.get(node.target.id), Cell):
+            self.let(node.target, loaded)
+        elif isinstance(node.target, ast.Subscript):
+            self.store(node.target, self.expression(loaded))
+        else:
+            raise Problem("an element of a buffer can be changed, and a variable that is declared: x: T.float32 = 0.0")
 
     def statement_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """``x: T.float32 = ...`` is a variable where it is assigned to again; else, and by ``T.let[...]``, a name for a value."""
         if node.value is None:
             raise Problem("a name is given a value where it is declared")
-        dtype = self.word(node.annotation)
-        self.let(node.target, node.value)
-        if dtype is not None and isinstance(node.target, ast.Name):
-            self.scope[node.target.id] = values.convert(self.scope[node.target.id], dtype)
+        let = isinstance(node.annotation, ast.Subscript) and self.word(node.annotation.value) == "let"
+        annotation = node.annotation.slice if isinstance(node.annotation, ast.Subscript) and let else node.annotation
+        dtype = self.word(annotation)
+        if dtype not in DTYPES or not isinstance(node.target, ast.Name):
+            self.let(node.target, node.value)
+            return
+        value = self.one_value(self.expression(node.value))
+        name = self.assignable(node.target)
+        if not let and self.assigned_again(node):
+            self.scope[name] = Cell(self.allocated(name, (), dtype, "local"))
+            self.let(node.target, node.value)
+        else:
+            self.scope[name] = values.convert(value, dtype)
+
+    def assigned_again(self, node: ast.AnnAssign) -> bool:
+        for other in ast.walk(self.source.tree):
+            targets = other.targets if isinstance(other, ast.Assign) else [other.target] if isinstance(other, ast.AugAssign) else []
+            if any(isinstance(t, ast.Name) and isinstance(node.target, ast.Name) and t.id == node.target.id for t in targets):
+                return True
+        return False
 
     # --- calls ---
 
@@ -180,47 +272,28 @@ class Statements(Blocks):
         if isinstance(call, ast.Constant):
             return
         word = self.word(call)
-        if word in IGNORED:
+        if word in IGNORED or (word == "attr" and isinstance(call, ast.Call) and self.is_hint(call)):
             return
+        if not isinstance(call, ast.Call):
+            raise Problem("a value that nobody takes: assign it to an element of a buffer")
         if word == "evaluate":
-            self.expression(call.args[0])
+            self.arguments(call, 1)
             return
         if word in ("reads", "writes", "where"):
             raise Problem(f"T.{word} stands in a block")
         if word is not None and word.startswith("axis."):
             raise Problem("an axis has a name: vi = T.axis.spatial(128, i)")
-        if word is None and isinstance(call, ast.Call) and (macro := self.macro(call)) is not None:
-            self.expand(macro, call)
+        if word is None and (macro := self.macro(call)) is not None:
+            self.expand(*macro, call)
             return
         self.expression(call)
 
-    def macro(self, call: ast.Call) -> Any:
-        from .functions import Macro
-
-        found = self.source.names.get(call.func.id) if isinstance(call.func, ast.Name) else None
-        return found if isinstance(found, Macro) else None
-
-    def macro_writes(self, call: ast.Call) -> set[str]:
-        """The arguments of a macro whose elements it assigns."""
-        macro = self.macro(call)
-        if macro is None:
-            return set()
-        parameters = [a.arg for a in macro.source.tree.args.args]
-        written = {n for s in macro.source.tree.body for n in self.written_names(s)}
-        return {a.id for p, a in zip(parameters, call.args) if p in written and isinstance(a, ast.Name)} | (written - set(parameters))
-
-    def expand(self, macro: Any, call: ast.Call) -> None:
-        """Puts a macro's statements here, with the arguments in the places of its parameters."""
-        arguments = {k.arg: self.expression(k.value) for k in call.keywords}
-        parameters = [a.arg for a in macro.source.tree.args.args]
-        arguments |= dict(zip(parameters, (self.expression(a) for a in call.args)))
-        if set(arguments) != set(parameters):
-            raise Problem(f"the macro takes {', '.join(parameters)}")
-        source, scope, fixed = self.source, self.scope, self.fixed
-        self.source = macro.source
-        self.scope = arguments if macro.hygienic else {**scope, **arguments}
-        self.fixed = set()
-        try:
-            self.statements(macro.source.tree.body)
-        finally:
-            self.source, self.scope, self.fixed = source, scope, fixed
+    def statement_Assert(self, node: ast.Assert) -> None:
+        """``assert n % 4 == 0, "..."`` of what is known when the kernel is parsed."""
+        test = self.expression(node.test)
+        if isinstance(test, Scalar):
+            raise Problem("assert checks what is known when the kernel is parsed, and this is known at run time only: the sizes of buffers "
+                          "are checked by their types, sizes in a graph by R.match_cast; T.assume says that it holds")
+        if not test:
+            message = self.expression(node.msg) if node.msg is not None else "does not hold"
+            raise Problem(f"assert: {message if isinstance(message, str) else 'does not hold'}")

@@ -6,6 +6,7 @@ from ...mlir import arith, ir, llvm, memref
 from . import values
 from .buffers import Buffer
 from .values import Scalar, as_index, as_scalar
+from .views import View, unravel
 
 POINTER = "!llvm.ptr"
 
@@ -25,6 +26,8 @@ def c_value(x: Any) -> ir.Value:
 
 def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
     """The address of an element."""
+    while isinstance(buffer, View):
+        buffer, indices = buffer.base, buffer.in_base(indices)
     element = buffer.value.type.element_type
     bytes_ = max(1, (64 if isinstance(element, ir.IndexType) else element.width) // 8)
     _, offset, *rest = memref.ExtractStridedMetadataOp(buffer.value).results
@@ -35,3 +38,8 @@ def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
     address = arith.AddIOp(base, as_index(values.binary("*", place, bytes_))).result
     integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
     return Pointer(llvm.IntToPtrOp(ir.Type.parse(POINTER), integer).result)
+
+
+def pointer_behind(buffer: Buffer, elements: Any) -> Pointer:
+    """The address of the element that is so many elements behind a buffer's first."""
+    return pointer(buffer, unravel(elements, buffer.shape))

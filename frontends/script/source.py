@@ -49,6 +49,21 @@ class Source:
         width = (end - node.col_offset) if end is not None and one_line else 1
         return ScriptError(message, self.filename, line, column, text, width)
 
+    def parsed(self, text: str, node: ast.AST) -> ast.expr:
+        """The syntax tree of an expression that stands in a text."""
+        try:
+            return ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError) as error:
+            raise self.error(f"cannot read {text!r}: {error}", node) from None
+
+    def evaluate(self, node: ast.expr, names: Mapping[str, Any], at: ast.AST | None = None) -> Any:
+        """What Python makes of an expression, with the names that the source knows and others."""
+        try:
+            return eval(ast.unparse(node), {**self.names, **names})
+        except Exception as error:  # whatever the user's own expression raises
+            kind = "" if isinstance(error, (LegatoError, NameError)) else f"{type(error).__name__}: "
+            raise self.error(f"{kind}{error}", at or node) from None
+
     def position(self, node: ast.AST) -> tuple[int, int]:
         """Line and column, from 1, in the file."""
         return getattr(node, "lineno", 1) + self.first_line - 1, getattr(node, "col_offset", 0) + self.shift + 1

@@ -56,9 +56,10 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class ShapeInfo:
-    """``R.Shape(["n", 4])``."""
+    """``R.Shape(["n", 4])``. ``sizes`` is None where only the rank, or not even that, is said."""
 
-    sizes: tuple[Any, ...]
+    sizes: Any
+    ndim: int = -1
 
 
 @dataclass(frozen=True)

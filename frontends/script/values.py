@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...mlir import arith, ir, math
+from .operators import Operators
 from .source import Problem
 from .types import value_type
 
@@ -15,7 +16,7 @@ INT, FLOAT = "int", "float"  # the types of literals
 
 
 @dataclass(frozen=True)
-class Scalar:
+class Scalar(Operators):
     """A value of a type of the script."""
 
     value: ir.Value
@@ -242,9 +243,14 @@ def floor_modulo(a: Scalar, b: Scalar) -> Scalar:
 
 
 def power(a: Any, b: Any) -> Scalar:
+    if isinstance(a, Scalar) and not a.is_float and isinstance(b, int) and 0 < b <= 64:
+        total = a
+        for _ in range(b - 1):
+            total = binary("*", total, a)
+        return total
     a, b = meet(a, b)
     if not a.is_float:
-        raise Problem("powers of integers are not known here: multiply, or cast to a float")
+        raise Problem("a power of an integer has an exponent that is a number, 1 to 64; else cast to a float")
     return Scalar(math.PowFOp(a.value, b.value).result, a.dtype)
 
 

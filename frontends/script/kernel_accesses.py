@@ -1,0 +1,106 @@
+"""Which of its parameters a kernel reads and writes, and what it does first: read off the syntax tree, before anything is built."""
+
+import ast
+from collections.abc import Callable, Iterator
+
+READ, WRITE = "read", "write"
+SAYS = ("reads", "writes", "address_of", "match_buffer")  # words whose arguments are no elements that are read here
+
+
+class Accesses:
+    """The accesses of statements in the order of the text.
+
+    ``word``: the word of the script that a call calls; ``macro``: the function that it expands to.
+    """
+
+    def __init__(self, word: Callable[[ast.AST], str | None], macro: Callable[[ast.Call], ast.FunctionDef | None]):
+        self.word, self.macro = word, macro
+        self.lies_in: dict[str, str] = {}  # buffers that lie in others
+        self.expanding: list[ast.FunctionDef] = []
+
+    def of(self, statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+        """``(READ or WRITE, buffer's name)``."""
+        for statement in statements:
+            yield from self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> Iterator[tuple[str, str]]:
+        if isinstance(node, ast.Assign):
+            self.note_view(node.targets[0], node.value)
+            yield from self.expression(node.value)
+            for target in node.targets:
+                yield from self.target(target)
+        elif isinstance(node, ast.AugAssign):
+            yield from self.expression(node.target)
+            yield from self.expression(node.value)
+            yield from self.target(node.target)
+        elif isinstance(node, ast.With):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    self.note_view(item.optional_vars, item.context_expr)
+                yield from self.expression(item.context_expr)
+            yield from self.of(node.body)
+        elif isinstance(node, ast.For):
+            yield from self.expression(node.iter)
+            yield from self.of(node.body)
+        elif isinstance(node, (ast.If, ast.While)):
+            yield from self.expression(node.test)
+            yield from self.of(node.body)
+            yield from self.of(node.orelse)
+        elif isinstance(node, ast.Expr):
+            yield from self.expression(node.value)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            yield from self.expression(node.value)
+
+    def target(self, node: ast.expr) -> Iterator[tuple[str, str]]:
+        if isinstance(node, (ast.Tuple, ast.List)):
+            for one in node.elts:
+                yield from self.target(one)
+        elif isinstance(node, ast.Subscript):
+            yield from self.expression(node.slice)
+            if isinstance(node.value, ast.Name):
+                yield WRITE, self.root(node.value.id)
+
+    def expression(self, node: ast.expr) -> Iterator[tuple[str, str]]:
+        if isinstance(node, ast.Call):
+            word = self.word(node)
+            if word in SAYS:
+                return
+            macro = self.macro(node) if word is None else None
+            if macro is not None and macro not in self.expanding:
+                yield from self.expanded(macro, node)
+                return
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            yield from self.expression(node.slice)
+            yield READ, self.root(node.value.id)
+            return
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.keyword):
+                yield from self.expression(child.value)
+            elif isinstance(child, ast.expr):
+                yield from self.expression(child)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            if node.func.attr in ("vload", "vstore"):
+                yield WRITE if node.func.attr == "vstore" else READ, self.root(node.func.value.id)
+
+    def expanded(self, macro: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, str]]:
+        """The accesses of a macro, by the names that the call gives to its parameters."""
+        given = {p.arg: a.id for p, a in zip(macro.args.args, call.args) if isinstance(a, ast.Name)}
+        given |= {k.arg: k.value.id for k in call.keywords if k.arg and isinstance(k.value, ast.Name)}
+        inner = Accesses(self.word, self.macro)
+        inner.expanding = [*self.expanding, macro]
+        for kind, name in inner.of(macro.body):
+            yield kind, self.root(given.get(name, name))
+
+    def note_view(self, target: ast.expr, value: ast.expr) -> None:
+        """``B = T.match_buffer(A[...], ...)``, ``B = T.decl_buffer(..., data=A.data)``: what B does, A does."""
+        if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
+            return
+        node = value.args[0] if self.word(value) == "match_buffer" and value.args else next(
+            (k.value for k in value.keywords if k.arg == "data"), None)
+        while isinstance(node, (ast.Subscript, ast.Attribute)):
+            node = node.value
+        if isinstance(node, ast.Name):
+            self.lies_in[target.id] = self.root(node.id)
+
+    def root(self, name: str) -> str:
+        return self.lies_in.get(name, name)
