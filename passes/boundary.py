@@ -3,7 +3,7 @@
 Read off ``main`` at any stage behind tir-bufferize: the original types stand in its attribute ``relax.signature``, the names on its
 arguments (``relax.name``, ``relax.weight``, ``tir.out``).
 """
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,8 +13,11 @@ from ..dialects.relax.dims import UNKNOWN, Dim, Size, dims, parse, symbol, symbo
 from ..mlir import ir
 
 SIGNATURE, NAME, WEIGHT, OUT, ARENA, SYMBOL = "relax.signature", "relax.name", "relax.weight", "tir.out", "tir.arena", "relax.symbol"
-REQUIRES = "relax.requires"   # on main: rows of a size that must not be below 0, and a text for people
+REQUIRES = "relax.requires"   # on main: rows of a size that must not be below 0, a text for people, and the size that it must be instead
 FUNCTIONS, PACKED_NAMES = "tir.functions", "relax.packed_functions"   # main's argument that holds them, and their names on main
+FRAME = "tir.frame"   # main's argument for what a call holds until its end
+PACKED_RESULTS, LATE_SYMBOLS = "relax.packed_results", "relax.late_symbols"   # on main: see lower_packed.py
+HELD, LATE_ARENAS = "tir.held_results", "tir.late_arenas"   # on main: how many of them its frame has room for
 
 
 def packed_functions(main: ir.OpView) -> list[str]:
@@ -25,17 +28,32 @@ def packed_functions(main: ir.OpView) -> list[str]:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What the symbols must satisfy: ``size >= 0``. ``text`` says of which op, and what it needs."""
+    """What the symbols must satisfy: ``size >= 0``, or ``size == equal``. ``text`` says of which op, and what it needs."""
 
     size: Size
     text: str
+    equal: Size | None = None
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """What is computed to check it."""
+        return (self.size,) if self.equal is None else (self.size, self.equal)
+
+    def known_by(self, known: Collection[str]) -> bool:
+        """Whether these symbols' values are enough to check it."""
+        return all(name in known for size in self.sizes for name in symbols(size))
+
+    def attribute(self) -> ir.Attribute:
+        """A row of the attribute ``relax.requires``."""
+        texts = [str(self.size), self.text] + ([] if self.equal is None else [str(self.equal)])
+        return ir.ArrayAttr.get([ir.StringAttr.get(t) for t in texts])
 
 
 def requirements(main: ir.OpView) -> list[Requirement]:
-    """What relax-require-sizes wrote on main."""
+    """What relax-require-sizes, and a script's ``match_cast``, wrote on main."""
     attributes = main.operation.attributes
-    rows = [ir.ArrayAttr(row) for row in attributes[REQUIRES]] if REQUIRES in attributes else []
-    return [Requirement(parse(row[0].value), row[1].value) for row in rows]
+    rows = [[text.value for text in ir.ArrayAttr(row)] for row in attributes[REQUIRES]] if REQUIRES in attributes else []
+    return [Requirement(parse(size), text, parse(equal[0]) if equal else None) for size, text, *equal in rows]
 
 
 @dataclass(frozen=True)
@@ -73,6 +91,10 @@ class Boundary:
         """The symbols that the inputs' shapes give, in order of appearance. UnsupportedError for a shape that gives none."""
         found = (axis.symbol for value in self.inputs for axis in self.axes(value))
         return tuple(dict.fromkeys(name for name in found if name is not None))
+
+    def is_late(self, shape: Sequence[Size]) -> bool:
+        """Whether a shape has symbols that no input gives: it is known in the middle of a call."""
+        return any(name not in self.symbols for size in shape for name in symbols(size))
 
     def axes(self, value: Value) -> list[Axis]:
         """How each size of an input is checked at a call."""
@@ -136,12 +158,25 @@ def _fresh(name: str, taken: set[str] | tuple) -> str:
     return name
 
 
+def value_of(name: str, type_: ir.Type) -> Value:
+    """A tensor of a name and a type."""
+    return _value(name, type_, None)
+
+
 def _axis(value: Value, index: int, size: Size) -> Axis:
+    axis = linear_axis(size)
+    if axis is None:
+        raise UnsupportedError(f"input '{value.name}' has the size '{size}' in dimension {index}: an input's size is a number, a name, or "
+                               "a multiple of one name and a number ('n * 2 + 1'), so that the name's value can be read from it")
+    return axis
+
+
+def linear_axis(size: Size) -> Axis | None:
+    """How a size gives a symbol; None where it is neither a number nor a multiple of one symbol, and a number."""
     if isinstance(size, int):
         return Axis(None, 1, size)
     if isinstance(size, Dim):
         (monomial, scale), *rest = size.terms
         if len(monomial) == 1 and isinstance(monomial[0], str) and scale > 0 and not (rest and (len(rest) > 1 or rest[0][0])):
             return Axis(monomial[0], scale, rest[0][1] if rest else 0)
-    raise UnsupportedError(f"input '{value.name}' has the size '{size}' in dimension {index}: an input's size is a number, a name, or a "
-                           "multiple of one name and a number ('n * 2 + 1'), so that the name's value can be read from it")
+    return None

@@ -10,6 +10,7 @@ from typing import ClassVar
 from ..dialects import tir
 from ..dialects.locations import origin
 from ..dialects.module import Module
+from ..dialects.relax.calls import RETURNS
 from ..dialects.tir.extern import EXTERN
 from ..mlir import bufferization, func, ir, tensor
 from .base import ModulePass, PassContext, PassFailed, option
@@ -152,7 +153,7 @@ def eliminate_empty_tensors(module: ir.Module, others: list[func.FuncOp]) -> Non
 def declare_accesses(function: func.FuncOp) -> None:
     """A function without a body reads its inputs and writes its outputs; were it not said, every operand would be copied."""
     tir.plain_types(function)
-    plain, results = list(function.type.inputs), list(function.type.results)
+    plain, results = list(function.type.inputs), [] if RETURNS in function.attributes else list(function.type.results)
     given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [{}] * len(plain)
     attributes = []
     for i, old in enumerate(given):
@@ -165,7 +166,7 @@ def declare_accesses(function: func.FuncOp) -> None:
 def drop_results(function: func.FuncOp) -> bool:
     """Takes away the results of a destination-passing function; False for one that has none. Its outputs are what it returned."""
     results = len(function.type.results)
-    if not results:
+    if not results or RETURNS in function.attributes:
         return False
     inputs = list(function.type.inputs)
     if not function.is_external:

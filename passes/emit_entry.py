@@ -19,7 +19,6 @@ from .entry.tables import EXPORTED, entry_text
 if TYPE_CHECKING:
     from ..dialects.module import Module
 
-CALL_PACKED = "legato.call_packed"
 BASELINE = ("x86-64", "+sse2")   # the entry itself runs anywhere, so that it can say that the kernels do not
 
 
@@ -46,8 +45,9 @@ def emit_entry(module: ir.Module) -> None:
             _hide(function)
     entry = ir.Module.parse(entry_text(main, boundary, metadata(module, main, boundary)))
     cpu = target_of(main)["cpu"]
-    if CALL_PACKED in functions:
-        functions[CALL_PACKED].operation.erase()   # a declaration: the entry brings the definition
+    for name, function in functions.items():
+        if name.startswith("legato.") and not len(function.operation.regions[0].blocks):
+            function.operation.erase()   # a declaration: the entry brings the definition
     there = {op.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.attributes}
     for op in list(entry.body.operations):
         name = op.attributes["sym_name"].value

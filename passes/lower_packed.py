@@ -3,26 +3,31 @@
 Main gets one more argument, ``memref<Fxi64> {tir.functions}``: the functions that it calls, in the order of its attribute
 ``relax.packed_functions``. Each declaration becomes a function that describes its arguments in a table and hands them to
 ``@legato.call_packed`` (passes/entry/packed.mlir), which makes Tensors of them. A call that fails ends main with its code.
+
+Where functions return tensors of their own (``relax.returns``), main gets the frame of the call too, ``!llvm.ptr {tir.frame}``, which holds
+what came back, and memory asked for late (passes/entry/frame.mlir), until main has ended. Main's attributes say what the entry has to know:
+``relax.packed_results`` (function, type and number of each result), ``relax.late_symbols`` (symbols that results give, and expressions that
+are sizes of results), ``tir.held_results``.
 """
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from ..dialects.dtypes import numpy_dtype
+from ..dialects.relax.calls import RETURNS
+from ..dialects.relax.dims import dims, symbols
 from ..mlir import arith, cf, func, ir
 from .base import ModulePass, PassContext, PassFailed
-from .boundary import FUNCTIONS, PACKED_NAMES, SIGNATURE
-from .entry.tables import dlpack_dtype
+from .boundary import FRAME, FUNCTIONS, HELD, LATE_SYMBOLS, PACKED_NAMES, PACKED_RESULTS, Boundary
 from .lift_weights import argument_attributes, set_arguments
+from .memory.late import MARK
+from .memory.stages import result_types
+from .packed_stubs import derived_sizes, late_stub, packed_stub
 from .partition.marks import EXTERNAL, PACKED, text_of
 from .upstream import run_on
 
 if TYPE_CHECKING:
     from ..dialects.module import Module
-
-DYNAMIC = ir.ShapedType.get_dynamic_size()
-CALL = "llvm.func @legato.call_packed(!llvm.ptr, !llvm.ptr, i64) -> i32"
 
 
 @dataclass(frozen=True)
@@ -40,30 +45,69 @@ def lower_packed(module: ir.Module) -> None:
     """Works on main, behind tir-plan-memory. Raises PassFailed for a call of an external module's function that has no code."""
     functions = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
     main = functions.get("main")
-    calls = [op for op in _calls(main) if functions[op.attributes["callee"].value].is_external] if main is not None else []
+    calls = _calls(main, functions) if main is not None else []
+    called = {name: functions[name] for name in dict.fromkeys(c.attributes["callee"].value for c in calls)}
     for call in calls:
-        declaration = functions[call.attributes["callee"].value]
-        if PACKED not in declaration.operation.attributes:
+        declaration = called[call.attributes["callee"].value]
+        if PACKED not in declaration.attributes and MARK not in declaration.attributes:
             raise PassFailed(_no_code(declaration), call)
     if not calls:
         return
-    names = list(dict.fromkeys(str(text_of(functions[c.attributes["callee"].value], PACKED)) for c in calls))
-    if any(call.operation.parent.operation != main.operation for call in calls):
+    packed = [d for d in called.values() if PACKED in d.attributes]
+    names = list(dict.fromkeys(str(text_of(d, PACKED)) for d in packed))
+    if any(call.parent != main.operation for call in calls):
         run_on(main.operation, "convert-scf-to-cf")
-        calls = [c for c in _calls(main) if functions[c.attributes["callee"].value].is_external]
-    table = _add_table(main, names)
-    _adopt(module, CALL)
-    for callee in dict.fromkeys(c.attributes["callee"].value for c in calls):
-        _define(module, functions[callee], names)
-    leave = _leaving_block(main)
+        calls = _calls(main, functions)
+    _add_argument(main, ir.MemRefType.get([len(names)], ir.IntegerType.get_signless(64)), FUNCTIONS)
+    main.operation.attributes[PACKED_NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(n) for n in names])
+    table = main.arguments[len(main.arguments) - 1]
+    returning = [d for d in packed if RETURNS in d.attributes]
+    frame = None
+    if returning:
+        _add_argument(main, ir.Type.parse("!llvm.ptr"), FRAME)
+        frame = main.arguments[len(main.arguments) - 1]
+        _describe_results(main, returning)
+    rewriter = _Calls(main, table, frame)
+    known = [*Boundary.of(main).symbols, *(t.value for t in main.attributes[LATE_SYMBOLS])] if returning else []
+    rows = 0
+    stubs = []
+    for name, declaration in called.items():
+        if MARK in declaration.attributes:
+            stubs.append(late_stub(name, declaration.attributes[MARK].value, declaration.type))
+        elif RETURNS in declaration.attributes:
+            stubs.append(packed_stub(declaration, names, len(Boundary.of(main).inputs) + rows, known))
+            rows += len(declaration.type.results)
+        else:
+            stubs.append(packed_stub(declaration, names, None, known))
     for call in reversed(calls):
-        _checked(call.operation, table, leave)
+        rewriter.replace(call, called[call.attributes["callee"].value])
+    if returning:
+        main.attributes[HELD] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), rewriter.held)
+    for declaration, text in zip(list(called.values()), stubs):
+        declaration.operation.erase()
+        _adopt(module, text)
+
+
+def _calls(main: func.FuncOp, functions: dict[str, func.FuncOp]) -> list[ir.Operation]:
+    """The calls of functions without a body, in order."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "func.call" and functions[op.attributes["callee"].value].is_external:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    main.operation.walk(visit)
+    return found
 
 
 def _adopt(module: ir.Module, text: str) -> None:
-    """Adds the first function of a text."""
+    """Adds the functions and constants of a text; of declarations those that are not there."""
     parsed = ir.Module.parse(text)  # a name of its own: the ops die with it
-    module.body.append(parsed.body.operations[0].operation.clone(ip=False))
+    there = {op.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.attributes}
+    for op in parsed.body.operations:
+        if op.attributes["sym_name"].value not in there:
+            module.body.append(op.operation.clone(ip=False))
 
 
 def _no_code(declaration: func.FuncOp) -> str:
@@ -75,91 +119,64 @@ def _no_code(declaration: func.FuncOp) -> str:
     return f"@{name} is declared and not defined, and is no packed function either (relax.packed)"
 
 
-def _calls(function: func.FuncOp) -> list[func.CallOp]:
-    found: list[func.CallOp] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "func.call":
-            found.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
-    return found
-
-
-def _add_table(main: func.FuncOp, names: list[str]) -> ir.Value:
-    """Main's argument that holds the functions."""
-    type_ = ir.MemRefType.get([len(names)], ir.IntegerType.get_signless(64))
-    attributes = [*argument_attributes(main), {FUNCTIONS: ir.UnitAttr.get()}]
-    argument = main.body.blocks[0].add_argument(type_, ir.Location.unknown())
+def _add_argument(main: func.FuncOp, type_: ir.Type, mark: str) -> None:
+    attributes = [*argument_attributes(main), {mark: ir.UnitAttr.get()}]
+    main.body.blocks[0].add_argument(type_, ir.Location.unknown())
     set_arguments(main, attributes)
-    main.operation.attributes[PACKED_NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(n) for n in names])
-    return argument
 
 
-def _define(module: ir.Module, declaration: func.FuncOp, names: list[str]) -> None:
-    """Puts a function in the place of a declaration: the table's functions, then the declaration's arguments; returns a code."""
-    types = list(declaration.type.inputs)
-    declared = list(declaration.operation.attributes[SIGNATURE].value.inputs) if SIGNATURE in declaration.operation.attributes else types
-    number = names.index(str(text_of(declaration, PACKED)))
-    rows = [3 + type_.rank for type_ in types]
-    arguments = "".join(f", %a{i}: {type_}" for i, type_ in enumerate(types))
-    lines = [
-        f"func.func private @{declaration.name.value}(%functions: memref<{len(names)}xi64>{arguments}) -> i32 {{",
-        f"  %number = arith.constant {number} : index",
-        f"  %address = memref.load %functions[%number] : memref<{len(names)}xi64>",
-        "  %function = llvm.inttoptr %address : i64 to !llvm.ptr",
-        f"  %words = llvm.mlir.constant({sum(rows)} : i64) : i64",
-        "  %table = llvm.alloca %words x i64 : (i64) -> !llvm.ptr",
-    ]
-    at = 0
-    for i, (type_, given) in enumerate(zip(types, declared)):
-        lines += [f"  %p{i} = memref.extract_aligned_pointer_as_index %a{i} : {type_} -> index",
-                  f"  %d{i} = arith.index_cast %p{i} : index to i64"]
-        values = [f"%d{i}", dlpack_dtype(str(numpy_dtype(given.element_type))), type_.rank]
-        for axis, size in enumerate(type_.shape):
-            if size != DYNAMIC:
-                values.append(size)
-                continue
-            lines += [f"  %x{i}_{axis} = arith.constant {axis} : index", f"  %n{i}_{axis} = memref.dim %a{i}, %x{i}_{axis} : {type_}",
-                      f"  %s{i}_{axis} = arith.index_cast %n{i}_{axis} : index to i64"]
-            values.append(f"%s{i}_{axis}")
-        for offset, value in enumerate(values):
-            name = f"%w{at + offset}"
-            if isinstance(value, int):
-                lines.append(f"  {name} = llvm.mlir.constant({value} : i64) : i64")
-                value = name
-            lines += [f"  {name}_at = llvm.getelementptr %table[{at + offset}] : (!llvm.ptr) -> !llvm.ptr, i64",
-                      f"  llvm.store {value}, {name}_at : i64, !llvm.ptr"]
-        at += len(values)
-    lines += [f"  %count = llvm.mlir.constant({len(types)} : i64) : i64",
-              "  %code = llvm.call @legato.call_packed(%function, %table, %count) : (!llvm.ptr, !llvm.ptr, i64) -> i32",
-              "  return %code : i32", "}", CALL]
-    _adopt(module, "\n".join(lines))
-    declaration.operation.erase()
+def _describe_results(main: func.FuncOp, declarations: list[func.FuncOp]) -> None:
+    """Writes on main what the entry checks results by, in the order of the declarations."""
+    given = set(Boundary.of(main).symbols)
+    late: dict[str, None] = {}
+    rows = []
+    for declaration in declarations:
+        types = result_types(declaration)
+        for number, type_ in enumerate(types):
+            which = f" as result {number}" if len(types) > 1 else ""
+            rows.append(ir.ArrayAttr.get([declaration.attributes[PACKED], ir.TypeAttr.get(type_), ir.StringAttr.get(which)]))
+        derived = derived_sizes(declaration)
+        sizes = [size for type_ in types for size in dims(type_)]
+        late |= dict.fromkeys(sorted(name for size in sizes if size not in derived for name in symbols(size) if name not in given))
+        late |= {str(size): None for size in derived}
+    main.attributes[PACKED_RESULTS] = ir.ArrayAttr.get(rows)
+    main.attributes[LATE_SYMBOLS] = ir.ArrayAttr.get([ir.StringAttr.get(name) for name in late])
 
 
-def _leaving_block(main: func.FuncOp) -> ir.Block:
-    """A block that returns the code it is given."""
-    i32 = ir.IntegerType.get_signless(32)
-    block = main.body.blocks.append(i32)
-    with ir.InsertionPoint(block):
-        func.ReturnOp([block.arguments[0]])
-    return block
+class _Calls:
+    """Replaces main's calls, the last one first, by calls that give a code, and leaves main where that is not 0."""
 
+    def __init__(self, main: func.FuncOp, table: ir.Value, frame: ir.Value | None):
+        self.table, self.frame, self.held = table, frame, 0
+        self.i32 = ir.IntegerType.get_signless(32)
+        self.leave = main.body.blocks.append(self.i32)
+        with ir.InsertionPoint(self.leave):
+            func.ReturnOp([self.leave.arguments[0]])
 
-def _checked(call: ir.Operation, table: ir.Value, leave: ir.Block) -> None:
-    """Replaces a call by one that gives a code, and leaves main where that is not 0."""
-    block = call.block
-    rest = block.create_after()
-    operations = list(block.operations)
-    place = next(i for i, op in enumerate(operations) if op.operation == call)
-    for op in operations[place + 1:]:
-        op.operation.detach_from_parent()
-        rest.append(op.operation)
-    with ir.InsertionPoint(block), call.location:
-        i32 = ir.IntegerType.get_signless(32)
-        code = func.CallOp([i32], call.attributes["callee"], [table, *call.operands]).results[0]
-        good = arith.CmpIOp(arith.CmpIPredicate.eq, code, arith.ConstantOp(i32, 0).result).result
-        cf.CondBranchOp(good, [], [code], rest, leave)
-    call.erase()
+    def replace(self, call: ir.Operation, declaration: func.FuncOp) -> None:
+        block = call.block
+        rest = block.create_after()
+        operations = list(block.operations)
+        place = next(i for i, op in enumerate(operations) if op.operation == call)
+        for op in operations[place + 1:]:
+            op.operation.detach_from_parent()
+            rest.append(op.operation)
+        with ir.InsertionPoint(block), call.location:
+            types = [r.type for r in call.results]
+            made = func.CallOp([self.i32, *types], call.attributes["callee"], [*self._first(declaration), *call.operands])
+            code = made.results[0]
+            good = arith.CmpIOp(arith.CmpIPredicate.eq, code, arith.ConstantOp(self.i32, 0).result).result
+            cf.CondBranchOp(good, [], [code], rest, self.leave)
+        for old, new in zip(call.results, list(made.results)[1:]):
+            old.replace_all_uses_with(new)
+        call.erase()
+
+    def _first(self, declaration: func.FuncOp) -> list[ir.Value]:
+        """What the function takes in front of its arguments."""
+        if MARK in declaration.attributes:
+            return [self.frame]
+        if RETURNS not in declaration.attributes:
+            return [self.table]
+        slot = arith.ConstantOp(ir.IndexType.get(), self.held).result
+        self.held += max(1, len(declaration.type.results))
+        return [self.table, self.frame, slot]

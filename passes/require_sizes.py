@@ -14,7 +14,7 @@ from ..dialects.relax import dims
 from ..dialects.relax.dim import lower_bound
 from ..mlir import func, ir
 from .base import ModulePass, PassContext
-from .boundary import REQUIRES, Requirement
+from .boundary import REQUIRES, Requirement, requirements
 from .graph import graph_ops, relax_functions
 
 
@@ -72,6 +72,6 @@ class RequireSizes(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function in relax_functions(module):
-                rows = [ir.ArrayAttr.get([ir.StringAttr.get(str(r.size)), ir.StringAttr.get(r.text)]) for r in find(function)]
+                rows = [*(r for r in requirements(function) if r.equal is not None), *find(function)]
                 if rows:
-                    function.attributes[REQUIRES] = ir.ArrayAttr.get(rows)
+                    function.attributes[REQUIRES] = ir.ArrayAttr.get([row.attribute() for row in rows])

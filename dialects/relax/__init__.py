@@ -8,7 +8,7 @@ docs/relax-ops.md describes each op.
 from collections.abc import Callable
 
 from . import dims
-from .calls import call_dps_packed
+from .calls import call_dps_packed, call_packed
 from .dialect import DimsAttr, Relax
 from .graph import attributes_of, evaluate, infer_op, op_class
 from .op import SEMANTICS as semantics
@@ -32,8 +32,8 @@ from .ops.constant import constant, weight
 from .types import TensorType
 
 __all__ = [
-    "OPS", "DimsAttr", "Relax", "TensorType", "attributes_of", "call_dps_packed", "constant", "dims", "evaluate", "graph_op", "infer_op",
-    "op_class", "semantics", "weight",
+    "OPS", "DimsAttr", "Relax", "TensorType", "attributes_of", "call_dps_packed", "call_packed", "constant", "dims", "evaluate", "graph_op",
+    "infer_op", "op_class", "semantics", "weight",
 ]  # fmt: skip
 
 Relax.OPS["concat"] = concat.Concat

@@ -1,5 +1,15 @@
-"""Calls of functions without a body, in destination-passing style: packed functions of the run time, functions of external modules."""
+"""Calls of functions without a body: packed functions of the run time, functions of external modules.
+
+In destination-passing style a declaration is ``(inputs..., outputs...) -> outputs``, and the caller allocates. With the attribute
+``relax.returns`` it is ``(inputs...) -> results``: the results are the callee's own, checked when they come, and their types may have
+symbols that nothing gave before: sizes that depend on data.
+
+Arguments that are no tensors stand in the declaration's attribute ``relax.arguments``, a list of all arguments in order: ``unit`` for a
+tensor (the next operand), a text, a float, an integer, a boolean, ``#relax.dims<["n", 4]>`` for a shape, and ``[#relax.dims<["n"]>]`` for
+the one size as an integer.
+"""
 from collections.abc import Sequence
+from typing import Any
 
 from ...mlir import func, ir, tensor
 from ..errors import LegatoError
@@ -7,6 +17,9 @@ from ..tir.kernel import OUT
 from . import dims
 
 PACKED = "relax.packed"
+RETURNS = "relax.returns"
+ARGUMENTS = "relax.arguments"
+PURE = "relax.pure"   # the function has no effects: equal calls are one, and an unused one is none
 
 
 def declare(name: str, inputs: Sequence[ir.Type], outputs: Sequence[ir.Type], mark: str, value: ir.Attribute) -> func.FuncOp:
@@ -37,28 +50,135 @@ def _known(size: dims.Size, declaration: func.FuncOp, type_: ir.Type) -> dims.Si
     return size
 
 
-def call_dps_packed(name: str, operands: Sequence[ir.Value], *outputs: ir.Type,
-                    symbol: str | None = None) -> "ir.Value | tuple[ir.Value, ...]":
+def call_dps_packed(name: str, operands: Sequence[Any], *outputs: ir.Type, symbol: str | None = None) -> "ir.Value | tuple[ir.Value, ...]":
     """A call of the packed function ``name`` of the run time, at the insertion point inside a function: ``name(operands..., outputs...)``.
 
-    ``outputs``: the types of what it writes, which the caller allocates. ``symbol``: the declaration's name in the module (default: made
-    from ``name``). Returns the outputs. LegatoError where there is another function of that symbol.
+    ``operands``: tensors, and Python's ints, floats, bools, texts; a ``Dim`` is an int, a list of sizes a shape. ``outputs``: the types of
+    what it writes, which the caller allocates. ``symbol``: the declaration's name in the module (default: made from ``name``). Returns the
+    outputs. LegatoError where there is another function of that symbol.
     """
-    block = ir.InsertionPoint.current.block
-    function = block.owner
+    module, function = _around()
+    tensors, arguments = _split(operands)
+    declaration = _declared(module, name, symbol, [v.type for v in tensors], outputs, arguments, {})
+    results = call_dps(declaration, tensors, function)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def call_packed(name: str, operands: Sequence[Any], *results: ir.Type, pure: bool = False,
+                symbol: str | None = None) -> "ir.Value | tuple[ir.Value, ...]":
+    """A call of the packed function ``name`` of the run time, at the insertion point inside a function; the results are its own.
+
+    ``operands`` as in ``call_dps_packed``. ``results``: the types of what comes back, which is checked at run time. A symbol that is the
+    size of no argument and no earlier result gets its value from what comes back; a size without a name gets a name of its own. ``pure``:
+    the function has no effects. LegatoError as in ``call_dps_packed``.
+    """
+    module, function = _around()
+    tensors, arguments = _split(operands)
+    named = _named(function, results, symbol or _symbol_of(name))
+    marks = {RETURNS: ir.UnitAttr.get(), **({PURE: ir.UnitAttr.get()} if pure else {})}
+    declaration = _declared(module, name, symbol, [v.type for v in tensors], named, arguments, marks)
+    call = func.CallOp(list(declaration.type.results), ir.FlatSymbolRefAttr.get(declaration.name.value), tensors)
+    return call.results[0] if len(call.results) == 1 else tuple(call.results)
+
+
+def _around() -> tuple[ir.Operation, func.FuncOp]:
+    """The module and the function around the insertion point."""
+    function = ir.InsertionPoint.current.block.owner
     while function.operation.name != "func.func":
         function = function.operation.parent
-    function = function.opview
-    module = function.operation.parent
-    symbol = symbol or "".join(c if c.isalnum() else "_" for c in name)
-    found = next((op for op in module.regions[0].blocks[0].operations
-                  if isinstance(op, func.FuncOp) and op.name.value == symbol), None)
-    inputs = [v.type for v in operands]
-    if found is None:
-        with ir.InsertionPoint(module.regions[0].blocks[0]):
-            found = declare(symbol, inputs, outputs, PACKED, ir.StringAttr.get(name))
-    elif PACKED not in found.attributes or list(found.type.inputs) != [*inputs, *outputs]:
-        raise LegatoError(f"cannot declare the packed function '{name}': the module has another function @{symbol}, of type {found.type}; "
-                          "give symbol=")
-    results = call_dps(found, operands, function)
-    return results[0] if len(results) == 1 else tuple(results)
+    return function.operation.parent, function.opview
+
+
+def _split(operands: Sequence[Any]) -> tuple[list[ir.Value], ir.ArrayAttr | None]:
+    """The tensors, and the list of all arguments where there are others too."""
+    tensors = [v for v in operands if isinstance(v, ir.Value)]
+    if len(tensors) == len(operands):
+        return tensors, None
+    return tensors, ir.ArrayAttr.get([_argument(v) for v in operands])
+
+
+def _argument(value: Any) -> ir.Attribute:
+    if isinstance(value, ir.Value):
+        return ir.UnitAttr.get()
+    if isinstance(value, bool):
+        return ir.BoolAttr.get(value)
+    if isinstance(value, float):
+        return ir.FloatAttr.get_f64(value)
+    if isinstance(value, str):
+        if "\0" in value:
+            raise LegatoError(f"a packed function is given the text {value!r}, which has a zero in it: texts end there")
+        return ir.StringAttr.get(value)
+    if isinstance(value, dims.Dim):
+        return ir.ArrayAttr.get([dims.to_attribute([value])])
+    if isinstance(value, (list, tuple)):
+        return dims.to_attribute([dims.as_size(v) for v in value])
+    try:
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(value.__index__()))
+    except (AttributeError, TypeError):
+        raise LegatoError(f"a packed function takes tensors, ints, floats, bools, texts and shapes, not {value!r}") from None
+
+
+def _symbol_of(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name)
+
+
+def _declared(module: ir.Operation, name: str, symbol: str | None, inputs: Sequence[ir.Type], results: Sequence[ir.Type],
+              arguments: ir.Attribute | None, marks: dict[str, ir.Attribute]) -> func.FuncOp:
+    """The declaration of a packed function for these types and constants: one that is there, or a new one under a name that is free."""
+    marks = {PACKED: ir.StringAttr.get(name), **({ARGUMENTS: arguments} if arguments is not None else {}), **marks}
+    dps = RETURNS not in marks
+    type_ = ir.FunctionType.get([*inputs, *(results if dps else [])], list(results))
+    there = {op.name.value: op for op in module.regions[0].blocks[0].operations if isinstance(op, func.FuncOp)}
+    base, count = symbol or _symbol_of(name), 0
+    wanted = base
+    while wanted in there:
+        if _is_same(there[wanted], type_, marks):
+            return there[wanted]
+        if symbol is not None:
+            raise LegatoError(f"cannot declare the packed function '{name}': the module has another function @{symbol}, of type "
+                              f"{there[wanted].type}; give another symbol=")
+        count += 1
+        wanted = f"{base}_{count}"
+    with ir.InsertionPoint(module.regions[0].blocks[0]):
+        if dps:
+            made = declare(wanted, inputs, results, PACKED, marks[PACKED])
+        else:
+            made = func.FuncOp(wanted, type_, visibility="private")
+    for mark, value in marks.items():
+        made.attributes[mark] = value
+    return made
+
+
+def _is_same(function: func.FuncOp, type_: ir.FunctionType, marks: dict[str, ir.Attribute]) -> bool:
+    found = {mark: function.attributes[mark] for mark in (PACKED, ARGUMENTS, RETURNS, PURE) if mark in function.attributes}
+    return function.is_external and function.type == type_ and found == marks
+
+
+def _named(function: func.FuncOp, results: Sequence[ir.Type], base: str) -> list[ir.Type]:
+    """The types, where each size without a name has one that the function does not know yet."""
+    if not any(dims.UNKNOWN in dims.dims(t) for t in results):
+        return list(results)
+    taken, made = symbols_of(function), []
+    for number, type_ in enumerate(results):
+        sizes = list(dims.dims(type_))
+        for axis, size in enumerate(sizes):
+            if size is dims.UNKNOWN:
+                sizes[axis] = dims.symbol(fresh_name(f"{base}_{number}_{axis}" if len(results) > 1 else f"{base}_{axis}", taken))
+        made.append(dims.tensor_type(sizes, type_.element_type))
+    return made
+
+
+def fresh_name(name: str, taken: set[str]) -> str:
+    """A name that is not taken; it is from now on."""
+    name = dims.symbol_name(name)
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def symbols_of(function: func.FuncOp) -> set[str]:
+    """All symbols in the types of a function's values."""
+    block = function.body.blocks[0]
+    values = [*block.arguments, *(r for op in block.operations for r in op.operation.results)]
+    return {name for v in values if isinstance(v.type, ir.RankedTensorType) for size in dims.dims(v.type) for name in dims.symbols(size)}

@@ -5,7 +5,7 @@ A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. Type
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from ...mlir import arith, func, ir, tensor
@@ -115,18 +115,34 @@ def symbol_table(function: "func.FuncOp") -> dict[str, tuple[int, int, int, int]
     """
     table: dict[str, tuple[int, int, int, int]] = {}
     for number, argument_type in enumerate(function.type.inputs):
-        if not isinstance(argument_type, ir.RankedTensorType):
-            continue
-        for axis, size in enumerate(dims(argument_type)):
-            if not isinstance(size, Dim) or len(symbols(size)) != 1:
-                continue
-            (monomial, scale), *rest = size.terms
-            if len(monomial) != 1 or not isinstance(monomial[0], str) or (rest and rest[0][0]):
-                continue
-            found = (number, axis, scale, rest[0][1] if rest else 0)
-            if monomial[0] not in table or (found[2:] == (1, 0) and table[monomial[0]][2:] != (1, 0)):
-                table[monomial[0]] = found
+        for name, *found in given_symbols(argument_type):
+            if name not in table or (found[1:] == [1, 0] and table[name][2:] != (1, 0)):
+                table[name] = (number, *found)
     return table
+
+
+def given_symbols(type_: ir.Type) -> Iterator[tuple[str, int, int, int]]:
+    """The symbols that a value of a type gives: (name, dimension, scale, offset), where its size there is ``name * scale + offset``."""
+    if not isinstance(type_, ir.RankedTensorType):
+        return
+    for axis, size in enumerate(dims(type_)):
+        if not isinstance(size, Dim) or len(symbols(size)) != 1:
+            continue
+        (monomial, scale), *rest = size.terms
+        if len(monomial) == 1 and isinstance(monomial[0], str) and scale > 0 and not (rest and rest[0][0]):
+            yield monomial[0], axis, scale, rest[0][1] if rest else 0
+
+
+def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, int, int]:
+    """The first result of a call in the function's block whose size gives a symbol that no argument gives: a size that depends on data."""
+    for op in function.body.blocks[0].operations:
+        if op.operation.name == "func.call":
+            for result in op.operation.results:
+                for found, axis, scale, offset in given_symbols(result.type):
+                    if found == name:
+                        return result, axis, scale, offset
+    raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{function.name.value}, nor of what a packed function "
+                      "returns there: its value cannot be known")
 
 
 def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: ir.InsertionPoint | None = None) -> ir.Value:
@@ -167,11 +183,13 @@ def _symbol_value(name: str, where) -> ir.Value:
             raise LegatoError(f"no value for the symbol '{name}'; there are values for: {', '.join(where) or 'none'}")
         return where[name]
     table = symbol_table(where)
-    if name not in table:
-        raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{where.name.value}: its value cannot be known")
-    number, axis, scale, offset = table[name]
+    if name in table:
+        number, axis, scale, offset = table[name]
+        source = where.arguments[number]
+    else:
+        source, axis, scale, offset = _giving_result(name, where)
     index = ir.IndexType.get()
-    value = tensor.DimOp(where.arguments[number], arith.ConstantOp(index, axis).result).result
+    value = tensor.DimOp(source, arith.ConstantOp(index, axis).result).result
     if offset:
         value = arith.SubIOp(value, arith.ConstantOp(index, offset).result).result
     return arith.FloorDivSIOp(value, arith.ConstantOp(index, scale).result).result if scale != 1 else value

@@ -24,6 +24,7 @@ llvm.func internal @legato.call(%self: !llvm.ptr, %args: !llvm.ptr, %given: i32,
   %pointers = llvm.alloca %n_pointers x !llvm.ptr : (i64) -> !llvm.ptr
   %blocks = llvm.alloca %n_outputs x !llvm.ptr : (i64) -> !llvm.ptr
   %results = llvm.alloca %n_outputs x !any : (i64) -> !llvm.ptr
+  %detail_at = llvm.alloca %1 x i64 : (i64) -> !llvm.ptr
   %given64 = llvm.zext %given : i32 to i64
   %right = llvm.icmp "eq" %given64, %n_inputs : i64
   llvm.cond_br %right, ^unbound, ^wrong_number
@@ -39,39 +40,62 @@ llvm.func internal @legato.call(%self: !llvm.ptr, %args: !llvm.ptr, %given: i32,
   %more_inputs = llvm.icmp "slt" %i, %n_inputs : i64
   llvm.cond_br %more_inputs, ^check, ^sizes
 ^check:
-  %ok = llvm.call @legato.check(%args, %i, %symbols, %pointers) : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr) -> i1
+  %any = llvm.getelementptr %args[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !any
+  %pointer_to = llvm.getelementptr %pointers[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+  %why = llvm.call @legato.check(%any, %i, %symbols, %pointer_to, %detail_at) : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
+  %ok = llvm.icmp "slt" %why, %zero : i32
   %i_next = llvm.add %i, %1 : i64
   llvm.cond_br %ok, ^inputs(%i_next : i64), ^bad_input
 ^bad_input:
+  %detail = llvm.load %detail_at : !llvm.ptr -> i64
+  llvm.call @legato.refuse(%any, %i, %symbols, %why, %detail) : (!llvm.ptr, i64, !llvm.ptr, i32, i64) -> ()
   llvm.return %failed : i32
 
 ^sizes:
   llvm.call @main_sizes(%symbols, %sizes) : (!llvm.ptr, !llvm.ptr) -> ()
-  %first_requirement = llvm.sub %n_sizes, %n_requirements : i64
   llvm.br ^requirements(%0 : i64)
-^requirements(%r: i64):                          // each is a size that must not be below 0
+^requirements(%r: i64):                          // what is known only later, main itself checks
   %more_requirements = llvm.icmp "slt" %r, %n_requirements : i64
   llvm.cond_br %more_requirements, ^require, ^outputs(%0 : i64)
 ^require:
-  %required = llvm.add %first_requirement, %r : i64
-  %required_at = llvm.getelementptr %sizes[%required] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-  %required_size = llvm.load %required_at : !llvm.ptr -> i64
-  %is_met = llvm.icmp "sge" %required_size, %0 : i64
+  %requirements = llvm.mlir.addressof @legato.requirements : !llvm.ptr
+  %required = llvm.getelementptr %requirements[%r] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<3 x i64>
+  %required_at = llvm.getelementptr %required[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %equal_at = llvm.getelementptr %required[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %place = llvm.load %required_at : !llvm.ptr -> i64
+  %equal = llvm.load %equal_at : !llvm.ptr -> i64
   %r_next = llvm.add %r, %1 : i64
+  %is_late = llvm.icmp "slt" %place, %0 : i64
+  llvm.cond_br %is_late, ^requirements(%r_next : i64), ^compare
+^compare:
+  %size_at = llvm.getelementptr %sizes[%place] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %other_at = llvm.getelementptr %size_at[%equal] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %size = llvm.load %size_at : !llvm.ptr -> i64
+  %other = llvm.load %other_at : !llvm.ptr -> i64
+  %required_rc = llvm.call @legato.require(%r, %size, %other) : (i64, i64, i64) -> i32
+  %is_met = llvm.icmp "eq" %required_rc, %zero : i32
   llvm.cond_br %is_met, ^requirements(%r_next : i64), ^not_met
 ^not_met:
-  llvm.call @legato.refuse_sizes(%r, %required_size) : (i64, i64) -> ()
   llvm.return %failed : i32
 ^outputs(%o: i64):
   %more_outputs = llvm.icmp "slt" %o, %n_outputs : i64
-  llvm.cond_br %more_outputs, ^allocate, ^arena
-^allocate:
+  llvm.cond_br %more_outputs, ^output, ^arena
+^output:
+  %output_table = llvm.mlir.addressof @legato.outputs : !llvm.ptr
+  %first_at = llvm.getelementptr %output_table[%o, 2] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<4 x i64>
+  %first = llvm.load %first_at : !llvm.ptr -> i64
   %slot = llvm.add %n_inputs, %o : i64
   %data_at = llvm.getelementptr %pointers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
-  %block = llvm.call @legato.new_tensor(%o, %sizes, %data_at) : (i64, !llvm.ptr, !llvm.ptr) -> !llvm.ptr
   %block_at = llvm.getelementptr %blocks[%o] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
-  llvm.store %block, %block_at : !llvm.ptr, !llvm.ptr
+  llvm.store %null, %data_at : !llvm.ptr, !llvm.ptr
+  llvm.store %null, %block_at : !llvm.ptr, !llvm.ptr
   %o_next = llvm.add %o, %1 : i64
+  %waits = llvm.icmp "slt" %first, %0 : i64        // main asks for it when its size is known
+  llvm.cond_br %waits, ^outputs(%o_next : i64), ^allocate
+^allocate:
+  %shape = llvm.getelementptr %sizes[%first] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %block = llvm.call @legato.new_tensor(%o, %shape, %data_at) : (i64, !llvm.ptr, !llvm.ptr) -> !llvm.ptr
+  llvm.store %block, %block_at : !llvm.ptr, !llvm.ptr
   %got_block = llvm.icmp "ne" %block, %null : !llvm.ptr
   llvm.cond_br %got_block, ^outputs(%o_next : i64), ^no_memory(%o : i64)
 ^no_memory(%made: i64):
@@ -97,8 +121,8 @@ llvm.func internal @legato.call(%self: !llvm.ptr, %args: !llvm.ptr, %given: i32,
   %can_run = llvm.or %needs_none, %got_arena : i1
   llvm.cond_br %can_run, ^run, ^no_memory(%n_outputs : i64)
 ^run:
-  %weights = llvm.getelementptr %self[0, 3] : (!llvm.ptr) -> !llvm.ptr, !state
-  %rc = llvm.call @legato.main(%weights, %pointers, %arena, %symbols) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
+  %rc = llvm.call @legato.main(%self, %pointers, %arena, %symbols, %blocks)
+      : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
   llvm.call @legato.give_arena(%self, %arena) : (!llvm.ptr, !llvm.ptr) -> ()
   %ran = llvm.icmp "eq" %rc, %zero : i32
   llvm.cond_br %ran, ^wrap(%0 : i64), ^drop_blocks(%0, %n_outputs, %rc : i64, i64, i32)

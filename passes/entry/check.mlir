@@ -1,14 +1,14 @@
-// Checks argument %number; stores its data pointer, and the symbols that its shape gives. False: it is refused, and the error is raised.
-llvm.func internal @legato.check(%args: !llvm.ptr, %number: i64, %symbols: !llvm.ptr, %pointers: !llvm.ptr) -> i1 {
+// Checks a value against row %number of @legato.inputs; stores its data pointer, and the symbols that its shape gives. -1, or why it is
+// not what it has to be, as @legato.refuse has it, with a detail.
+llvm.func internal @legato.check(%any: !llvm.ptr, %number: i64, %symbols: !llvm.ptr, %pointer_to: !llvm.ptr, %detail_to: !llvm.ptr) -> i32 {
   %0 = llvm.mlir.constant(0 : i64) : i64
   %1 = llvm.mlir.constant(1 : i64) : i64
   %true = llvm.mlir.constant(true) : i1
-  %false = llvm.mlir.constant(false) : i1
+  %good = llvm.mlir.constant(-1 : i32) : i32
   %null = llvm.mlir.zero : !llvm.ptr
   %table = llvm.mlir.addressof @legato.inputs : !llvm.ptr
   %row = llvm.getelementptr %table[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<6 x i64>
 
-  %any = llvm.getelementptr %args[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !any
   %tensor = llvm.call @legato.tensor_of(%any) : (!llvm.ptr) -> !llvm.ptr
   %not_tensor = llvm.mlir.constant(0 : i32) : i32
   %is_tensor = llvm.icmp "ne" %tensor, %null : !llvm.ptr
@@ -111,17 +111,16 @@ llvm.func internal @legato.check(%args: !llvm.ptr, %number: i64, %symbols: !llvm
   %byte_offset_at = llvm.getelementptr %tensor[0, 7] : (!llvm.ptr) -> !llvm.ptr, !tensor
   %byte_offset = llvm.load %byte_offset_at : !llvm.ptr -> i64
   %pointer = llvm.getelementptr %data[%byte_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-  %pointer_to = llvm.getelementptr %pointers[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
   llvm.store %pointer, %pointer_to : !llvm.ptr, !llvm.ptr
   %is_empty = llvm.icmp "eq" %count, %0 : i64
-  llvm.cond_br %is_empty, ^right, ^strided      // who has no elements may have any strides, and no data
-^strided:
-  %bad_strides = llvm.mlir.constant(6 : i32) : i32
-  llvm.cond_br %contiguous, ^present, ^refuse(%bad_strides, %0 : i32, i64)
+  llvm.cond_br %is_empty, ^right, ^present      // who has no elements may have any strides, and no data
 ^present:
   %no_data = llvm.mlir.constant(7 : i32) : i32
   %has_data = llvm.icmp "ne" %data, %null : !llvm.ptr
-  llvm.cond_br %has_data, ^alignment, ^refuse(%no_data, %0 : i32, i64)
+  llvm.cond_br %has_data, ^strided, ^refuse(%no_data, %0 : i32, i64)
+^strided:
+  %bad_strides = llvm.mlir.constant(6 : i32) : i32
+  llvm.cond_br %contiguous, ^alignment, ^refuse(%bad_strides, %0 : i32, i64)
 ^alignment:
   %misaligned = llvm.mlir.constant(8 : i32) : i32
   %width_at = llvm.getelementptr %row[5] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -132,11 +131,11 @@ llvm.func internal @legato.check(%args: !llvm.ptr, %number: i64, %symbols: !llvm
   %aligned = llvm.icmp "eq" %low, %0 : i64
   llvm.cond_br %aligned, ^right, ^refuse(%misaligned, %width : i32, i64)
 ^right:
-  llvm.return %true : i1
+  llvm.return %good : i32
 
 ^refuse(%why: i32, %detail: i64):
-  llvm.call @legato.refuse(%args, %number, %symbols, %why, %detail) : (!llvm.ptr, i64, !llvm.ptr, i32, i64) -> ()
-  llvm.return %false : i1
+  llvm.store %detail, %detail_to : i64, !llvm.ptr
+  llvm.return %why : i32
 }
 
 // The DLTensor of an argument, which is a tvm-ffi Tensor object (70) or a bare DLTensor* (7); null for anything else.

@@ -2,25 +2,28 @@
 
 llvm.mlir.global private constant @legato.create_usage("create takes an owner of code and weights (or None), each weight's address, then each packed function (or None)\00")
 llvm.mlir.global private constant @legato.refused("main: argument %lld '%s' must be %s, but %s was given%s\00")
+llvm.mlir.global private constant @legato.refused_result("the packed function '%s' must return %s, but %s came back%s\00")
 llvm.mlir.global private constant @legato.number("%s takes %lld argument%s, but %lld given\00")
 llvm.mlir.global private constant @legato.no_packed("the model calls the packed function '%s', and none is registered under that name\00")
 llvm.mlir.global private constant @legato.memory("no memory for this call: it needs an arena of %lld bytes, and room for the results\00")
 llvm.mlir.global private constant @legato.requirement("main cannot run on inputs of these sizes: %s (off by %lld)\00")
+llvm.mlir.global private constant @legato.unequal("main cannot run on these sizes: %s (expected %lld, found %lld)\00")
 llvm.mlir.global private constant @legato.no_reason("\00")
 llvm.mlir.global private constant @legato.device(": it is on a device of type %d, not on the CPU\00")
 llvm.mlir.global private constant @legato.dtype(": the element type differs\00")
 llvm.mlir.global private constant @legato.rank(": the number of dimensions differs\00")
 llvm.mlir.global private constant @legato.size(": dimension %lld is %lld, not %lld\00")
 llvm.mlir.global private constant @legato.symbol(": dimension %lld is %lld, but '%s' is %lld in '%s'\00")
+llvm.mlir.global private constant @legato.own_symbol(": dimension %lld is %lld, not %lld, which '%s' is\00")
 llvm.mlir.global private constant @legato.no_symbol(": dimension %lld is %lld, which no value of '%s' gives\00")
 llvm.mlir.global private constant @legato.strides(": it is not contiguous\00")
 llvm.mlir.global private constant @legato.no_data(": its data pointer is null\00")
 llvm.mlir.global private constant @legato.misaligned(": its data is not aligned to %lld bytes\00")
 llvm.mlir.global private constant @legato.plural("s\00")
 
-// Raises the error for argument %number. %why: 0 not a tensor, 1 device, 2 dtype, 3 rank, 4 size, 5 symbol (%detail: the axis),
+// Raises the error for a value that is not what row %number of @legato.inputs says: an argument, or a packed function's result. %why: 0 not a tensor, 1 device, 2 dtype, 3 rank, 4 size, 5 symbol (%detail: the axis),
 // 6 strides, 7 no data, 8 alignment (%detail: bytes).
-llvm.func internal @legato.refuse(%args: !llvm.ptr, %number: i64, %symbols: !llvm.ptr, %why: i32, %detail: i64) {
+llvm.func internal @legato.refuse(%any: !llvm.ptr, %number: i64, %symbols: !llvm.ptr, %why: i32, %detail: i64) {
   %0 = llvm.mlir.constant(0 : i64) : i64
   %half = llvm.mlir.constant(512 : i64) : i64
   %whole = llvm.mlir.constant(2048 : i64) : i64
@@ -37,7 +40,9 @@ llvm.func internal @legato.refuse(%args: !llvm.ptr, %number: i64, %symbols: !llv
   %expected_at = llvm.getelementptr %row[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %expected_offset = llvm.load %expected_at : !llvm.ptr -> i64
   %expected = llvm.getelementptr %strings[%expected_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-  %any = llvm.getelementptr %args[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !any
+  %counts = llvm.mlir.addressof @legato.counts : !llvm.ptr
+  %n_inputs = llvm.load %counts : !llvm.ptr -> i64
+  %is_argument = llvm.icmp "slt" %number, %n_inputs : i64
   %tensor = llvm.call @legato.tensor_of(%any) : (!llvm.ptr) -> !llvm.ptr
   llvm.call @legato.describe(%any, %given) : (!llvm.ptr, !llvm.ptr) -> ()
   %no_reason = llvm.mlir.addressof @legato.no_reason : !llvm.ptr
@@ -100,6 +105,15 @@ llvm.func internal @legato.refuse(%args: !llvm.ptr, %number: i64, %symbols: !llv
 ^other_value:
   %symbol_format = llvm.mlir.addressof @legato.symbol : !llvm.ptr
   %where = llvm.call @legato.giver(%symbol) : (i64) -> !llvm.ptr
+  %is_elsewhere = llvm.icmp "ne" %where, %name : !llvm.ptr
+  %says_where = llvm.or %is_argument, %is_elsewhere : i1
+  llvm.cond_br %says_where, ^elsewhere, ^itself
+^itself:
+  %own_format = llvm.mlir.addressof @legato.own_symbol : !llvm.ptr
+  llvm.call @snprintf(%reason, %half, %own_format, %detail, %size, %value, %symbol_name)
+      vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>) : (!llvm.ptr, i64, !llvm.ptr, i64, i64, i64, !llvm.ptr) -> i32
+  llvm.br ^raise(%value_error, %reason : !llvm.ptr, !llvm.ptr)
+^elsewhere:
   llvm.call @snprintf(%reason, %half, %symbol_format, %detail, %size, %symbol_name, %value, %where)
       vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>) : (!llvm.ptr, i64, !llvm.ptr, i64, i64, !llvm.ptr, i64, !llvm.ptr) -> i32
   llvm.br ^raise(%value_error, %reason : !llvm.ptr, !llvm.ptr)
@@ -109,14 +123,23 @@ llvm.func internal @legato.refuse(%args: !llvm.ptr, %number: i64, %symbols: !llv
       : (!llvm.ptr, i64, !llvm.ptr, i64, i64, !llvm.ptr) -> i32
   llvm.br ^raise(%value_error, %reason : !llvm.ptr, !llvm.ptr)
 ^raise(%kind: !llvm.ptr, %because: !llvm.ptr):
+  llvm.cond_br %is_argument, ^argument, ^result
+^argument:
   %format = llvm.mlir.addressof @legato.refused : !llvm.ptr
   llvm.call @snprintf(%message, %whole, %format, %number, %name, %expected, %given, %because) vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>)
       : (!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
+  llvm.br ^set
+^result:
+  %result_format = llvm.mlir.addressof @legato.refused_result : !llvm.ptr
+  llvm.call @snprintf(%message, %whole, %result_format, %name, %expected, %given, %because) vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>)
+      : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
+  llvm.br ^set
+^set:
   llvm.call @TVMFFIErrorSetRaisedFromCStr(%kind, %message) : (!llvm.ptr, !llvm.ptr) -> ()
   llvm.return
 }
 
-// The name of the first input that has a symbol in its shape.
+// The name of the first input, or packed function that returns it, that has a symbol in its shape.
 llvm.func internal @legato.giver(%symbol: i64) -> !llvm.ptr {
   %0 = llvm.mlir.constant(0 : i64) : i64
   %1 = llvm.mlir.constant(1 : i64) : i64
@@ -169,23 +192,44 @@ llvm.func internal @legato.refuse_number(%given: i64) {
   llvm.return
 }
 
-// Raises the error for requirement %number, which falls short of 0 by -%value.
-llvm.func internal @legato.refuse_sizes(%number: i64, %value: i64) {
+// Checks requirement %number: its size is not below 0, or is the other one. 0, or nonzero with the error raised.
+llvm.func internal @legato.require(%number: i64, %value: i64, %other: i64) -> i32 {
   %0 = llvm.mlir.constant(0 : i64) : i64
+  %good = llvm.mlir.constant(0 : i32) : i32
+  %failed = llvm.mlir.constant(-1 : i32) : i32
   %size = llvm.mlir.constant(2048 : i64) : i64
+  %table = llvm.mlir.addressof @legato.requirements : !llvm.ptr
+  %row = llvm.getelementptr %table[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<3 x i64>
+  %equal_at = llvm.getelementptr %row[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %equal = llvm.load %equal_at : !llvm.ptr -> i64
+  %is_equality = llvm.icmp "ne" %equal, %0 : i64
+  %is_equal = llvm.icmp "eq" %value, %other : i64
+  %is_enough = llvm.icmp "sge" %value, %0 : i64
+  %is_met = llvm.select %is_equality, %is_equal, %is_enough : i1, i1
+  llvm.cond_br %is_met, ^met, ^refuse
+^met:
+  llvm.return %good : i32
+^refuse:
   %message = llvm.alloca %size x i8 : (i64) -> !llvm.ptr
   %value_error = llvm.mlir.addressof @legato.ValueError : !llvm.ptr
-  %format = llvm.mlir.addressof @legato.requirement : !llvm.ptr
   %strings = llvm.mlir.addressof @legato.strings : !llvm.ptr
-  %table = llvm.mlir.addressof @legato.requirements : !llvm.ptr
-  %text_at = llvm.getelementptr %table[%number] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-  %text_offset = llvm.load %text_at : !llvm.ptr -> i64
+  %text_offset = llvm.load %row : !llvm.ptr -> i64
   %text = llvm.getelementptr %strings[%text_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+  llvm.cond_br %is_equality, ^unequal, ^too_small
+^unequal:
+  %unequal = llvm.mlir.addressof @legato.unequal : !llvm.ptr
+  llvm.call @snprintf(%message, %size, %unequal, %text, %other, %value) vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>)
+      : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr, i64, i64) -> i32
+  llvm.br ^raise
+^too_small:
+  %format = llvm.mlir.addressof @legato.requirement : !llvm.ptr
   %excess = llvm.sub %0, %value : i64
   llvm.call @snprintf(%message, %size, %format, %text, %excess) vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>)
       : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr, i64) -> i32
+  llvm.br ^raise
+^raise:
   llvm.call @TVMFFIErrorSetRaisedFromCStr(%value_error, %message) : (!llvm.ptr, !llvm.ptr) -> ()
-  llvm.return
+  llvm.return %failed : i32
 }
 
 llvm.func internal @legato.refuse_memory(%sizes: !llvm.ptr) {

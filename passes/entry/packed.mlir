@@ -1,28 +1,85 @@
-// Calls of packed functions out of main. `function` is a tvm-ffi function; `table` describes `count` tensors, one behind the other: data,
-// dtype, rank, then `rank` sizes, all i64. Each becomes a Tensor for the time of the call. 0, or nonzero with the error raised.
+// Calls of packed functions. `function` is a tvm-ffi function; `table` describes `count` arguments, one behind the other, all i64: the type
+// index that they have in tvm-ffi, then for a tensor (70) data, dtype, rank, and `rank` sizes; for a shape (69) rank and sizes; for an int, a
+// bool, a float, a text (1, 2, 3, 8) its value. Tensors and shapes become objects for the time of the call.
+
+// What the function returns is dropped. 0, or nonzero with the error raised.
 llvm.func internal @legato.call_packed(%function: !llvm.ptr, %table: !llvm.ptr, %count: i64) -> i32 {
+  %one = llvm.mlir.constant(1 : i32) : i32
+  %ret = llvm.alloca %one x !any : (i32) -> !llvm.ptr
+  %rc = llvm.call @legato.invoke(%function, %table, %count, %ret) : (!llvm.ptr, !llvm.ptr, i64, !llvm.ptr) -> i32
+  llvm.call @legato.drop(%ret) : (!llvm.ptr) -> ()
+  llvm.return %rc : i32
+}
+
+// Drops what a value refers to.
+llvm.func internal @legato.drop(%any: !llvm.ptr) {
+  %first_object_index = llvm.mlir.constant(64 : i32) : i32
+  %index = llvm.load %any : !llvm.ptr -> i32
+  %is_object = llvm.icmp "sge" %index, %first_object_index : i32
+  llvm.cond_br %is_object, ^drop, ^done
+^drop:
+  %value_at = llvm.getelementptr %any[0, 2] : (!llvm.ptr) -> !llvm.ptr, !any
+  %object = llvm.load %value_at : !llvm.ptr -> !llvm.ptr
+  llvm.call @TVMFFIObjectDecRef(%object) : (!llvm.ptr) -> ()
+  llvm.br ^done
+^done:
+  llvm.return
+}
+
+// Calls a function; what it returns goes to %ret, and is the caller's. 0, or nonzero with the error raised.
+llvm.func internal @legato.invoke(%function: !llvm.ptr, %table: !llvm.ptr, %count: i64, %ret: !llvm.ptr) -> i32 {
   %0 = llvm.mlir.constant(0 : i64) : i64
   %1 = llvm.mlir.constant(1 : i64) : i64
-  %3 = llvm.mlir.constant(3 : i64) : i64
-  %one = llvm.mlir.constant(1 : i32) : i32
+  %2 = llvm.mlir.constant(2 : i64) : i64
+  %4 = llvm.mlir.constant(4 : i64) : i64
   %zero = llvm.mlir.constant(0 : i32) : i32
   %failed = llvm.mlir.constant(-1 : i32) : i32
-  %tensor_index = llvm.mlir.constant(70 : i32) : i32
-  %first_object_index = llvm.mlir.constant(64 : i32) : i32
-  %null = llvm.mlir.zero : !llvm.ptr
+  %tensor_kind = llvm.mlir.constant(70 : i64) : i64
+  %shape_kind = llvm.mlir.constant(69 : i64) : i64
   %args = llvm.alloca %count x !any : (i64) -> !llvm.ptr
-  %ret = llvm.alloca %one x !any : (i32) -> !llvm.ptr
+  %ret_padding = llvm.getelementptr %ret[0, 1] : (!llvm.ptr) -> !llvm.ptr, !any
+  %ret_value = llvm.getelementptr %ret[0, 2] : (!llvm.ptr) -> !llvm.ptr, !any
+  llvm.store %zero, %ret : i32, !llvm.ptr
+  llvm.store %zero, %ret_padding : i32, !llvm.ptr
+  llvm.store %0, %ret_value : i64, !llvm.ptr
   llvm.br ^next(%0, %0 : i64, i64)
 ^next(%i: i64, %at: i64):
   %more = llvm.icmp "slt" %i, %count : i64
   llvm.cond_br %more, ^make, ^call
 ^make:
   %row = llvm.getelementptr %table[%at] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-  %rank_at = llvm.getelementptr %row[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %first = llvm.getelementptr %row[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %kind = llvm.load %row : !llvm.ptr -> i64
+  %word = llvm.load %first : !llvm.ptr -> i64
+  %kind32 = llvm.trunc %kind : i64 to i32
+  %arg = llvm.getelementptr %args[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !any
+  %padding = llvm.getelementptr %arg[0, 1] : (!llvm.ptr) -> !llvm.ptr, !any
+  %value = llvm.getelementptr %arg[0, 2] : (!llvm.ptr) -> !llvm.ptr, !any
+  llvm.store %kind32, %arg : i32, !llvm.ptr
+  llvm.store %zero, %padding : i32, !llvm.ptr
+  %i_next = llvm.add %i, %1 : i64
+  %is_tensor = llvm.icmp "eq" %kind, %tensor_kind : i64
+  llvm.cond_br %is_tensor, ^tensor, ^other
+^other:
+  %is_shape = llvm.icmp "eq" %kind, %shape_kind : i64
+  %at_two = llvm.add %at, %2 : i64
+  llvm.cond_br %is_shape, ^shape, ^scalar
+^scalar:
+  llvm.store %word, %value : i64, !llvm.ptr
+  llvm.br ^next(%i_next, %at_two : i64, i64)
+^shape:
+  %shape_sizes = llvm.getelementptr %row[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %behind_shape = llvm.add %at_two, %word : i64
+  %shaped = llvm.call @legato.new_shape(%shape_sizes, %word, %arg) : (!llvm.ptr, i64, !llvm.ptr) -> i32
+  %is_shaped = llvm.icmp "eq" %shaped, %zero : i32
+  llvm.cond_br %is_shaped, ^next(%i_next, %behind_shape : i64, i64), ^drop(%0, %i, %shaped : i64, i64, i32)
+^tensor:
+  %rank_at = llvm.getelementptr %row[3] : (!llvm.ptr) -> !llvm.ptr, i64
   %rank = llvm.load %rank_at : !llvm.ptr -> i64
-  %at_sizes = llvm.add %at, %3 : i64
+  %at_sizes = llvm.add %at, %4 : i64
   %at_next = llvm.add %at_sizes, %rank : i64
-  %block = llvm.call @legato.describe_tensor(%row, %rank) : (!llvm.ptr, i64) -> !llvm.ptr
+  %block = llvm.call @legato.describe_tensor(%first, %rank) : (!llvm.ptr, i64) -> !llvm.ptr
+  %null = llvm.mlir.zero : !llvm.ptr
   %got = llvm.icmp "ne" %block, %null : !llvm.ptr
   llvm.cond_br %got, ^wrap, ^no_memory
 ^no_memory:
@@ -31,40 +88,22 @@ llvm.func internal @legato.call_packed(%function: !llvm.ptr, %table: !llvm.ptr, 
   llvm.call @TVMFFIErrorSetRaisedFromCStr(%memory_error, %message) : (!llvm.ptr, !llvm.ptr) -> ()
   llvm.br ^drop(%0, %i, %failed : i64, i64, i32)
 ^wrap:
-  %arg = llvm.getelementptr %args[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !any
-  %padding = llvm.getelementptr %arg[0, 1] : (!llvm.ptr) -> !llvm.ptr, !any
-  %value = llvm.getelementptr %arg[0, 2] : (!llvm.ptr) -> !llvm.ptr, !any
-  llvm.store %tensor_index, %arg : i32, !llvm.ptr
-  llvm.store %zero, %padding : i32, !llvm.ptr
   %wrapped = llvm.call @TVMFFITensorFromDLPack(%block, %zero, %zero, %value) : (!llvm.ptr, i32, i32, !llvm.ptr) -> i32
   %is_wrapped = llvm.icmp "eq" %wrapped, %zero : i32
-  %i_next = llvm.add %i, %1 : i64
   llvm.cond_br %is_wrapped, ^next(%i_next, %at_next : i64, i64), ^not_wrapped
 ^not_wrapped:
   llvm.call @free(%block) : (!llvm.ptr) -> ()
   llvm.br ^drop(%0, %i, %wrapped : i64, i64, i32)
 ^call:
-  %ret_padding = llvm.getelementptr %ret[0, 1] : (!llvm.ptr) -> !llvm.ptr, !any
-  %ret_value = llvm.getelementptr %ret[0, 2] : (!llvm.ptr) -> !llvm.ptr, !any
-  llvm.store %zero, %ret : i32, !llvm.ptr
-  llvm.store %zero, %ret_padding : i32, !llvm.ptr
-  llvm.store %0, %ret_value : i64, !llvm.ptr
   %count32 = llvm.trunc %count : i64 to i32
   %rc = llvm.call @TVMFFIFunctionCall(%function, %args, %count32, %ret) : (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr) -> i32
-  %given = llvm.load %ret : !llvm.ptr -> i32
-  %is_object = llvm.icmp "sge" %given, %first_object_index : i32
-  llvm.cond_br %is_object, ^drop_return, ^drop(%0, %count, %rc : i64, i64, i32)
-^drop_return:
-  %object = llvm.load %ret_value : !llvm.ptr -> !llvm.ptr
-  llvm.call @TVMFFIObjectDecRef(%object) : (!llvm.ptr) -> ()
   llvm.br ^drop(%0, %count, %rc : i64, i64, i32)
 ^drop(%d: i64, %made: i64, %code: i32):
   %more_drops = llvm.icmp "slt" %d, %made : i64
   llvm.cond_br %more_drops, ^drop_one, ^done
 ^drop_one:
-  %tensor_at = llvm.getelementptr %args[%d, 2] : (!llvm.ptr, i64) -> !llvm.ptr, !any
-  %tensor = llvm.load %tensor_at : !llvm.ptr -> !llvm.ptr
-  llvm.call @TVMFFIObjectDecRef(%tensor) : (!llvm.ptr) -> ()
+  %made_arg = llvm.getelementptr %args[%d] : (!llvm.ptr, i64) -> !llvm.ptr, !any
+  llvm.call @legato.drop(%made_arg) : (!llvm.ptr) -> ()
   %d_next = llvm.add %d, %1 : i64
   llvm.br ^drop(%d_next, %made, %code : i64, i64, i32)
 ^done:
@@ -72,8 +111,66 @@ llvm.func internal @legato.call_packed(%function: !llvm.ptr, %table: !llvm.ptr, 
 }
 
 llvm.mlir.global private constant @legato.packed_memory("no memory to describe a tensor for a packed function\00")
+llvm.mlir.global private constant @legato.shape("ffi.Shape")
 
-// A DLManagedTensor with its shape and strides for a row of the table; its deleter is libc's free: the data is somebody else's. Null when
+// A shape object. 0, or nonzero with the error raised.
+llvm.func internal @legato.new_shape(%sizes: !llvm.ptr, %rank: i64, %to: !llvm.ptr) -> i32 {
+  %0 = llvm.mlir.constant(0 : i64) : i64
+  %1 = llvm.mlir.constant(1 : i64) : i64
+  %9 = llvm.mlir.constant(9 : i64) : i64
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %int_index = llvm.mlir.constant(1 : i32) : i32
+  %args = llvm.alloca %rank x !any : (i64) -> !llvm.ptr
+  %name = llvm.mlir.addressof @legato.shape : !llvm.ptr
+  llvm.br ^next(%0 : i64)
+^next(%i: i64):
+  %more = llvm.icmp "slt" %i, %rank : i64
+  llvm.cond_br %more, ^size, ^call
+^size:
+  %from = llvm.getelementptr %sizes[%i] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %size = llvm.load %from : !llvm.ptr -> i64
+  %arg = llvm.getelementptr %args[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !any
+  %padding = llvm.getelementptr %arg[0, 1] : (!llvm.ptr) -> !llvm.ptr, !any
+  %value = llvm.getelementptr %arg[0, 2] : (!llvm.ptr) -> !llvm.ptr, !any
+  llvm.store %int_index, %arg : i32, !llvm.ptr
+  llvm.store %zero, %padding : i32, !llvm.ptr
+  llvm.store %size, %value : i64, !llvm.ptr
+  %i_next = llvm.add %i, %1 : i64
+  llvm.br ^next(%i_next : i64)
+^call:
+  %rc = llvm.call @legato.call_registered(%name, %9, %args, %rank, %to) : (!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr) -> i32
+  llvm.return %rc : i32
+}
+
+// Calls one of tvm-ffi's own functions by its name, of %size bytes. 0, or nonzero with the error raised.
+llvm.func internal @legato.call_registered(%name: !llvm.ptr, %size: i64, %args: !llvm.ptr, %count: i64, %ret: !llvm.ptr) -> i32 {
+  %0 = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i32) : i32
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %name_bytes = llvm.alloca %one x !llvm.struct<(ptr, i64)> : (i32) -> !llvm.ptr
+  %handle_at = llvm.alloca %one x !llvm.ptr : (i32) -> !llvm.ptr
+  %size_at = llvm.getelementptr %name_bytes[8] : (!llvm.ptr) -> !llvm.ptr, i8
+  %ret_padding = llvm.getelementptr %ret[0, 1] : (!llvm.ptr) -> !llvm.ptr, !any
+  %ret_value = llvm.getelementptr %ret[0, 2] : (!llvm.ptr) -> !llvm.ptr, !any
+  llvm.store %name, %name_bytes : !llvm.ptr, !llvm.ptr
+  llvm.store %size, %size_at : i64, !llvm.ptr
+  llvm.store %zero, %ret : i32, !llvm.ptr
+  llvm.store %zero, %ret_padding : i32, !llvm.ptr
+  llvm.store %0, %ret_value : i64, !llvm.ptr
+  %found = llvm.call @TVMFFIFunctionGetGlobal(%name_bytes, %handle_at) : (!llvm.ptr, !llvm.ptr) -> i32
+  %is_found = llvm.icmp "eq" %found, %zero : i32
+  llvm.cond_br %is_found, ^call, ^missing
+^missing:
+  llvm.return %found : i32
+^call:
+  %handle = llvm.load %handle_at : !llvm.ptr -> !llvm.ptr
+  %count32 = llvm.trunc %count : i64 to i32
+  %rc = llvm.call @TVMFFIFunctionCall(%handle, %args, %count32, %ret) : (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr) -> i32
+  llvm.call @TVMFFIObjectDecRef(%handle) : (!llvm.ptr) -> ()
+  llvm.return %rc : i32
+}
+
+// A DLManagedTensor with its shape and strides for a tensor of the table; its deleter is libc's free: the data is somebody else's. Null when
 // there is no memory.
 llvm.func internal @legato.describe_tensor(%row: !llvm.ptr, %rank: i64) -> !llvm.ptr {
   %0 = llvm.mlir.constant(0 : i64) : i64

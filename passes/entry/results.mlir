@@ -1,6 +1,6 @@
-// Memory for output %number: a DLManagedTensor, its shape and strides, then its data at a multiple of 64 bytes. One block, whose deleter is
+// Memory for output %number of a shape: a DLManagedTensor, its shape and strides, then its data at a multiple of 64 bytes. One block, whose deleter is
 // libc's free: a result outlives the model's code. Null when there is no memory. The data's address goes to %data_at.
-llvm.func internal @legato.new_tensor(%number: i64, %sizes: !llvm.ptr, %data_at: !llvm.ptr) -> !llvm.ptr {
+llvm.func internal @legato.new_tensor(%number: i64, %given_shape: !llvm.ptr, %data_at: !llvm.ptr) -> !llvm.ptr {
   %0 = llvm.mlir.constant(0 : i64) : i64
   %1 = llvm.mlir.constant(1 : i64) : i64
   %63 = llvm.mlir.constant(63 : i64) : i64
@@ -12,13 +12,10 @@ llvm.func internal @legato.new_tensor(%number: i64, %sizes: !llvm.ptr, %data_at:
   %table = llvm.mlir.addressof @legato.outputs : !llvm.ptr
   %row = llvm.getelementptr %table[%number] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<4 x i64>
   %rank_at = llvm.getelementptr %row[1] : (!llvm.ptr) -> !llvm.ptr, i64
-  %first_at = llvm.getelementptr %row[2] : (!llvm.ptr) -> !llvm.ptr, i64
   %width_at = llvm.getelementptr %row[3] : (!llvm.ptr) -> !llvm.ptr, i64
   %dtype = llvm.load %row : !llvm.ptr -> i64
   %rank = llvm.load %rank_at : !llvm.ptr -> i64
-  %first = llvm.load %first_at : !llvm.ptr -> i64
   %width = llvm.load %width_at : !llvm.ptr -> i64
-  %given_shape = llvm.getelementptr %sizes[%first] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   llvm.br ^count(%0, %1 : i64, i64)
 ^count(%k: i64, %product: i64):
   %more_counts = llvm.icmp "slt" %k, %rank : i64

@@ -58,8 +58,12 @@ class Sizes:
         self._shapes: dict[ir.Value, tuple[Size, ...]] = {a: tuple(s) for a, s in zip(function.body.blocks[0].arguments, arguments)}
         self._values: dict[ir.Value, Size] = {}
 
+    def give(self, value: ir.Value, shape: Sequence[Size]) -> None:
+        """Says what the shape of a memref is that a call returns."""
+        self._shapes[value] = tuple(shape)
+
     def value(self, value: ir.Value) -> Size:
-        """An index (or integer) value; UNKNOWN where it depends on more than the sizes of arguments."""
+        """An index (or integer) value; UNKNOWN where it depends on more than the sizes of arguments and results."""
         if value not in self._values:
             self._values[value] = UNKNOWN if isinstance(value.owner, ir.Block) else self._computed(value.owner.operation)
         return self._values[value]

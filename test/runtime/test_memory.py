@@ -21,7 +21,7 @@ def value(size, **sizes):
 def plan(text):
     module = Module.parse(text)
     with module.context, ir.Location.unknown():
-        placement = plan_memory(module.module)
+        placement = plan_memory(module.module)[0]
         module.operation.verify()
     return placement, str(module)
 
