@@ -14,7 +14,7 @@ from ..dialects.relax.calls import RETURNS
 from ..dialects.tir.extern import EXTERN
 from ..mlir import bufferization, func, ir, tensor
 from .base import ModulePass, PassContext, PassFailed, option
-from .bufferize_prepare import materialize_constants, own_results
+from .bufferize_prepare import materialize_constants, own_results, separate_outputs
 from .bufferize_workspaces import STACK_BYTES, extract_workspaces
 from .legalize import graph_ops
 from .upstream import run_on
@@ -52,6 +52,7 @@ def bufferize(module: ir.Module, stack_bytes: int = STACK_BYTES) -> None:
             materialize_constants(function)
             tir.plain_types(function)
             own_results(function)
+            separate_outputs(function)
     for kernel in kernels:
         tie_results(kernel)
     eliminate_empty_tensors(module, [f for f in functions if not tir.is_prim_func(f) and EXTERN not in f.attributes])

@@ -26,6 +26,22 @@ def materialize_constants(function: func.FuncOp) -> None:
         op.erase()
 
 
+def separate_outputs(function: func.FuncOp) -> None:
+    """A ``tensor.empty`` of its own for each reader: one that many calls share would be one alias set, whose every pair is compared."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "tensor.empty":
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    for op in found:
+        for use in list(op.results[0].uses)[1:]:
+            with ir.InsertionPoint(use.owner):
+                use.owner.operands[use.operand_number] = op.clone().results[0]
+
+
 def fresh_root(value: ir.Value) -> ir.Value | None:
     """The call result whose whole buffer ``value`` is; None where it is a part, an argument, a constant or something else."""
     while not isinstance(value.owner, ir.Block) and value.owner.name in WHOLE_VIEWS:

@@ -12,8 +12,38 @@ def prepare(kernel: func.FuncOp, machine: Machine) -> None:
     gather_rows(kernel)
     tie_through_reshapes(kernel)
     form = analyze(kernel)
-    if form is not None and not form.epilogue and any(form.extents[loop] is None for loop in form.dims):
+    if form is None or not any(form.extents[loop] is None for loop in form.dims):
+        return
+    if not form.epilogue:
         add_reader(form)
+    result = form.op.results[0]
+    for reader in form.epilogue:
+        if reader.name == "linalg.generic":
+            read_first(reader, next(i for i, operand in enumerate(reader.operands) if operand == result))
+        result = reader.results[0]
+
+
+def read_first(reader: ir.Operation, place: int) -> None:
+    """Makes what stands at a place the reader's first operand: tiling takes the sizes of its tiles from the first that has them.
+
+    Those of a slice of an argument could not be told apart from the contraction's own, and a rest would not be vectorized.
+    """
+    if not place:
+        return
+    operands, maps = list(reader.operands), list(reader.attributes["indexing_maps"])
+    maps[0], maps[place] = maps[place], maps[0]
+    reader.operands[0], reader.operands[place] = operands[place], operands[0]
+    reader.attributes["indexing_maps"] = ir.ArrayAttr.get(maps)
+    block = reader.regions[0].blocks[0]
+    first, other = block.arguments[0], block.arguments[place]
+    spare = block.add_argument(first.type, reader.location)
+    first.replace_all_uses_with(spare)
+    types = first.type, other.type
+    first.set_type(types[1])
+    other.replace_all_uses_with(first)
+    other.set_type(types[0])
+    spare.replace_all_uses_with(other)
+    block.erase_argument(len(block.arguments) - 1)
 
 
 def tie_through_reshapes(kernel: func.FuncOp) -> None:

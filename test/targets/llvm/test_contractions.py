@@ -145,6 +145,19 @@ def test_dynamic_rows(cpu, rows):
 
 
 @pytest.mark.parametrize("cpu", CPUS)
+def test_what_is_added_to_dynamic_rows_may_come_first(cpu):
+    """``z + (x @ w + b)``, as recurrent layers have it: the sum's first operand is not the product."""
+    net, (x, z, w, b) = Net(), (numbers(11, 8), numbers(3, 11, 48), numbers(8, 48), numbers(48))
+
+    def build(store, x, z, b):
+        z = relax.squeeze(relax.strided_slice(z, begin=[1], end=[2], axes=[0]), axis=[0])
+        return relax.add(z, relax.add(relax.matmul(x, weight(store, w)), b))
+
+    net.case("", [x, z, b], build, z[1] + (x @ w + b), [("n", 8), (3, "n", 48), (48,)])
+    net.check(f"llvm{{cpu={cpu}}}")
+
+
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("size", [1, 5, 16, 37])
 def test_attention_of_dynamic_length(cpu, size):
     net = Net()
