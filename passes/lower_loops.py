@@ -44,13 +44,18 @@ def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
     for block in find(operation, "tir.block", inner_first=True):
         inline_block(block.opview)
     place_buffers(operation)
+    lower_loops_under(operation, kernel.name.value, warnings)
+    mark_inputs(kernel)
+
+
+def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str]) -> None:
+    """Lowers the loops under an op of the kernel ``name``; its blocks and buffers are lowered already."""
     for loop in find(operation, "tir.for", inner_first=True):
         try:
             lower_loop(loop.opview)
         except NotVectorizable as reason:
-            warnings.append(f"the vectorized loop {loop.opview.name} of @{kernel.name.value} stays a loop of scalars: {reason}")
+            warnings.append(f"the vectorized loop {loop.opview.name} of @{name} stays a loop of scalars: {reason}")
             to_serial(loop.opview)
-    mark_inputs(kernel)
 
 
 def mark_inputs(kernel: func.FuncOp) -> None:

@@ -9,13 +9,16 @@ from typing import Any, ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
+from ..dialects.tir.walk import find
 from ..mlir import arith, func, ir, linalg, passmanager, scf
 from .base import ModulePass, PassContext, PassFailed, TargetText, option
+from .upstream import run_on
 
 LOOPS = "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion)"
 OUTLINE = "func.func(gpu-launch-sink-index-computations),gpu-kernel-outlining,canonicalize,cse"
 HOST = ("arith.", "affine.", "memref.dim", "memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape",
         "memref.reinterpret_cast", "func.return")
+SHARED_ALIGNMENT = 128
 LAUNCH_SIZES = 6
 SEGMENTS = [0] + [1] * LAUNCH_SIZES + [0] * 5  # it waits for nothing; blocks and threads in x, y, z; no clusters, no shared memory, ...
 
@@ -33,7 +36,17 @@ class MapThreads(ModulePass):
             raise PassFailed(f"the target '{target.name}' has no threads to map to: it is no GPU")
         with module.context, ir.Location.unknown():
             map_threads(module.module, target.machine)
-            passmanager.PassManager.parse(f"builtin.module({OUTLINE})").run(module.operation)
+            run_on(module.operation, OUTLINE)
+            align_shared(module.module)
+
+
+def align_shared(module: ir.Module) -> None:
+    """Gives buffers in the memory of blocks an alignment: where there is none, LLVM assumes more than it prints."""
+    for function in find(module.operation, "gpu.func"):
+        count = function.attributes["workgroup_attributions"].value if "workgroup_attributions" in function.attributes else 0
+        if count:
+            align = ir.DictAttr.get({"llvm.align": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), SHARED_ALIGNMENT)})
+            function.attributes["workgroup_attrib_attrs"] = ir.ArrayAttr.get([align] * count)
 
 
 def map_threads(module: ir.Module, machine: Any) -> None:
@@ -51,13 +64,18 @@ def map_threads(module: ir.Module, machine: Any) -> None:
         sink_loads(kernel)
         run: list[ir.Operation] = []  # statements outside of parallel loops, one behind the other
         for op in [one.operation for one in kernel.body.blocks[0].operations]:
-            if op.name == "scf.parallel" or op.name == "func.return":
+            if op.name in ("scf.parallel", "func.return") or launches(op):
                 single(run)
                 run = []
             if op.name == "scf.parallel":
                 parallel(op, machine.block)
-            elif not op.name.startswith(HOST) or any(v.owner in run for v in op.operands):
+            elif (not launches(op) and not op.name.startswith(HOST)) or any(v.owner in run for v in op.operands):
                 run.append(op)
+
+
+def launches(op: ir.Operation) -> bool:
+    """Whether an op is, or holds, a launch: its loops were bound to threads by hand."""
+    return bool(find(op, "gpu.launch"))
 
 
 def reductions_last(op: ir.Operation) -> None:

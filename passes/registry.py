@@ -21,6 +21,7 @@ from .lower import Lower
 from .lower_loops import LowerLoops
 from .lower_nvvm import LowerNvvm
 from .lower_packed import LowerPacked
+from .lower_threads import LowerThreads
 from .map_threads import MapThreads
 from .merge_composites import MergeComposites
 from .outline_external import OutlineExternal
@@ -56,6 +57,7 @@ PASSES: tuple[type[ModulePass], ...] = (
     Prepare,
     Schedule,
     ApplySchedules,
+    LowerThreads,
     LowerLoops,
     LiftWeights,
     Bufferize,

@@ -140,9 +140,10 @@ class Lanes:
             self.first.update(zip(op.results, self.clone(op)))
 
     def clone(self, op: ir.Operation) -> list[ir.Value]:
+        operands = [self.scalar(v) for v in op.operands]  # before the op that takes them
         new = op.clone()
-        for number, operand in enumerate(op.operands):
-            new.operands[number] = self.scalar(operand)
+        for number, operand in enumerate(operands):
+            new.operands[number] = operand
         return list(new.results)
 
     def varied(self, op: ir.Operation) -> None:

@@ -17,6 +17,7 @@ NVVM_STAGES: tuple[tuple[str, str], ...] = (
     ("relax", GRAPH),
     ("legalized", "relax-legalize{target=%s},tir-raise-loops,func.func(canonicalize,cse)"),
     ("fused", "tir-fuse,tir-collapse-dims"),
+    ("loops", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
     ("bufferized", "relax-lift-weights,tir-bufferize{stack-bytes=0},tir-plan-memory"),
     ("scheduled", "tir-map-threads{target=%s}"),
     ("nvvm", "tir-lower-nvvm{target=%s}"),

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Gpu:
     """``approx``: whether the device's approximating instructions may be used; ``warp``: threads that run together; ``block``: threads in a
-    block, by default."""
+    block, by default; ``shared_bytes``: the most that a block's shared buffers can take."""
 
     approx: bool = False
     warp: int = 32
     block: int = 128
+    shared_bytes: int = 48 << 10

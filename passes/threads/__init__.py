@@ -1,0 +1,1 @@
+"""Loops bound to threads: launches, buffers in a block's memory, reductions across threads, barriers."""

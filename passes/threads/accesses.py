@@ -1,0 +1,191 @@
+"""What threads read and write in memory that they share, and where two threads may meet."""
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from ...dialects.tir.loops import ForOp
+from ...dialects.tir.races import roots
+from ...dialects.tir.walk import ancestors
+from ...mlir import ir
+from .indices import MOST_POINTS, Points, can_count, conditions
+from .launch import Axis, Launch
+from .memory import FIRST_INDEX, buffer_of
+from .uniform import Uniform
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """``indices``: None where they are not known. ``loops``: those around it in the launch, outermost first; ``tests``: the conditions
+    around it, each with what it has to be."""
+
+    op: ir.Operation
+    buffer: ir.Value
+    writes: bool
+    reads: bool
+    indices: list[ir.Value] | None
+    loops: list[ForOp]
+    tests: list[tuple[ir.Value, bool]]
+    cache: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Touched:
+    """The elements that an access touches, point by point. ``thread``: whose; ``columns``: for each dimension its symbols and its indices;
+    ``steps``: the values of loop variables; ``exact``: whether no condition was left out."""
+
+    thread: np.ndarray
+    columns: list[tuple[dict[ir.Value, int], np.ndarray]]
+    steps: dict[ir.Value, np.ndarray]
+    exact: bool
+
+
+def access_of(op: ir.Operation, buffer_operand: int, launch: Launch, writes: bool, reads: bool) -> Access:
+    """An access by an op to the buffer that is one of its operands."""
+    around = list(reversed(ancestors(op)[:ancestors(op).index(launch.operation)]))
+    indices = list(op.operands)[FIRST_INDEX[op.name]:] if op.name in FIRST_INDEX else None
+    if indices is not None and buffer_of(op.operands[buffer_operand]) != op.operands[buffer_operand]:
+        indices = None  # through a view: the index is another
+    return Access(op, buffer_of(op.operands[buffer_operand]), writes, reads, indices, [a.opview for a in around if a.name == "tir.for"],
+                  conditions(op, launch.operation))
+
+
+class Conflicts:
+    """Whether two threads of a block may touch the same element by two accesses, one of which writes."""
+
+    def __init__(self, launch: Launch, uniform: Uniform):
+        self.launch, self.uniform = launch, uniform
+
+    def touched(self, access: Access, kept: Sequence[ForOp], blocks: Sequence[Axis] = ()) -> Touched | None:
+        """What an access touches; the steps of the loops ``kept`` are told apart. ``blocks``: axes of the grid that are counted too."""
+        key = (tuple(loop.variable for loop in kept), tuple(b.name for b in blocks))
+        if key not in access.cache:
+            access.cache[key] = self._touched(access, kept, blocks)
+        return access.cache[key]
+
+    def _touched(self, access: Access, kept: Sequence[ForOp], blocks: Sequence[Axis]) -> Touched | None:
+        if access.indices is None:
+            return None
+        wanted = {r for v in (*access.indices, *(t for t, _ in access.tests)) for r in roots(v)}
+        steps = [loop for loop in access.loops if can_count(loop) and (loop.variable in wanted or loop in kept)]
+        axes = [*self.launch.threads, *blocks]
+        if prod(a.extent for a in axes) * prod(loop.extent for loop in steps) > MOST_POINTS:
+            return None
+        points = Points(axes, steps, self.uniform)
+        columns = [points.evaluate(i) for i in access.indices]
+        if any(c is None for c in columns):
+            return None
+        mask, exact = points.mask(access.tests)
+        flat = mask.reshape(-1)
+        return Touched(points.flat(points.thread)[flat], [(c.symbols, points.flat(np.asarray(c.array))[flat]) for c in columns],
+                       {loop.variable: points.flat(points.values[loop.variable])[flat] for loop in steps}, exact)
+
+    def in_step(self, first: Access, second: Access) -> bool:
+        """Whether two threads may meet where ``second`` follows ``first``, in one step of all loops around both."""
+        common = shared_loops(first, second)
+        return self._meet(first, second, [loop for loop in common if can_count(loop)], set(), {})
+
+    def carried(self, first: Access, second: Access, loop: ForOp, next_only: bool) -> bool:
+        """Whether two threads may meet where ``second`` is in a later step of the loop than ``first``; ``next_only``: in the next one."""
+        common = shared_loops(first, second)
+        at = next(n for n, one in enumerate(common) if one.operation == loop.operation)
+        outer = [one for one in common[:at] if can_count(one)]
+        free = {one.variable for access in (first, second) for one in access.loops[at:]}
+        if not next_only:
+            return self._meet(first, second, outer, free, {})
+        if can_count(loop):
+            return self._meet(first, second, [*outer, loop], free - {loop.variable}, {loop.variable: 1})
+        return self._meet(first, second, outer, free - {loop.variable}, {loop.variable: 1})
+
+    def _meet(self, first: Access, second: Access, kept: list[ForOp], free: set[ir.Value], shift: dict[ir.Value, int]) -> bool:
+        """``free``: loop variables that differ between the two; ``shift``: by how much a variable is greater for the second."""
+        if first.buffer != second.buffer or not (first.writes or second.writes) or self.launch.thread_count == 1:
+            return False
+        a, b = self.touched(first, kept), self.touched(second, kept)
+        if a is None or b is None:
+            return not same_place(first, second, free | set(shift))
+        left, right = [a.steps[loop.variable] for loop in kept], [b.steps[loop.variable] - shift.get(loop.variable, 0) for loop in kept]
+        for (symbols, mine), (others, theirs) in zip(a.columns, b.columns):
+            if symbols != others or any(roots(s) & free for s in symbols):
+                return True
+            moved = 0
+            for symbol, factor in symbols.items():
+                if roots(symbol) & set(shift):
+                    if symbol not in shift:
+                        return True
+                    moved += factor * shift[symbol]
+            left.append(mine)
+            right.append(theirs + moved)
+        return meet(a.thread, left, b.thread, right)
+
+    def race(self, access: Access, blocks: Sequence[Axis] = ()) -> str | None:
+        """Which two threads write one element at once by a store, in words; None where this is not, or cannot be seen. ``blocks``: axes of
+        the grid, of which the first two blocks are looked at."""
+        kept = [loop for loop in access.loops if can_count(loop)]
+        found = self.touched(access, kept, blocks)
+        if found is None or not found.exact:
+            return None
+        keys = as_keys([[*(found.steps[loop.variable] for loop in kept), *(c for _, c in found.columns)]])[0]
+        order = np.lexsort((found.thread, keys))
+        keys, thread = keys[order], found.thread[order]
+        twice = np.nonzero((keys[1:] == keys[:-1]) & (thread[1:] != thread[:-1]))[0]
+        return self.describe(int(thread[twice[0]]), int(thread[twice[0] + 1]), blocks) if len(twice) else None
+
+    def describe(self, one: int, other: int, blocks: Sequence[Axis]) -> str:
+        """Two threads, by the indices in which they differ."""
+        texts = []
+        for number in (one, other):
+            places = []
+            for axis in (*self.launch.threads, *blocks):
+                places.append((axis.name, number % axis.extent))
+                number //= axis.extent
+            texts.append(places)
+        differ = [n for n, (a, b) in enumerate(zip(*texts)) if a != b]
+        return " and ".join("(" + ", ".join(f"{places[n][0]} = {places[n][1]}" for n in differ) + ")" for places in texts)
+
+
+def shared_loops(first: Access, second: Access) -> list[ForOp]:
+    """The loops around both, outermost first."""
+    return [a for a, b in zip(first.loops, second.loops) if a.operation == b.operation]
+
+
+def same_place(first: Access, second: Access, differing: set[ir.Value]) -> bool:
+    """Whether both use the very same index values, in the same step: then a thread meets itself."""
+    if first.indices is None or second.indices is None or first.indices != second.indices:
+        return False
+    return not any(roots(i) & differing for i in first.indices)
+
+
+def meet(thread: np.ndarray, left: list[np.ndarray], other: np.ndarray, right: list[np.ndarray]) -> bool:
+    """Whether two different threads touch one element: rows of ``left`` by ``thread`` and of ``right`` by ``other``."""
+    if not len(thread) or not len(other):
+        return False
+    a, b = as_keys([left, right])
+    mine, others = spans(a, thread), spans(b, other)
+    _, i, j = np.intersect1d(mine[0], others[0], assume_unique=True, return_indices=True)
+    low, high = np.minimum(mine[1][i], others[1][j]), np.maximum(mine[2][i], others[2][j])
+    return bool((low != high).any())
+
+
+def spans(keys: np.ndarray, thread: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each key once, with the least and the greatest thread that has it."""
+    order = np.lexsort((thread, keys))
+    keys, thread = keys[order], thread[order]
+    first = np.concatenate([[True], keys[1:] != keys[:-1]])
+    last = np.concatenate([keys[1:] != keys[:-1], [True]])
+    return keys[first], thread[first], thread[last]
+
+
+def as_keys(rows: list[list[np.ndarray]]) -> list[np.ndarray]:
+    """Rows of several columns as one number each, the same in all tables."""
+    if not rows[0]:
+        raise ValueError("no columns")
+    totals = [np.zeros(len(table[0]), np.int64) for table in rows]
+    for columns in zip(*rows):
+        low = min(int(c.min()) for c in columns)
+        width = max(int(c.max()) for c in columns) - low + 1
+        totals = [t * width + (c - low) for t, c in zip(totals, columns)]
+    return totals
+
+

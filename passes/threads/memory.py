@@ -1,0 +1,75 @@
+"""Which buffers a launch uses, and the scopes that they have."""
+from ...dialects.tir.walk import find
+from ...mlir import ir
+from ..base import PassFailed
+
+GLOBAL, SHARED, LOCAL = "global", "shared", "local"
+SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOCAL}
+VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
+         "memref.memory_space_cast")
+FIRST_INDEX = {"memref.load": 1, "memref.store": 2}
+
+
+def buffer_of(value: ir.Value) -> ir.Value:
+    """The buffer that a memref is a view of."""
+    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in VIEWS:
+        value = value.owner.operation.operands[0]
+    return value
+
+
+def scope_of(buffer: ir.Value) -> str:
+    """Where a buffer lies. PassFailed for a scope that GPUs do not have."""
+    owner = buffer_of(buffer).owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "tir.alloc_buffer":
+        return GLOBAL
+    made = owner.operation.opview
+    if made.scope not in SCOPES:
+        raise PassFailed(f"the buffer {made.name} has the scope '{made.scope}', which this target does not have; it has: "
+                         f"{', '.join(SCOPES)}", made.operation)
+    return SCOPES[made.scope]
+
+
+def name_of(buffer: ir.Value) -> str:
+    """What a buffer is called: the name of its allocation, or of the parameter that it is."""
+    buffer = buffer_of(buffer)
+    owner = buffer.owner
+    if isinstance(owner, ir.Block):
+        return f"argument {ir.BlockArgument(buffer).arg_number}"
+    op = owner.operation
+    if op.name == "tir.alloc_buffer":
+        return op.opview.name
+    if op.name == "bufferization.to_buffer" and isinstance(op.operands[0].owner, ir.Block):
+        function, number = op.operands[0].owner.owner.operation, ir.BlockArgument(op.operands[0]).arg_number
+        names = function.attributes["tir.names"] if "tir.names" in function.attributes else []
+        return names[number].value if number < len(names) else f"argument {number}"
+    return "a buffer"
+
+
+def stored(op: ir.Operation) -> ir.Value | None:
+    """The buffer that an op writes one element of; None for other ops."""
+    return buffer_of(op.operands[1]) if op.name == "memref.store" else None
+
+
+def is_local_store(op: ir.Operation) -> bool:
+    return op.name == "memref.store" and scope_of(op.operands[1]) == LOCAL
+
+
+def has_effect(op: ir.Operation) -> bool:
+    """Whether an op, by itself, does something that is seen outside of its thread."""
+    if op.name == "memref.store":
+        return not is_local_store(op)
+    if op.name in ("func.call", "llvm.call"):
+        return not is_pure_call(op)
+    return op.name in ("memref.copy", "vector.store", "vector.transfer_write", "memref.atomic_rmw", "memref.generic_atomic_rmw")
+
+
+def is_pure_call(call: ir.Operation) -> bool:
+    """Whether a call is of a function that is declared to read and write nothing."""
+    top = call.parent
+    while top is not None and top.operation.name != "builtin.module":
+        top = top.operation.parent
+    callee = call.attributes["callee"].value
+    for function in find(top.operation, "func.func") if top is not None else []:
+        if function.attributes["sym_name"].value == callee:
+            return "llvm.readnone" in function.attributes
+    return False

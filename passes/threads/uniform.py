@@ -1,0 +1,35 @@
+"""Which values are the same for all threads of a block."""
+from ...dialects.tir.walk import ancestors
+from ...mlir import ir
+from .launch import Launch, everything
+from .memory import buffer_of
+
+PURE = ("arith.", "math.", "memref.dim", "index.")
+
+
+class Uniform:
+    """``uniform(value)``: whether a value of a launch is one for all threads of a block."""
+
+    def __init__(self, launch: Launch):
+        self.launch = launch
+        self.written = {buffer_of(op.operands[1]) for op in everything(launch.operation) if op.name == "memref.store"}
+        self.known: dict[ir.Value, bool] = {a.id: False for a in launch.threads}
+
+    def __call__(self, value: ir.Value) -> bool:
+        if value not in self.known:
+            self.known[value] = self._is_uniform(value)
+        return self.known[value]
+
+    def _is_uniform(self, value: ir.Value) -> bool:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            op = owner.owner.operation
+            if op == self.launch.operation or self.launch.operation not in ancestors(op):
+                return True
+            return op.name == "tir.for" and all(self(v) for v in op.operands)
+        op = owner.operation
+        if self.launch.operation not in ancestors(op):
+            return True
+        if op.name == "memref.load" and buffer_of(op.operands[0]) in self.written:
+            return False
+        return (op.name.startswith(PURE) or op.name == "memref.load") and all(self(v) for v in op.operands)
