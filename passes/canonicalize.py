@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from ..dialects.module import Module
 from . import canonicalize_affine, canonicalize_algebra, canonicalize_fusions, canonicalize_shapes
 from .base import ModulePass, PassContext
+from .canonicalize_calls import merge_pure_calls
 from .graph import Constants, erase_dead, relax_functions
 from .rewriter import Rewriter, table
 
@@ -27,7 +28,8 @@ class Canonicalize(ModulePass):
         for function in relax_functions(module):
             for _ in range(MAX_SWEEPS):
                 erase_dead(function, constants)
-                if not rewriter.sweep(function, patterns):
+                merged = merge_pure_calls(function)
+                if not rewriter.sweep(function, patterns) and not merged:
                     break
             else:
                 context.warnings.append(f"{self.name}: @{function.name.value} still changes after {MAX_SWEEPS} rounds of patterns")

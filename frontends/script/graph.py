@@ -10,7 +10,7 @@ from .functions import RelaxFunc
 from .graph_sizes import GraphSizes, Restart
 from .program import Program
 from .source import Problem
-from .types import DTYPES, TensorInfo, TupleInfo, dtype_name, relax_element, size_of
+from .types import DTYPES, TensorInfo, TupleInfo, dtype_name, relax_element
 
 
 class GraphParser(GraphSizes):
@@ -25,6 +25,7 @@ class GraphParser(GraphSizes):
         self.take_symbols(tree)
         with self.source.location(tree):
             types = [self.type_of(info, a, a.arg) for info, a in zip(infos, tree.args.args)]
+            there = {f.name.value for f in self.program.module.functions()}
             self.main = func.FuncOp(name, ir.FunctionType.get(types, []), visibility="private" if self.function.private else None,
                                     ip=ir.InsertionPoint.at_block_begin(self.program.module.body))
             try:
@@ -36,31 +37,37 @@ class GraphParser(GraphSizes):
                     func.ReturnOp(results)
             except BaseException:
                 self.main.operation.erase()
+                for op in [op for op in self.program.module.functions() if op.name.value not in there and "relax.packed" in op.attributes]:
+                    op.operation.erase()
                 raise
             self.main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, [v.type for v in results]))
         named = [ir.ArrayAttr.get([ir.DictAttr.get({"relax.name": ir.StringAttr.get(n)}) for n in some])
                  for some in ([a.arg for a in tree.args.args], names)]
         self.main.attributes["arg_attrs"], self.main.attributes["res_attrs"] = named
+        if self.required:
+            rows = [[ir.StringAttr.get(t) for t in (found, text, said)] for (found, said), text in self.required.items()]
+            self.main.attributes["relax.requires"] = ir.ArrayAttr.get([ir.ArrayAttr.get(row) for row in rows])
         return self.main
 
     def take_symbols(self, tree: ast.FunctionDef) -> None:
         """Names of sizes that the statements introduce: ``n = T.int64()``."""
+        self.symbols |= {name: self.size(name) for name in self.named_sizes(tree)}
+
+    def named_sizes(self, tree: ast.FunctionDef) -> list[str]:
+        """The names that statements give to sizes."""
+        found = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
                 targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else [node.targets[0]]
                 calls = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
                 if len(targets) == len(calls) and all(self.names_size(c) for c in calls):
-                    self.symbols |= {t.id: self.size(t.id) for t in targets}
+                    found += [t.id for t in targets if isinstance(t, ast.Name)]
+        return found
 
     def names_size(self, node: ast.expr) -> bool:
         word = self.word(node) if isinstance(node, ast.Call) else None
         return word is not None and word.removeprefix("T.") in ("int32", "int64", "var", "size_var", "dyn") and (
             not node.args or word.endswith(("var", "dyn")))
-
-    def size(self, value: Any) -> Any:
-        """A size, where what has become known of its symbols is put in."""
-        found = size_of(dims.symbol_name(value) if isinstance(value, str) and value.isidentifier() else value)
-        return dims.substitute(found, self.known) if self.known and not isinstance(found, int) and found is not dims.UNKNOWN else found
 
     def info(self, annotation: ast.expr | None, at: ast.AST, name: str) -> Any:
         if annotation is None:
@@ -161,7 +168,7 @@ class GraphParser(GraphSizes):
         word = self.word(node.value)
         if word in ("R.func_attr", "R.output", "I.module_attrs"):
             return
-        if word == "R.match_cast":
+        if word in ("R.match_cast", "R.call_packed"):   # which check, and have effects
             self.expression(node.value)
             return
         raise Problem("a value that nobody takes: a graph's ops have no effects; assign it to a name")

@@ -1,9 +1,12 @@
 """Calls of kernels and packed functions from a graph's script."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...dialects import relax
 from ...dialects.relax import dims
 from ...mlir import func, ir
 from .functions import PrimFunc
@@ -16,19 +19,27 @@ if TYPE_CHECKING:
     from .graph import GraphParser
 
 
-def call_arguments(parser: "GraphParser", node: ast.Call) -> tuple[Any, list[ir.Value], list[ir.Type], bool, ShapeInfo | None]:
+RESULT_TYPES = ("out_sinfo", "out_ty", "sinfo_args", "ty_args", "out_shape")   # as TVM has called it, one time or another
+
+
+def tensor_argument(parser: "GraphParser", value: Any, node: ast.expr) -> ir.Value:
+    if not isinstance(value, ir.Value):
+        raise parser.source.error("its arguments are tensors, in a tuple; integers go by tir_vars=R.shape([...])", node)
+    return value
+
+
+def call_arguments(parser: "GraphParser", node: ast.Call, argument: Callable[["GraphParser", Any, ast.expr], Any] = tensor_argument,
+                   ) -> tuple[Any, list[Any], list[ir.Type], bool, ShapeInfo | None]:
     """Callee, operands, output types, whether several are given as a tuple, and the integers (``tir_vars``)."""
     given = dict(zip(("callee", "args", "out_sinfo", "tir_vars"), node.args)) | {k.arg: k.value for k in node.keywords}
-    outputs = next((given[n] for n in ("out_sinfo", "out_ty", "sinfo_args", "out_shape") if n in given), None)
+    outputs = next((given[n] for n in RESULT_TYPES if n in given), None)
     if "callee" not in given and "func" in given:
         given["callee"] = given["func"]
     if outputs is None or "callee" not in given:
         raise Problem("says what is called, with what, and the types of its outputs: R.call_tir(cls.f, (x,), R.Tensor((n,), \"float32\"))")
     operands = parser.expression(given["args"]) if "args" in given else ()
     operands = list(operands) if isinstance(operands, (tuple, list)) else [operands]
-    for operand in operands:
-        if not isinstance(operand, ir.Value):
-            raise parser.source.error("its arguments are tensors, in a tuple; integers go by tir_vars=R.shape([...])", given["args"])
+    operands = [argument(parser, operand, given["args"]) for operand in operands]
     info = parser.python(outputs)
     several = isinstance(info, (list, tuple, TupleInfo))
     infos = list(info.fields if isinstance(info, TupleInfo) else info) if several else [info]
@@ -99,12 +110,43 @@ def shown(type_: ir.Type) -> str:
     return f"({sizes}) of {type_.element_type}"
 
 
-def call_packed(parser: "GraphParser", node: ast.Call) -> Any:
-    """``R.call_dps_packed("name", (x,), R.Tensor(...))``: a packed function that writes the outputs which it is given last."""
-    from ...dialects.relax.calls import call_dps_packed
-
-    callee, operands, outputs, several, integers = call_arguments(parser, node)
-    if not isinstance(callee, str) or integers is not None:
-        raise parser.source.error("R.call_dps_packed calls a packed function by its name, on tensors", node)
-    results = call_dps_packed(callee, operands, *outputs)
+def call_dps_packed(parser: "GraphParser", node: ast.Call) -> Any:
+    """``R.call_dps_packed("name", (x, 3, "text"), R.Tensor(...))``: a packed function that writes the outputs which it is given last."""
+    callee, operands, outputs, several, integers = call_arguments(parser, node, packed_argument)
+    if not isinstance(callee, str):
+        raise parser.source.error("R.call_dps_packed calls a packed function by its name", node)
+    if integers is not None:
+        operands = [*operands, *integers.sizes]
+    results = relax.call_dps_packed(callee, operands, *outputs)
     return results if isinstance(results, tuple) == several else (results,) if several else results[0]
+
+
+def call_packed(parser: "GraphParser", node: ast.Call, pure: bool = False) -> Any:
+    """``R.call_packed("name", x, 3, "text", sinfo_args=R.Tensor(("m", 4), "float32"))``: a packed function that returns tensors of its own;
+    several as ``R.Tuple(R.Tensor(...), ...)``, none as ``R.Tuple()``. A new name of a size gets its value from what comes back."""
+    keywords = {k.arg: k.value for k in node.keywords}
+    types = next((keywords.pop(n) for n in RESULT_TYPES if n in keywords), None)
+    if not node.args or types is None or set(keywords) - {"attrs"}:
+        unknown = ", ".join(sorted(set(map(str, keywords)) - {"attrs"}))
+        raise Problem('R.call_packed("name", arguments..., sinfo_args=R.Tensor(...))' + (f" has no {unknown}" if unknown else " says both"))
+    callee = parser.expression(node.args[0])
+    if not isinstance(callee, str):
+        raise parser.source.error("R.call_packed calls a packed function by its name", node.args[0])
+    operands = [packed_argument(parser, parser.expression(a), a) for a in node.args[1:]]
+    info = parser.python(types)
+    if isinstance(info, (list, tuple)) and len(info) == 1:   # sinfo_args is a list in TVM, of one type
+        info = info[0]
+    several = info is None or isinstance(info, (list, tuple, TupleInfo))
+    infos = [] if info is None else list(info.fields if isinstance(info, TupleInfo) else info) if several else [info]
+    results = parser.packed_types(callee, infos, types)
+    made = relax.call_packed(callee, operands, *results, pure=pure)
+    return made if isinstance(made, tuple) == several else (made,) if several else made[0]
+
+
+def packed_argument(parser: "GraphParser", value: Any, node: ast.expr) -> Any:
+    """What a packed function can be given: tensors, numbers, texts, shapes, sizes."""
+    if isinstance(value, ShapeInfo):
+        return list(value.sizes)
+    if isinstance(value, (ir.Value, bool, int, float, str, dims.Dim, np.integer, np.floating)):
+        return value.item() if isinstance(value, (np.integer, np.floating)) else value
+    raise parser.source.error("a packed function takes tensors, numbers, texts, R.shape([...]) and sizes", node)

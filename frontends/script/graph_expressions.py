@@ -10,10 +10,11 @@ import numpy as np
 from ...dialects import relax
 from ...dialects.errors import LegatoError
 from ...dialects.relax import dims
+from ...dialects.relax.calls import fresh_name
 from ...mlir import func, ir
 from .faces import Face, OnlyInScript
 from .functions import PrimFunc, RelaxFunc
-from .graph_calls import call_packed, call_tir
+from .graph_calls import call_dps_packed, call_packed, call_tir
 from .graph_ops import build, build_binary
 from .program import Program
 from .source import Problem, ScriptError
@@ -26,15 +27,31 @@ LARGE = 1024  # bytes: larger constants go to the weight store
 
 
 class GraphExpressions:
-    """Evaluates expressions to values of the graph and Python values. ``known``: sizes that have turned out to be others."""
+    """Evaluates expressions to values of the graph and Python values. ``known``: sizes that have turned out to be others.
 
-    def __init__(self, program: Program, function: RelaxFunc, known: Mapping[str, Any], inlined: tuple[RelaxFunc, ...] = ()):
+    ``outer``: who parses the function that calls this one. What is known of symbols is shared with it; the names of sizes are not.
+    """
+
+    def __init__(self, program: Program, function: RelaxFunc, known: Mapping[str, Any], inlined: tuple[RelaxFunc, ...] = (),
+                 outer: "GraphExpressions | None" = None):
         self.program, self.function, self.source = program, function, function.source
-        self.known = dict(known)
+        self.known: dict[str, Any] = outer.known if outer is not None else dict(known)
+        self.late: set[str] = outer.late if outer is not None else set()   # symbols that packed functions' results give
+        self.required: dict[tuple[str, str], str] = outer.required if outer is not None else {}   # sizes to be the same, and the text
+        self.taken: set[str] = outer.taken if outer is not None else names_in(function.source.tree)
+        self.renames, self.packed_count = False, 0   # renames: names of sizes are a called function's own
+        self.unnamed: set[str] = set()   # symbols of sizes to which the script gives no name
+        self.own_symbols: dict[str, Any] = {}   # of an inner function: what its names of sizes are outside
         self.inlined = (*inlined, function)
         self.scope: dict[str, Any] = {}
         self.symbols: dict[str, Any] = {}
         self.main: func.FuncOp = None
+
+    def own_symbol(self, name: str) -> Any:
+        """The symbol that a name of this function stands for: its own, where it was called from another."""
+        if self.renames and name not in self.own_symbols:
+            self.own_symbols[name] = dims.symbol(fresh_name(name, self.taken))
+        return self.own_symbols.get(name, dims.symbol(name))
 
     def word(self, node: ast.AST) -> str | None:
         """``R.nn.relu`` for what an expression is, or calls, in the script's words."""
@@ -139,7 +156,9 @@ class GraphExpressions:
             return self.call_function(node)
         face, _, name = word.partition(".")
         special: dict[str, Callable[[ast.Call], Any]] = {
-            "call_tir": lambda n: call_tir(self, n), "call_dps_packed": lambda n: call_packed(self, n),
+            "call_tir": lambda n: call_tir(self, n), "call_dps_packed": lambda n: call_dps_packed(self, n),
+            "call_packed": lambda n: call_packed(self, n), "call_pure_packed": lambda n: call_packed(self, n, pure=True),
+            "prim_value": lambda n: self.expression(n.args[0]), "str": lambda n: self.expression(n.args[0]),
             "match_cast": self.match_cast, "weight": self.weight, "shape": lambda n: ShapeInfo(tuple(self.expression(n.args[0]))),
             "tuple": lambda n: tuple(self.expression(a) for a in n.args), "const": self.const,
             "ExternFunc": lambda n: self.expression(n.args[0]), "extern": lambda n: self.expression(n.args[0]),
@@ -180,17 +199,19 @@ class GraphExpressions:
             raise Problem("a graph calls words of the script (R.add, ...) and other graphs")
         if callee in self.inlined:
             raise Problem(f"'{callee.__name__}' calls itself: recursion is not supported")
-        inner = type(self)(self.program, callee, {}, self.inlined)
+        inner = type(self)(self.program, callee, {}, self.inlined, self)
         inner.main = self.main
         tree = callee.source.tree
         arguments = [self.expression(a) for a in node.args]
         if len(arguments) != len(tree.args.args) or node.keywords:
             raise Problem(f"'{callee.__name__}' takes {len(tree.args.args)} arguments by position")
-        inner.take_symbols(tree)
-        for argument, value in zip(tree.args.args, arguments):
-            info = inner.info(argument.annotation, argument, argument.arg)
+        inner.symbols = {name: dims.symbol(name) for name in inner.named_sizes(tree)}
+        infos = [inner.info(a.annotation, a, a.arg) for a in tree.args.args]
+        inner.renames = True
+        for argument, info, value in zip(tree.args.args, infos, arguments):
             inner.bind_shape(info, value, argument)
             inner.scope[argument.arg] = value
+        inner.symbols = {name: inner.size(name) for name in inner.symbols}
         return inner.body(tree.body)[0]
 
     def bind_shape(self, info: Any, value: Any, at: ast.AST) -> None:
@@ -202,8 +223,14 @@ class GraphExpressions:
             raise self.source.error(f"the argument is {value.type}", at)
         for said, size in zip(info.shape, found):
             symbol = size_of(said)
-            if isinstance(symbol, dims.Dim) and symbol.is_symbol and str(symbol) not in self.known:
-                self.known[str(symbol)] = size
-                self.symbols = {n: (size if str(s) == str(symbol) else s) for n, s in self.symbols.items()}
-            elif not dims.compatible(self.size(said), size):
+            if isinstance(symbol, dims.Dim) and symbol.is_symbol and str(symbol) not in self.own_symbols:
+                self.own_symbols[str(symbol)] = size
+            elif not dims.compatible(self.size(said if isinstance(said, int) else str(symbol)), size):
                 raise self.source.error(f"the argument is {value.type}, where {said} is {size}", at)
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """All that could be names of sizes in a function."""
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return names | {dims.symbol_name(t) for t in texts if t.isidentifier()}

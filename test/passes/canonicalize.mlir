@@ -64,3 +64,26 @@ func.func @types(%x: tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?xf32> {
   %0 = "relax.add"(%x, %zero) : (tensor<?xf32, #relax.dims<["n"]>>, tensor<f32>) -> tensor<?xf32>
   return %0 : tensor<?xf32>
 }
+
+// -----
+
+// Pure packed functions are called once for equal arguments, and not at all for nobody; others stay, and so does what gives a size.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-1: call @pure(%arg0)
+// CHECK-NOT: call @pure(
+// CHECK: call @gives(%arg0)
+// CHECK-NEXT: call @effects(%arg0)
+// CHECK-NEXT: call @effects(%arg0)
+// CHECK-NEXT: return
+func.func private @pure(tensor<4xf32>) -> tensor<4xf32> attributes {relax.packed = "pure", relax.returns, relax.pure}
+func.func private @gives(tensor<4xf32>) -> tensor<?xf32, #relax.dims<["m"]>> attributes {relax.packed = "gives", relax.returns, relax.pure}
+func.func private @effects(tensor<4xf32>) -> tensor<4xf32> attributes {relax.packed = "effects", relax.returns}
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = call @pure(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %b = call @pure(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %c = call @pure(%b) : (tensor<4xf32>) -> tensor<4xf32>
+  %m = call @gives(%x) : (tensor<4xf32>) -> tensor<?xf32, #relax.dims<["m"]>>
+  %d = call @effects(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %e = call @effects(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %a, %b : tensor<4xf32>, tensor<4xf32>
+}
