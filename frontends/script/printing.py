@@ -98,6 +98,8 @@ class _Graph:
         if op.name == "tensor.concat":
             return f"R.concat(({', '.join(values)},), axis={op.attributes['dim'].value})"
         attributes = relax.attributes_of(op)
+        if name == "mod":  # TVM's words for the two remainders
+            return f"R.{'mod' if attributes['fmod'] else 'floor_mod'}({', '.join(values)})"
         defaults = {n: a.default for n, a in relax.op_class(op).ATTRIBUTES.items()}
         given = [f"{n}={value_text(v)}" for n, v in attributes.items() if n in op.attributes or v != defaults[n]]
         return f"R.{name}({', '.join([*values, *given])})"
