@@ -11,6 +11,7 @@ from .state import (
     buffer_of,
     dependent_axes,
     indices_of,
+    is_shared,
     only_block,
     plain_axes,
     predicate_of,
@@ -31,9 +32,11 @@ def one_written(block: BlockOp, what: str) -> ir.Value:
     return found[0]
 
 
-def region(loop: ForOp, touching: list[ir.Operation], shape: list[int]) -> list[tuple[Linear, int]]:
-    """For each dimension, where what the accesses touch during one step of the loop begins, and how many places it has."""
-    outer = {a.opview.variable for a in [loop.operation, *ancestors(loop.operation)] if a.name == "tir.for"}
+def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_threads: bool = False) -> list[tuple[Linear, int]]:
+    """For each dimension, where what the accesses touch during one step of the loop begins, and how many places it has. ``all_threads``:
+    what all threads of a block touch, not one of them."""
+    around = [a.opview for a in [loop.operation, *ancestors(loop.operation)] if a.name == "tir.for"]
+    outer = {a.variable for a in around if not (all_threads and (a.thread or "").startswith("threadIdx"))}
     found: list[tuple[Linear, int]] = []
     for axis, size in enumerate(shape):
         forms = [place_of(op, axis) for op in touching]
@@ -130,7 +133,7 @@ def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp) -> None:
     if None in block.extents:
         raise ScheduleError(f"compute_at: block '{block.name}' has an axis of unknown extent")
     shape = list(buffer.type.shape)
-    parts = region(loop, consumers, shape)
+    parts = region(loop, consumers, shape, all_threads=is_shared(buffer))
     first = next(op for op in loop.block.operations if any(op.operation == c or op.operation in ancestors(c) for c in consumers))
     rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first))
 

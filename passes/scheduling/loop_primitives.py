@@ -18,7 +18,7 @@ from ...dialects.tir.loops import (
 from ...dialects.tir.walk import ancestors, blocks, body, find, move_before, replace_uses, terminator
 from ...mlir import arith, ir, scf
 from ..tir_vectorize import lanes_of
-from .state import Kernel, ScheduleError, arithmetic, dependent_axes, require_static, roots, statements
+from .state import Kernel, ScheduleError, arithmetic, dependent_axes, is_shared, require_static, roots, statements
 
 MOST_UNROLLED = 1024
 
@@ -250,12 +250,24 @@ def unroll(kernel: Kernel, loop: ForOp) -> list[ForOp]:
     return []
 
 
+def check_bound_again(loop: ForOp, around: ForOp, thread: str) -> None:
+    """Inside of a loop bound to an axis, another can be bound to it only to fill a shared buffer: there all threads work together."""
+    stores = find(loop.operation, "memref.store")
+    if not thread.startswith("threadIdx") or not all(is_shared(store.operands[1]) for store in stores):
+        raise ScheduleError(f"bind: {thread} is bound to the loop {around.name} already, around {loop.name}: it can be bound again only "
+                            "where threads fill a shared buffer together")
+    for block in blocks(loop.operation):
+        if dependent_axes(block, around.variable):
+            raise ScheduleError(f"bind: {thread} is bound to the loop {around.name} already, around {loop.name}, and block '{block.name}' "
+                                "takes its value: a thread has one index on it; bind the outer loops first, then compute_at")
+
+
 def bind(kernel: Kernel, loop: ForOp, thread: str) -> list[ForOp]:
     if thread not in THREADS:
         raise ScheduleError(f"bind: there are the threads {', '.join(THREADS)}, not '{thread}'")
     for around in ancestors(loop.operation):
         if around.name == "tir.for" and around.opview.thread == thread:
-            raise ScheduleError(f"bind: {thread} is bound to the loop {around.opview.name} already, around {loop.name}")
+            check_bound_again(loop, around.opview, thread)
     if thread.startswith("block") or not any(
             kind == REDUCE for b in blocks(loop.operation) for _, kind in dependent_axes(b, loop.variable)):
         check_independent(loop, "bind")

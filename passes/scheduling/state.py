@@ -98,6 +98,12 @@ def buffer_of(access: ir.Operation) -> ir.Value:
     return access.operands[0 if access.name == "memref.load" else 1]
 
 
+def is_shared(buffer: ir.Value) -> bool:
+    """Whether a buffer is one for all threads of a block."""
+    made = None if isinstance(buffer.owner, ir.Block) else buffer.owner.operation
+    return made is not None and made.name == "tir.alloc_buffer" and made.opview.scope.startswith("shared")
+
+
 def indices_of(access: ir.Operation) -> list[ir.Value]:
     return list(access.operands)[1 if access.name == "memref.load" else 2:]
 

@@ -4,15 +4,16 @@ from math import gcd
 from ...dialects.tir.linear import Linear, build, linear
 from ...dialects.tir.loops import constant_of, loop_of
 from ...dialects.tir.walk import find
-from ...mlir import ir
+from ...mlir import arith, ir
 
 MOST = 16  # bytes of one access; buffers begin at a multiple of that
 
 
 def simplify_steps(root: ir.Operation) -> None:
-    """Quotients and comparisons lose the short steps that do not change them: of ``(16 * i + j) // 32``, where j is less than 16, the j."""
-    for op in find(root, "arith.floordivsi", "arith.cmpi"):
-        if op.name == "arith.floordivsi":
+    """Quotients and comparisons lose the short steps that do not change them: of ``(16 * i + j) // 32``, where j is less than 16, the j.
+    Remainders keep them as a term of a sum."""
+    for op in find(root, "arith.floordivsi", "arith.divui", "arith.remui", "arith.cmpi"):
+        if op.name != "arith.cmpi":
             simplify(op, 0, 1)
         elif op.attributes["predicate"].value in (2, 6):    # a < b
             simplify(op, 0, 1)
@@ -31,7 +32,19 @@ def simplify(op: ir.Operation, at: int, other: int) -> None:
         if all(number % extent == 0 for number in (*rest.terms.values(), rest.constant, bound)):
             with ir.InsertionPoint(op), op.location:
                 op.operands[at] = build(rest)
+            if op.name == "arith.remui":
+                put_behind(op, variable)
             return
+
+
+def put_behind(op: ir.Operation, variable: ir.Value) -> None:
+    """Who reads an op's result reads its sum with a value."""
+    uses = list(op.results[0].uses)
+    with ir.InsertionPoint(op), op.location:
+        total = arith.AddIOp(op.results[0], variable)
+    op.move_before(total.operation)
+    for use in uses:
+        use.owner.operation.operands[use.operand_number] = total.result
 
 
 def short_steps(form: Linear) -> list[tuple[ir.Value, int]]:
@@ -55,7 +68,7 @@ def align_vectors(root: ir.Operation) -> None:
         if width == 0 or size & (size - 1):
             continue
         elements = min(size, MOST) // width
-        if elements > 1 and all(multiple(i, s, elements) for i, s in zip(indices, strides(buffer.type))):
+        if elements > 1 and all(divisor(i) * s % elements == 0 for i, s in zip(indices, strides(buffer.type))):
             op.attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), elements * width)
 
 
@@ -64,18 +77,19 @@ def strides(type_: ir.MemRefType) -> list[int]:
     return [1 if s == ir.ShapedType.get_dynamic_stride_or_offset() else s for s in type_.get_strides_and_offset()[0]]
 
 
-def multiple(value: ir.Value, stride: int, elements: int) -> bool:
-    """Whether an index times its stride is a multiple of a number of elements."""
+def divisor(value: ir.Value) -> int:
+    """A number that an index is a multiple of in any case; 0 for the index 0."""
     form = linear(value)
-    return all(gcd(factor(v) * f * stride, elements) == elements for v, f in form.terms.items()) and form.constant * stride % elements == 0
+    return gcd(form.constant, *(factor * _divisor(v) for v, factor in form.terms.items()))
 
 
-def factor(value: ir.Value) -> int:
-    """A number that a value is a multiple of: the step of the loop whose variable it is."""
+def _divisor(value: ir.Value) -> int:
+    """The same for what is no sum: a loop's variable, a remainder."""
     owner = value.owner
-    if isinstance(owner, ir.Block) and owner.owner.operation.name == "scf.for":
-        loop = owner.owner.operation
-        steps = [linear(v) for v in (loop.operands[0], loop.operands[2])]
-        if value == owner.arguments[0] and all(s.is_constant for s in steps):
-            return gcd(*(s.constant for s in steps))
-    return 1
+    if not isinstance(owner, ir.Block):
+        op = owner.operation
+        return gcd(*(divisor(v) for v in op.operands)) if op.name in ("arith.remui", "arith.remsi") else 1
+    loop = owner.owner.operation
+    if loop.name != "scf.for" or value != owner.arguments[0]:
+        return 1
+    return gcd(divisor(loop.operands[0]), divisor(loop.operands[2]))
