@@ -13,21 +13,29 @@ def outside(sizes: Sequence[int | None], indices: Sequence[ir.Value], around: ir
 
     None if none is seen to. What a condition guards may never happen, and is not looked at; nor are sizes that are not known (None).
     """
-    extents: dict[ir.Value, int] = {}
-    while around.name != "func.func":
-        if around.name == "tir.for":
-            loop = around.opview
-            if constant_of(loop.bounds[0]) != 0 or loop.extent is None or loop.extent <= 0:
-                return None
-            extents[loop.variable] = loop.extent
-        elif around.name != "tir.block":
-            return None
-        around = around.parent.operation
+    extents = extents_around(around)
+    if extents is None:
+        return None
     for axis, (size, index) in enumerate(zip(sizes, indices, strict=True)):
         reach = in_loops(index).range(extents)
         if size is not None and reach is not None and (reach[0] < 0 or reach[1] >= size):
             return axis, *reach
     return None
+
+
+def extents_around(op: ir.Operation) -> dict[ir.Value, int] | None:
+    """The number of steps of each loop around, and at, an op that runs from 0; None if a condition, or another loop, is among them."""
+    extents: dict[ir.Value, int] = {}
+    while op.name != "func.func":
+        if op.name == "tir.for":
+            loop = op.opview
+            if constant_of(loop.bounds[0]) != 0 or loop.extent is None or loop.extent <= 0:
+                return None
+            extents[loop.variable] = loop.extent
+        elif op.name != "tir.block":
+            return None
+        op = op.parent.operation
+    return extents
 
 
 def leaves_buffer(access: ir.Operation) -> str | None:

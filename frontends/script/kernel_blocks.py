@@ -1,4 +1,4 @@
-"""The blocks of a kernel's script: their axes, predicates, inits, and what they say that they read and write."""
+"""The blocks of a kernel's script: their axes, predicates, and inits."""
 
 import ast
 from collections.abc import Iterator
@@ -8,18 +8,16 @@ from typing import Any
 from ...dialects.tir import loops
 from ...dialects.tir.loops import OPAQUE, REDUCE, SPATIAL
 from ...mlir import ir, scf
-from .buffers import Buffer
-from .kernel_buffers import Buffers
+from .kernel_regions import Region, Regions
 from .source import Problem
 from .values import Scalar, as_index, condition
-from .views import View
 
 AXES = {"spatial": SPATIAL, "S": SPATIAL, "reduce": REDUCE, "R": REDUCE, "opaque": OPAQUE, "O": OPAQUE}
 BLOCK_WORDS = ("block", "sblock")
 IGNORED = ("func_attr", "block_attr", "sblock_attr")
 
 
-class Blocks(Buffers):
+class Blocks(Regions):
     """Builds blocks at the insertion point; the statements in them are built by who inherits this (``statements``)."""
 
     def __init__(self, *args: Any) -> None:
@@ -85,7 +83,7 @@ class Blocks(Buffers):
         axes: dict[str, tuple[str, int | None, Any]] = {}
         where: list[Any] = []
         regions: dict[str, ast.Call] = {}
-        named: dict[str, tuple[set[str], ast.AST]] = {}
+        named: dict[str, tuple[list[Region], ast.AST]] = {}
         init, rest = None, []
         for statement in node.body:
             word = self.word(statement.value) if isinstance(statement, ast.Expr) else None
@@ -115,7 +113,7 @@ class Blocks(Buffers):
                     with loops.before_end(block), self.inside(**names):
                         self.statements(statements)
                         if block == made.block:
-                            named = {w: (self.region_names(r), r) for w, r in regions.items()}
+                            named = {w: (self.regions(r), r) for w, r in regions.items()}
         self.check_regions(made, named)
 
     def names_given(self, statements: list[ast.stmt]) -> list[ast.stmt]:
@@ -190,35 +188,3 @@ class Blocks(Buffers):
             if extent is not None and loop.extent is not None and loop.extent > extent:
                 raise self.source.error(f"the block '{name}': the axis {axis} has {extent} values, and the loop {loop.name} has "
                                         f"{loop.extent} steps", node)
-
-    def region_names(self, call: ast.Call) -> set[str]:
-        """The buffers of T.reads and T.writes; of a part of a buffer, the whole one."""
-        nodes = [e for a in call.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
-        names = set()
-        for node in nodes:
-            base = node.value if isinstance(node, ast.Subscript) else node
-            buffer = self.scope.get(base.id) if isinstance(base, ast.Name) else None
-            if isinstance(base, ast.Attribute) and self.word(base) is None:
-                buffer = self.expression(base)
-            if not isinstance(buffer, Buffer):
-                raise self.source.error("T.reads and T.writes take parts of buffers", node)
-            names.add(whole(buffer).name)
-        return names
-
-    def check_regions(self, block: Any, regions: dict[str, tuple[set[str], ast.AST]]) -> None:
-        """What a block says that it reads and writes has to be what is seen in it."""
-        from ...dialects.tir.walk import find
-
-        by_value = {b.value: whole(b).name for b in self.scope.values() if isinstance(b, Buffer)}
-        for word, op, at in (("reads", "memref.load", 0), ("writes", "memref.store", 1)):
-            if word not in regions:
-                continue
-            said, node = regions[word]
-            seen = {by_value[o.operands[at]] for o in find(block.operation, op) if o.operands[at] in by_value}
-            if word == "writes" and seen - said and not find(block.operation, "func.call"):
-                raise self.source.error(f"the block '{block.name}' also {word} {', '.join(sorted(seen - said))}", node)
-
-
-def whole(buffer: Buffer) -> Buffer:
-    """The buffer that a part of one lies in."""
-    return whole(buffer.base) if isinstance(buffer, View) else buffer
