@@ -6,14 +6,14 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..mlir import ir, passmanager
 from .base import PassFailed
-from .diagnostics import of_error
+from .diagnostics import Diagnostic, of_error
 from .options import nearest
 from .pipeline_text import MODULE, PipelineError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = ("func.func", "llvm.func", "gpu.func")
 MODULES = (MODULE, "gpu.module")
+INTERPRETER = "transform-interpreter"
 _stderr_lock = threading.Lock()
 
 
@@ -104,15 +105,32 @@ def run_on(operation: ir.Operation, passes: str) -> None:
     """The same on one operation, a ``builtin.module`` or a ``func.func``; the text has no anchor of its own."""
     manager = passmanager.PassManager.parse(f"{operation.name}({passes})", context=operation.context)
     manager.enable_verifier(False)
+    if INTERPRETER in passes:
+        _interpret(manager, operation)
+        return
     try:
         manager.run(operation)
     except ir.MLIRError as error:
         raise failed_of(error) from error
 
 
-def failed_of(error: ir.MLIRError, what: str | None = None) -> PassFailed:
-    """MLIR's error as one of ours, with its diagnostics; `what` stands in front of its message."""
-    diagnostics = tuple(of_error(error))
+def _interpret(manager: passmanager.PassManager, operation: ir.Operation) -> None:
+    """Runs passes with the transform interpreter among them, which may meet steps of schedules."""
+    from .scheduling.interpret import interpreting
+
+    with interpreting() as run:
+        try:
+            manager.run(operation)
+        except ir.MLIRError as error:
+            failed = failed_of(error, explain=run.diagnostics)
+            failed.pass_name = INTERPRETER if run.refused else ""
+            raise failed from error
+
+
+def failed_of(error: ir.MLIRError, what: str | None = None,
+              explain: Callable[[Sequence[Diagnostic]], tuple[Diagnostic, ...]] = tuple) -> PassFailed:
+    """MLIR's error as one of ours, with its diagnostics (as `explain` puts them); `what` stands in front of its message."""
+    diagnostics = explain(of_error(error))
     said = diagnostics[0]
     failed = PassFailed(f"{what}: {said.message}" if what else said.message, diagnostics=diagnostics)
     failed.subject = f'"{said.name}"' if said.name else ""

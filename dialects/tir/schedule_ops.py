@@ -9,51 +9,117 @@
         transform.yield
       }
     }
+
+Upstream's interpreter runs them, mixed with upstream's own ops. A step reads its handles: those to loops and blocks that it leaves stay
+valid. One that cannot be done is a silenceable failure, and has changed nothing; one without results is done to each op of its handle;
+one with a single result gives all that it finds in it. A list of numbers may take some from parameters: each 0 is the next one.
+
+    %tile = transform.tune.knob<"tile"> = 16 : i64 from options = [8 : i64, 16 : i64] -> !transform.param<i64>
+    %2:2 = "tir.sch_split"(%1#1, %tile) {factors = array<i64: -1, 0>} : (!transform.any_op, !transform.param<i64>) -> (...)
+
+What upstream's ops find is not found by them here, for their errors: ``structured.match`` and ``get_parent_op`` give handles to nothing,
+or to several, where ``sch_get_block`` says which blocks there are.
 """
+from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from ...mlir import ext, ir, transform
 from .dialect import Tir
 from .verify import Problem, verified
 
-# name: (number of handles or None for any, attributes, what it does)
-STEPS: dict[str, tuple[int | None, tuple[str, ...], str]] = {
-    "get_block": (1, ("name",), "The block of that name."),
-    "get_loops": (1, (), "The loops around a block, outermost first."),
-    "split": (1, ("factors",), "Nested loops in the place of one; a factor of -1 is what is left."),
-    "fuse": (None, (), "One loop in the place of several that stand directly in each other."),
-    "reorder": (None, (), "Puts loops of one nest into this order."),
-    "parallel": (1, (), "The steps of the loop run on several cores."),
-    "vectorize": (1, (), "The steps of the loop become lanes of vectors."),
-    "unroll": (1, (), "The body of the loop is copied for each step."),
-    "bind": (1, ("thread",), "The steps of the loop are threads of a device: blockIdx.x, threadIdx.x, ..."),
-    "cache_read": (1, ("at", "scope"), "The block reads a copy, in a scope, of the buffer that it reads as number ``at``."),
-    "cache_write": (1, ("at", "scope"), "The block writes a buffer of its own, from which another block copies."),
-    "set_scope": (1, ("at", "scope"), "Says where a buffer that the block writes lies."),
-    "compute_at": (2, (), "The block (first handle) is computed inside the loop of its readers."),
-    "reverse_compute_at": (2, (), "The block (first handle) runs inside the loop of what it reads."),
-    "compute_inline": (1, (), "Each read of what the block computes computes it itself."),
-    "reverse_compute_inline": (1, (), "The block that makes what this one reads does its work too."),
-    "decompose_reduction": (2, (), "The init of the block (first handle) becomes a block in front of the loop."),
-    "rfactor": (1, ("axis",), "Each step of the loop of a reduction adds up into a place of its own."),
-    "transform_layout": (1, ("at", "map"), "The buffer that the block writes gets another layout."),
-    "blockize": (1, (), "What stands under the loop becomes one block, with axes for the loops around it."),
-    "tensorize": (1, ("intrinsic",), "What stands under the loop is done by an intrinsic of the device."),
-    "pad": (1, ("sizes",), "The block works on sizes that are multiples of these; what is beyond is neutral."),
-    "pack": (1, ("at", "tiles"), "The block reads a copy, in blocks, of the buffer that it reads as number ``at``."),
+PREFIX = "tir.sch_"
+TEXT, NUMBER, NUMBERS, NUMBER_OR_TEXT = "a text", "a number", "a list of numbers", "a number or a text"
+MAP, ANY, FLAG = "a map", "any", "a flag"
+ATTRIBUTES = {
+    "name": TEXT, "factors": NUMBERS, "sizes": NUMBERS, "tiles": NUMBERS, "thread": TEXT, "at": NUMBER_OR_TEXT, "scope": TEXT,
+    "axis": NUMBER, "map": MAP, "side": TEXT, "intrinsic": TEXT, "key": TEXT, "value": ANY, "unit_loops": FLAG,
+}
+EXAMPLES = {TEXT: '"a"', NUMBER: "1 : i64", NUMBERS: "array<i64: 4, -1>", NUMBER_OR_TEXT: '0 : i64, or "A"',
+            MAP: "affine_map<(i, j) -> (j, i)>", FLAG: "true"}
+PYTHON = {TEXT: (str,), NUMBER: (int,), NUMBERS: (list,), NUMBER_OR_TEXT: (int, str), MAP: (ir.AffineMap,), FLAG: (bool,)}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kind of step: how many handles it takes and gives (None: any number), and its attributes."""
+
+    doc: str
+    attributes: tuple[str, ...] = ()
+    handles: int | None = 1
+    gives: int | None = 0
+    optional: tuple[str, ...] = ()
+    numbers: str | None = None  # the list that may take numbers from parameters
+
+
+STEPS = {
+    "get_block": Step("The block of that name, under a kernel, a loop, a block or a module.", ("name",), gives=1),
+    "get_loops": Step("The loops around a block, outermost first.", gives=None),
+    "get_child_blocks": Step("The blocks that stand directly under a block or a loop.", gives=None),
+    "get_producers": Step("The blocks in front of a block that write what it reads.", gives=None),
+    "get_consumers": Step("The blocks behind a block that read what it writes.", gives=None),
+    "get_output_blocks": Step("The blocks under a kernel, a loop or a block that write outputs of the kernel.", gives=None),
+    "split": Step("Nested loops in the place of one; a factor of -1 is what is left.", ("factors",), gives=None, numbers="factors"),
+    "fuse": Step("One loop in the place of several that stand directly in each other.", handles=None, gives=1),
+    "reorder": Step("Puts loops of one nest into this order.", handles=None),
+    "parallel": Step("The steps of the loop run on several cores."),
+    "vectorize": Step("The steps of the loop become lanes of vectors."),
+    "unroll": Step("The body of the loop is copied for each step."),
+    "bind": Step("The steps of the loop are threads of a device: blockIdx.x, threadIdx.x, ...", ("thread",)),
+    "add_unit_loop": Step("A loop of one step around a block or a loop.", gives=1),
+    "annotate": Step("Notes something on a loop or a block for who lowers it.", ("key", "value")),
+    "unannotate": Step("Takes a note away.", ("key",)),
+    "cache_read": Step("The block reads a copy, in a scope, of a buffer (``at``: its number among those it reads, or its name).",
+                       ("at", "scope"), gives=1),
+    "cache_write": Step("The block writes a buffer of its own, from which another block copies.", ("at", "scope"), gives=1),
+    "set_scope": Step("Says where a buffer that the block writes lies.", ("at", "scope")),
+    "compute_at": Step("The block (first handle) is computed inside the loop of its readers.", handles=2, optional=("unit_loops",)),
+    "reverse_compute_at": Step("The block (first handle) runs inside the loop of what it reads.", handles=2, optional=("unit_loops",)),
+    "compute_inline": Step("Each read of what the block computes computes it itself."),
+    "reverse_compute_inline": Step("The block that makes what this one reads does its work too."),
+    "decompose_reduction": Step("The init of the block (first handle) becomes a block in front of the loop.", handles=2, gives=1),
+    "rfactor": Step("Each step of the loop of a reduction adds up into a place of its own. Gives the block that does, and the one behind "
+                    "it, in the place of the old block, that adds these up.", ("axis",), gives=2),
+    "transform_layout": Step("A buffer that the block writes (with ``side = \"read\"``: reads) gets another layout.", ("at", "map"),
+                             optional=("side",)),
+    "blockize": Step("What stands under the loop becomes one block, with axes for the loops around it.", gives=1),
+    "tensorize": Step("What stands under the loop is done by an intrinsic of the device.", ("intrinsic",), gives=1),
+    "pad": Step("The block works on sizes that are multiples of these; what is beyond is neutral.", ("sizes",), numbers="sizes"),
+    "pack": Step("The block reads a copy, in blocks, of the buffer that it reads as number ``at``.", ("at", "tiles"), numbers="tiles"),
+    "expect": Step("Fails where the handle stands for nothing."),
 }
 
+READING = tuple(name for name in STEPS if name.startswith("get_") or name == "expect")
 
-class _Step(transform.TransformOpInterface):
-    """What upstream's interpreter may ask of a step: it cannot run one, as steps replace ops behind its back."""
+Runner = Callable[[ir.Operation, Any, Any, Any], Any]
+_runner: ContextVar[Runner | None] = ContextVar("the runner of steps", default=None)
+
+
+@contextmanager
+def steps_run_by(runner: Runner) -> Iterator[None]:
+    """While this lasts steps of ours are done by ``runner(op, rewriter, results, state)``, which answers as ``apply`` does."""
+    token = _runner.set(runner)
+    try:
+        yield
+    finally:
+        _runner.reset(token)
+
+
+class _Runs(transform.TransformOpInterface):
+    """How upstream's interpreter runs a step: the primitives are of a layer above, which says who they are for the time of a run."""
 
     @staticmethod
     def apply(op: ir.OpView, rewriter: Any, results: Any, state: Any) -> Any:
-        op.operation.location.emit_error("steps of schedules are run by legato.Schedule and by the pass tir-apply-schedules")
-        return transform.DiagnosedSilenceableFailure.DefiniteFailure
+        runner = _runner.get()
+        if runner is None:
+            op.operation.location.emit_error(f"{op.operation.name} is run by legato.Schedule, tir-apply-schedules and legato-opt only")
+            return transform.DiagnosedSilenceableFailure.DefiniteFailure
+        return runner(op.operation, rewriter, results, state)
 
     @staticmethod
     def allow_repeated_handle_operands(op: ir.OpView) -> bool:
@@ -65,28 +131,69 @@ class _Effects(ir.MemoryEffectsOpInterface):
     def get_effects(op: ir.OpView, effects: Any) -> None:
         transform.only_reads_handle(op.op_operands, effects)
         transform.produces_handle(op.results, effects)
-        transform.modifies_payload(effects)
+        if op.operation.name.removeprefix(PREFIX) in READING:
+            transform.only_reads_payload(effects)
+        else:
+            transform.modifies_payload(effects)
 
 
-def _define(step: str, handles: int | None, attributes: tuple[str, ...], doc: str) -> type:
-    def check(self: Any) -> None:
-        found = len(self.operation.operands)
-        if handles is not None and found != handles:
-            raise Problem(f"takes {handles} handle{'s' if handles != 1 else ''}, has {found}")
-        for name in self.operation.attributes:
-            if name not in attributes and "." not in name:
-                raise Problem(f"has no attribute '{name}'" + (f"; it has: {', '.join(attributes)}" if attributes else ""))
-        for name in attributes:
-            if name not in self.operation.attributes:
+def is_parameter(value: ir.Value) -> bool:
+    """Whether a value of a script is a parameter, a number, and no handle."""
+    return str(value.type).startswith(("!transform.param", "!transform.any_param"))
+
+
+def attribute_value(attribute: ir.Attribute) -> Any:
+    """An attribute of a step as Python has it; those that are no text, number, list of numbers or map stay as they are."""
+    if isinstance(attribute, (ir.StringAttr, ir.BoolAttr, ir.IntegerAttr, ir.AffineMapAttr)):
+        return attribute.value
+    return list(attribute) if isinstance(attribute, ir.DenseI64ArrayAttr) else attribute
+
+
+def _check(operation: ir.Operation, step: Step) -> None:
+    handles = [v for v in operation.operands if not is_parameter(v)]
+    if step.handles is not None and len(handles) != step.handles:
+        raise Problem(f"takes {step.handles} handle{'s' if step.handles != 1 else ''}, has {len(handles)}")
+    if not handles:
+        raise Problem("takes handles, has none")
+    given = len(operation.results)
+    if step.gives is not None and given != step.gives and not (step.gives > 1 and given == 1):
+        raise Problem(f"gives {step.gives} handle{'s' if step.gives != 1 else ''}, has {given} results")
+    known = (*step.attributes, *step.optional)
+    for name in operation.attributes:
+        if name not in known and "." not in name:
+            raise Problem(f"has no attribute '{name}'" + (f"; it has: {', '.join(known)}" if known else ""))
+    for name in known:
+        if name not in operation.attributes:
+            if name in step.attributes:
                 raise Problem(f"needs the attribute '{name}'")
+            continue
+        value, wanted = attribute_value(operation.attributes[name]), ATTRIBUTES[name]
+        if wanted != ANY and (not isinstance(value, PYTHON[wanted]) or (isinstance(value, bool) and wanted != FLAG)):
+            raise Problem(f"'{name}' is {wanted} ({EXAMPLES[wanted]}), not {operation.attributes[name]}")
+    if "factors" in known and given not in (1, len(operation.attributes["factors"])):
+        raise Problem(f"gives {len(operation.attributes['factors'])} loops, one for each factor, has {given} results")
+    parameters = len(operation.operands) - len(handles)
+    places = attribute_value(operation.attributes[step.numbers]).count(0) if step.numbers else 0
+    if parameters and not places:
+        raise Problem(f"has a parameter, but no 0 in '{step.numbers}' that it would stand for" if step.numbers else "takes no parameters")
+    if places and not parameters:
+        raise Problem(f"has a 0 in '{step.numbers}', and no parameter to stand there")
 
-    body = {"__doc__": doc, "__module__": __name__, "check": check, "__annotations__": {
-        "handles": Sequence[ext.Operand[Any]], "made": Sequence[ext.Result[Any]]}}
-    name = "".join(part.capitalize() for part in step.split("_"))
-    made = types.new_class(f"{name}Step", (Tir.Operation,), {"name": f"sch_{step}", "traits": [_Step, _Effects]}, lambda n: n.update(body))
+
+def _define(name: str, step: Step) -> None:
+    def check(self: Any) -> None:
+        _check(self.operation, step)
+
+    several = Sequence[ext.Operand[Any]]
+    operands = {"handle": ext.Operand[Any], "numbers": several} if step.numbers else {"handles": several}
+    body = {"__doc__": step.doc, "__module__": __name__, "check": check,
+            "__annotations__": {**operands, "made": Sequence[ext.Result[Any]]}}
+    title = "".join(part.capitalize() for part in name.split("_"))
+    traits = {"name": f"sch_{name}", "traits": [_Runs, _Effects]}
+    made = types.new_class(f"{title}Step", (Tir.Operation,), traits, lambda n: n.update(body))
     made._ODS_OPERAND_SEGMENTS = made._ODS_RESULT_SEGMENTS = None
-    return verified(made)
+    verified(made)
 
 
-for _name, _spec in STEPS.items():
-    _define(_name, *_spec)
+for _name, _step in STEPS.items():
+    _define(_name, _step)

@@ -15,6 +15,7 @@ from .faces import T
 from .kernel_accesses import WRITE, Accesses
 from .kernel_blocks import IGNORED
 from .kernel_statements import Statements
+from .pointers import strides_in_memory
 from .source import Problem, Source
 from .types import BufferType, HandleType, ScalarType, dtype_name, memory_type, relax_element, sizes_of
 from .values import Scalar, as_index
@@ -221,7 +222,7 @@ class KernelParser(Statements):
                 self.scope[parameter.changes] = buffers[parameter.name]
         for parameter in parameters:
             if parameter.strides is not None and parameter.name in buffers:
-                self.name_values(parameter.strides, buffers[parameter.name].strides(), "strides")
+                self.name_values(parameter.strides, strides_in_memory(buffers[parameter.name]), "strides")
             if parameter.offset is not None:
                 self.name_values(ast.Tuple([parameter.offset], ast.Load()), (0,), "elem_offset")
         return buffers

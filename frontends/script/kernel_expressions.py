@@ -13,7 +13,7 @@ from . import values
 from .buffers import Buffer
 from .faces import Face, OnlyInScript, T
 from .lanes import Lanes, lanes_of, lifted
-from .pointers import pointer
+from .pointers import pointer, strides_in_memory
 from .source import Problem, ScriptError, Source
 from .types import ScalarType
 from .values import Scalar, as_index
@@ -278,7 +278,7 @@ def buffer_attribute(buffer: Buffer, name: str) -> Any:
     if name in ("shape", "dtype", "name"):
         return getattr(buffer, name)
     if name == "strides":
-        return buffer.strides()
+        return strides_in_memory(buffer)
     if name == "elem_offset":
         return buffer.offset()
     if name == "data":

@@ -6,7 +6,7 @@ from ...mlir import arith, ir, llvm, memref
 from . import values
 from .buffers import Buffer
 from .values import Scalar, as_index, as_scalar
-from .views import View, unravel
+from .views import Part, View, unravel
 
 POINTER = "!llvm.ptr"
 
@@ -38,6 +38,17 @@ def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
     address = arith.AddIOp(base, as_index(values.binary("*", place, bytes_))).result
     integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
     return Pointer(llvm.IntToPtrOp(ir.Type.parse(POINTER), integer).result)
+
+
+def strides_in_memory(buffer: Buffer) -> tuple[Any, ...]:
+    """The steps from one element to the next, in elements, where the kernel runs: perhaps inside one with larger buffers."""
+    if isinstance(buffer, Part):
+        strides = strides_in_memory(buffer.base)
+        return tuple(strides[dimension] for dimension in buffer.kept)
+    if isinstance(buffer, View):
+        return buffer.strides()
+    _, _, *rest = memref.ExtractStridedMetadataOp(buffer.value).results
+    return tuple(Scalar(stride, "index") for stride in rest[buffer.rank:])
 
 
 def pointer_behind(buffer: Buffer, elements: Any) -> Pointer:

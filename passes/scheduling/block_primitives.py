@@ -71,17 +71,18 @@ def substituted(form: Linear, values: dict[ir.Value, ir.Value]) -> Linear:
     return total
 
 
-def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]], shape: dict[int, int], place: ir.InsertionPoint) -> None:
+def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]], shape: dict[int, int], place: ir.InsertionPoint,
+           unit_loops: bool) -> None:
     """Puts a block into new loops at a place: the axes in ``begins`` run over a part, the others over all their values."""
     old = kernel.top(block)
     ranges = [begins[n][1] if n in begins else extent for n, extent in enumerate(block.extents)]
     with place, block.operation.location:
-        made = nest([(e, SERIAL, f"ax{n}", None) for n, e in enumerate(ranges) if e != 1])
+        made = nest([(e, SERIAL, f"ax{n}", None) for n, e in enumerate(ranges) if e != 1 or unit_loops])
         variables = iter(made)
         with before_end(made[-1].block) if made else place:
             values, tests = [], []
             for n, extent in enumerate(ranges):
-                variable = next(variables).variable if extent != 1 else None
+                variable = next(variables).variable if extent != 1 or unit_loops else None
                 begin = begins[n][0] if n in begins else Linear({})
                 values.append(build(begin + Linear({variable: 1} if variable is not None else {})))
                 if n in begins and overflows(begin, extent, shape[n]):
@@ -112,7 +113,7 @@ def overflows(begin: Linear, extent: int, size: int) -> bool:
     return begin.range(known)[1] + extent > size
 
 
-def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp) -> None:
+def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
     """The producer is computed inside a loop of its consumers: in each step what that step needs."""
     buffer = one_written(block, "compute_at")
     if kernel.is_output(buffer):
@@ -135,10 +136,10 @@ def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp) -> None:
     shape = list(buffer.type.shape)
     parts = region(loop, consumers, shape, all_threads=is_shared(buffer))
     first = next(op for op in loop.block.operations if any(op.operation == c or op.operation in ancestors(c) for c in consumers))
-    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first))
+    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first), unit_loops)
 
 
-def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp) -> None:
+def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
     """The consumer runs inside a loop of its producer: in each step it takes what that step has computed."""
     if under(block.operation, loop):
         raise ScheduleError(f"reverse_compute_at: block '{block.name}' is under the loop {loop.name} already")
@@ -166,7 +167,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp) -> None:
         raise ScheduleError(f"reverse_compute_at: block '{block.name}' has an axis of unknown extent")
     shape = list(produced[0].type.shape)
     parts = region(loop, stores, shape)
-    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), before_end(loop.block))
+    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), before_end(loop.block), unit_loops)
 
 
 # --- inlining ---
@@ -198,10 +199,10 @@ def compute_inline(kernel: Kernel, block: BlockOp) -> None:
         with ir.InsertionPoint(load), load.location:
             mapping = copy(inside, {a: places[n] for n, a in enumerate(arguments)})
         load.results[0].replace_all_uses_with(mapping.get(store.operands[0], store.operands[0]))
-        load.erase()
+        kernel.erase(load)
     kernel.erase(top)
     if not list(buffer.uses):
-        buffer.owner.operation.erase()
+        kernel.erase(buffer.owner.operation)
 
 
 def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
@@ -226,8 +227,8 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     mapping = {a: places[n] for n, a in enumerate(block.block.arguments)} | {op.results[0]: written.operands[0] for op in loads}
     with ir.InsertionPoint(written), written.location:
         copy(inside, mapping)
-    written.erase()
+    kernel.erase(written)
     kernel.erase(top)
     if not list(produced[0].uses):
-        produced[0].owner.operation.erase()
+        kernel.erase(produced[0].owner.operation)
 

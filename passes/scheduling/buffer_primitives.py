@@ -43,7 +43,13 @@ def copy_nest(kernel: Kernel, source: ir.Value, target: ir.Value, name: str) -> 
     return block
 
 
-def pick(found: Sequence[ir.Value], at: int, block: BlockOp, what: str, does: str) -> ir.Value:
+def pick(kernel: Kernel, found: Sequence[ir.Value], at: int | str, block: BlockOp, what: str, does: str) -> ir.Value:
+    """One of the buffers that a block reads or writes: by its number, or by its name."""
+    names = [kernel.buffer_name(b) for b in found]
+    if isinstance(at, str):
+        if names.count(at) != 1:
+            raise ScheduleError(f"{what}: block '{block.name}' {does} no buffer '{at}'; it {does}: {', '.join(names) or 'none'}")
+        at = names.index(at)
     if not 0 <= at < len(found):
         raise ScheduleError(f"{what}: block '{block.name}' {does} {len(found)} buffers; there is no number {at}")
     return found[at]
@@ -54,9 +60,9 @@ def redirect(operations: list[ir.Operation], new: ir.Value) -> None:
         op.operands[0 if op.name == "memref.load" else 1] = new
 
 
-def cache_read(kernel: Kernel, block: BlockOp, at: int, scope: str) -> BlockOp:
+def cache_read(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:
     """The block reads a copy of a buffer, which a block of its own makes in front."""
-    buffer = pick(reads(block), at, block, "cache_read", "reads")
+    buffer = pick(kernel, reads(block), at, block, "cache_read", "reads")
     new = cached(kernel, buffer, scope)
     with ir.InsertionPoint(kernel.top(block)), block.operation.location:
         made = copy_nest(kernel, buffer, new, f"{kernel.buffer_name(buffer)}_{scope}")
@@ -64,9 +70,9 @@ def cache_read(kernel: Kernel, block: BlockOp, at: int, scope: str) -> BlockOp:
     return made
 
 
-def cache_write(kernel: Kernel, block: BlockOp, at: int, scope: str) -> BlockOp:
+def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:
     """The block writes a buffer of its own, from which a block behind copies."""
-    buffer = pick(writes(block), at, block, "cache_write", "writes")
+    buffer = pick(kernel, writes(block), at, block, "cache_write", "writes")
     others = [b for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)]
     if others:
         raise ScheduleError(f"cache_write: '{kernel.buffer_name(buffer)}' is also written by block '{others[0].name}'")
@@ -81,32 +87,34 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int, scope: str) -> BlockOp:
     return made
 
 
-def set_scope(kernel: Kernel, block: BlockOp, at: int, scope: str) -> None:
+def set_scope(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> None:
     """Says where a buffer that the block writes lies."""
-    buffer = pick(writes(block), at, block, "set_scope", "writes")
+    buffer = pick(kernel, writes(block), at, block, "set_scope", "writes")
     made = kernel.allocation(buffer)
     made.operation.attributes["scope"] = ir.StringAttr.get(scope, made.operation.context)
 
 
-def transform_layout(kernel: Kernel, block: BlockOp, at: int, index_map: ir.AffineMap) -> None:
-    """The buffer that the block writes gets another layout: the element at (i, j, ...) moves to the map's place."""
-    buffer = pick(writes(block), at, block, "transform_layout", "writes")
+def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.AffineMap, side: str = "write") -> None:
+    """The buffer that the block writes (or reads) gets another layout: the element at (i, j, ...) moves to the map's place."""
+    if side not in ("read", "write"):
+        raise ScheduleError(f"transform_layout: the buffer is one that the block has on its side 'read' or 'write', not '{side}'")
+    buffer = pick(kernel, writes(block) if side == "write" else reads(block), at, block, "transform_layout", f"{side}s")
     made, type_ = kernel.allocation(buffer), buffer.type
-    if not type_.has_static_shape or index_map.n_dims != type_.rank:
-        raise ScheduleError(f"transform_layout: the map takes {index_map.n_dims} indices, and '{made.name}' is {type_}")
-    shape = map_shape(index_map, list(type_.shape))
+    if not type_.has_static_shape or map.n_dims != type_.rank:
+        raise ScheduleError(f"transform_layout: the map takes {map.n_dims} indices, and '{made.name}' is {type_}")
+    shape = map_shape(map, list(type_.shape))
     with ir.InsertionPoint(made.operation), made.operation.location:
         new = make_buffer(ir.MemRefType.get(shape, type_.element_type), made.name, made.scope)
     for kind in ("memref.load", "memref.store"):
         for op in users(buffer, kind):
             with ir.InsertionPoint(op), op.location:
-                places = [expression(e, indices_of(op)) for e in index_map.results]
+                places = [expression(e, indices_of(op)) for e in map.results]
                 if kind == "memref.load":
                     op.results[0].replace_all_uses_with(memref.LoadOp(new, places).result)
                 else:
                     memref.StoreOp(op.operands[0], new, places)
-            op.erase()
-    made.operation.erase()
+            kernel.erase(op)
+    kernel.erase(made.operation)
 
 
 def map_shape(index_map: ir.AffineMap, shape: list[int]) -> list[int]:

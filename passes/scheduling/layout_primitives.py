@@ -10,12 +10,12 @@ from .state import Kernel, ScheduleError, accesses, buffer_of, indices_of, only_
 SIGNATURE = "tir.signature"
 
 
-def pack(kernel: Kernel, block: BlockOp, at: int, tiles: list[int]) -> None:
+def pack(kernel: Kernel, block: BlockOp, at: int | str, tiles: list[int]) -> None:
     """The buffer that the block reads as this number lies in tiles: (n, m) becomes (n / t, m / u, t, u).
 
     A parameter of the kernel is packed by who calls it, by ops of the graph: a constant at compile time, any other value by a kernel.
     """
-    buffer = pick(reads(block), at, block, "pack", "reads")
+    buffer = pick(kernel, reads(block), at, block, "pack", "reads")
     type_ = buffer.type
     if not type_.has_static_shape or len(tiles) != type_.rank or any(t < 1 for t in tiles):
         raise ScheduleError(f"pack: '{kernel.buffer_name(buffer)}' is {type_}; {tiles} are no tiles of it")
@@ -48,8 +48,8 @@ def pack_parameter(kernel: Kernel, buffer: ir.Value, tiles: list[int]) -> None:
         with ir.InsertionPoint(load), load.location:
             places = [expression(e, indices_of(load)) for e in index_map.results]
             load.results[0].replace_all_uses_with(memref.LoadOp(new, places).result)
-        load.erase()
-    made.erase()
+        kernel.erase(load)
+    kernel.erase(made)
     retype(kernel, number, packed)
     for call in calls_of(kernel):
         with ir.InsertionPoint(call), call.location:

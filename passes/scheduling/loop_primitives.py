@@ -139,26 +139,26 @@ def reorder(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
     order = list(chain)
     for place, loop in zip(places, loops):
         order[place] = loop
+    inside = [op for old in chain[:-1] for op in body(old.block) if arithmetic(op)] + body(inner.block)
     with ir.InsertionPoint(outer), outer.operation.location:
-        made = nest([(loop.bounds, loop.kind, loop.name, loop.thread) for loop in order])
-    for old, new in zip(order, made):
-        old.variable.replace_all_uses_with(new.variable)
-        kernel.replaced(old.operation, new.operation)
-    for old in chain[:-1]:
-        move_before([op for op in body(old.block) if arithmetic(op)], terminator(made[-1].block))
-    move_before(body(chain[-1].block), terminator(made[-1].block))
-    bounds_first(made)
-    kernel.erase(outer.operation)
+        here = index(0).owner.operation
+    for one in order:  # out of each other, then into each other: the loops themselves stay, with the handles to them
+        one.operation.move_before(here)
+    move_before(inside, terminator(order[-1].block))
+    for around_it, one in reversed(list(pairwise(order))):
+        one.operation.move_before(terminator(around_it.block))
+    here.erase()
+    bounds_first(order)
     return []
 
 
-def bounds_first(made: list[ForOp]) -> None:
+def bounds_first(order: list[ForOp]) -> None:
     """Bounds that were computed between loops are needed in front of them."""
-    for loop in made:
+    for loop in order:
         for value in loop.bounds:
             owner = value.owner
-            if not isinstance(owner, ir.Block) and owner.operation.block != made[0].operation.block and not roots(value):
-                owner.operation.move_before(made[0].operation)
+            if not isinstance(owner, ir.Block) and owner.operation.block != order[0].operation.block and not roots(value):
+                owner.operation.move_before(order[0].operation)
 
 
 def check_order_free(loop: ForOp) -> None:
@@ -233,7 +233,8 @@ def vectorize(kernel: Kernel, loop: ForOp) -> list[ForOp]:
     if lanes_of(loop) == 1 and extent != 1:
         raise ScheduleError(f"vectorize: the extent of {loop.name}, {extent}, is no number of lanes: split it first")
     for block in blocks(loop.operation):
-        arguments = dict(zip(block.block.arguments, block.values))
+        bodies = [inside for inside in (block.init_block, block.block) if inside is not None]
+        arguments = {a: v for inside in bodies for a, v in zip(inside.arguments, block.values)}
         for store in find(block.operation, "memref.store"):
             last = store.operands[len(store.operands) - 1] if len(store.operands) > 2 else None
             if last is not None and not any(loop.variable in roots(arguments.get(r, r)) for r in roots(last)):

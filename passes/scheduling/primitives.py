@@ -1,43 +1,49 @@
-"""The table of primitives: how each takes its handles and attributes, and which handles it gives."""
+"""The table of primitives: how each takes its ops and attributes, and which loops and blocks it gives."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...dialects.tir.loops import REDUCE
-from ...dialects.tir.walk import blocks, loops_around
+from ...dialects.tir.loops import REDUCE, BlockOp, ForOp
+from ...dialects.tir.walk import blocks
 from ...mlir import ir
-from . import block_primitives, buffer_primitives, layout_primitives, loop_primitives, reduction_primitives, tensor_primitives
-from .state import Cell, Kernel, ScheduleError, dependent_axes
+from . import (
+    block_primitives,
+    buffer_primitives,
+    layout_primitives,
+    loop_primitives,
+    note_primitives,
+    query_primitives,
+    reduction_primitives,
+    tensor_primitives,
+)
+from .state import Kernel, ScheduleError, dependent_axes
+
+LOOP, BLOCK = "a loop", "a block"
+OPS = {LOOP: ("tir.for",), BLOCK: ("tir.block",), "a loop or a block": ("tir.for", "tir.block")}
 
 
-def loop(kernel: Kernel, op: ir.Operation, what: str) -> Any:
-    if op.name != "tir.for":
-        raise ScheduleError(f"{what}: takes a loop, this is {op.name}")
+def typed(op: ir.Operation, what: str, wanted: str) -> Any:
+    if op.name not in OPS[wanted]:
+        raise ScheduleError(f"{what}: takes {wanted}, this is {op.name}")
     return op.opview
 
 
-def block(kernel: Kernel, op: ir.Operation, what: str) -> Any:
-    if op.name != "tir.block":
-        raise ScheduleError(f"{what}: takes a block, this is {op.name}")
-    return op.opview
+def on(*wanted: str) -> Callable[[Callable], Callable]:
+    """A primitive on loops and blocks, each of which is what it has to be."""
+    def make(function: Callable) -> Callable:
+        return lambda kernel, what, ops, **a: function(kernel, *(typed(o, what, w) for o, w in zip(ops, wanted, strict=True)), **a)
 
-
-def on_loop(function: Callable) -> Callable:
-    return lambda kernel, what, ops, **a: function(kernel, loop(kernel, ops[0], what), **a)
+    return make
 
 
 def on_loops(function: Callable) -> Callable:
-    return lambda kernel, what, ops, **a: function(kernel, [loop(kernel, o, what) for o in ops], **a)
+    return lambda kernel, what, ops, **a: function(kernel, [typed(o, what, LOOP) for o in ops], **a)
 
 
-def on_block(function: Callable) -> Callable:
-    return lambda kernel, what, ops, **a: function(kernel, block(kernel, ops[0], what), **a)
+def on_either(function: Callable) -> Callable:
+    return lambda kernel, what, ops, **a: function(kernel, typed(ops[0], what, "a loop or a block").operation, **a)
 
 
-def on_block_and_loop(function: Callable) -> Callable:
-    return lambda kernel, what, ops, **a: function(kernel, block(kernel, ops[0], what), loop(kernel, ops[1], what), **a)
-
-
-def reduction_under(kernel: Kernel, of: Any, axis: int) -> Any:
+def reduction_under(kernel: Kernel, of: ForOp, axis: int) -> list[BlockOp]:
     """rfactor takes a loop; the block is the one that reduces over it."""
     found = [b for b in blocks(of.operation) if any(kind == REDUCE for _, kind in dependent_axes(b, of.variable))]
     if len(found) != 1:
@@ -45,15 +51,20 @@ def reduction_under(kernel: Kernel, of: Any, axis: int) -> Any:
     return reduction_primitives.rfactor(kernel, found[0], of, axis)
 
 
+on_loop, on_block, on_block_and_loop = on(LOOP), on(BLOCK), on(BLOCK, LOOP)
 PRIMITIVES: dict[str, Callable] = {
-    "get_block": lambda kernel, what, ops, name: kernel.block(name),
-    "get_loops": on_block(lambda kernel, b: loops_around(b.operation)),
+    "get_block": lambda kernel, what, ops, name: query_primitives.get_block(ops[0], name),
+    "get_loops": on_block(query_primitives.get_loops),
+    "get_child_blocks": on_either(lambda kernel, op: query_primitives.get_child_blocks(op)),
+    "get_producers": on_block(query_primitives.get_producers), "get_consumers": on_block(query_primitives.get_consumers),
+    "get_output_blocks": lambda kernel, what, ops: query_primitives.get_output_blocks(kernel, ops[0]),
     "split": on_loop(loop_primitives.split), "fuse": on_loops(loop_primitives.fuse), "reorder": on_loops(loop_primitives.reorder),
     "parallel": on_loop(loop_primitives.parallel), "vectorize": on_loop(loop_primitives.vectorize),
     "unroll": on_loop(loop_primitives.unroll), "bind": on_loop(loop_primitives.bind),
+    "add_unit_loop": on_either(note_primitives.add_unit_loop), "annotate": on_either(note_primitives.annotate),
+    "unannotate": on_either(note_primitives.unannotate),
     "cache_read": on_block(buffer_primitives.cache_read), "cache_write": on_block(buffer_primitives.cache_write),
-    "set_scope": on_block(buffer_primitives.set_scope), "transform_layout": on_block(
-        lambda kernel, b, at, map: buffer_primitives.transform_layout(kernel, b, at, map)),
+    "set_scope": on_block(buffer_primitives.set_scope), "transform_layout": on_block(buffer_primitives.transform_layout),
     "compute_at": on_block_and_loop(block_primitives.compute_at),
     "reverse_compute_at": on_block_and_loop(block_primitives.reverse_compute_at),
     "compute_inline": on_block(block_primitives.compute_inline),
@@ -64,15 +75,15 @@ PRIMITIVES: dict[str, Callable] = {
 }
 
 
-def run(kernel: Kernel, step: str, handles: Sequence[Cell], attributes: dict[str, Any]) -> list[Cell]:
-    """Does one step on a kernel; gives the handles that it makes. ScheduleError where it is not legal."""
-    if step not in PRIMITIVES:
-        raise ScheduleError(f"there is no primitive '{step}'; there are: {', '.join(PRIMITIVES)}")
-    ops = [h.op for h in handles]
-    if any(op is None for op in ops):
-        raise ScheduleError(f"{step}: this loop or block is gone, an earlier step has put others in its place")
-    with kernel.function.operation.context, ir.Location.unknown():
+def run(kernel: Kernel | None, step: str, ops: Sequence[ir.Operation], attributes: dict[str, Any]) -> list[ir.Operation]:
+    """Does one step on loops and blocks of a kernel; gives those that it makes or finds. ScheduleError where it is not legal.
+
+    ``kernel`` may be None where ``ops`` are none of a kernel, which only ``get_block`` takes.
+    """
+    if kernel is None and step != "get_block":
+        raise ScheduleError(f"{step}: {query_primitives.named(ops[0])} is no part of a kernel (a func.func that is marked tir.prim_func)")
+    with ops[0].context, ir.Location.unknown():
         made = PRIMITIVES[step](kernel, step, ops, **attributes)
     if made is None:
         return []
-    return [kernel.cell(m) for m in (made if isinstance(made, list) else [made])]
+    return [m.operation for m in (made if isinstance(made, list) else [made])]

@@ -66,20 +66,18 @@ def rebuild(value: ir.Value, mapping: dict[ir.Value, ir.Value]) -> ir.Value:
 
 
 def drop_init(kernel: Kernel, block: BlockOp) -> None:
-    """The same block without its init."""
+    """Takes a block's init away; the block stays, with the handles to it."""
     with ir.InsertionPoint(block.operation), block.operation.location:
-        new = make_block(block.name, block.axes, block.kinds, block.extents, block.values)
-    for old, argument in zip(block.block.arguments, new.block.arguments):
-        old.replace_all_uses_with(argument)
-    end = new.block.operations[0].operation
-    for op in body(block.block):
-        op.move_before(end)
-    kernel.replaced(block.operation, new.operation)
-    kernel.erase(block.operation)
+        rest = make_block("init", [], [], [], [])
+    block.init_block.append_to(rest.operation.regions[0])
+    kernel.erase(rest.operation)
 
 
-def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> BlockOp:
-    """Each step of a reduction's loop adds up into a place of its own; a block behind adds these up. Gives the block of the steps."""
+def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[BlockOp]:
+    """Each step of a reduction's loop adds up into a place of its own; a block behind, which has the old name, adds these up.
+
+    Gives the block of the steps, and the one behind.
+    """
     buffer = one_written(block, "rfactor")
     stores = [op for op in body(block.block) if op.name == "memref.store"]
     if block.init_block is None or len(stores) != 1:
@@ -111,8 +109,11 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> BlockOp:
     top = kernel.top(block)
     following = list(top.block.operations)
     behind = following[[o.operation for o in following].index(top) + 1].operation
-    final_block(kernel, block, stores[0], combiner, parts, axes, axis, extent, initial, behind)
-    return step_block(kernel, block, loop, parts, axes, axis, extent)
+    final = final_block(kernel, block, stores[0], combiner, parts, axes, axis, extent, initial, behind)
+    steps = step_block(kernel, block, loop, parts, axes, axis, extent)
+    kernel.replaced(block.operation, final.operation)
+    kernel.erase(block.operation)
+    return [steps, final]
 
 
 def is_constant(value: ir.Value) -> bool:
@@ -133,7 +134,7 @@ def combiner_of(block: BlockOp, store: ir.Operation, buffer: ir.Value) -> ir.Ope
 
 
 def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: ir.Operation, parts: ir.Value, axes: list[int], at: int,
-                extent: int, initial: ir.Operation, behind: ir.Operation) -> None:
+                extent: int, initial: ir.Operation, behind: ir.Operation) -> BlockOp:
     names = [block.axes[a] for a in axes]
     extents = [block.extents[a] for a in axes]
     if None in extents:
@@ -142,7 +143,7 @@ def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: i
     with ir.InsertionPoint(behind), block.operation.location:
         loops = nest([*((e, SERIAL, n, None) for n, e in zip(names, extents)), (extent, SERIAL, "rf", None)])
         with before_end(loops[-1].block):
-            new = make_block(kernel.unique(f"{block.name}_final"), [*names, "v_rf"], [SPATIAL] * len(names) + [REDUCE], [*extents, extent],
+            new = make_block(block.name, [*names, "v_rf"], [SPATIAL] * len(names) + [REDUCE], [*extents, extent],
                              [loop.variable for loop in loops], init=True)
             with before_end(new.init_block):
                 memref.StoreOp(constant_copy(initial.operands[0]), buffer, list(new.init_block.arguments)[:-1])
@@ -154,6 +155,7 @@ def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: i
                 made = combiner.clone()
                 made.operands[0], made.operands[1] = whole, part
                 memref.StoreOp(made.results[0], buffer, spatial)
+    return new
 
 
 def constant_copy(value: ir.Value) -> ir.Value:
@@ -182,9 +184,7 @@ def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axe
             whole = build(Linear({parts_of[v]: f for v, f in form.terms.items()}, form.constant)) if target == new.block else arguments[0]
             mapping = {old.arguments[n]: arguments[k] for k, n in enumerate(keep)} | {old.arguments[number]: whole}
             copy(body(old), mapping)
-        retarget(target, parts, at, arguments[-1], buffer_of(next(op for op in body(old) if op.name == "memref.store")))
-    kernel.replaced(block.operation, new.operation)
-    kernel.erase(block.operation)
+        retarget(kernel, target, parts, at, arguments[-1], buffer_of(next(op for op in body(old) if op.name == "memref.store")))
     return new
 
 
@@ -195,7 +195,7 @@ def loop_extent(value: ir.Value) -> int | None:
     return owner.owner.operation.opview.extent
 
 
-def retarget(block: ir.Block, parts: ir.Value, at: int, step: ir.Value, buffer: ir.Value) -> None:
+def retarget(kernel: Kernel, block: ir.Block, parts: ir.Value, at: int, step: ir.Value, buffer: ir.Value) -> None:
     """What was read and written in the result is in the step's part."""
     for op in body(block):
         if op.name in ("memref.load", "memref.store") and buffer_of(op) == buffer:
@@ -207,5 +207,5 @@ def retarget(block: ir.Block, parts: ir.Value, at: int, step: ir.Value, buffer: 
                     op.results[0].replace_all_uses_with(memref.LoadOp(parts, places).result)
                 else:
                     memref.StoreOp(op.operands[0], parts, places)
-            op.erase()
+            kernel.erase(op)
 

@@ -1,5 +1,8 @@
 """``legato.Schedule``: a kernel that is transformed step by step, each step checked and recorded."""
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...dialects import tir
@@ -8,95 +11,116 @@ from ...dialects.tir.text import FIXED
 from ...dialects.tir.walk import blocks, localize_constants
 from ...mlir import ir
 from . import script
+from .handle import Handle, Knob, Numbers, Work, numbers_of, on_side
+from .index_map import affine_map
+from .interpret import GONE
 from .primitives import run
-from .state import Cell, Kernel, ScheduleError
+from .state import Kernel, ScheduleError
+from .trace import Trace, attribute_of
 
 SCHEDULED = "tir.scheduled"
-
-
-class Handle:
-    """A block or a loop of a schedule."""
-
-    def __init__(self, schedule: "Schedule", cell: Cell, text: str):
-        self._schedule, self._cell, self._text = schedule, cell, text
-
-    @property
-    def operation(self) -> ir.Operation:
-        """The operation as it stands now."""
-        if self._cell.op is None:
-            raise ScheduleError("this loop or block is gone, an earlier step has put others in its place")
-        return self._cell.op
-
-    @property
-    def name(self) -> str:
-        return self.operation.opview.name
-
-    @property
-    def extent(self) -> int | None:
-        """Of a loop: how many steps it has."""
-        return self.operation.opview.extent
-
-    def __repr__(self) -> str:
-        return "<gone>" if self._cell.op is None else f"<{self._cell.op.name.removeprefix('tir.')} {self.name}>"
+Buffer = int | str | tuple[str, int]
 
 
 class Schedule:
-    """TensorIR's primitives on one kernel of a module.
+    """TensorIR's primitives on the kernels of a module.
 
-    ``module``: a Module, or a script's kernel; it is left as it is: ``.module`` is the scheduled copy. ``kernel``: its name, if there are
-    several. Each primitive raises ``ScheduleError``, with the reason, where it is not legal. ``trace`` is the schedule so far, as a
-    transform script; ``replay(text)`` runs one. A kernel that is structured is put into loops first.
+    ``module``: a Module, or a script's kernel; it is left as it is: ``.mod`` is the scheduled copy. ``kernel``: the name of the one that
+    is worked on, if there are several (``work_on`` goes to another). Each primitive raises ``ScheduleError``, with the reason, where it
+    is not legal. ``trace`` is what was done to the kernel, as a transform script; ``replay`` runs one. A kernel that is structured is put
+    into loops first. Buffers are named by their numbers among those that a block reads or writes, or by their names.
     """
 
     def __init__(self, module: Any, kernel: str | None = None):
         self.module: Module = module.clone() if isinstance(module, Module) else module.module()
-        found = [k for k in tir.prim_funcs(self.module.module) if kernel in (None, k.name.value)]
-        if len(found) != 1:
-            names = ", ".join(k.name.value for k in tir.prim_funcs(self.module.module)) or "none"
-            raise ScheduleError(f"say which kernel is scheduled: Schedule(module, name); there are {names}" if kernel is None else
-                                f"there is no kernel '{kernel}'; there are {names}")
-        with self.module.context, ir.Location.unknown():
-            if not blocks(found[0].operation):
-                from .unraise import to_loops
-
-                to_loops(found[0])
-        found[0].attributes[FIXED] = found[0].attributes[SCHEDULED] = ir.UnitAttr.get(self.module.context)
-        with self.module.context, ir.Location.unknown():
-            localize_constants(found[0].operation)
-        self._kernel = Kernel(found[0])
-        self._lines: list[str] = []
-        self._count = 0
+        self._works: dict[str, Work] = {}
+        self._current: str | None = None
+        names = self._names()
+        if kernel is not None or len(names) == 1:
+            self.work_on(kernel if kernel is not None else names[0])
+        elif not names:
+            raise ScheduleError("the module has no kernels to schedule")
 
     # --- what there is ---
 
-    def get_block(self, name: str) -> Handle:
+    def work_on(self, func_name: str) -> None:
+        """Goes to a kernel of the module: ``get_block``, ``trace`` and ``replay`` are of that."""
+        self._current = self._work(func_name).name
+
+    @property
+    def mod(self) -> Module:
+        """The module with what was done."""
+        return self.module
+
+    @property
+    def trace(self) -> str:
+        """What was done to the kernel, as a transform script that ``replay`` takes."""
+        return str(self._work().trace)
+
+    def get(self, handle: Handle) -> ir.Operation:
+        """The operation that a handle stands for."""
+        return handle.operation
+
+    def get_block(self, name: str, func_name: str | None = None) -> Handle:
         """The block of that name."""
-        return self._step("get_block", [], name=name)[0]
+        return self._of_kernel("get_block", func_name, name=name)[0]
 
     def get_loops(self, block: Handle) -> list[Handle]:
         """The loops around a block, outermost first."""
         return self._step("get_loops", [block])
 
-    @property
-    def trace(self) -> str:
-        """The steps so far, as a transform script that ``replay`` takes."""
-        return script.wrap(self._lines)
+    def get_child_blocks(self, block_or_loop: Handle) -> list[Handle]:
+        """The blocks that stand directly under a block or a loop."""
+        return self._step("get_child_blocks", [block_or_loop])
 
-    def replay(self, text: str) -> "Schedule":
-        """Runs the steps of a script on the kernel as it is now."""
-        _module, sequence = script.parse(text, self.module.context)
-        self._kernel = script.replay(sequence, self._kernel.function)
-        self._lines += [line.strip() for line in text.splitlines() if f'"{script.PREFIX}' in line]
+    def get_producers(self, block: Handle) -> list[Handle]:
+        """The blocks in front of a block that write what it reads."""
+        return self._step("get_producers", [block])
+
+    def get_consumers(self, block: Handle) -> list[Handle]:
+        """The blocks behind a block that read what it writes."""
+        return self._step("get_consumers", [block])
+
+    def get_output_blocks(self, scope_block: Handle | None = None) -> list[Handle]:
+        """The blocks, under a block or in the whole kernel, that write outputs of the kernel."""
+        return self._step("get_output_blocks", [scope_block]) if scope_block is not None else self._of_kernel("get_output_blocks")
+
+    def replay(self, source: str | Path, **parameters: Any) -> Schedule:
+        """Runs a script, a text or a file, on the kernel as it is now. Handles from before are gone.
+
+        ``parameters``: values for the script's knobs, by name. If a step fails the kernel is as it was.
+        """
+        work = self._work()
+        parsed = script.parse(source, self.module.context)
+        script.set_knobs(parsed, parameters)
+        entry = script.entry(parsed)
+        recorded = Trace(self.module.context)
+        recorded.extend(work.trace.module, work.trace.sequence)
+        recorded.extend(parsed, entry)
+        backup = self.module.clone()
+        for one in self._works.values():
+            one.forget()
+        try:
+            work.kernel = Kernel(script.run_apart(self.module.module, parsed, entry, work.kernel.function))
+        except BaseException:
+            self.module = backup
+            for one in self._works.values():
+                one.kernel = Kernel(backup.function(one.name))
+            raise
+        if not script.only_steps(parsed):
+            with self.module.context, ir.Location.unknown():
+                localize_constants(work.kernel.function.operation)
+        work.trace = recorded
         return self
 
     def __str__(self) -> str:
-        return str(self._kernel.function)
+        return str(self._work().kernel.function)
 
     # --- loops ---
 
-    def split(self, loop: Handle, factors: Sequence[int | None]) -> list[Handle]:
+    def split(self, loop: Handle, factors: Sequence[int | Knob | None]) -> list[Handle]:
         """Nested loops in the place of one, outermost first; one factor may be None: what is left."""
-        return self._step("split", [loop], factors=[-1 if f is None else f for f in factors])
+        return self._step("split", [loop], numbers=("factors", [-1 if f is None else f for f in factors]))
 
     def fuse(self, *loops: Handle) -> Handle:
         """One loop in the place of loops that stand directly in each other."""
@@ -122,38 +146,53 @@ class Schedule:
         """The steps are threads of a device: ``"blockIdx.x"``, ``"threadIdx.x"``, ..."""
         self._step("bind", [loop], thread=thread_axis)
 
+    def add_unit_loop(self, block_or_loop: Handle) -> Handle:
+        """A loop of one step around a block or a loop; gives it."""
+        return self._step("add_unit_loop", [block_or_loop])[0]
+
+    def annotate(self, block_or_loop: Handle, ann_key: str, ann_val: Any) -> None:
+        """Notes something on a block or a loop for who lowers it."""
+        with self.module.context:
+            value = attribute_of(ann_val)
+        self._step("annotate", [block_or_loop], key=ann_key, value=value)
+
+    def unannotate(self, block_or_loop: Handle, ann_key: str) -> None:
+        """Takes a note away."""
+        self._step("unannotate", [block_or_loop], key=ann_key)
+
     # --- buffers ---
 
-    def cache_read(self, block: Handle, read_buffer_index: int, storage_scope: str) -> Handle:
+    def cache_read(self, block: Handle, read_buffer_index: Buffer, storage_scope: str) -> Handle:
         """The block reads a copy of a buffer; gives the block that copies."""
-        return self._step("cache_read", [block], at=read_buffer_index, scope=storage_scope)[0]
+        return self._step("cache_read", [block], at=on_side(read_buffer_index, "read"), scope=storage_scope)[0]
 
-    def cache_write(self, block: Handle, write_buffer_index: int, storage_scope: str) -> Handle:
+    def cache_write(self, block: Handle, write_buffer_index: Buffer, storage_scope: str) -> Handle:
         """The block writes a buffer of its own; gives the block that copies from it."""
-        return self._step("cache_write", [block], at=write_buffer_index, scope=storage_scope)[0]
+        return self._step("cache_write", [block], at=on_side(write_buffer_index, "write"), scope=storage_scope)[0]
 
-    def set_scope(self, block: Handle, buffer_index: int, storage_scope: str) -> None:
+    def set_scope(self, block: Handle, buffer_index: Buffer, storage_scope: str) -> None:
         """Says where a buffer that the block writes lies."""
-        self._step("set_scope", [block], at=buffer_index, scope=storage_scope)
+        self._step("set_scope", [block], at=on_side(buffer_index, "write"), scope=storage_scope)
 
-    def transform_layout(self, block: Handle, buffer: int | tuple[str, int], index_map: Callable | str) -> None:
-        """The buffer that the block writes as this number gets another layout: ``lambda i, j: (i // 4, j, i % 4)``, or a map's text."""
-        at = buffer if isinstance(buffer, int) else buffer[1]
-        if isinstance(buffer, tuple) and buffer[0] != "write":
-            raise ScheduleError("transform_layout: name the block that writes the buffer, and (\"write\", number)")
+    def transform_layout(self, block: Handle, buffer: Buffer, index_map: Callable | str) -> None:
+        """A buffer that the block writes (``0``, ``"C"``, ``("write", 0)``) or reads (``("read", 0)``) gets another layout.
+
+        ``index_map``: ``lambda i, j: (i // 4, j, i % 4)``, or a map's text.
+        """
+        reads = {"side": "read"} if isinstance(buffer, tuple) and buffer[0] == "read" else {}
         with self.module.context:
             found = affine_map(index_map)
-        self._step("transform_layout", [block], at=at, map=found)
+        self._step("transform_layout", [block], at=on_side(buffer, "read" if reads else "write"), map=found, **reads)
 
     # --- blocks ---
 
-    def compute_at(self, block: Handle, loop: Handle) -> None:
+    def compute_at(self, block: Handle, loop: Handle, preserve_unit_loops: bool = False) -> None:
         """The block is computed inside the loop of its readers."""
-        self._step("compute_at", [block, loop])
+        self._step("compute_at", [block, loop], **({"unit_loops": True} if preserve_unit_loops else {}))
 
-    def reverse_compute_at(self, block: Handle, loop: Handle) -> None:
+    def reverse_compute_at(self, block: Handle, loop: Handle, preserve_unit_loops: bool = False) -> None:
         """The block runs inside the loop of what it reads."""
-        self._step("reverse_compute_at", [block, loop])
+        self._step("reverse_compute_at", [block, loop], **({"unit_loops": True} if preserve_unit_loops else {}))
 
     def compute_inline(self, block: Handle) -> None:
         """Each read of what the block computes computes it itself."""
@@ -168,72 +207,95 @@ class Schedule:
         return self._step("decompose_reduction", [block, loop])[0]
 
     def rfactor(self, loop: Handle, factor_axis: int) -> Handle:
-        """Each step of a reduction's loop adds up into a place of its own; gives the block of the steps."""
+        """Each step of a reduction's loop adds up into a place of its own; gives the block of the steps.
+
+        The block's own handle goes on with the block that adds these up.
+        """
         return self._step("rfactor", [loop], axis=factor_axis)[0]
 
     def blockize(self, loop: Handle) -> Handle:
         """What stands under the loop becomes one block; gives it."""
         return self._step("blockize", [loop])[0]
 
-    def tensorize(self, loop: Handle, tensor_intrin: str) -> Handle:
+    def tensorize(self, block_or_loop: Handle, tensor_intrin: str) -> Handle:
         """What stands under the loop is done by an intrinsic (``legato.register_tensor_intrinsic``); gives the block around it."""
-        return self._step("tensorize", [loop], intrinsic=tensor_intrin)[0]
+        return self._step("tensorize", [block_or_loop], intrinsic=tensor_intrin)[0]
 
-    def pack(self, block: Handle, read_buffer_index: int, tiles: Sequence[int]) -> None:
+    def pack(self, block: Handle, read_buffer_index: Buffer, tiles: Sequence[int | Knob]) -> None:
         """What the block reads lies in tiles; a parameter is packed where the kernel is called, a constant at compile time."""
-        self._step("pack", [block], at=read_buffer_index, tiles=list(tiles))
+        self._step("pack", [block], numbers=("tiles", list(tiles)), at=on_side(read_buffer_index, "read"))
 
-    def pad(self, block: Handle, sizes: Sequence[int]) -> None:
+    def pad(self, block: Handle, sizes: Sequence[int | Knob]) -> None:
         """The block works on extents that are multiples of these, one for each axis (TVM's pad_einsum)."""
-        self._step("pad", [block], sizes=list(sizes))
+        self._step("pad", [block], numbers=("sizes", list(sizes)))
+
+    def pad_einsum(self, block: Handle, padding: Sequence[int | Knob]) -> None:
+        """``pad``, by its name in TVM."""
+        self.pad(block, padding)
+
+    # --- parameters ---
+
+    def knob(self, name: str, options: Sequence[int], selected: int | None = None) -> Knob:
+        """A number that the schedule is tuned by, one of the options, to stand among the factors of a split or the sizes of tiles.
+
+        It is ``transform.tune.knob`` in the trace; ``replay(trace, name=value)`` chooses another.
+        """
+        chosen = options[0] if selected is None else selected
+        if chosen not in options:
+            raise ScheduleError(f"knob: '{name}' is one of {', '.join(map(str, options))}, not {chosen}")
+        return Knob(name, chosen, self._work().trace.knob(name, options, chosen))
 
     # --- recording ---
 
-    def _step(self, step: str, handles: Sequence[Handle], **attributes: Any) -> list[Handle]:
+    def _step(self, step: str, handles: Sequence[Handle], numbers: Numbers = None, **given: Any) -> list[Handle]:
         for handle in handles:
-            if not isinstance(handle, Handle) or handle._schedule is not self:
+            if not isinstance(handle, Handle) or handle.schedule is not self:
                 raise ScheduleError(f"{step}: takes handles of this schedule, from get_block and get_loops; not {handle!r}")
-        made = run(self._kernel, step, [h._cell for h in handles], attributes)
-        names = [f"%{step}{self._count}" + (f"#{n}" if len(made) > 1 else "") for n in range(len(made))]
-        operands = ", ".join(h._text for h in handles) or "%kernel"
-        text = ", ".join(f"{name} = {script.attribute_text(value)}" for name, value in attributes.items())
-        results = script.ANY if len(made) == 1 else f"({', '.join([script.ANY] * len(made))})"
-        head = f"%{step}{self._count}" + (f":{len(made)}" if len(made) > 1 else "") + " = " if made else ""
-        inputs = ", ".join([script.ANY] * max(1, len(handles)))
-        self._lines.append(f'{head}"{script.PREFIX}{step}"({operands}) {{{text}}} : ({inputs}) -> {results}')
-        self._count += 1
-        return [Handle(self, cell, name) for cell, name in zip(made, names)]
+            if handle.cell.op is None:
+                raise ScheduleError(f"{step}: {GONE}")
+        if not handles:
+            raise ScheduleError(f"{step}: takes handles, has none")
+        work = handles[0].work
+        if any(handle.work is not work for handle in handles):
+            raise ScheduleError(f"{step}: takes loops and blocks of one kernel")
+        return self._do(work, step, [h.operation for h in handles], [h.value for h in handles], numbers, given)
 
+    def _of_kernel(self, step: str, kernel: str | None = None, **given: Any) -> list[Handle]:
+        """A step on the kernel itself."""
+        work = self._work(kernel)
+        return self._do(work, step, [work.kernel.function.operation], [work.trace.kernel], None, given)
 
-def affine_map(given: Callable | str) -> ir.AffineMap:
-    """The map that a function of indices is, or that a text says."""
-    if isinstance(given, str):
-        return ir.AffineMap.parse(given if given.startswith("affine_map") else f"affine_map<{given}>")
-    import inspect
+    def _do(self, work: Work, step: str, ops: list[ir.Operation], values: list[ir.Value], numbers: Numbers,
+            given: Mapping[str, Any]) -> list[Handle]:
+        attributes, recorded, knobs = numbers_of(step, numbers, given)
+        made = run(work.kernel, step, ops, attributes)
+        results = work.trace.step(step, [*values, *knobs], recorded, len(made))
+        for op, value in zip(made, results):
+            work.renamed(op, value)
+        return [Handle(self, work, work.kernel.cell(op, value)) for op, value in zip(made, results)]
 
-    count = len(inspect.signature(given).parameters)
-    results = given(*(Index(ir.AffineExpr.get_dim(d)) for d in range(count)))
-    results = results if isinstance(results, tuple) else (results,)
-    found = [r.expression if isinstance(r, Index) else ir.AffineExpr.get_constant(r) for r in results]
-    return ir.AffineMap.get(count, 0, found)
+    def _names(self) -> list[str]:
+        return [k.name.value for k in tir.prim_funcs(self.module.module)]
 
+    def _work(self, name: str | None = None) -> Work:
+        name = name if name is not None else self._current
+        if name is None:
+            names = ", ".join(self._names())
+            raise ScheduleError(f"say which kernel is scheduled: Schedule(module, name), or work_on(name); there are {names}")
+        if name not in self._works:
+            self._works[name] = Work(name, self._begin(name), Trace(self.module.context))
+        return self._works[name]
 
-class Index:
-    """An index in a map written as a Python function: it can be added, multiplied, divided (//) and taken the rest of (%)."""
+    def _begin(self, name: str) -> Kernel:
+        """A kernel as loops that steps may work on."""
+        found = next((k for k in tir.prim_funcs(self.module.module) if k.name.value == name), None)
+        if found is None:
+            raise ScheduleError(f"there is no kernel '{name}'; there are {', '.join(self._names()) or 'none'}")
+        with self.module.context, ir.Location.unknown():
+            if not blocks(found.operation):
+                from .unraise import to_loops
 
-    def __init__(self, expression: ir.AffineExpr):
-        self.expression = expression
-
-    def __add__(self, other: Any) -> "Index":
-        return Index(self.expression + (other.expression if isinstance(other, Index) else other))
-
-    def __mul__(self, other: int) -> "Index":
-        return Index(self.expression * other)
-
-    def __floordiv__(self, other: int) -> "Index":
-        return Index(ir.AffineExpr.get_floor_div(self.expression, other))
-
-    def __mod__(self, other: int) -> "Index":
-        return Index(self.expression % other)
-
-    __radd__, __rmul__ = __add__, __mul__
+                to_loops(found)
+            found.attributes[FIXED] = found.attributes[SCHEDULED] = ir.UnitAttr.get()
+            localize_constants(found.operation)
+        return Kernel(found)

@@ -1,74 +1,205 @@
-"""Schedules as transform scripts: attributes as text, replay of a script's steps on a kernel."""
+"""Schedules as transform scripts: reading one, setting what it is tuned by, running it on a kernel."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ...dialects.errors import LegatoError
+from ...dialects.tir.schedule_ops import PREFIX
+from ...dialects.tir.walk import find
 from ...mlir import func, ir
-from .primitives import run
-from .state import Cell, Kernel, ScheduleError
+from ..base import PassFailed
+from ..diagnostics import Diagnostic, Position, position_of
+from ..upstream import INTERPRETER, run_on
+from .state import ScheduleError, fresh
 
-ANY = "!transform.any_op"
-PREFIX = "tir.sch_"
-SEQUENCE = "schedule"
-
-
-def attribute_text(value: Any) -> str:
-    """An attribute as MLIR writes it."""
-    if isinstance(value, ir.AffineMap):
-        return f"affine_map<{value}>" if not str(value).startswith("affine_map") else str(value)
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, (list, tuple)):
-        return f"array<i64: {', '.join(map(str, value))}>" if value else "array<i64>"
-    return f"{value} : i64"
+SEQUENCE, KNOB, MATCH, INCLUDE = "transform.named_sequence", "transform.tune.knob", "transform.structured.match", "transform.include"
+ENTRIES = ("__transform_main", "schedule")  # what the sequence that is run is called, where there are several
+WITH_SEQUENCES = "transform.with_named_sequence"
+TAG, TAGGED = "transform.target_tag", "legato.scheduled"
+HARMLESS = ("builtin.module", SEQUENCE, INCLUDE, KNOB, "transform.yield", "transform.param.constant")  # what changes no kernel
+STEP = "in the step: "
+MAY_BE_EMPTY = ("transform.foreach", "transform.merge_handles", "transform.num_associations")  # who takes a handle to nothing
 
 
-def attribute_value(attribute: ir.Attribute) -> Any:
-    if isinstance(attribute, (ir.StringAttr, ir.IntegerAttr)):
-        return attribute.value
-    if isinstance(attribute, ir.DenseI64ArrayAttr):
-        return list(attribute)
-    if isinstance(attribute, ir.AffineMapAttr):
-        return attribute.value
-    raise ScheduleError(f"a step has the attribute {attribute}: a text, a number, a list of numbers or a map is wanted")
-
-
-def wrap(lines: list[str], name: str = SEQUENCE) -> str:
-    """A whole script."""
-    body = "".join(f"    {line}\n" for line in lines)
-    return ("module attributes {transform.with_named_sequence} {\n"
-            f"  transform.named_sequence @{name}(%kernel: {ANY} {{transform.readonly}}) {{\n{body}    transform.yield\n  }}\n}}\n")
-
-
-def parse(text: str, context: ir.Context) -> tuple[ir.Module, ir.Operation]:
-    """The module of a script, and its one sequence. LegatoError for text that is none."""
+def parse(source: str | Path, context: ir.Context) -> ir.Module:
+    """A script's module, from text or a file. LegatoError for what is none."""
     with context, ir.Location.unknown():
         try:
-            module = ir.Module.parse(text)
+            return ir.Module.parseFile(str(source)) if isinstance(source, Path) else ir.Module.parse(source)
         except ir.MLIRError as error:
             raise LegatoError(f"this is no schedule: {error}") from error
-    found = [op.operation for op in module.body.operations if op.operation.name == "transform.named_sequence"]
-    if len(found) != 1:
-        raise LegatoError(f"a schedule is one transform.named_sequence; this text has {len(found)}")
-    return module, found[0]
 
 
-def replay(sequence: ir.Operation, kernel: func.FuncOp) -> Kernel:
-    """Runs the steps of a sequence on a kernel. ScheduleError, with the step, where one is not legal or matches nothing."""
-    state = Kernel(kernel)
-    block = sequence.regions[0].blocks[0]
-    handles: dict[ir.Value, Cell] = {block.arguments[0]: state.cell(kernel.operation)}
-    for step in [op.operation for op in block.operations]:
-        if step.name == "transform.yield":
-            break
-        if not step.name.startswith(PREFIX):
-            raise ScheduleError(f"{step.name} is not a step of a schedule on loops; those are {PREFIX}*")
-        attributes = {name: attribute_value(step.attributes[name]) for name in step.attributes if "." not in name}
-        try:
-            made = run(state, step.name.removeprefix(PREFIX), [handles[v] for v in step.operands], attributes)
-        except ScheduleError as error:
-            raise ScheduleError(f"{error}\n  in the step: {str(step).strip()}") from None
-        if len(made) != len(step.results):
-            raise ScheduleError(f"the step gives {len(made)} handles, and the script takes {len(step.results)}\n"
-                                f"  in the step: {str(step).strip()}")
-        handles |= dict(zip(step.results, made))
-    return state
+def sequences(module: ir.Module) -> dict[str, ir.Operation]:
+    """The named sequences of a module."""
+    return {op.operation.attributes["sym_name"].value: op.operation for op in module.body.operations if op.operation.name == SEQUENCE}
+
+
+def entry(module: ir.Module) -> ir.Operation:
+    """The sequence that a script runs: the only one, or the one of these names, or the one that no other includes."""
+    found = sequences(module)
+    named = [found[name] for name in ENTRIES if name in found]
+    included = {name for sequence in found.values() for name in included_by(sequence)}
+    outer = [sequence for name, sequence in found.items() if name not in included]
+    if named or len(outer) == 1:
+        return (named or outer)[0]
+    names = ", ".join(f"@{n}" for n in found) or "none"
+    raise LegatoError(f"a schedule is a {SEQUENCE}; of several the one called @{ENTRIES[0]} is run; this text has: {names}")
+
+
+def included_by(sequence: ir.Operation) -> list[str]:
+    """The sequences that one names, in any of upstream's ops."""
+    found: list[str] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for name in op.attributes:
+            attribute = op.attributes[name]
+            for one in attribute if isinstance(attribute, ir.ArrayAttr) else [attribute]:
+                if isinstance(one, ir.FlatSymbolRefAttr):
+                    found.append(one.value)
+        return ir.WalkResult.ADVANCE
+
+    sequence.walk(visit)
+    return found
+
+
+def reached(name: str, all_: Mapping[str, ir.Operation]) -> list[str]:
+    """A sequence and those that it includes, and so on."""
+    found, todo = [], [name]
+    while todo:
+        one = todo.pop()
+        if one in all_ and one not in found:
+            found.append(one)
+            todo += included_by(all_[one])
+    return found
+
+
+def has_steps(roots: list[ir.Operation]) -> bool:
+    """Whether there are steps of ours in sequences: those work on loops and blocks, upstream's ops on what a kernel is."""
+    return any(op.name.startswith(PREFIX) for root in roots for op in operations(root))
+
+
+def only_steps(module: ir.Module) -> bool:
+    """Whether a script has nothing but steps of ours."""
+    return all(op.name.startswith(PREFIX) or op.name in HARMLESS for op in operations(module.operation))
+
+
+def operations(root: ir.Operation) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        found.append(op.operation)
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    return found
+
+
+def set_knobs(module: ir.Module, values: Mapping[str, Any]) -> None:
+    """Chooses among the parameters of a script (``transform.tune.knob``). LegatoError for one it has not, or a value that is no option."""
+    knobs = find(module.operation, KNOB)
+    names = [knob.attributes["name"].value for knob in knobs]
+    for name in values:
+        if name not in names:
+            raise LegatoError(f"the schedule has no parameter '{name}'; it has: {', '.join(names) or 'none'}")
+    for knob, name in zip(knobs, names):
+        if name in values:
+            options = list(knob.attributes["options"])
+            chosen = [o for o in options if getattr(o, "value", None) == values[name]]
+            if not chosen:
+                there = ", ".join(str(getattr(o, "value", o)) for o in options)
+                raise LegatoError(f"the parameter '{name}' is one of {there}, not {values[name]}")
+            knob.attributes["selected"] = chosen[0]
+        elif "selected" not in knob.attributes:
+            raise LegatoError(f"the parameter '{name}' has no value: give it one")
+
+
+def expect_matches(sequence: ir.Operation) -> None:
+    """Puts a check behind each match of upstream's, which has no error for finding nothing."""
+    for match in find(sequence, MATCH):
+        if all(u.owner.name in MAY_BE_EMPTY for u in match.results[0].uses) and list(match.results[0].uses):
+            continue
+        check = ir.Operation.create(f"{PREFIX}expect", operands=[match.results[0]], loc=match.location, ip=False)
+        ir.InsertionPoint.after(match).insert(check)
+
+
+def run_sequence(module: ir.Module, name: str, kernel: func.FuncOp) -> func.FuncOp:
+    """Runs a sequence of a module on one of its kernels, by upstream's interpreter; gives the kernel, which may be another op.
+
+    ScheduleError, with the step that failed and where it stands, if one did.
+    """
+    symbol = kernel.name.value
+    kernel.attributes[TAG] = ir.StringAttr.get(TAGGED, module.context)
+    try:
+        run_on(module.operation, f"{INTERPRETER}{{entry-point={name} debug-payload-root-tag={TAGGED}}}")
+    except PassFailed as error:
+        steps = step_lines(list(sequences(module).values()))
+        lines = [told(one, steps) for one in error.diagnostics]
+        raise ScheduleError("\n".join([*lines, f"  in the schedule @{name} of @{symbol}"])) from None
+    finally:
+        for function in [op for op in module.body.operations if isinstance(op, func.FuncOp)]:
+            if TAG in function.attributes:
+                del function.attributes[TAG]
+    return next(op for op in module.body.operations if isinstance(op, func.FuncOp) and op.name.value == symbol)
+
+
+def run_apart(module: ir.Module, script: ir.Module, entry: ir.Operation, kernel: func.FuncOp) -> func.FuncOp:
+    """The same for a script that is not part of the module: it is for the time of the run. The script's names may change."""
+    all_ = sequences(script)
+    names = reached(entry.attributes["sym_name"].value, all_)
+    rename_taken(script, {name: all_[name] for name in names}, symbols(module))
+    marked = WITH_SEQUENCES in module.operation.attributes
+    module.operation.attributes[WITH_SEQUENCES] = ir.UnitAttr.get(module.context)
+    copies = [all_[name].clone(ip=False) for name in names]
+    try:
+        for one in copies:
+            module.body.append(one)
+            expect_matches(one)
+        return run_sequence(module, entry.attributes["sym_name"].value, kernel)
+    finally:
+        for one in copies:
+            one.erase()
+        if not marked:
+            del module.operation.attributes[WITH_SEQUENCES]
+
+
+def symbols(module: ir.Module) -> set[str]:
+    """The names that are taken in a module."""
+    return {op.operation.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.operation.attributes}
+
+
+def rename_taken(module: ir.Module, some: Mapping[str, ir.Operation], taken: set[str]) -> None:
+    """Gives sequences of a script names that are not taken elsewhere, where theirs are."""
+    for name, sequence in some.items():
+        if name in taken:
+            rename(module, sequence, fresh(name, {*taken, *sequences(module)}))
+
+
+def rename(module: ir.Module, sequence: ir.Operation, name: str) -> None:
+    """Gives a sequence another name, here and where it is included."""
+    ir.SymbolTable.replace_all_symbol_uses(sequence.attributes["sym_name"].value, name, module.operation)
+    ir.SymbolTable.set_symbol_name(sequence, name)
+
+
+def told(diagnostic: Diagnostic, steps: Mapping[str, str]) -> str:
+    """A diagnostic as lines of an error: the message, the step it is of, and its notes, with their lines in the script."""
+    notes = list(diagnostic.notes)
+    if not any(note.message.startswith(STEP) for note in notes) and str(diagnostic.position) in steps:
+        notes.insert(0, Diagnostic("note", STEP + steps[str(diagnostic.position)]))
+    lines = [f"  {note.message}{line_of(note.position)}" for note in notes]
+    if lines and lines[0].startswith(f"  {STEP}"):
+        lines[0] += line_of(diagnostic.position)
+    return "\n".join([diagnostic.message, *lines])
+
+
+def line_of(position: Position | None) -> str:
+    if position is None:
+        return ""
+    return f" ({position})" if position.file != "-" else f" (line {position.line})"
+
+
+def step_lines(roots: list[ir.Operation]) -> dict[str, str]:
+    """The first lines of the ops of sequences, by where they stand."""
+    return {str(position_of(op.location)): str(op).strip().splitlines()[0] for root in roots for op in operations(root)}

@@ -1,4 +1,8 @@
 """What primitives share: finding blocks, loops and buffers in a kernel, and the reasons for which a step is refused."""
+from collections.abc import Callable, Collection
+from itertools import count
+from weakref import WeakSet
+
 from ...dialects import tir
 from ...dialects.errors import LegatoError
 from ...dialects.tir.linear import Linear, linear
@@ -17,47 +21,46 @@ class ScheduleError(LegatoError):
 class Cell:
     """What a handle stands for: a block or a loop, which steps may replace (another op) or take away (None)."""
 
-    def __init__(self, op: ir.Operation):
+    def __init__(self, op: ir.Operation, value: ir.Value | None = None):
         self.op: ir.Operation | None = op
+        self.value = value  # the handle in the trace
 
 
 class Kernel:
-    """A kernel under scheduling, and the handles to its parts."""
+    """A kernel under scheduling. All that primitives take out of it goes through ``erase``, so that no handle is left to what is gone.
 
-    def __init__(self, function: func.FuncOp):
+    ``eraser``: how ops are erased, where somebody else keeps handles too: the transform interpreter. Steps change loops and blocks in
+    place wherever they can: whoever has a handle to one has it still.
+    """
+
+    def __init__(self, function: func.FuncOp, eraser: Callable[[ir.Operation], None] = ir.Operation.erase):
         self.function = function
-        self.cells: list[Cell] = []
+        self.cells: WeakSet[Cell] = WeakSet()
+        self._eraser = eraser
 
-    def cell(self, op: ir.Operation) -> Cell:
-        self.cells.append(Cell(op.operation))
-        return self.cells[-1]
+    def cell(self, op: ir.Operation, value: ir.Value | None = None) -> Cell:
+        made = Cell(op.operation, value)
+        self.cells.add(made)
+        return made
 
     def replaced(self, old: ir.Operation, new: ir.Operation) -> None:
         """``new`` stands for ``old``, which is about to go."""
-        for cell in self.cells:
+        for cell in list(self.cells):
             if cell.op is not None and cell.op == old.operation:
                 cell.op = new.operation
 
     def erase(self, op: ir.Operation) -> None:
         """Takes an op away with all that is in it."""
-        gone = [op.operation, *find(op.operation, "tir.for", "tir.block")]
-        for cell in self.cells:
+        gone = [op.operation, *find(op.operation, "tir.for", "tir.block")] if op.operation.regions else []
+        for cell in list(self.cells) if gone else ():
             if cell.op is not None and cell.op in gone:
                 cell.op = None
-        op.operation.erase()
-
-    def block(self, name: str) -> BlockOp:
-        found = [b for b in blocks(self.function.operation) if b.name == name]
-        if len(found) != 1:
-            names = ", ".join(b.name for b in blocks(self.function.operation))
-            raise ScheduleError(f"there {'is no block' if not found else 'are several blocks'} '{name}' in @{self.function.name.value}, "
-                                f"whose blocks are: {names}")
-        return found[0]
+        self._eraser(op.operation)
 
     def unique(self, name: str) -> str:
         """A block's name that is not taken."""
         taken = {b.name for b in blocks(self.function.operation)}
-        return name if name not in taken else next(f"{name}_{n}" for n in range(1, 1000) if f"{name}_{n}" not in taken)
+        return fresh(name, taken)
 
     def buffer_name(self, buffer: ir.Value) -> str:
         owner = buffer.owner
@@ -85,6 +88,11 @@ class Kernel:
         if owner.name != "tir.alloc_buffer":
             raise ScheduleError(f"'{self.buffer_name(buffer)}' is a parameter of the kernel, not a buffer of its own")
         return owner.opview
+
+
+def fresh(name: str, taken: Collection[str]) -> str:
+    """A name that is not taken: the given one, with a number if it has to be."""
+    return name if name not in taken else next(f"{name}_{n}" for n in count(1) if f"{name}_{n}" not in taken)
 
 
 # --- accesses ---

@@ -1,16 +1,18 @@
 """Primitives that work on whole tiles: blockize, tensorize."""
 from typing import Any
 
+from ...dialects import tir
 from ...dialects.tir.linear import Linear, build, linear
 from ...dialects.tir.loops import SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block
 from ...dialects.tir.walk import ancestors, blocks, body, copy, find, loops, loops_around
 from ...mlir import ir, memref
 from .loop_primitives import nest
 from .reduction_primitives import drop_init
-from .state import Kernel, ScheduleError, buffer_of, indices_of, predicate_of
+from .state import Kernel, ScheduleError, buffer_of, indices_of, predicate_of, users
 
 # Intrinsics of devices by name: a description (what it computes, as a kernel) and an implementation (a kernel of the same parameters).
 TENSOR_INTRINSICS: dict[str, tuple[Any, Any]] = {}
+INPLACE = "tir.inplace"  # on a script's kernel: for each output, the input whose new content it is
 UNKNOWN_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
@@ -44,6 +46,7 @@ def blockize(kernel: Kernel, loop: ForOp) -> BlockOp:
     with ir.InsertionPoint(inner.operation), inner.operation.location:
         for number, (_, part, _size) in enumerate(tiles):
             inner.operation.operands[number] = build(part)
+    inner.operation.attributes["extents"] = ir.DenseI64ArrayAttr.get(sizes, inner.operation.context)
     shift(inner.block, list(outer.block.arguments), sizes)
     if inner.init_block is not None:
         drop_init(kernel, inner)
@@ -106,23 +109,52 @@ def replace_tile(kernel: Kernel, loop: ForOp, intrinsic: str) -> BlockOp:
     with ir.Location.unknown():
         scratch = ir.Module.create()
         description, implementation = (k.parse(scratch) for k in TENSOR_INTRINSICS[intrinsic])
+    drop_copies(description)
+    drop_copies(implementation)
     check_nest(loop, description, intrinsic)
     outer = blockize(kernel, loop)
     inner = blocks(loop.operation)[0]
     tiles = match(inner, blocks(description.operation)[0], intrinsic)
     parameters = {op.results[0]: op.operands[0] for op in find(description.operation, "bufferization.to_buffer")}
     with ir.InsertionPoint(loop), loop.operation.location:
-        views = {parameters[wanted].arg_number: view(*tile) for wanted, tile in tiles.items()}
+        views = {place_of(description, parameters[wanted]): view(*tile) for wanted, tile in tiles.items()}
         inside = [op.operation for op in implementation.body.blocks[0].operations]
         mapping: dict[ir.Value, ir.Value] = {}
         for op in inside[:-1]:
             if op.name == "bufferization.to_buffer":
-                mapping[op.results[0]] = views[ir.BlockArgument(op.operands[0]).arg_number]
+                if (place := place_of(implementation, op.operands[0])) in views:
+                    mapping[op.results[0]] = views[place]
+                elif list(op.results[0].uses):
+                    raise ScheduleError(f"tensorize: '{intrinsic}' is done with the parameter {place}, which its description does not use")
             elif op.name != "bufferization.to_tensor":
                 mapping = copy([op], mapping)
     bring_declarations(kernel, scratch)
     kernel.erase(loop.operation)
     return outer
+
+
+def sources(kernel: Any) -> list[int]:
+    """For each output the input whose new content it is, where a kernel changes a parameter in place; -1 for others."""
+    attributes = kernel.attributes
+    return list(attributes[INPLACE]) if INPLACE in attributes else [-1] * tir.out_count(kernel)
+
+
+def place_of(kernel: Any, argument: ir.Value) -> int:
+    """The number of a parameter as the kernel is written: what is changed in place is one."""
+    number, found = ir.BlockArgument(argument).arg_number, sources(kernel)
+    output = number - (len(kernel.type.inputs) - len(found))
+    return found[output] if output >= 0 and found[output] >= 0 else number
+
+
+def drop_copies(kernel: Any) -> None:
+    """What a kernel changes in place is one buffer, not a copy of an input: inside of another kernel it is there already."""
+    changed = [n for n in sources(kernel) if n >= 0]
+    for buffer in [op.results[0] for op in find(kernel.operation, "bufferization.to_buffer")]:
+        if ir.BlockArgument(buffer.owner.operands[0]).arg_number in changed:
+            for load in users(buffer, "memref.load"):
+                nest = Kernel(kernel).top(load)
+                if nest.parent is not None:
+                    nest.erase()
 
 
 def bring_declarations(kernel: Kernel, scratch: ir.Module) -> None:

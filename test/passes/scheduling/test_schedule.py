@@ -188,8 +188,7 @@ def rfactor(sch):
     k0, k1 = sch.split(k, [None, 16])
     steps = sch.rfactor(k1, 0)
     assert steps.name == "B_rf" and "memref<16x8xf32>" in str(sch)
-    sch.vectorize_check = [n[:2] for n in names(sch, "B_final")]
-    assert sch.vectorize_check == [("vi", 8), ("rf", 16)]
+    assert [n[:2] for n in names(sch, "B")] == [("vi", 8), ("rf", 16)]
 
 
 def set_scope(sch):
