@@ -15,13 +15,15 @@ from ...mlir import func, ir
 from .faces import Face, OnlyInScript
 from .functions import PrimFunc, RelaxFunc
 from .graph_calls import call_dps_packed, call_packed, call_tir
-from .graph_ops import build, build_binary
+from .graph_ops import build
 from .program import Program
 from .source import Problem, ScriptError
+from .tvm_values import describe, dtype_of, element, ints, numpy_type
 from .types import ScalarType, ShapeInfo, TensorInfo, dtype_name, size_of
 
 BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Pow: "power",
-          ast.Mod: "mod"}
+          ast.Mod: "floor_mod", ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
+          ast.LShift: "left_shift", ast.RShift: "right_shift"}
 COMPARE = {ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal"}
 LARGE = 1024  # bytes: larger constants go to the weight store
 
@@ -69,14 +71,12 @@ class GraphExpressions:
         return None
 
     def python(self, node: ast.expr) -> Any:
-        """What Python makes of an expression of captured names and sizes."""
+        """What Python makes of an expression of captured names and sizes; of a tensor, what its type says."""
+        at = node
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node = ast.parse(node.value, mode="eval").body
-        try:
-            plain = {k: v for k, v in self.scope.items() if not isinstance(v, ir.Value)}
-            return eval(ast.unparse(node), {**self.source.names, **self.symbols, **plain})
-        except (NameError, LegatoError, TypeError, ValueError, AttributeError) as error:
-            raise self.source.error(str(error), node) from None
+            node = self.source.parsed(node.value, node)
+        plain = {k: described(v) if isinstance(v, ir.Value) else v for k, v in self.scope.items()}
+        return self.source.evaluate(node, {**self.symbols, **plain}, at)
 
     def expression(self, node: ast.expr) -> Any:
         try:
@@ -94,27 +94,54 @@ class GraphExpressions:
         if isinstance(node, ast.Name):
             return self.name(node)
         if isinstance(node, (ast.Tuple, ast.List)):
-            return tuple(self.expression(e) for e in node.elts)
+            return tuple(self.spread(node.elts))
         if isinstance(node, ast.Call):
             return self.call(node)
         if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
             left, right = self.expression(node.left), self.expression(node.right)
             if isinstance(left, ir.Value) or isinstance(right, ir.Value):
-                return build_binary(BINARY[type(node.op)], left, right)
+                return build(BINARY[type(node.op)], [left, right], {})
             return self.python(node)
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARE:
-            return build_binary(COMPARE[type(node.ops[0])], self.expression(node.left), self.expression(node.comparators[0]))
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            left, right = self.expression(node.left), self.expression(node.comparators[0])
+            if isinstance(left, ir.Value) or isinstance(right, ir.Value):
+                return build(COMPARE[type(node.ops[0])], [left, right], {})
+            return self.python(node)
+        if isinstance(node, ast.UnaryOp):
             x = self.expression(node.operand)
-            return relax.negative(x) if isinstance(x, ir.Value) else -x
+            if not isinstance(x, ir.Value):
+                return self.python(node)
+            if isinstance(node.op, ast.UAdd):
+                return x
+            return build({ast.USub: "negative", ast.Invert: "bitwise_not", ast.Not: "logical_not"}[type(node.op)], [x], {})
         if isinstance(node, ast.Subscript):
-            base = self.expression(node.value)
-            if isinstance(base, (tuple, list)):
-                return base[self.expression(node.slice)]
-            raise Problem("elements can be taken of tuples; of tensors by R.take and R.strided_slice")
+            return self.element(node)
         if isinstance(node, ast.Attribute):
             return self.attribute(node)
+        if isinstance(node, (ast.JoinedStr, ast.BoolOp, ast.Dict)):
+            return self.python(node)
         raise Problem(f"Python's {type(node).__name__} is not supported in a graph")
+
+    def spread(self, nodes: list[ast.expr]) -> list[Any]:
+        """The values of expressions; ``*x`` is the elements of a tuple."""
+        found: list[Any] = []
+        for node in nodes:
+            value = self.expression(node.value if isinstance(node, ast.Starred) else node)
+            if isinstance(node, ast.Starred) and not isinstance(value, (tuple, list)):
+                raise self.source.error("'*' takes the elements of a tuple", node)
+            found += value if isinstance(node, ast.Starred) else [value]
+        return found
+
+    def element(self, node: ast.Subscript) -> Any:
+        base = self.expression(node.value)
+        if not isinstance(base, (tuple, list, dict, ShapeInfo)):
+            raise Problem("elements can be taken of tuples; of tensors by R.take and R.strided_slice")
+        at = self.python(node.slice)
+        try:
+            return (base.sizes if isinstance(base, ShapeInfo) else base)[at]
+        except (TypeError, IndexError, KeyError) as error:
+            count = f" of {len(base)}" if isinstance(base, (tuple, list)) else ""
+            raise Problem(f"no element {at!r} of this tuple{count}: {error}") from None
 
     def name(self, node: ast.Name) -> Any:
         for table in (self.scope, self.symbols, self.source.names):
@@ -136,9 +163,9 @@ class GraphExpressions:
         if word is not None:
             raise Problem(f"{word} is a word of the script, not a value")
         base = self.expression(node.value)
-        if isinstance(base, ir.Value) and node.attr in ("shape", "dtype"):
-            return dims.dims(base.type) if node.attr == "shape" else dtype_name(base.type.element_type)
-        if not hasattr(base, node.attr):
+        if isinstance(base, ir.Value):
+            base = described(base)
+        if node.attr.startswith("__") or not hasattr(base, node.attr):
             raise Problem(f"there is no '{node.attr}' in {ast.unparse(node.value)}")
         return getattr(base, node.attr)
 
@@ -160,9 +187,9 @@ class GraphExpressions:
             "call_packed": lambda n: call_packed(self, n), "call_pure_packed": lambda n: call_packed(self, n, pure=True),
             "prim_value": lambda n: self.expression(n.args[0]), "str": lambda n: self.expression(n.args[0]),
             "match_cast": self.match_cast, "weight": self.weight, "shape": lambda n: ShapeInfo(tuple(self.expression(n.args[0]))),
-            "tuple": lambda n: tuple(self.expression(a) for a in n.args), "const": self.const,
-            "ExternFunc": lambda n: self.expression(n.args[0]), "extern": lambda n: self.expression(n.args[0]),
-            "shape_of": lambda n: ShapeInfo(dims.dims(self.expression(n.args[0]).type)),
+            "tuple": lambda n: tuple(self.spread(n.args)), "const": self.const, "TupleGetItem": self.tuple_item,
+            "ExternFunc": lambda n: self.only(n), "extern": lambda n: self.only(n),
+            "shape_of": lambda n: ShapeInfo(dims.dims(self.only(n, tensor=True).type)),
         }
         if face == "R" and name in special:
             return special[name](node)
@@ -170,28 +197,58 @@ class GraphExpressions:
             return self.python(node)
         if face != "R" or name in ("Tensor", "Shape", "Tuple"):
             return self.python(node)
-        arguments = [self.expression(a) for a in node.args]
-        keywords = {k.arg: self.expression(k.value) for k in node.keywords}
-        return build(name, arguments, keywords)
+        arguments = self.spread(node.args)
+        keywords = {str(k.arg): self.expression(k.value) for k in node.keywords}
+        made = build(name, arguments, keywords)
+        return self.constant(made, name) if isinstance(made, np.ndarray) else made
+
+    def only(self, node: ast.Call, tensor: bool = False) -> Any:
+        """The one argument of a call."""
+        if len(node.args) != 1 or node.keywords:
+            raise Problem(f"{self.word(node)} takes one argument")
+        value = self.expression(node.args[0])
+        if tensor and not isinstance(value, ir.Value):
+            raise Problem(f"{self.word(node)} takes a tensor")
+        return value
+
+    def tuple_item(self, node: ast.Call) -> Any:
+        """``R.TupleGetItem(t, 1)``."""
+        if len(node.args) != 2 or node.keywords:
+            raise Problem("R.TupleGetItem takes a tuple and a number")
+        return self.element(ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Load()), node))
 
     def weight(self, node: ast.Call) -> ir.Value:
         """``R.weight("key", (64, 3, 7, 7), "float32")``: a constant whose bytes are in the weight store."""
+        if len(node.args) != 3 or node.keywords:
+            raise Problem("R.weight takes a key, a shape and a type of elements")
         key, shape, dtype = (self.expression(a) for a in node.args)
-        return relax.weight(key, dtype, shape)
+        return relax.weight(key, dtype_of(dtype), ints(shape))
 
     def const(self, node: ast.Call) -> ir.Value:
-        value = self.expression(node.args[0])
-        dtype = self.expression(node.args[1]) if len(node.args) > 1 else next(
-            (self.expression(k.value) for k in node.keywords if k.arg == "dtype"), None)
+        """``R.const(1.5, "float32")``, of a number, a list of numbers or a numpy array."""
+        given = dict(zip(("value", "dtype"), node.args)) | {str(k.arg): k.value for k in node.keywords}
+        if "value" not in given or set(given) - {"value", "dtype"} or len(node.args) > 2:
+            raise Problem("R.const takes a value and a type of elements")
+        value = self.expression(given["value"])
+        dtype = dtype_of(self.expression(given["dtype"])) if "dtype" in given else None
         if isinstance(value, ir.Value):
-            return value
-        array = np.asarray(value)
+            return value if dtype in (None, element(value)) else relax.astype(value, dtype)
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise Problem(f"R.const: {error}") from None
+        if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+            raise Problem(f"R.const takes numbers, lists of numbers and numpy arrays, not {describe(value)}")
         narrow = {"float64": "float32", "int64": "int32"}  # what a Python number becomes
         default = array.dtype.name if isinstance(value, (np.ndarray, np.generic)) else narrow.get(array.dtype.name, array.dtype.name)
-        return self.constant(array.astype(np.dtype(dtype or default)))
+        return self.constant(array.astype(numpy_type(dtype or default)))
 
     def call_function(self, node: ast.Call) -> Any:
-        """A call of another graph: its statements are put here."""
+        """A call of another graph: its statements are put here. A tensor has the method ``astype``."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+            base = self.expression(node.func.value)
+            if isinstance(base, ir.Value):
+                return build("astype", [base, *self.spread(node.args)], {str(k.arg): self.expression(k.value) for k in node.keywords})
         callee = self.expression(node.func)
         if isinstance(callee, PrimFunc):
             raise Problem(f"a kernel is called by R.call_tir({callee.__name__}, (...), R.Tensor(...))")
@@ -234,3 +291,10 @@ def names_in(tree: ast.AST) -> set[str]:
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     return names | {dims.symbol_name(t) for t in texts if t.isidentifier()}
+
+
+def described(value: ir.Value) -> SimpleNamespace:
+    """What can be said of a tensor when the graph is parsed: its ``shape``, ``dtype``, ``ndim``, and its type by TVM's names for it."""
+    shape, dtype = dims.dims(value.type), dtype_name(value.type.element_type)
+    info = TensorInfo(tuple(shape), dtype, len(shape))
+    return SimpleNamespace(shape=shape, dtype=dtype, ndim=len(shape), struct_info=info, ty=info)
