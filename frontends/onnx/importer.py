@@ -1,6 +1,6 @@
 """From an ONNX graph to a relax function: one walk over the nodes, every problem collected on the way."""
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,9 @@ from ...mlir import ir
 from . import functions, tensors
 from .entry import Entry
 from .graph import live_nodes, node_name, reads
-from .node import Node
+from .node import Body, Node
 from .ops.refusals import REASONS
-from .problems import Malformed, Problem, Problems, Refused, Undecided
+from .problems import Malformed, Problem, Problems, Refused, Told, Undecided
 from .reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
 from .values import POISON, Computed, Constant, Emitter, Value, elements
 
@@ -87,11 +87,27 @@ class Importer:
         """The names of a graph that no node defines."""
         return {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
 
-    def run_graph(self, graph: onnx.GraphProto, scope: Scope) -> list[Value]:
-        """Imports a subgraph without inputs in the place of the node that holds it."""
-        inner = Scope(scope.opsets, dict(scope.values), scope.attributes, scope.prefix, scope.stands_for, scope.active)
+    def body(self, graph: onnx.GraphProto, scope: Scope) -> Body:
+        """A subgraph of a node as a function: each call imports it once more, in the node's place. Its constants are made once."""
+        inner = replace(scope, values=dict(scope.values))
         self.add_initializers(graph, inner)
-        return self.run(graph.node, [value.name for value in graph.output], inner)
+        others = []
+        for node in graph.node:
+            if node.op_type == "Constant" and not canonical_domain(node.domain):
+                self._import(node, set(node.output), inner)
+            else:
+                others.append(node)
+        inputs, outputs = [value.name for value in graph.input], [value.name for value in graph.output]
+
+        def run(arguments: Sequence[Value]) -> list[Value]:
+            if len(arguments) != len(inputs):
+                raise Malformed(f"its graph '{graph.name}' takes {len(inputs)} values, and is given {len(arguments)}")
+            results = self.run(others, outputs, replace(inner, values=inner.values | dict(zip(inputs, arguments))))
+            if any(result is POISON for result in results):
+                raise Told
+            return results
+
+        return run
 
     def _import(self, node: onnx.NodeProto, used: set[str], scope: Scope) -> None:
         """Imports one node: afterwards all its outputs stand for something."""
@@ -103,6 +119,8 @@ class Importer:
         with ir.Location.name(scope.stands_for.name if scope.stands_for else name):
             try:
                 results = self._results(node, domain, opset, inputs, wanted, scope, problem)
+            except Told:
+                results = [POISON] * len(node.output)
             except (Refused, Malformed) as reason:
                 results = self._failed(scope, problem, str(reason), isinstance(reason, Malformed), node)
             except LegatoError as error:
@@ -148,7 +166,7 @@ class Importer:
         node = Node(
             proto, version, inputs, attributes, wanted, self.emitter,
             load=lambda tensor, name: tensors.constant(tensor, name, self.folder),
-            inline=lambda graph: self.run_graph(graph, scope),
+            body=lambda graph: self.body(graph, scope),
         )  # fmt: skip
         results = _folded(entry, node)
         if results is None:
@@ -206,7 +224,8 @@ class Importer:
             problem = Problem(whole.name, whole.op, whole.domain, whole.opset, f"by its definition it needs {problem.op}: {problem.reason}")
             if any((p.name, p.op) == (whole.name, whole.op) for p in self.problems):
                 return
-        self.problems.append(problem)
+        if problem not in self.problems:  # in the body of a loop it is met at each step
+            self.problems.append(problem)
 
     def _schema(self, domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
         key = (domain, op_type, opset)

@@ -11,6 +11,8 @@ from ...mlir import ir
 from .problems import Malformed, Refused
 from .values import Constant, Emitter, Value, elements, size_array
 
+Body = Callable[[Sequence[Value]], list[Value]]  # a graph that is an attribute: what it gives for its inputs
+
 _REQUIRED = object()
 _FIELDS = {
     AttributeProto.FLOAT: ("f", "a float"),
@@ -20,6 +22,7 @@ _FIELDS = {
     AttributeProto.GRAPH: ("g", "a graph"),
     AttributeProto.FLOATS: ("floats", "a list of floats"),
     AttributeProto.INTS: ("ints", "a list of ints"),
+    AttributeProto.STRINGS: ("strings", "a list of strings"),
 }
 
 
@@ -39,13 +42,14 @@ class Node:
         used: Sequence[bool],
         emitter: Emitter,
         load: Callable[[TensorProto, str], Constant],
-        inline: Callable[[GraphProto], list[Value]],
+        body: Callable[[GraphProto], Body],
     ):
-        """``used`` says of each output whether anything reads it; ``load`` makes a tensor a constant; ``inline`` imports a graph here."""
+        """``used`` says of each output whether anything reads it; ``load`` makes a tensor a constant; ``body`` makes a graph a function
+        whose calls import it here."""
         self.op_type, self.version, self.used = proto.op_type, version, list(used)
         self.name = next((name for name in proto.output if name), proto.op_type)  # what constants made for this node are called
         self._inputs, self._attributes, self._emitter, self._load = list(inputs), attributes, emitter, load
-        self.inline = inline
+        self.body = body
         self._read_inputs: set[int] = set()
         self._read_attributes: set[str] = set()
 
@@ -71,6 +75,11 @@ class Node:
 
     def numbers(self, name: str, default: Any = _REQUIRED) -> list[float]:
         return list(self._attribute(name, AttributeProto.FLOATS, default))
+
+    def strings(self, name: str, default: list[str]) -> list[str]:
+        """A list of strings, or the default."""
+        values = self._attribute(name, AttributeProto.STRINGS, default)
+        return [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values]
 
     def text(self, name: str, default: str, *others: str) -> str:
         """A string among the default and the others; Refused if it is another."""
@@ -140,6 +149,10 @@ class Node:
     def x(self, index: int = 0) -> ir.Value:
         """The input as a tensor in the IR."""
         return self.value(index).emit(self._emitter)
+
+    def emit(self, value: Value) -> ir.Value:
+        """Any value as a tensor in the IR."""
+        return value.emit(self._emitter)
 
     def xs(self) -> list[ir.Value]:
         """All inputs as tensors in the IR."""

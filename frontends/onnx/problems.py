@@ -12,6 +12,10 @@ class Malformed(Exception):
     """This node breaks ONNX's rules; the text says how. The importer adds the node and goes on."""
 
 
+class Told(Exception):
+    """What is wrong inside this node is among the problems already. The importer goes on."""
+
+
 class Undecided(Exception):
     """Folding cannot tell what a node gives, because that depends on symbols: it is imported like any other."""
 

@@ -9,11 +9,13 @@ from . import (
     einsum,
     gather,
     logic,
+    loops,
     matmul,
     microsoft,
     norm,
     pool,
     quantize,
+    recurrent,
     reduce,
     resize,
     shape,
@@ -22,8 +24,8 @@ from . import (
 )
 
 _FAMILIES = (
-    activations, arithmetic, constants, control, conv, einsum, gather, logic, matmul, microsoft, norm, pool, quantize, reduce, resize,
-    shape, slices, unary,
+    activations, arithmetic, constants, control, conv, einsum, gather, logic, loops, matmul, microsoft, norm, pool, quantize,
+    recurrent, reduce, resize, shape, slices, unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

@@ -13,7 +13,7 @@ def if_(node):
     branches = node.graph("else_branch"), node.graph("then_branch")
     if condition is None or condition.size != 1:
         raise Refused("its condition is computed at run time; only one known at import is supported")
-    return tuple(node.inline(branches[bool(condition.item())]))
+    return tuple(node.body(branches[bool(condition.item())])(()))
 
 
 @op("Dropout", 7, 10, 12, 13, 22)

@@ -7,8 +7,6 @@ _REASONS = {
     ),
     "optional values are not supported": ("Optional", "OptionalGetElement", "OptionalHasElement"),
     "strings are not supported": ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
-    "loops are not supported": ("Loop", "Scan"),
-    "recurrent layers are not supported": ("GRU", "LSTM", "RNN"),
     "random numbers are not supported": (
         "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
     ),

@@ -1,0 +1,28 @@
+"""What loops and recurrent layers share: the graph has one copy of the body for each step."""
+from collections.abc import Sequence
+
+from ....dialects import relax
+from ....dialects.relax.dims import Size
+from ....mlir import ir
+from ..problems import Refused
+
+MOST_STEPS = 1024  # beyond, a graph with a copy of the body for each step takes too long to compile
+
+
+def check_steps(count: Size) -> int:
+    """The number of steps. Refused unless it is known at import, and not too great."""
+    if not isinstance(count, int):
+        raise Refused(f"the number of its steps, {count}, is known only at run time; a loop becomes one copy of its body a step")
+    if count > MOST_STEPS:
+        raise Refused(f"it has {count} steps; a loop becomes one copy of its body a step, and {MOST_STEPS} of them are the most")
+    return count
+
+
+def at(x: ir.Value, axis: int, index: int) -> ir.Value:
+    """One place of an axis; the axis goes."""
+    return relax.squeeze(relax.strided_slice(x, begin=[index], end=[index + 1], axes=[axis]), axis=[axis])
+
+
+def stacked(xs: Sequence[ir.Value], axis: int) -> ir.Value:
+    """Tensors of one shape along a new axis."""
+    return relax.concat([relax.expand_dims(x, axis=[axis]) for x in xs], axis=axis)

@@ -1,0 +1,167 @@
+"""Loops and recurrent layers: one copy of the body a step, as onnxruntime computes it; refused where the steps cannot be counted."""
+import numpy as np
+import pytest
+from interpret import interpret
+from onnx import TensorProto, helper
+from onnx_check import assert_same, check, imported, model, reference, value
+from test_onnx_errors import refuses
+
+import legato
+from legato import UnsupportedError
+
+RNG = np.random.default_rng(0)
+STEPS, BATCH, INPUT, HIDDEN = 4, 3, 5, 6
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def floats(*shape: int) -> np.ndarray:
+    return (RNG.standard_normal(shape) / 2).astype(np.float32)
+
+
+def layer(op: str, opset: int, direction: str = "forward", lengths=None, peepholes: bool = False, states: bool = True, **attributes):
+    """A recurrent layer with all its inputs: the model and its inputs."""
+    count, gates = 1 + (direction == "bidirectional"), GATES[op]
+    shapes = {"w": (gates * HIDDEN, INPUT), "r": (gates * HIDDEN, HIDDEN), "b": (2 * gates * HIDDEN,)}
+    constants = {name: floats(count, *shape) for name, shape in shapes.items()}
+    arrays = {"x": floats(STEPS, BATCH, INPUT)}
+    names = ["x", "w", "r", "b", "", "", "", ""]
+    if lengths is not None:
+        arrays["lengths"], names[4] = np.array(lengths, np.int32), "lengths"
+    if states:
+        arrays["h"], names[5] = floats(count, BATCH, HIDDEN), "h"
+    if op == "LSTM":
+        arrays["c"], names[6] = floats(count, BATCH, HIDDEN), "c"
+        if peepholes:
+            constants["p"], names[7] = floats(count, 3 * HIDDEN), "p"
+    while not names[-1]:
+        names.pop()
+    outputs = ["y", "y_h", "y_c"][: 3 if op == "LSTM" else 2]
+    node = helper.make_node(op, names, outputs, name="/layer", hidden_size=HIDDEN, direction=direction, **attributes)
+    return model([node], [value(name, array) for name, array in arrays.items()], outputs, opset, constants), arrays
+
+
+def same_with_a_symbolic_batch(proto, arrays):
+    check(proto, arrays, dynamic=False)
+    shapes = {name: ["batch" if size == BATCH else size for size in array.shape] for name, array in arrays.items()}
+    module = imported(proto, shapes=shapes)
+    assert_same(interpret(module, list(arrays.values())), reference(proto, arrays))
+    return module
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_compiled(op):
+    proto, arrays = layer(op, 14, "bidirectional")
+    assert_same(legato.compile(same_with_a_symbolic_batch(proto, arrays))(**arrays), reference(proto, arrays))
+
+
+@pytest.mark.parametrize("opset", [7, 14, 22])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("op", GATES)
+def test_directions(op, direction, opset):
+    same_with_a_symbolic_batch(*layer(op, opset, direction))
+
+
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+@pytest.mark.parametrize("op", GATES)
+def test_sequences_of_different_lengths(op, direction):
+    same_with_a_symbolic_batch(*layer(op, 14, direction, lengths=[2, 4, 1]))
+
+
+@pytest.mark.parametrize(
+    "op, options",
+    [
+        ("RNN", {"activations": ["LeakyRelu"], "activation_alpha": [0.3]}),
+        ("RNN", {"activations": ["Affine"], "activation_alpha": [0.3], "activation_beta": [0.1], "clip": 0.5}),
+        ("RNN", {"direction": "bidirectional", "activations": ["Relu", "ScaledTanh"], "activation_alpha": [0.7], "activation_beta": [0.9]}),
+        ("GRU", {"linear_before_reset": 1}),
+        ("GRU", {"activations": ["HardSigmoid", "Softsign"], "activation_alpha": [0.3], "activation_beta": [0.4], "states": False}),
+        ("LSTM", {"input_forget": 1, "peepholes": True}),
+        ("LSTM", {"clip": 0.2, "direction": "bidirectional", "peepholes": True}),
+        ("LSTM", {"activations": ["Sigmoid", "Elu", "Softplus"], "states": False}),
+    ],
+)
+def test_cells(op, options):
+    same_with_a_symbolic_batch(*layer(op, 14, **options))
+
+
+def test_layers_that_are_refused():
+    proto, _ = layer("LSTM", 14)
+    refuses(proto, "/layer (LSTM, opset 14): the number of its steps, steps, is known only at run time", kind=UnsupportedError,
+            shapes={"x": ["steps", BATCH, INPUT]})
+    refuses(proto, "it has 5000 steps", "1024 of them are the most", kind=UnsupportedError, shapes={"x": [5000, BATCH, INPUT]})
+    refuses(proto, "its W must have the shape [1, 24, 7], has [1, 24, 5]", shapes={"x": [STEPS, BATCH, 7]})
+    proto, _ = layer("GRU", 14, activations=["Tanh", "Sine"])
+    refuses(proto, "there is no activation 'Sine': it is one of Relu, Tanh")
+    proto, _ = layer("RNN", 14, activations=["Tanh", "Tanh"])
+    refuses(proto, "activations = ['Tanh', 'Tanh']: expected 1")
+
+
+def info(name: str, kind: int, shape) -> object:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def running_sum(**attributes):
+    """A Scan that carries a sum and gives it at each step; beside it the product with a number from outside."""
+    body = helper.make_graph(
+        [helper.make_node("Constant", [], ["two"], value_float=2.0), helper.make_node("Add", ["sum", "part"], ["next"]),
+         helper.make_node("Mul", ["next", "factor"], ["more"]), helper.make_node("Mul", ["more", "two"], ["scaled"]),
+         helper.make_node("Identity", ["next"], ["sums"])],
+        "body", [info("sum", FLOAT, [3]), info("part", FLOAT, [3])],
+        [info("next", FLOAT, [3]), info("sums", FLOAT, [3]), info("scaled", FLOAT, [3])])  # fmt: skip
+    node = helper.make_node("Scan", ["start", "x"], ["last", "sums", "scaled"], name="/scan", body=body, num_scan_inputs=1, **attributes)
+    arrays = {"start": floats(3), "x": floats(3, 4) if "scan_input_axes" in attributes else floats(4, 3), "factor": floats(1)}
+    return model([node], [value(k, v) for k, v in arrays.items()], ["last", "sums", "scaled"], 16), arrays
+
+
+@pytest.mark.parametrize("attributes", [{}, {"scan_input_axes": [1], "scan_output_axes": [1, -1]},
+                                        {"scan_input_directions": [1], "scan_output_directions": [0, 1]}])  # fmt: skip
+def test_scan(attributes):
+    proto, arrays = running_sum(**attributes)
+    assert_same(legato.compile(check(proto, arrays, dynamic=False))(**arrays), reference(proto, arrays))
+
+
+def test_scans_that_are_refused():
+    proto, _ = running_sum()
+    refuses(proto, "/scan (Scan, opset 16): the number of its steps, n, is known only at run time", kind=UnsupportedError,
+            shapes={"x": ["n", 3]})
+    proto, _ = running_sum(scan_output_axes=[0])
+    refuses(proto, "scan_output_axes = [0]: expected 2 values")
+    proto.graph.node[0].attribute[0].g.node[1].op_type = "Bernoulli"
+    del proto.graph.node[0].attribute[0].g.node[1].input[1]
+    del proto.graph.node[0].attribute[-1]
+    assert len(refuses(proto, "next (Bernoulli, opset 16): random numbers", kind=UnsupportedError).problems) == 1  # not once a step
+
+
+def counting(condition: str = "going", limit=5, going=True, opset: int = 16):
+    """A Loop that doubles a tensor until the step ``limit``, or until ``condition`` of its body says no."""
+    nodes = [helper.make_node("Add", ["v", "v"], ["doubled"]), helper.make_node("Cast", ["step"], ["number"], to=FLOAT),
+             helper.make_node("Add", ["doubled", "number"], ["next"]), helper.make_node("Less", ["step", "three"], ["below"]),
+             helper.make_node("ReduceMax", ["next"], ["peak"], keepdims=0), helper.make_node("Less", ["peak", "much"], ["small"]),
+             helper.make_node("Identity", [condition], ["again"])]  # fmt: skip
+    body = helper.make_graph(nodes, "body", [info("step", INT64, []), info("going", BOOL, []), info("v", FLOAT, [2])],
+                             [info("again", BOOL, []), info("next", FLOAT, [2]), info("number", FLOAT, [])])
+    constants = {"three": np.array(3), "much": np.float32(100)}
+    names = []
+    for name, given in (("limit", limit), ("start", going)):
+        names.append("" if given is None else name)
+        constants |= {} if given is None else {name: np.array(given)}
+    node = helper.make_node("Loop", [*names, "x"], ["last", "numbers"], name="/loop", body=body)
+    arrays = {"x": floats(2)}
+    return model([node], [value("x", arrays["x"])], ["last", "numbers"], opset, constants), arrays
+
+
+@pytest.mark.parametrize("opset", [11, 13, 16, 21])
+@pytest.mark.parametrize("options", [{}, {"condition": "below"}, {"condition": "below", "limit": None}, {"limit": 2, "going": None}])
+def test_loop(options, opset):
+    proto, arrays = counting(opset=opset, **options)
+    check(proto, arrays)
+
+
+def test_loops_that_are_refused():
+    refuses(counting("small")[0], "/loop (Loop, opset 16): how often it runs depends on the data at run time", kind=UnsupportedError)
+    refuses(counting(limit=None)[0], "it has 1025 steps", kind=UnsupportedError)  # for ever
+    refuses(counting(limit=0)[0], "it has no steps, and the shape of its scanned output is not known", kind=UnsupportedError)
+    proto, _ = counting()
+    proto.graph.node[0].input.append("x")
+    refuses(proto, "its graph 'body' takes 3 values, and is given 4")
