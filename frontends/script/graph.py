@@ -159,6 +159,8 @@ class GraphParser(GraphSizes):
             self.dataflow(node)
         elif isinstance(node, ast.Expr):
             self.bare(node)
+        elif isinstance(node, ast.FunctionDef):
+            self.define(node)
         elif not isinstance(node, ast.Pass):
             raise Problem(f"Python's {type(node).__name__} is not supported in a graph")
 

@@ -47,6 +47,10 @@ def call_arguments(parser: "GraphParser", node: ast.Call, argument: Callable[["G
     if len(types) != len(infos):
         raise parser.source.error("the outputs are R.Tensor(...), or a list of them", outputs)
     integers = parser.expression(given["tir_vars"]) if "tir_vars" in given else None
+    if isinstance(integers, tuple):
+        integers = ShapeInfo(integers)
+    if integers is not None and not isinstance(integers, ShapeInfo):
+        raise parser.source.error("tir_vars are integers: tir_vars=R.shape([n, 3])", given["tir_vars"])
     return parser.expression(given["callee"]), operands, types, several, integers
 
 
@@ -68,7 +72,8 @@ def call(program: Program, callee: PrimFunc, operands: list[ir.Value], outputs: 
     if len(tensors) != len(operands) + len(outputs) or len(outputs) != len(signature.results):
         results = len(signature.results)
         raise Problem(f"'{callee.__name__}' takes {len(tensors) - results} tensors and has {results} outputs; "
-                      f"{len(operands)} and {len(outputs)} are given")
+                      f"{len(operands)} and {len(outputs)} are given"
+                      + ("; it changes arguments in place: R.call_tir_inplace" if "tir.inplace" in kernel.attributes else ""))
     table: dict[str, Any] = {}
     given = [v.type for v in operands] + outputs
     called = [n for n, t in zip(names, signature.inputs) if not isinstance(t, ir.IndexType)]

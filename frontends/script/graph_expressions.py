@@ -13,13 +13,14 @@ from ...dialects.relax import dims
 from ...dialects.relax.calls import fresh_name
 from ...mlir import func, ir
 from .faces import Face, OnlyInScript
-from .functions import PrimFunc, RelaxFunc
+from .functions import RelaxFunc
 from .graph_calls import call_dps_packed, call_packed, call_tir
+from .graph_inplace import call_tir_inplace
 from .graph_ops import build
 from .program import Program
 from .source import Problem, ScriptError
 from .tvm_values import describe, dtype_of, element, ints, numpy_type
-from .types import ScalarType, ShapeInfo, TensorInfo, dtype_name, size_of
+from .types import ScalarType, ShapeInfo, TensorInfo, dtype_name
 
 BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Pow: "power",
           ast.Mod: "floor_mod", ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
@@ -185,10 +186,10 @@ class GraphExpressions:
         special: dict[str, Callable[[ast.Call], Any]] = {
             "call_tir": lambda n: call_tir(self, n), "call_dps_packed": lambda n: call_dps_packed(self, n),
             "call_packed": lambda n: call_packed(self, n), "call_pure_packed": lambda n: call_packed(self, n, pure=True),
-            "prim_value": lambda n: self.expression(n.args[0]), "str": lambda n: self.expression(n.args[0]),
-            "match_cast": self.match_cast, "weight": self.weight, "shape": lambda n: ShapeInfo(tuple(self.expression(n.args[0]))),
+            "call_tir_inplace": lambda n: call_tir_inplace(self, n), "prim_value": self.only, "str": self.only,
+            "match_cast": self.match_cast, "weight": self.weight, "shape": self.shape,
             "tuple": lambda n: tuple(self.spread(n.args)), "const": self.const, "TupleGetItem": self.tuple_item,
-            "ExternFunc": lambda n: self.only(n), "extern": lambda n: self.only(n),
+            "ExternFunc": self.only, "extern": self.only,
             "shape_of": lambda n: ShapeInfo(dims.dims(self.only(n, tensor=True).type)),
         }
         if face == "R" and name in special:
@@ -210,6 +211,16 @@ class GraphExpressions:
         if tensor and not isinstance(value, ir.Value):
             raise Problem(f"{self.word(node)} takes a tensor")
         return value
+
+    def shape(self, node: ast.Call) -> ShapeInfo:
+        """``R.shape([n, 4])``."""
+        found = self.only(node)
+        if isinstance(found, ShapeInfo):
+            return found
+        if not isinstance(found, (tuple, list)) or any(
+                isinstance(s, bool) or not isinstance(s, (int, np.integer, dims.Dim)) for s in found):
+            raise Problem("R.shape takes sizes, integers and expressions of them: R.shape([n * 2, 4])")
+        return ShapeInfo(tuple(found))
 
     def tuple_item(self, node: ast.Call) -> Any:
         """``R.TupleGetItem(t, 1)``."""
@@ -244,46 +255,8 @@ class GraphExpressions:
         return self.constant(array.astype(numpy_type(dtype or default)))
 
     def call_function(self, node: ast.Call) -> Any:
-        """A call of another graph: its statements are put here. A tensor has the method ``astype``."""
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
-            base = self.expression(node.func.value)
-            if isinstance(base, ir.Value):
-                return build("astype", [base, *self.spread(node.args)], {str(k.arg): self.expression(k.value) for k in node.keywords})
-        callee = self.expression(node.func)
-        if isinstance(callee, PrimFunc):
-            raise Problem(f"a kernel is called by R.call_tir({callee.__name__}, (...), R.Tensor(...))")
-        if not isinstance(callee, RelaxFunc):
-            raise Problem("a graph calls words of the script (R.add, ...) and other graphs")
-        if callee in self.inlined:
-            raise Problem(f"'{callee.__name__}' calls itself: recursion is not supported")
-        inner = type(self)(self.program, callee, {}, self.inlined, self)
-        inner.main = self.main
-        tree = callee.source.tree
-        arguments = [self.expression(a) for a in node.args]
-        if len(arguments) != len(tree.args.args) or node.keywords:
-            raise Problem(f"'{callee.__name__}' takes {len(tree.args.args)} arguments by position")
-        inner.symbols = {name: dims.symbol(name) for name in inner.named_sizes(tree)}
-        infos = [inner.info(a.annotation, a, a.arg) for a in tree.args.args]
-        inner.renames = True
-        for argument, info, value in zip(tree.args.args, infos, arguments):
-            inner.bind_shape(info, value, argument)
-            inner.scope[argument.arg] = value
-        inner.symbols = {name: inner.size(name) for name in inner.symbols}
-        return inner.body(tree.body)[0]
-
-    def bind_shape(self, info: Any, value: Any, at: ast.AST) -> None:
-        """Gives the sizes' names in an argument's type what the value given has there."""
-        if not isinstance(info, TensorInfo) or info.shape is None or not isinstance(value, ir.Value):
-            return
-        found = dims.dims(value.type)
-        if len(found) != len(info.shape):
-            raise self.source.error(f"the argument is {value.type}", at)
-        for said, size in zip(info.shape, found):
-            symbol = size_of(said)
-            if isinstance(symbol, dims.Dim) and symbol.is_symbol and str(symbol) not in self.own_symbols:
-                self.own_symbols[str(symbol)] = size
-            elif not dims.compatible(self.size(said if isinstance(said, int) else str(symbol)), size):
-                raise self.source.error(f"the argument is {value.type}, where {said} is {size}", at)
+        """A call of what is no word of the script."""
+        raise NotImplementedError
 
 
 def names_in(tree: ast.AST) -> set[str]:

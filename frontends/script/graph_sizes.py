@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from ...dialects.relax import dims
 from ...mlir import ir
-from .graph_expressions import GraphExpressions
+from .graph_functions import GraphFunctions
 from .program import cast
 from .types import ShapeInfo, TensorInfo, dtype_name, relax_element, size_of
 
@@ -16,7 +16,7 @@ class Restart(Exception):
     """A ``match_cast`` has shown what a size is: the function is parsed again with it, so that the entry checks it."""
 
 
-class GraphSizes(GraphExpressions):
+class GraphSizes(GraphFunctions):
     """Checks sizes when the graph is parsed; what depends on the arguments, or on what packed functions return, is checked by calls."""
 
     def size(self, value: Any) -> Any:

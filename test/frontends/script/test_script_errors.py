@@ -52,7 +52,7 @@ CASES = {
     "constant of a type": (kernel("B[0] = T.cast(T.int8(300), 'float32')"), "300 is no value of type int8", "T.int8(300)"),
     "graph: undefined": (graph("return R.add(x, z)"), "'z' is not defined", "z"),
     "graph: shapes": (graph("return R.add(x, y)"), "relax.add", "R.add(x, y)"),
-    "graph: unknown op": (graph("return R.nn.rellu(x)"), "R.nn.rellu is not supported; did you mean relu", "R.nn.rellu(x)"),
+    "graph: unknown op": (graph("return R.nn.rellu(x)"), "there is no op R.nn.rellu; nearest: R.nn.relu", "R.nn.rellu(x)"),
     "graph: match_cast": (graph('return R.match_cast(x, R.Tensor((4, 6), "float32"))'), "dimension 1 is 4, never 6",
                           'R.match_cast(x, R.Tensor((4, 6), "float32"))'),
     "graph: return type": (graph("return x", returns=' -> R.Tensor((4, 7), "float32")'), "dimension 1 is 4, never 7", "return x"),
