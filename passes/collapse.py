@@ -4,6 +4,7 @@ Loops of one step go, and neighbouring loops become one where every operand goes
 kernel over ``1x56x56x64`` becomes one loop of 200704, a softmax over ``1x12x128x128`` one of 1536 rows. Schedules then see few, long loops.
 Kernels with contractions, windows or pads are left alone: their schedules know the dimensions by their roles.
 """
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
@@ -74,7 +75,7 @@ class Nest:
     maps: list[ir.AffineMap] = field(init=False)
     extents: list[int] = field(init=False)  # of the loops; negative: dynamic
     kinds: list[str] = field(init=False)
-    indexed: set[int] = field(init=False)   # loops whose variable the body reads
+    indexed: set[int] = field(init=False)   # loops whose variable is read by the body, or by an index that is a sum
 
     def __post_init__(self) -> None:
         self.maps = [a.value for a in self.op.attributes["indexing_maps"]]
@@ -84,7 +85,8 @@ class Nest:
             for size, expression in zip(value.type.shape if has_shape(value) else (), map_.results):
                 if isinstance(expression, ir.AffineDimExpr) and size >= 0:
                     self.extents[expression.position] = size
-        self.indexed = set()
+        sums = [e for m in self.maps for e in m.results if not isinstance(e, ir.AffineDimExpr)]
+        self.indexed = {int(d) for e in sums for d in re.findall(r"\bd(\d+)\b", str(e))}
         self.op.walk(self._see_index)
 
     def _see_index(self, op: ir.Operation) -> ir.WalkResult:

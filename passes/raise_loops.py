@@ -1,25 +1,29 @@
 """tir-raise-loops: kernels written as loops become structured ops on tensors, where their accesses are affine.
 
-What is structured fuses with its neighbours and gets the target's schedules. A kernel is raised as a whole or not at all: each of its nests
-is serial loops around one block that writes all of a buffer, every axis of the block running over all its values.
+What is structured fuses with its neighbours and gets the target's schedules. A kernel is raised as a whole or not at all: all is tried on
+a copy. Loops that hold several statements are split, conditions become selections or padding, and each statement one structured op.
 """
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
-from ..dialects.tir.kind import CONTRACTION, WINDOW, generic_kind
 from ..dialects.tir.text import FIXED, is_fixed
-from ..dialects.tir.walk import localize_constants
-from ..mlir import func, ir
-from .base import ModulePass, PassContext, PassFailed
-from .raise_nest import Kept, Tensors, raise_nest, read_nest
-from .schedule import apply_script
-from .upstream import run_upstream
+from ..dialects.tir.walk import find, localize_constants
+from ..mlir import func, ir, linalg
+from .base import ModulePass, PassContext
+from .raising.kept import Kept
+from .raising.names import name_structures
+from .raising.nests import read_nests
+from .raising.order import check_order
+from .raising.privatize import privatize
+from .raising.sizes import NAMES, Sizes
+from .raising.statements import PURE, statements_of
+from .raising.structured import Tensors, build
+from .upstream import run_on
 
 SCHEDULED = ("tir.schedule", "tir.scheduled")  # its loops are as they are for a reason
-MARK = "tir.contraction"
-HARMLESS = ("arith.constant", "memref.dim", "bufferization.to_buffer", "tir.alloc_buffer", "bufferization.to_tensor", "func.return")
+LOOPS = ("tir.for", "tir.block", "memref.store")
 
 
 @dataclass(frozen=True)
@@ -33,88 +37,107 @@ class RaiseLoops(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         report = context.report.setdefault("raise-loops", {})
-        raised = []
         with module.context, ir.Location.unknown():
             for kernel in tir.prim_funcs(module.module):
-                if not is_fixed(kernel) or any(a in kernel.attributes for a in SCHEDULED) or not is_loops(kernel):
+                if not is_fixed(kernel) or any(a in kernel.attributes for a in SCHEDULED) or not find(kernel.operation, "tir.for"):
                     continue
+                trial = kernel.operation.clone(ir.InsertionPoint(kernel)).operation
                 try:
-                    raise_kernel(kernel)
-                    raised.append(kernel)
-                    report[kernel.name.value] = "raised"
+                    raise_kernel(trial.opview)
                 except Kept as reason:
                     report[kernel.name.value] = str(reason)
-            if raised:
-                run_upstream("func.func(canonicalize,cse)", module)
-            for kernel in raised:
-                name_contractions(kernel)
-
-
-def name_contractions(kernel: func.FuncOp) -> None:
-    """Gives sums of products upstream's names (matmul, convolution), which schedules look for; what has none stays generic."""
-    for op in [o.operation for o in kernel.body.blocks[0].operations]:
-        if op.name == "linalg.generic" and generic_kind(op) in (CONTRACTION, WINDOW):
-            op.attributes[MARK] = ir.UnitAttr.get()
-            try:
-                apply_script(f"%g = transform.structured.match attributes{{{MARK}}} in %root : (!transform.any_op) -> !transform.any_op\n"
-                             "%n = transform.structured.specialize %g : (!transform.any_op) -> !transform.any_op", kernel)
-            except PassFailed:
-                del op.attributes[MARK]
-
-
-def is_loops(kernel: func.FuncOp) -> bool:
-    return any(op.operation.name == "tir.for" for op in kernel.body.blocks[0].operations)
+                    trial.erase()
+                else:
+                    report[kernel.name.value] = "raised"
+                    kernel.operation.erase()
+                    run_on(trial, "canonicalize,cse")
+                    name_structures(trial.opview)
 
 
 def raise_kernel(kernel: func.FuncOp) -> None:
-    """Raises one kernel in place. Raises Kept, with the reason, before anything but constants is changed."""
+    """Raises one kernel in place. Raises Kept, with the reason; the kernel is of no use then."""
     localize_constants(kernel.operation)
+    sizes, tensors = prepare(kernel)
+    statements = statements_of(kernel)
+    own = privatize(statements, {b: tensors.names[b] for b in tensors.own}, sizes)
+    for buffer in own:
+        sizes.allocate(buffer, list(buffer.owner.operands))
+    tensors.names |= own
+    tensors.own |= set(own)
+    check_order(statements, sizes, tensors.names)
     block = kernel.body.blocks[0]
-    operations = [op.operation for op in block.operations]
-    for op in operations:
-        if op.name not in (*HARMLESS, "tir.for", "tir.block"):
-            raise Kept(f"{op.name} between its loops")
-    nests = {op: read_nest(op) for op in operations if op.name in ("tir.for", "tir.block")}
-    tensors = Tensors({op.results[0]: op.operands[0] for op in operations if op.name == "bufferization.to_buffer"})
-    check_order(nests, tensors, operations)
-    for op in operations:
-        if op.name == "tir.alloc_buffer":
-            tensors.allocate(op)
-        elif op in nests:
-            raise_nest(nests[op], tensors)
-    last = operations[-1]
-    buffers = [op for op in operations if op.name == "bufferization.to_buffer"]
-    for number, value in enumerate(list(last.operands)):
-        last.operands[number] = tensors.current[value.owner.operands[0]]
-    for op in reversed(operations[:-1]):
-        if op.name in ("tir.for", "tir.block", "bufferization.to_tensor", "tir.alloc_buffer"):
-            op.erase()
-        elif op.name == "memref.dim":
-            tensors.replace_size(op)
-    for op in buffers:
-        op.erase()
+    end = block.operations[len(block.operations) - 1].operation
+    for statement in statements:
+        for nest in read_nests(statement, sizes):
+            with ir.InsertionPoint(end), nest.location:
+                build(nest, tensors)
+    with ir.InsertionPoint(end), end.location:
+        finish(kernel, end, tensors)
     del kernel.attributes[FIXED]
 
 
-def check_order(nests: dict, tensors: Tensors, operations: list[ir.Operation]) -> None:
-    """What is read has been written before: a buffer of the kernel's own, or an output, has no value at first."""
-    outputs = {b for b, tensor in tensors.current.items() if "tir.out" in argument_attributes(tensor)}
-    written = {b for b, tensor in tensors.current.items() if "tir.out" not in argument_attributes(tensor)}
-    for op in operations:
-        if op not in nests:
+def prepare(kernel: func.FuncOp) -> tuple[Sizes, Tensors]:
+    """What is known of the kernel's buffers before its statements."""
+    sizes = Sizes(kernel)
+    arguments = list(kernel.arguments)
+    named = NAMES in kernel.attributes
+    given = [a.value for a in kernel.attributes[NAMES]] if named else [f"argument {n}" for n in range(len(arguments))]
+    outputs = arguments[len(arguments) - tir.out_count(kernel):]
+    tensors = Tensors(sizes, {}, {}, set())
+    for op in find(kernel.operation, "bufferization.to_buffer", "tir.alloc_buffer"):
+        buffer = op.results[0]
+        if op.name == "tir.alloc_buffer":
+            tensors.names[buffer] = op.opview.name
+            if op.parent.name != "func.func":
+                to_entry(op, tensors.names[buffer], kernel)
+            sizes.allocate(buffer, list(op.operands))
+            tensors.own.add(buffer)
             continue
-        nest = nests[op]
-        missing = [b for b in nest.reads if b not in written]
-        if missing:
-            raise Kept("a buffer is read that has not been written")
-        if any(b in outputs for b in nest.reads):
-            raise Kept("an output is read again, which the targets' schedules do not expect")
-        written |= set(nest.writes)
+        argument = op.operands[0]
+        sizes.shapes[buffer] = sizes.shapes[argument]
+        tensors.names[buffer] = given[arguments.index(argument)]
+        if argument not in outputs:
+            tensors.current[buffer] = argument
+    return sizes, tensors
 
 
-def argument_attributes(value: ir.Value) -> list[str]:
-    owner = value.owner
-    function = owner.owner if isinstance(owner, ir.Block) else None
-    if function is None or "arg_attrs" not in function.operation.attributes:
-        return []
-    return [a.name for a in function.operation.attributes["arg_attrs"][ir.BlockArgument(value).arg_number]]
+def to_entry(op: ir.Operation, name: str, kernel: func.FuncOp) -> None:
+    """Moves a buffer that is made in a loop in front of all loops: each step uses it anew."""
+    entry = kernel.body.blocks[0]
+    if any(isinstance(v.owner, ir.Block) or v.owner.operation.parent.name != "func.func" for v in op.operands):
+        raise Kept(f"the size of the buffer '{name}' depends on the loop that it is made in")
+    op.move_before(next(o.operation for o in entry.operations if len(o.operation.regions)))
+
+
+def finish(kernel: func.FuncOp, end: ir.Operation, tensors: Tensors) -> None:
+    """Returns what the outputs' buffers hold, computed in the outputs, and takes the loops away."""
+    outputs = list(kernel.arguments)[len(kernel.arguments) - tir.out_count(kernel):]
+    for number, (value, out) in enumerate(zip(list(end.operands), outputs)):
+        end.operands[number] = tied(tensors.read(value.owner.operands[0]), out)
+    for op in find(kernel.operation, "memref.dim"):
+        size = tensors.sizes.of(op.results[0])
+        if size is not None:
+            with ir.InsertionPoint(op):
+                op.results[0].replace_all_uses_with(tensors.sizes.value(size))
+            op.erase()
+    leftover = ("tir.", "bufferization.", "memref.", "scf.")
+    for op in reversed([o.operation for o in kernel.body.blocks[0].operations]):
+        if op.name.startswith(leftover) or (op.name.split(".")[0] in PURE and not any(list(r.uses) for r in op.results)):
+            op.erase()
+
+
+def tied(value: ir.Value, out: ir.Value) -> ir.Value:
+    """A result that is computed in its output: the empty tensor that it starts from is the output, or else it is copied there."""
+    start = value
+    while not isinstance(start.owner, ir.Block) and start.owner.name != "tensor.empty":
+        owner = start.owner.operation
+        if owner.name.startswith("linalg."):
+            start = owner.operands[len(owner.operands) - len(owner.results) + ir.OpResult(start).result_number]
+        elif owner.name in ("tensor.insert_slice", "tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"):
+            start = owner.operands[1 if owner.name == "tensor.insert_slice" else 0]
+        else:
+            break
+    if not isinstance(start.owner, ir.Block) and start.owner.name == "tensor.empty" and start.type == out.type:
+        start.replace_all_uses_with(out)
+        return value
+    return linalg.copy(value, outs=[out])

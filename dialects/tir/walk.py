@@ -104,7 +104,7 @@ def localize_constants(root: ir.Operation) -> None:
 
 def _localize(inside: ir.Block, block: ir.Operation) -> None:
     made: dict[ir.Value, ir.Value] = {}
-    nested = [o for op in inside.operations for o in _all(op.operation)]
+    nested = [o for op in inside.operations for o in everything(op.operation)]
     for op in nested:
         for number, value in enumerate(op.operands):
             owner = value.owner
@@ -116,7 +116,8 @@ def _localize(inside: ir.Block, block: ir.Operation) -> None:
             op.operands[number] = made[value]
 
 
-def _all(op: ir.Operation) -> list[ir.Operation]:
+def everything(op: ir.Operation) -> list[ir.Operation]:
+    """An op and all under it, inner ones first."""
     found: list[ir.Operation] = []
 
     def visit(one: ir.Operation) -> ir.WalkResult:
@@ -131,7 +132,7 @@ def reaches_out(block: BlockOp) -> bool:
     """Whether a block reads something of the loops around it but the values of its axes."""
     for region in block.operation.regions:
         for inside in region.blocks:
-            for op in [o for one in inside.operations for o in _all(one.operation)]:
+            for op in [o for one in inside.operations for o in everything(one.operation)]:
                 for value in op.operands:
                     owner = value.owner
                     home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation.parent.operation

@@ -185,6 +185,11 @@ class Graph:
         """The nests that read a nest's results as they are."""
         return [n for n in self.nests if any(v in list(n.op.operands) for v in nest.op.results)]
 
+    def leaves(self, nest: Nest) -> bool:
+        """Whether somebody besides nests has a nest's results: the kernel returns them, or puts them into a larger tensor."""
+        readers = [n.op for n in self.readers(nest)]
+        return any(use.owner.operation not in readers for value in nest.op.results for use in value.uses)
+
     @property
     def roots(self) -> list[Nest]:
         """The nests that no other reads."""

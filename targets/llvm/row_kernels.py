@@ -48,7 +48,12 @@ def shared_places(graph: Graph, root: Nest) -> Places | None:
 
 
 def place_of(graph: Graph, nest: Nest, places: Places) -> dict[int, int] | None:
-    """Which of a producer's loops all its readers step through together with the root; None where a reader is not placed."""
+    """Which of a producer's loops all its readers step through together with the root; None where a reader is not placed.
+
+    Nor where the kernel returns what it produces: then it is wanted as a whole, and upstream's fusion of it has aborted.
+    """
+    if graph.leaves(nest):
+        return None
     result: dict[int, int] | None = None
     for reader in graph.readers(nest):
         if reader not in places:

@@ -1,0 +1,1 @@
+"""How tir-raise-loops reads loop kernels and makes structured ops of them."""
