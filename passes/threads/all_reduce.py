@@ -41,12 +41,13 @@ def by_warps(launch: Launch, across: list[Axis], mine: ir.Value, combiner: ir.Op
         scf.YieldOp([])
     if warps == 1:
         return one
-    there = lane if warps == WARP else arith.MinUIOp(lane, index(warps - 1)).result
-    other = memref.LoadOp(parts, [group, there]).result
-    if warps & (warps - 1):
-        inside = arith.CmpIOp(arith.CmpIPredicate.ult, lane, index(warps)).result
-        other = arith.SelectOp(inside, other, identity(combiner)).result
-    return butterfly(other, 1 << (warps - 1).bit_length(), combiner)
+    lanes = 1 << (warps - 1).bit_length()  # each of these groups of lanes comes to the same result
+    source = lane if lanes == WARP else arith.RemUIOp(lane, index(lanes)).result
+    if lanes == warps:
+        return butterfly(memref.LoadOp(parts, [group, source]).result, lanes, combiner)
+    other = memref.LoadOp(parts, [group, arith.MinUIOp(source, index(warps - 1)).result]).result
+    inside = arith.CmpIOp(arith.CmpIPredicate.ult, source, index(warps)).result
+    return butterfly(arith.SelectOp(inside, other, identity(combiner)).result, lanes, combiner)
 
 
 def butterfly(value: ir.Value, lanes: int, combiner: ir.Operation) -> ir.Value:

@@ -10,7 +10,7 @@ from ...mlir import ir, memref
 from ..base import PassFailed
 from .indices import MOST_POINTS, Form, Points, can_count, conditions
 from .launch import Launch
-from .memory import FIRST_INDEX, GLOBAL, LOCAL, SHARED, scope_of
+from .memory import FIRST_INDEX, GLOBAL, LOCAL, SHARED, SHARED_NAMES, scope_of
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 ALIGNMENT = 64
@@ -80,9 +80,10 @@ def place(launch: Launch, made: AllocBufferOp, scope: str, users: list[ir.Operat
     new_type = ir.MemRefType.get(shape, type_.element_type, memory_space=ir.Attribute.parse(WORKGROUP) if scope == SHARED else None)
     if scope == SHARED:
         new = launch.block.add_argument(new_type, made.operation.location)
-        name = "workgroup_attributions"
-        count = launch.operation.attributes[name].value if name in launch.operation.attributes else 0
-        launch.operation.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count + 1)
+        attributes = launch.operation.attributes
+        names = [*(attributes[SHARED_NAMES] if SHARED_NAMES in attributes else ()), ir.StringAttr.get(made.name)]
+        attributes[SHARED_NAMES] = ir.ArrayAttr.get(names)
+        attributes["workgroup_attributions"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(names))
     else:
         with ir.InsertionPoint.at_block_begin(launch.block), made.operation.location:
             new = memref.AllocaOp(new_type, [], [], alignment=16).result

@@ -7,6 +7,7 @@ GLOBAL, SHARED, LOCAL = "global", "shared", "local"
 SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOCAL}
 VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
          "memref.memory_space_cast")
+SHARED_NAMES = "tir.shared"  # of a launch: what its shared buffers are called
 FIRST_INDEX = {"memref.load": 1, "memref.store": 2}
 
 
@@ -34,7 +35,9 @@ def name_of(buffer: ir.Value) -> str:
     buffer = buffer_of(buffer)
     owner = buffer.owner
     if isinstance(owner, ir.Block):
-        return f"argument {ir.BlockArgument(buffer).arg_number}"
+        number, holder = ir.BlockArgument(buffer).arg_number, owner.owner.operation
+        names = list(holder.attributes[SHARED_NAMES]) if SHARED_NAMES in holder.attributes else []
+        return names[number - len(holder.regions[0].blocks[0].arguments)].value if names else f"argument {number}"
     op = owner.operation
     if op.name == "tir.alloc_buffer":
         return op.opview.name

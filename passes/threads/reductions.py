@@ -58,6 +58,12 @@ def reduced_axes(launch: Launch, block: BlockOp) -> list[Axis]:
 
 def lower_reduction(launch: Launch, block: BlockOp, across: list[Axis]) -> None:
     sums = sums_of(block)
+    for axis, kind, value in zip(block.axes, block.kinds, block.values):
+        for root in roots(value) if kind == REDUCE else ():
+            loop = root.owner.owner.operation
+            if loop.name == "tir.for" and launch.operation not in ancestors(loop):
+                raise PassFailed(f"block '{block.name}' is reduced over threads, and its axis {axis} also over the loop {loop.opview.name} "
+                                 "around the launch: put that loop inside of those bound to threads", block.operation)
     varying = {a.id for a in across} | {r for kind, v in zip(block.kinds, block.values) if kind == REDUCE for r in roots(v)}
     chain = inside(block.operation, launch)
     top = next((op for op in chain if depends(op, varying)), block.operation)
@@ -109,7 +115,7 @@ def sums_of(block: BlockOp) -> list[Sum]:
         if init is not None:
             mapping = dict(zip(block.init_block.arguments, block.block.arguments))
             with ir.InsertionPoint.at_block_begin(block.block), init.location:
-                value_at_first = rebuild(init.operands[0], mapping, block.init_block)
+                value_at_first = rebuild(init.operands[0], mapping)
         sums.append(Sum(store, combiner, value, buffer, indices, value_at_first))
     if not sums or any(o.name in ("memref.store", "func.call") and o not in stores for o in everything(block.operation)
                        if block.init_block is None or o.block != block.init_block):
@@ -185,7 +191,7 @@ def write(block: BlockOp, sums: list[Sum], totals: list[Callable[[], ir.Value]],
           spatial: dict[ir.Value, ir.Value]) -> None:
     """Stores the results."""
     for one, total in zip(sums, totals):
-        conditions = [rebuild(t, {}, None) for t in tests]
+        conditions = [rebuild(t, {}) for t in tests]
         if scope_of(one.buffer) != LOCAL:
             conditions += [arith.CmpIOp(arith.CmpIPredicate.eq, a.id, index(0)).result for a in across]
         test = None
@@ -198,26 +204,26 @@ def write(block: BlockOp, sums: list[Sum], totals: list[Callable[[], ir.Value]],
                 scf.YieldOp([])
             place = ir.InsertionPoint(terminator(made.then_block))
         with place:
-            indices = [rebuild(i, spatial, block.block) for i in one.indices]
+            indices = [rebuild(i, spatial) for i in one.indices]
             result = total()  # here: who does not write it need not wait for it
             if one.init is None:
                 result = combine(one.combiner, memref.LoadOp(one.buffer, indices).result, result)
             elif not is_identity(one.init, one.combiner):
-                result = combine(one.combiner, rebuild(one.init, spatial, block.block), result)
+                result = combine(one.combiner, rebuild(one.init, spatial), result)
             memref.StoreOp(result, one.buffer, indices)
 
 
-def rebuild(value: ir.Value, mapping: dict[ir.Value, ir.Value], home: ir.Block | None) -> ir.Value:
+def rebuild(value: ir.Value, mapping: dict[ir.Value, ir.Value]) -> ir.Value:
     """The value computed anew at the insertion point, with other values for a block's arguments; all its ops are copied, so that it does
     not matter where it was computed."""
     if value in mapping:
-        return mapping[value]
+        return rebuild(mapping[value], {})
     owner = value.owner
     if isinstance(owner, ir.Block) or len(owner.operation.regions):
         return value
     if owner.operation.name in ("tir.alloc_buffer", "bufferization.to_buffer", "memref.alloc"):
         return value
-    operands = [rebuild(operand, mapping, home) for operand in owner.operation.operands]
+    operands = [rebuild(operand, mapping) for operand in owner.operation.operands]
     new = owner.operation.clone()
     for number, operand in enumerate(operands):
         new.operands[number] = operand

@@ -19,8 +19,7 @@
 // CHECK: memref.load %[[S]][%c0, %[[NEXT]]]
 // CHECK-NOT: gpu.barrier
 // CHECK: gpu.terminator
-// CHECK-NOT: tir.
-// CHECK: return
+// CHECK-NEXT: } {tir.shared = ["s"]}
 func.func private @shifted(%x: tensor<4x32xf32>, %out: tensor<4x32xf32> {tir.out}) -> tensor<4x32xf32> attributes {tir.prim_func, tir.fixed} {
   %a = bufferization.to_buffer %x : tensor<4x32xf32> to memref<4x32xf32>
   %b = bufferization.to_buffer %out : tensor<4x32xf32> to memref<4x32xf32>

@@ -20,9 +20,9 @@ THREAD_NUMBER = "omp_get_thread_num"
 IDS = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
 
 
-def emulated(kernel, target="nvvm", without=(), delays=True):
+def emulated(kernel, target="nvvm", without=(), seed=0):
     """A kernel of a script, or a module, as an executable whose launches run on the CPU. ``without``: the numbers of barriers that are
-    taken out, in the order in which they are printed."""
+    taken out, in the order in which they are printed. ``seed``: which threads are held up, and where; None: none."""
     lowered = legato.lower(kernel, target, last="scheduled")
     with lowered.context, ir.Location.unknown():
         declare(lowered.module)
@@ -30,7 +30,7 @@ def emulated(kernel, target="nvvm", without=(), delays=True):
         for number in without:
             barriers[number].erase()
         for launch in find(lowered.operation, "gpu.launch_func"):
-            emulate(lowered.module, launch, delays)
+            emulate(lowered.module, launch, seed)
         for module in find(lowered.operation, "gpu.module"):
             module.erase()
         del lowered.operation.attributes["gpu.container_module"]
@@ -71,7 +71,7 @@ def loop(extent):
     return made.induction_variable, ir.InsertionPoint(end)
 
 
-def emulate(module, launch, delays):
+def emulate(module, launch, seed):
     """Puts loops over blocks, and threads, in the place of a launch."""
     outer, inner = str(launch.attributes["kernel"]).replace('"', "").split("::")
     holder = next(m for m in find(module.operation, "gpu.module") if f"@{m.attributes['sym_name'].value}" == outer)
@@ -112,11 +112,11 @@ def emulate(module, launch, delays):
                 rest = arith.DivUIOp(rest, sizes[3 + axis]).result
             ids += sizes
             copy(body(entry), dict(zip(entry.arguments, [*given, *shared])))
-    rewrite(region, ids, me, thread, exchange, set(shared) if delays else set())
+    rewrite(region, ids, me, thread, exchange, set(shared), seed)
     launch.erase()
 
 
-def rewrite(region, ids, me, thread, exchange, shared):
+def rewrite(region, ids, me, thread, exchange, shared, seed):
     """Puts what the CPU has in the places of the GPU's ops."""
     for op in find(region, *IDS):
         axis = "xyz".index(str(op.attributes["dimension"])[-2])
@@ -132,9 +132,9 @@ def rewrite(region, ids, me, thread, exchange, shared):
         op.erase()
     sites = [op for op in find(region, "memref.load", "memref.store", "vector.load", "vector.store")
              if any(v in shared for v in op.operands)]
-    for site, op in enumerate(sites):
+    for site, op in enumerate(sites if seed is not None else []):
         with ir.InsertionPoint(op), op.location:
-            hold_up(me, site)
+            hold_up(me, site + 1000 * (seed or 0))
 
 
 def replace_shuffle(op, thread, exchange):
