@@ -40,7 +40,8 @@ def place_buffers(kernel: func.FuncOp, stack_bytes: int) -> list[ir.Operation]:
     for op in allocations:
         size = byte_size(op.results[0].type)
         home = scope(op, entry)
-        if size is not None and size <= min(stack_bytes, left):
+        most = stack_bytes if home == entry else STACK_BYTES  # in a parallel loop it is the stack of the thread that runs a step
+        if size is not None and size <= min(most, left):
             left -= size
             to_stack(op, home)
         elif home == entry and (size is not None or op.operation.block == entry):

@@ -14,6 +14,8 @@ from .launch import Axis, Launch
 from .memory import FIRST_INDEX, buffer_of
 from .uniform import Uniform
 
+FEW = 4  # blocks on an axis that are looked at
+
 
 @dataclass(frozen=True, eq=False)
 class Access:
@@ -117,7 +119,19 @@ class Conflicts:
                     moved += factor * shift[symbol]
             left.append(mine)
             right.append(theirs + moved)
-        return meet(a.thread, left, b.thread, right)
+        return meeting(a.thread, left, b.thread, right) is not None
+
+    def across_blocks(self, first: Access, second: Access) -> str | None:
+        """Which two blocks meet in an element, in words; None where this is not, or cannot be seen. The first blocks are looked at."""
+        if first.buffer != second.buffer:
+            return None
+        blocks = [Axis(b.name, b.id, min(b.extent or 2, FEW)) for b in self.launch.blocks]
+        a, b = self.touched(first, [], blocks), self.touched(second, [], blocks)
+        if a is None or b is None or not (a.exact and b.exact) or [s for s, _ in a.columns] != [s for s, _ in b.columns]:
+            return None
+        mine, other = a.thread // self.launch.thread_count, b.thread // self.launch.thread_count
+        found = meeting(mine, [c for _, c in a.columns], other, [c for _, c in b.columns])
+        return None if found is None else describe(blocks, *found)
 
     def race(self, access: Access, blocks: Sequence[Axis] = ()) -> str | None:
         """Which two threads write one element at once by a store, in words; None where this is not, or cannot be seen. ``blocks``: axes of
@@ -130,19 +144,20 @@ class Conflicts:
         order = np.lexsort((found.thread, keys))
         keys, thread = keys[order], found.thread[order]
         twice = np.nonzero((keys[1:] == keys[:-1]) & (thread[1:] != thread[:-1]))[0]
-        return self.describe(int(thread[twice[0]]), int(thread[twice[0] + 1]), blocks) if len(twice) else None
+        return describe([*self.launch.threads, *blocks], int(thread[twice[0]]), int(thread[twice[0] + 1])) if len(twice) else None
 
-    def describe(self, one: int, other: int, blocks: Sequence[Axis]) -> str:
-        """Two threads, by the indices in which they differ."""
-        texts = []
-        for number in (one, other):
-            places = []
-            for axis in (*self.launch.threads, *blocks):
-                places.append((axis.name, number % axis.extent))
-                number //= axis.extent
-            texts.append(places)
-        differ = [n for n, (a, b) in enumerate(zip(*texts)) if a != b]
-        return " and ".join("(" + ", ".join(f"{places[n][0]} = {places[n][1]}" for n in differ) + ")" for places in texts)
+
+def describe(axes: Sequence[Axis], one: int, other: int) -> str:
+    """Two threads, or blocks, by the indices in which they differ."""
+    texts = []
+    for number in (one, other):
+        places = []
+        for axis in axes:
+            places.append((axis.name, number % axis.extent))
+            number //= axis.extent
+        texts.append(places)
+    differ = [n for n, (a, b) in enumerate(zip(*texts)) if a != b]
+    return " and ".join("(" + ", ".join(f"{places[n][0]} = {places[n][1]}" for n in differ) + ")" for places in texts)
 
 
 def shared_loops(first: Access, second: Access) -> list[ForOp]:
@@ -157,15 +172,16 @@ def same_place(first: Access, second: Access, differing: set[ir.Value]) -> bool:
     return not any(roots(i) & differing for i in first.indices)
 
 
-def meet(thread: np.ndarray, left: list[np.ndarray], other: np.ndarray, right: list[np.ndarray]) -> bool:
-    """Whether two different threads touch one element: rows of ``left`` by ``thread`` and of ``right`` by ``other``."""
+def meeting(thread: np.ndarray, left: list[np.ndarray], other: np.ndarray, right: list[np.ndarray]) -> tuple[int, int] | None:
+    """Two different threads that touch one element: rows of ``left`` by ``thread``, and of ``right`` by ``other``; None without any."""
     if not len(thread) or not len(other):
-        return False
+        return None
     a, b = as_keys([left, right])
     mine, others = spans(a, thread), spans(b, other)
     _, i, j = np.intersect1d(mine[0], others[0], assume_unique=True, return_indices=True)
     low, high = np.minimum(mine[1][i], others[1][j]), np.maximum(mine[2][i], others[2][j])
-    return bool((low != high).any())
+    found = np.nonzero(low != high)[0]
+    return (int(low[found[0]]), int(high[found[0]])) if len(found) else None
 
 
 def spans(keys: np.ndarray, thread: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -34,6 +34,7 @@ def insert_barriers(launch: Launch) -> int:
     """Puts barriers into a launch whose blocks are in place. Returns how many. PassFailed where threads would have to meet and cannot."""
     inserter = Inserter(launch)
     inserter.check_races()
+    inserter.check_blocks()
     inserter.sequence(launch.block)
     split_conditions(launch)
     return sum(op.name == BARRIER for op in everything(launch.operation))
@@ -69,6 +70,17 @@ class Inserter:
                 raise PassFailed(f"the threads {threads} write the same element of {name_of(op.operands[1])} at the same time, and no "
                                  "barrier can tell which comes last: give each its own element, or make the axis a reduce axis of the "
                                  "block", op)
+
+    def check_blocks(self) -> None:
+        """PassFailed where a block uses what another one writes in the same launch: blocks do not wait for each other."""
+        found = [a for op in everything(self.launch.operation) for a in self.accesses(op)
+                 if not isinstance(a.buffer.owner, ir.Block) or a.buffer.owner.owner.operation != self.launch.operation]
+        for write in (a for a in found if a.writes and not a.reads):
+            for read in (a for a in found if a.reads and not a.writes):
+                blocks = self.conflicts.across_blocks(write, read)
+                if blocks is not None:
+                    raise PassFailed(f"the blocks {blocks} meet in {name_of(write.buffer)}, which one of them writes and the other reads: "
+                                     "blocks do not wait for each other; make two nests of it, which are two launches", read.op)
 
     def sequence(self, block: ir.Block) -> Summary:
         """Statements that follow each other."""

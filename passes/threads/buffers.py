@@ -10,7 +10,7 @@ from ...mlir import ir, memref
 from ..base import PassFailed
 from .indices import MOST_POINTS, Form, Points, can_count, conditions
 from .launch import Launch
-from .memory import FIRST_INDEX, GLOBAL, LOCAL, SHARED, SHARED_NAMES, scope_of
+from .memory import FIRST_INDEX, GLOBAL, LOCAL, NAME, SHARED, SHARED_NAMES, scope_of
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 ALIGNMENT = 64
@@ -28,6 +28,7 @@ def place_global(kernel: ir.Operation) -> None:
                              "local, or make it in front of the loops", op)
         with ir.InsertionPoint(op), op.location:
             new = memref.AllocOp(op.results[0].type, list(op.operands), [], alignment=ALIGNMENT)
+            new.operation.attributes[NAME] = ir.StringAttr.get(made.name)
         op.results[0].replace_all_uses_with(new.result)
         op.erase()
 

@@ -8,6 +8,7 @@ SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOC
 VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
          "memref.memory_space_cast")
 SHARED_NAMES = "tir.shared"  # of a launch: what its shared buffers are called
+NAME = "tir.name"              # of an allocation: what the buffer is called
 FIRST_INDEX = {"memref.load": 1, "memref.store": 2}
 
 
@@ -41,6 +42,8 @@ def name_of(buffer: ir.Value) -> str:
     op = owner.operation
     if op.name == "tir.alloc_buffer":
         return op.opview.name
+    if NAME in op.attributes:
+        return op.attributes[NAME].value
     if op.name == "bufferization.to_buffer" and isinstance(op.operands[0].owner, ir.Block):
         function, number = op.operands[0].owner.owner.operation, ir.BlockArgument(op.operands[0]).arg_number
         names = function.attributes["tir.names"] if "tir.names" in function.attributes else []

@@ -109,6 +109,15 @@ def race_of_blocks(A: T.Buffer((8, 32), "float32"), B: T.Buffer((32,), "float32"
 
 
 @T.prim_func
+def from_other_block(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float32")):
+    x = T.alloc_buffer((8, 32), "float32")
+    for bx in T.thread_binding(8, thread="blockIdx.x"):
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            x[bx, tx] = A[bx, tx]
+            B[bx, tx] = x[(bx + 1) % 8, tx]
+
+
+@T.prim_func
 def two_ways(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
     s = T.alloc_buffer((32,), scope="shared")
     for _ in T.thread_binding(1, thread="blockIdx.x"):
@@ -259,6 +268,7 @@ ERRORS = {
     from_memory: r"memref.load stands in a loop around loops bound to threads|the extent of the loop bx, bound to blockIdx.x, comes from",
     race_in_shared: r"the threads \(threadIdx.x = 0\) and \(threadIdx.x = 1\) write the same element of last at the same time",
     race_of_blocks: r"the threads \(blockIdx.x = 0\) and \(blockIdx.x = 1\) write the same element of B at the same time",
+    from_other_block: r"the blocks \(blockIdx.x = 0\) and \(blockIdx.x = 1\) meet in x, .*: blocks do not wait for each other",
     two_ways: r"some threads take one way of a condition and others the other, and they meet in s",
     unlike_loops: r"the loop _ has more steps in some threads than in others, and threads meet in it",
     as_long_as: r"threads meet in s, and need a barrier, inside of scf.while",
