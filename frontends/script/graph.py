@@ -7,13 +7,14 @@ from ...dialects.errors import LegatoError
 from ...dialects.relax import dims
 from ...mlir import func, ir
 from .functions import RelaxFunc
-from .graph_sizes import GraphSizes, Restart
+from .graph_branches import GraphBranches
+from .graph_sizes import Restart
 from .program import Program
 from .source import Problem
 from .types import DTYPES, TensorInfo, TupleInfo, dtype_name, relax_element
 
 
-class GraphParser(GraphSizes):
+class GraphParser(GraphBranches):
     """Parses one graph."""
 
     # --- the function ---
@@ -161,6 +162,8 @@ class GraphParser(GraphSizes):
             self.bare(node)
         elif isinstance(node, ast.FunctionDef):
             self.define(node)
+        elif isinstance(node, ast.If):
+            self.branch(node)
         elif not isinstance(node, ast.Pass):
             raise Problem(f"Python's {type(node).__name__} is not supported in a graph")
 

@@ -107,9 +107,13 @@ class GraphExpressions:
             left, right = self.expression(node.left), self.expression(node.comparators[0])
             if isinstance(left, ir.Value) or isinstance(right, ir.Value):
                 return build(COMPARE[type(node.ops[0])], [left, right], {})
+            if isinstance(left, dims.Dim) or isinstance(right, dims.Dim):
+                return self.compared(node, left, right)
             return self.python(node)
         if isinstance(node, ast.UnaryOp):
             x = self.expression(node.operand)
+            if isinstance(node.op, ast.Not) and not isinstance(x, ir.Value):
+                return self.combined("not", [x])
             if not isinstance(x, ir.Value):
                 return self.python(node)
             if isinstance(node.op, ast.UAdd):
@@ -119,9 +123,19 @@ class GraphExpressions:
             return self.element(node)
         if isinstance(node, ast.Attribute):
             return self.attribute(node)
-        if isinstance(node, (ast.JoinedStr, ast.BoolOp, ast.Dict)):
+        if isinstance(node, ast.BoolOp):
+            return self.combined("and" if isinstance(node.op, ast.And) else "or", [self.expression(v) for v in node.values])
+        if isinstance(node, (ast.JoinedStr, ast.Dict)):
             return self.python(node)
         raise Problem(f"Python's {type(node).__name__} is not supported in a graph")
+
+    def compared(self, node: ast.Compare, left: Any, right: Any) -> Any:
+        """Two sizes compared."""
+        raise NotImplementedError
+
+    def combined(self, op: str, tests: list[Any]) -> Any:
+        """``and``, ``or``, ``not``."""
+        raise NotImplementedError
 
     def spread(self, nodes: list[ast.expr]) -> list[Any]:
         """The values of expressions; ``*x`` is the elements of a tuple."""
@@ -252,7 +266,11 @@ class GraphExpressions:
             raise Problem(f"R.const takes numbers, lists of numbers and numpy arrays, not {describe(value)}")
         narrow = {"float64": "float32", "int64": "int32"}  # what a Python number becomes
         default = array.dtype.name if isinstance(value, (np.ndarray, np.generic)) else narrow.get(array.dtype.name, array.dtype.name)
-        return self.constant(array.astype(numpy_type(dtype or default)))
+        try:
+            with np.errstate(over="raise", invalid="raise"):
+                return self.constant(array.astype(numpy_type(dtype or default)))
+        except (FloatingPointError, OverflowError, ValueError) as error:
+            raise Problem(f"R.const: {describe(value)} is no value of type {dtype or default}: {error}") from None
 
     def call_function(self, node: ast.Call) -> Any:
         """A call of what is no word of the script."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from .functions import Macro
 from .kernel_scopes import Scopes
-from .source import Problem
+from .source import Problem, ScriptError
 
 
 class Macros(Scopes):
@@ -39,6 +39,10 @@ class Macros(Scopes):
         self.expanding.append(macro)
         try:
             self.statements(macro.source.tree.body)
+        except ScriptError as error:
+            line, _ = source.position(call)
+            place = f" (in a macro that is used at {source.filename}:{line})"
+            raise ScriptError(error.message + place, error.filename, error.line, error.column, error.text, error.width) from None
         finally:
             self.source, self.scope, self.fixed = source, scope, fixed
             self.expanding.pop()

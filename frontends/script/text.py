@@ -1,12 +1,16 @@
 """Scripts as text."""
 
+import __future__
+
+import traceback
 from itertools import count
 from typing import Any
 
 from ...dialects import Module
+from ...dialects.errors import LegatoError
 from .faces import I, R, T
 from .functions import Function
-from .source import remember_text
+from .source import ScriptError, remember_text
 
 _numbers = count()
 
@@ -19,9 +23,26 @@ def parse(text: str, filename: str | None = None, **names: Any) -> Module:
     filename = filename or f"<script {next(_numbers)}>"
     remember_text(filename, text)
     known: dict[str, Any] = {"T": T, "R": R, "I": I, **names, "__name__": "script"}
-    exec(compile(text, filename, "exec"), known)
+    try:
+        # types of parameters are left to the parser, which tells where they are wrong
+        exec(compile(text, filename, "exec", flags=__future__.annotations.compiler_flag), known)
+    except ScriptError:
+        raise
+    except SyntaxError as error:
+        raise _script_error(filename, text, error.msg, error.lineno or 1, error.offset or 1) from None
+    except Exception as error:  # whatever the text does as a Python program
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
+        kind = "" if isinstance(error, LegatoError) else f"{type(error).__name__}: "
+        raise _script_error(filename, text, f"{kind}{error}", (lines or [1])[-1] or 1, 1) from error
     found = [v for k, v in known.items() if isinstance(v, (Module, Function)) and k not in names]
     if not found:
-        raise ValueError(f"{filename} defines neither a module nor a function of a script")
+        raise LegatoError(f"{filename} defines neither a module (a class under @I.ir_module) nor a function (under @T.prim_func or "
+                          "@R.function)")
     last = found[-1]
     return last if isinstance(last, Module) else last.module()
+
+
+def _script_error(filename: str, text: str, message: str, line: int, column: int) -> ScriptError:
+    lines = text.splitlines()
+    shown = lines[line - 1] if 0 < line <= len(lines) else ""
+    return ScriptError(message, filename, line, max(column, len(shown) - len(shown.lstrip()) + 1), shown)

@@ -73,8 +73,21 @@ class Sizes:
         if value not in self._shapes:
             given = tuple(UNKNOWN if s == DYNAMIC else s for s in ir.MemRefType(value.type).shape)
             is_known = UNKNOWN not in given or isinstance(value.owner, ir.Block)
-            self._shapes[value] = given if is_known else self._made(value.owner.operation, given)
+            self._shapes[value] = given if is_known else self._joined(value) or self._made(value.owner.operation, given)
         return self._shapes[value]
+
+    def _joined(self, value: ir.Value) -> tuple[Size, ...] | None:
+        """The shape of a memref that is one of two: what is the same in both. None for one that is made otherwise."""
+        op = value.owner.operation
+        if op.name == "arith.select":
+            either = list(op.operands)[1:]
+        elif op.name == "scf.if":
+            number = ir.OpResult(value).result_number
+            ends = [list(region.blocks[0].operations)[-1] for region in op.regions]
+            either = [end.operation.operands[number] for end in ends]
+        else:
+            return None
+        return tuple(a if a == b else UNKNOWN for a, b in zip(*map(self.shape, either)))
 
     def bytes(self, value: ir.Value) -> Size:
         """Bytes of a memref of identity layout."""
