@@ -74,7 +74,7 @@ def concat(converter: Converter, op: ir.Operation) -> bool:
 
 
 def along_axis(converter: Converter, op: ir.Operation) -> bool:
-    """Ops that work along one axis and keep the shape: softmax, cumsum, lrn, batch_norm (whose other operands have one dimension)."""
+    """Ops that work along one axis and keep the others: softmax, cumsum, topk, lrn, batch_norm (its parameters have one axis)."""
     tensor, perm = converter.held(op.operands[0])
     if layout.is_identity(perm):
         return False
@@ -163,7 +163,7 @@ def reshape(converter: Converter, op: ir.Operation) -> bool:
 _BY_RULE: dict[Rule, str] = {
     convolution: "conv1d conv2d conv3d",
     pool: "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d",
-    along_axis: "softmax log_softmax cumsum lrn batch_norm",
+    along_axis: "softmax log_softmax cumsum cumprod topk lrn batch_norm",
     reduction: "sum mean prod max min argmax argmin",
     norm: "layer_norm rms_norm",
     pad: "pad",

@@ -17,6 +17,7 @@ from . import (
     scatter,
     softmax,
     space,
+    topk,
 )
 
 RULES = (
@@ -37,4 +38,5 @@ RULES = (
     *indexing.RULES,
     *scatter.RULES,
     *space.RULES,
+    *topk.RULES,
 )

@@ -1,4 +1,4 @@
-"""cumsum: a loop along the axis, in which all other elements stand side by side."""
+"""cumsum, cumprod: a loop along the axis, in which all other elements stand side by side."""
 from ...mlir import arith, ir, scf
 from ..rule import kernel
 from .pointwise import element
@@ -6,21 +6,22 @@ from .sizes import dims, index
 from .structured import compute, empty, filled, inserted, names, window
 
 
-@kernel("relax.cumsum")
-def cumsum(k, x, out):
+@kernel("relax.cumsum", "relax.cumprod")
+def cumulative(k, x, out):
     axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[0])
     reverse, exclusive, e = k.attrs["reverse"], k.attrs["exclusive"], kind.wide
+    combine, neutral = (e.add, 0) if k.name == "relax.cumsum" else (e.mul, 1)
     sizes = dims(x)
     length, slab = index(sizes[axis]), [1 if i == axis else s for i, s in enumerate(sizes)]
     offsets = [0] * x.type.rank
     loops = ", ".join(names(x.type.rank))
 
     def body(x: ir.Value, total: ir.Value, _):
-        added = e.add(total, kind.cast(x, e))
-        return [added, e.cast(total if exclusive else added, kind)]
+        new = combine(total, kind.cast(x, e))
+        return [new, e.cast(total if exclusive else new, kind)]
 
-    zeros = filled(empty(slab, e.type), e.const(0))
-    loop = scf.ForOp(index(0), length, index(1), [zeros, out])
+    start = filled(empty(slab, e.type), e.const(neutral))
+    loop = scf.ForOp(index(0), length, index(1), [start, out])
     with ir.InsertionPoint(loop.body):
         total, result = loop.inner_iter_args
         step = loop.induction_variable
@@ -30,4 +31,4 @@ def cumsum(k, x, out):
     return loop.results[1]
 
 
-RULES = (cumsum,)
+RULES = cumulative

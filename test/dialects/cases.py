@@ -134,8 +134,11 @@ def _reductions() -> list[Case]:
         made += [Case(op, ((5, 7, 3),), a, (5, 7), {0: "int32"}, 3) for a in options]
         made.append(Case(op, ((5, 7),), {"axis": 0}, (5, 7)))
     options = ({"axis": 0}, {"axis": 1, "exclusive": True}, {"axis": -1, "reverse": True}, {"axis": 1, "exclusive": True, "reverse": True})
-    made += [Case("cumsum", ((5, 7),), a, (5, 7)) for a in options]
+    made += [Case(op, ((5, 7),), a, (5, 7)) for op in ("cumsum", "cumprod") for a in options]
     made.append(Case("cumsum", ((5, 7),), {"axis": 1}, (5,), {0: "int32"}, 9))
+    options = ({"k": 3}, {"k": 7, "largest": False}, {"k": 2, "axis": 0}, {"k": 0})
+    made += [Case("topk", ((5, 7),), a, () if a.get("axis") == 0 else (5,)) for a in options]
+    made.append(Case("topk", ((5, 7, 3),), {"k": 4, "axis": 1}, (5, 3), {0: "int32"}, 3))
     return made
 
 

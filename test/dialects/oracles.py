@@ -10,14 +10,14 @@ from onnx.reference import ReferenceEvaluator
 OPSET = 22
 
 
-def onnx_op(op_type, arrays, attrs=None, opset=OPSET, runtime=False):
-    """One ONNX node, run by the reference evaluator or by onnxruntime. None among the arrays leaves an optional input out."""
+def onnx_op(op_type, arrays, attrs=None, opset=OPSET, runtime=False, output=0):
+    """An output of one ONNX node, run by the reference evaluator or by onnxruntime. None among the arrays leaves an optional input out."""
     names = [f"x{i}" if a is not None else "" for i, a in enumerate(arrays)]
     given = {name: np.asarray(a) for name, a in zip(names, arrays) if name}
     attrs = {k: v for k, v in (attrs or {}).items() if v is not None}
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in given.items()]
     if runtime:
-        node = helper.make_node(op_type, names, ["y"], **attrs)
+        node = helper.make_node(op_type, names, [*(f"unused{i}" for i in range(output)), "y"], **attrs)
         inferred = onnx.shape_inference.infer_node_outputs(
             onnx.defs.get_schema(op_type, opset), node, {i.name: i.type for i in infos}, opset_imports=[helper.make_opsetid("", opset)]
         )
@@ -57,6 +57,13 @@ def _conv(x, w, strides, padding, dilations, groups, data_layout, kernel_layout)
 def _conv_transpose(x, w, strides, padding, output_padding, dilations, groups):
     attrs = {"strides": strides, "pads": padding, "dilations": dilations, "group": groups, "output_padding": output_padding}
     return onnx_op("ConvTranspose", [x, w], attrs, runtime=True)
+
+
+def _running(op_type):
+    opset = max(OPSET, onnx.defs.get_schema(op_type).since_version)
+    return lambda x, axis, exclusive, reverse: onnx_op(
+        op_type, [x, np.array(axis)], {"exclusive": int(exclusive), "reverse": int(reverse)}, opset=opset
+    )
 
 
 def _pool(op_type):
@@ -222,8 +229,9 @@ ORACLES = {
     ),
     "argmax": _onnx("ArgMax", {"select_last": "select_last_index"}, runtime=True),
     "argmin": _onnx("ArgMin", {"select_last": "select_last_index"}, runtime=True),
-    "cumsum": lambda x, axis, exclusive, reverse: onnx_op(
-        "CumSum", [x, np.array(axis)], {"exclusive": int(exclusive), "reverse": int(reverse)}
+    **{name: _running(op) for name, op in (("cumsum", "CumSum"), ("cumprod", "CumProd"))},
+    "topk": lambda x, k, axis, largest: onnx_op(
+        "TopK", [x, np.array([k])], {"axis": axis, "largest": int(largest)}, runtime=True, output=1
     ),
     "reshape": lambda x, shape: onnx_op("Reshape", [x, np.array(shape, np.int64)], {"allowzero": 1}),
     "permute_dims": lambda x, axes: onnx_op("Transpose", [x], {"perm": [a % x.ndim for a in axes]}),

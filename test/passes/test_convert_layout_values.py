@@ -40,6 +40,7 @@ THROUGH = {
     "channels of all pixels": lambda y: relax.mean(y, axis=[2, 3]),
     "argmax": lambda y: relax.astype(relax.argmax(y, axis=1), "f32"),
     "cumsum": lambda y: relax.cumsum(y, axis=1),
+    "topk": lambda y: relax.topk(y, k=2, axis=1),
     "softmax": lambda y: relax.softmax(y, axis=-3),
     "lrn": lambda y: relax.lrn(y, 3),
     "batch norm": lambda y: relax.batch_norm(y, weights(8), weights(8), relax.constant(np.ones(8, "f")), relax.constant(np.ones(8, "f"))),

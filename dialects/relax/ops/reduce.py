@@ -1,8 +1,8 @@
-"""Reductions, arg-reductions and cumulative sums."""
+"""Reductions, arg-reductions, the greatest elements, and running sums and products."""
 
 import numpy as np
 
-from ...errors import InferenceError
+from ...errors import InferenceError, LegatoError
 from ..attributes import Bool, Int, Ints
 from ..axes import axes_of, axis_of
 from ..family import define, example
@@ -90,29 +90,57 @@ _arg("argmax", "The index of the greatest element along an axis: the first of eq
 _arg("argmin", "The index of the least element along an axis: the first of equals, or with `select_last` the last.", np.argmin)
 
 
-class Cumsum(RelaxOp, name="cumsum"):
-    """Running sums along an axis; `exclusive` leaves the element itself out, `reverse` runs from the end.
+class Topk(RelaxOp, name="topk"):
+    """The indices of the `k` greatest elements along an axis, the greatest first; with `largest = false` those of the least.
+
+    Of equal elements the first comes first; a NaN is greater than every number. `gather_elements` gives the elements themselves.
 
     ```mlir
-    %y = "relax.cumsum"(%x) {axis = 1 : i64, exclusive = true} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %y = "relax.topk"(%x) {axis = 1 : i64, k = 2 : i64} : (tensor<2x3xf32>) -> tensor<2x2xi64>
     ```
     """
 
     x = Operand(NUMBER)
-    axis = Int()
-    exclusive = Bool(False)
-    reverse = Bool(False)
+    k = Int()
+    axis = Int(-1)
+    largest = Bool(True)
 
     @staticmethod
+    def result_type(x: TensorType, k, axis, largest) -> TensorType:
+        axis = axis_of(axis, x.rank)
+        size = x.dims[axis]
+        if k < 0 or (isinstance(size, int) and k > size):
+            raise InferenceError(f"attribute 'k' is {k}, expected from 0 to {size}, the size of axis {axis}")
+        return x.with_dims((*x.dims[:axis], k, *x.dims[axis + 1 :])).with_dtype(np.int64)
+
+    @staticmethod
+    def compute(x, k, axis, largest):
+        if k > x.shape[axis]:
+            raise LegatoError(f"k is {k}, more than the {x.shape[axis]} elements of axis {axis}")
+        if largest:  # sorted from the back, so that equal elements come in their order
+            order = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+        else:
+            order = np.argsort(x, axis, kind="stable")
+        return order.take(range(k), axis).astype(np.int64)
+
+
+def _cumulative(name: str, summary: str, accumulate, neutral: int):
     def result_type(x: TensorType, axis, exclusive, reverse) -> TensorType:
         axis_of(axis, x.rank)
         return x
 
-    @staticmethod
     def compute(x, axis, exclusive, reverse):
         ordered = np.flip(x, axis) if reverse else x
-        sums = np.cumsum(ordered, axis=axis, dtype=_wide(x))
+        results = accumulate(ordered, axis=axis, dtype=_wide(x))
         if exclusive:
-            sums = np.roll(sums, 1, axis=axis)
-            sums[(slice(None),) * axis_of(axis, x.ndim) + (slice(0, 1),)] = 0
-        return (np.flip(sums, axis) if reverse else sums).astype(x.dtype)
+            results = np.roll(results, 1, axis=axis)
+            results[(slice(None),) * axis_of(axis, x.ndim) + (slice(0, 1),)] = neutral
+        return (np.flip(results, axis) if reverse else results).astype(x.dtype)
+
+    text = example(name, "%x", "axis = 1 : i64, exclusive = true", "tensor<2x3xf32>", "tensor<2x3xf32>")
+    summary += "; `exclusive` leaves the element itself out, `reverse` runs from the end."
+    define(name, summary, {"x": Operand(NUMBER)}, compute, result_type, text, axis=Int(), exclusive=Bool(False), reverse=Bool(False))
+
+
+_cumulative("cumsum", "Running sums along an axis", np.cumsum, 0)
+_cumulative("cumprod", "Running products along an axis", np.cumprod, 1)

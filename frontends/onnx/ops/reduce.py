@@ -104,10 +104,23 @@ def _arg(op_type: str, builder: str) -> Entry:
     return Entry(op_type, (1, 11, 12, 13), build)
 
 
-@op("CumSum", 11, 14)
-def cumsum(node):
-    axis = node.axis(int(node.scalar(1, "the axis")), node.rank())
-    return relax.cumsum(node.x(), axis=axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+def _running(op_type: str, versions: tuple[int, ...], builder: str) -> Entry:
+    def build(node):
+        axis = node.axis(int(node.scalar(1, "the axis")), node.rank())
+        return getattr(relax, builder)(node.x(), axis=axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+
+    return Entry(op_type, versions, build)
+
+
+@op("TopK", 1, 10, 11, 24)
+def top_k(node):
+    """The elements and where they stand; that they come in order is more than ``sorted = 0`` asks for."""
+    axis = node.axis(node.integer("axis", -1), node.rank())
+    count = node.integer("k") if node.version < 10 else int(node.scalar(1, "k"))
+    largest = node.flag("largest", True) if node.version >= 11 else True
+    node.ignore("sorted")
+    places = relax.topk(node.x(), k=count, axis=axis, largest=largest)
+    return relax.gather_elements(node.x(), places, axis=axis), places
 
 
 @op("LpNormalization", 1, 22)
@@ -124,4 +137,5 @@ def lp_normalization(node):
     return relax.divide(x, relax.where(relax.equal(norm, zero), one, norm))
 
 
-ENTRIES = (*_REDUCTIONS, _arg("ArgMax", "argmax"), _arg("ArgMin", "argmin"), cumsum, lp_normalization)
+ENTRIES = (*_REDUCTIONS, _arg("ArgMax", "argmax"), _arg("ArgMin", "argmin"), _running("CumSum", (11, 14), "cumsum"),
+           _running("CumProd", (26,), "cumprod"), top_k, lp_normalization)

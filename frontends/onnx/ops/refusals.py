@@ -11,6 +11,5 @@ _REASONS = {
         "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
     ),
     "how many elements it gives depends on data": ("Compress", "NonMaxSuppression", "Unique"),
-    "sorting is not supported": ("TopK",),
 }  # fmt: skip
 REASONS = {op_type: reason for reason, op_types in _REASONS.items() for op_type in op_types}

@@ -111,3 +111,21 @@ func.func @cumsum_2(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?
   %0 = "relax.cumsum"(%arg0) {axis = 0 : i64} : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n", "m"]>>
   return %0 : tensor<?x?xf32, #relax.dims<["n", "m"]>>
 }
+
+// -----
+
+// CHECK-LABEL: @cumprod(
+// CHECK: "relax.cumprod"(%arg0) {axis = 1 : i64, reverse = true} : (tensor<?x3xi32, #relax.dims<["n", 3]>>) -> tensor<?x3xi32, #relax.dims<["n", 3]>>
+func.func @cumprod(%arg0: tensor<?x3xi32, #relax.dims<["n", 3]>>) -> tensor<?x3xi32, #relax.dims<["n", 3]>> {
+  %0 = "relax.cumprod"(%arg0) {axis = 1 : i64, reverse = true} : (tensor<?x3xi32, #relax.dims<["n", 3]>>) -> tensor<?x3xi32, #relax.dims<["n", 3]>>
+  return %0 : tensor<?x3xi32, #relax.dims<["n", 3]>>
+}
+
+// -----
+
+// CHECK-LABEL: @topk(
+// CHECK: "relax.topk"(%arg0) {axis = 0 : i64, k = 2 : i64, largest = false} : (tensor<?x3xf32, #relax.dims<["n", 3]>>) -> tensor<2x3xi64>
+func.func @topk(%arg0: tensor<?x3xf32, #relax.dims<["n", 3]>>) -> tensor<2x3xi64> {
+  %0 = "relax.topk"(%arg0) {axis = 0 : i64, k = 2 : i64, largest = false} : (tensor<?x3xf32, #relax.dims<["n", 3]>>) -> tensor<2x3xi64>
+  return %0 : tensor<2x3xi64>
+}

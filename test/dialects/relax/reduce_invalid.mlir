@@ -69,3 +69,19 @@ func.func @cumsum(%x: tensor<2x3xf32>) {
   %0 = "relax.cumsum"(%x) {axis = -3 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @cumprod(%x: tensor<2x3xi1>) {
+  // expected-error@+1 {{'relax.cumprod' op operand 'x' must have float or int or uint elements, has i1}}
+  %0 = "relax.cumprod"(%x) {axis = 0 : i64} : (tensor<2x3xi1>) -> tensor<2x3xi1>
+  return
+}
+
+// -----
+
+func.func @topk(%x: tensor<2x3xf32>) {
+  // expected-error@+1 {{'relax.topk' op attribute 'k' is 4, expected from 0 to 3, the size of axis 1}}
+  %0 = "relax.topk"(%x) {k = 4 : i64} : (tensor<2x3xf32>) -> tensor<2x4xi64>
+  return
+}

@@ -1,5 +1,7 @@
 """Reductions, softmax and normalizations, executed against the ops' numpy semantics."""
 
+import itertools
+
 import numpy as np
 import pytest
 from generic_samples import dtypes_of, normal, small, values
@@ -42,16 +44,30 @@ def arg_cases():
         yield Case(op, [normal(3, 4, 2)], {"axis": 1, "keepdims": True})
 
 
-def cumsum_cases():
-    for dtype in dtypes_of("cumsum"):
-        yield Case("cumsum", [small((3, 5), dtype)], {"axis": 1})
-    for exclusive in (False, True):
-        for reverse in (False, True):
-            for axis in (0, 1, -1):
-                yield Case("cumsum", [normal(3, 4, 2)], {"axis": axis, "exclusive": exclusive, "reverse": reverse})
-    yield Case("cumsum", [normal(6)], {"axis": 0})
-    yield Case("cumsum", [normal(0, 2)], {"axis": 0})
-    yield Case("cumsum", [normal(3, 4)], {"axis": 1, "reverse": True}, shapes=[["n", "m"]], symbols={"n": 3, "m": 4})
+def cumulative_cases():
+    for op in ("cumsum", "cumprod"):
+        for dtype in dtypes_of(op):
+            yield Case(op, [small((3, 5), dtype)], {"axis": 1})
+        for exclusive, reverse, axis in itertools.product((False, True), (False, True), (0, 1, -1)):
+            yield Case(op, [normal(3, 4, 2)], {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+        yield Case(op, [normal(6)], {"axis": 0})
+        yield Case(op, [normal(0, 2)], {"axis": 0})
+        yield Case(op, [normal(3, 4)], {"axis": 1, "reverse": True}, shapes=[["n", "m"]], symbols={"n": 3, "m": 4})
+
+
+def topk_cases():
+    special = np.array([[1, np.nan, 3, -np.inf, 3, np.nan, np.inf, 0, -0.0]], np.float32)
+    for largest in (True, False):
+        for dtype in dtypes_of("topk"):
+            yield Case("topk", [small((3, 9), dtype)], {"k": 5, "largest": largest})
+            yield Case("topk", [values((2, 40), dtype)], {"k": 40, "largest": largest})
+        for axis in (0, 1, 2):
+            yield Case("topk", [small((4, 5, 6), np.dtype(np.float32))], {"k": 3, "axis": axis, "largest": largest})
+        yield Case("topk", [special], {"k": 9, "largest": largest})
+        numbers = small((5, 4), np.dtype(np.int64))
+        yield Case("topk", [numbers], {"k": 2, "axis": 0, "largest": largest}, shapes=[["n", "m"]], symbols={"n": 5, "m": 4})
+    yield Case("topk", [normal(3, 4)], {"k": 0})
+    yield Case("topk", [normal(0, 4)], {"k": 2})
 
 
 def softmax_cases():
@@ -109,6 +125,6 @@ def norm_cases():
     yield Case("lrn", [normal(2, 4, 3)], {"size": 3}, shapes=[["n", "c", 3]], symbols={"n": 2, "c": 4})
 
 
-@pytest.mark.parametrize("cases", [reduction_cases, arg_cases, cumsum_cases, softmax_cases, norm_cases])
+@pytest.mark.parametrize("cases", [reduction_cases, arg_cases, cumulative_cases, topk_cases, softmax_cases, norm_cases])
 def test_semantics(cases):
     assert failures(list(cases())) == []

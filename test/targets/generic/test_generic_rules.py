@@ -7,7 +7,7 @@ from one_op import Case, Compiled, failures, legalized
 from test_generic_contractions import conv_cases, convolution, matmul_cases, pool_cases, transposed_cases
 from test_generic_elementwise import binary_cases, other_cases, unary_cases
 from test_generic_movement import CASES as MOVEMENT
-from test_generic_reductions import arg_cases, cumsum_cases, norm_cases, reduction_cases, softmax_cases
+from test_generic_reductions import arg_cases, cumulative_cases, norm_cases, reduction_cases, softmax_cases, topk_cases
 
 from legato.dialects import relax, tir
 from legato.mlir import interpreter, ir
@@ -19,7 +19,8 @@ FAMILIES = [
     other_cases,
     reduction_cases,
     arg_cases,
-    cumsum_cases,
+    cumulative_cases,
+    topk_cases,
     softmax_cases,
     norm_cases,
     matmul_cases,
