@@ -8,6 +8,8 @@ from typing import Any
 from ...dialects.errors import LegatoError
 from .types import DTYPES, BufferType, HandleType, ScalarType, ShapeInfo, TensorInfo, TupleInfo
 
+MOST_DIMENSIONS = 64  # that a tensor of which the rank alone is said may have
+
 
 class Face:
     """A namespace of the script language. ``name``: how TVM's people call it."""
@@ -116,6 +118,8 @@ def tensor(shape: Any = None, dtype: Any = None, vdevice: Any = None, ndim: int 
     if isinstance(shape, ShapeInfo):
         shape = shape.sizes
     dtype = dtype.dtype if isinstance(dtype, ScalarType) else dtype
+    if not isinstance(ndim, int) or not -1 <= ndim <= MOST_DIMENSIONS:
+        raise LegatoError(f"R.Tensor: ndim={ndim!r}: a tensor has 0 to {MOST_DIMENSIONS} dimensions")
     if shape is not None and ndim not in (-1, len(shape)):
         raise LegatoError(f"R.Tensor: {len(shape)} sizes, and ndim={ndim}")
     return TensorInfo(tuple(shape) if shape is not None else None, dtype, ndim if shape is None else len(shape))

@@ -110,8 +110,8 @@ class GraphBranches(GraphSizes):
             try:
                 self.statement(statement)
             except Restart:
-                raise self.source.error("a size that is matched in a branch only cannot be checked when the function is called: match it in "
-                                        "front of the branch", statement) from None
+                raise self.source.error("a size that is matched in a branch only cannot be checked when the function is called: match it "
+                                        "in front of the branch", statement) from None
         return self.scope
 
     def join(self, trial: ir.Operation, values: dict[str, tuple[Any, Any]], node: ast.If) -> None:
@@ -140,8 +140,7 @@ def pair_up(then: Any, other: Any, leaves: list[tuple[ir.Value, ir.Value]]) -> N
     """The tensors of two values of one form, side by side. Problem where the forms, or types, are not one."""
     if isinstance(then, ir.Value) and isinstance(other, ir.Value):
         if then.type != other.type:
-            raise Problem(f"is {then.type} where the condition holds, and {other.type} where not: the branches give tensors of one "
-                          "type")
+            raise Problem(f"is {then.type} where the condition holds, and {other.type} where not: branches give tensors of one type")
         leaves.append((then, other))
     elif isinstance(then, tuple) and isinstance(other, tuple) and len(then) == len(other):
         for a, b in zip(then, other):

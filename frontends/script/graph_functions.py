@@ -12,6 +12,8 @@ from .graph_ops import build
 from .source import Problem, Source
 from .types import ShapeInfo, TensorInfo, size_of
 
+MOST = 1 << 16  # numbers that Python makes for a graph
+
 
 class LocalFunction:
     """``@R.function`` inside of a graph: its statements, and what its free names stand for where it is defined."""
@@ -71,6 +73,8 @@ class GraphFunctions(GraphExpressions):
         if not callable(callee) or any(isinstance(a, ir.Value) for a in self.spread(node.args)):
             raise Problem("a graph calls words of the script (R.add, ...) and other graphs; Python's functions on numbers and shapes only")
         made = self.python(node)
+        if isinstance(made, range) and len(made) > MOST:
+            raise Problem(f"{len(made)} numbers, where {MOST} can be")
         return tuple(made) if isinstance(made, (list, range)) else made
 
     def bind_shape(self, info: Any, value: Any, at: ast.AST) -> None:

@@ -19,6 +19,7 @@ UNARY = ("abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp
 BINARY = ("add divide floor_divide multiply power subtract equal greater greater_equal less less_equal not_equal maximum minimum "
           "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift").split()
 REDUCTIONS = ("max", "mean", "min", "prod", "sum")
+MOST = 1 << 24  # elements of a constant that an op makes
 SCATTER = {"update": "none"}  # TVM's word
 
 
@@ -140,13 +141,18 @@ def ones_like(x: Any, dtype: Any = None) -> ir.Value:
 
 
 def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float32") -> np.ndarray:
-    return np.eye(*ints([n, n if m is None else m]), k=k, dtype=numpy_type(dtype))
+    rows, columns, k = ints([n, n if m is None else m, k])
+    if not 0 <= rows * columns <= MOST or rows < 0:
+        raise Problem(f"R.eye makes up to {MOST} numbers, not {rows} rows of {columns}")
+    return np.eye(rows, columns, k=k, dtype=numpy_type(dtype))
 
 
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> np.ndarray:
     start, end = (0, start) if end is None else (start, end)
     if not all(isinstance(v, (int, float)) for v in (start, end, step)):
         raise Problem("R.arange takes numbers; for a size that is a symbol, number the elements in a kernel, R.call_tir(...)")
+    if not step or not 0 <= (end - start) / step <= MOST:
+        raise Problem(f"R.arange makes up to {MOST} numbers, in steps that are not 0: {start}, {end}, {step}")
     default = "int64" if all(isinstance(v, int) for v in (start, end, step)) else "float32"
     return np.arange(start, end, step).astype(numpy_type(dtype or default))
 
@@ -266,7 +272,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[ir.Value, ..
     axis = axis_of(axis, x)
     size = dims.dims(x.type)[axis]
     if isinstance(indices_or_sections, int):
-        if not isinstance(size, int) or indices_or_sections < 1:
+        if not isinstance(size, int) or not 1 <= indices_or_sections <= max(size, 1):
             raise Problem(f"{size} cannot be split into {indices_or_sections} parts")
         step = -(-size // indices_or_sections)  # the last part may be smaller
         bounds = [min(part * step, size) for part in range(indices_or_sections + 1)]

@@ -175,9 +175,11 @@ def binary(op: str, a: Any, b: Any) -> Any:
     """``a op b``: on two literals in Python, else on values."""
     if not isinstance(a, Scalar) and not isinstance(b, Scalar) and op in PYTHON:
         dtype_of(a), dtype_of(b)
+        if op in ("**", "<<") and isinstance(b, int) and abs(b) > 1024:
+            raise Problem(f"{a} {op} {b} is no number that a kernel has")
         try:
             return PYTHON[op](a, b)
-        except (ZeroDivisionError, TypeError) as error:
+        except (ArithmeticError, TypeError, ValueError) as error:
             raise Problem(str(error)) from None
     if op in ("==", "!=", "<", "<=", ">", ">="):
         return compare(op, a, b)
