@@ -1,6 +1,10 @@
-"""The artifacts of a saved model: one zip file beside it, uncompressed: ``manifest.json``, and the bytes of each."""
+"""The artifacts of a saved model: one zip file beside it, uncompressed: ``manifest.json``, and the bytes of each.
+
+The model's ``.so`` has a digest of the file: the two belong together.
+"""
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Mapping
@@ -25,8 +29,8 @@ def check_savable(artifacts: Artifacts) -> None:
                               "this process. Code generation can give what is saved instead: a PythonFunction, a Blob, a SharedObject")
 
 
-def write(path: Path, artifacts: Artifacts) -> None:
-    """Writes the file."""
+def write(path: Path, artifacts: Artifacts) -> bytes:
+    """Writes the file; returns its digest (16 bytes)."""
     manifest: dict[str, Any] = {"format": FORMAT, "artifacts": []}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
         for number, artifact in enumerate(artifacts):
@@ -37,10 +41,16 @@ def write(path: Path, artifacts: Artifacts) -> None:
                 entry["data"] = member
             manifest["artifacts"].append(entry)
         file.writestr("manifest.json", json.dumps(manifest))
+    return _digest(path)
 
 
-def read(path: Path) -> list[Mapping[str, Any]]:
-    """The artifacts in a file. LegatoError if it is missing, damaged, or of a newer Legato."""
+def _digest(path: Path) -> bytes:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+
+
+def read(path: Path, digest: bytes | None) -> list[Mapping[str, Any]]:
+    """The artifacts in a file. LegatoError if it is missing, damaged, another model's (unless ``digest`` is None), or of a newer Legato."""
     if not path.is_file():
         raise LegatoError(f"the parts of the model that backends made are missing: there is no file {path}. It was saved beside the model: "
                           "copy it too")
@@ -52,6 +62,9 @@ def read(path: Path) -> list[Mapping[str, Any]]:
             found = []
             for entry in manifest["artifacts"]:
                 found.append({**entry, "data": np.frombuffer(file.read(entry["data"]), np.uint8)} if "data" in entry else entry)
-            return found
     except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
         raise LegatoError(f"{path}, the parts of the model that backends made, is damaged: {error}") from error
+    if digest is not None and _digest(path) != digest:
+        raise LegatoError(f"{path}, the parts of the model that backends made, was changed after it was saved, or is that of another model "
+                          "or of another compile of this one: save the model again, or copy the file that was saved with it")
+    return found

@@ -19,7 +19,8 @@ from .linker import find_linker, link
 from .packed import Artifacts, resolve
 from .signature import Signature
 
-DIGEST_MARK = b"legato weights digest: "   # the object has 32 zeros behind it
+WEIGHTS_MARK, ARTIFACTS_MARK = b"legato weights digest: ", b"legato artifacts digest: "   # the object has 32 zeros behind each
+NO_DIGEST = b"0" * 32
 
 
 class Owner:
@@ -54,10 +55,11 @@ def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_ob
         code, weights, shared = (Path(folder, name) for name in ("model.o", "weights", "model.so"))
         dump_object(str(code))
         if signature.weights:
-            _set_digest(code, weights_file.write(weights, signature.weights, arrays))
+            _set_digest(code, WEIGHTS_MARK, weights_file.write(weights, signature.weights, arrays))
+        if artifacts:
+            _set_digest(code, ARTIFACTS_MARK, artifacts_file.write(Path(folder, "artifacts"), artifacts))
         link([code], shared, program)
         if artifacts:
-            artifacts_file.write(Path(folder, "artifacts"), artifacts)
             os.replace(Path(folder, "artifacts"), artifacts_path(path))
         if signature.weights:
             os.replace(weights, weights_path(path))
@@ -68,14 +70,14 @@ def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_ob
 def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bool = True) -> Executable:
     """Loads a model that ``Executable.save`` wrote. Needs no compiler: no MLIR is imported.
 
-    weights: the weights' file, if it is not beside the model. verify: compare the weights with the digest that the model has of them (reads
-    the whole file). LegatoError if the file is not such a model, was made by a newer Legato, needs a CPU or an OpenMP runtime that is
-    not here, or if the weights are missing, cut off or changed.
+    weights: the weights' file, if it is not beside the model. verify: compare weights and artifacts with the digests that the model has of
+    them (reads the whole files). LegatoError if the file is not such a model, was made by a newer Legato, needs a CPU or an OpenMP runtime
+    that is not here, or if the weights or artifacts are missing, cut off or changed.
     """
     path = Path(path).absolute()
     if not path.is_file():
         raise LegatoError(f"there is no saved model {path}")
-    signature, digest = _inspect(path)
+    signature, digest, of_artifacts = _inspect(path)
     lacking = cpu.missing_features(signature.cpu, signature.features)
     if lacking:
         raise LegatoError(f"{path} was compiled for the CPU {signature.cpu}; this one ({cpu.host_name()}) does not have "
@@ -90,9 +92,8 @@ def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bo
         raise LegatoError(f"{path} cannot be loaded: {error}") from error
     places = weights_file.offsets(signature.weights)[:-1]
     addresses = [data.ctypes.data + place for place in places] if data is not None else []
-    beside = artifacts_path(path)
-    artifacts = artifacts_file.read(beside) if signature.packed and beside.exists() else []
-    packed = resolve(signature.packed, artifacts, str(path), "" if artifacts else f" (beside the model there is no {beside.name})")
+    artifacts = artifacts_file.read(artifacts_path(path), of_artifacts if verify else None) if of_artifacts else []
+    packed = resolve(signature.packed, artifacts, str(path))
     function = module["create"](Owner(module, data), *addresses, *packed)
 
     def copy(to: Path, linker: str | None) -> Path:
@@ -106,12 +107,13 @@ def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bo
     return Executable(signature, function, copy)
 
 
-def _inspect(path: Path) -> tuple[Signature, bytes]:
-    """The metadata of a saved model, and the digest of its weights, read without running anything of it."""
+def _inspect(path: Path) -> tuple[Signature, bytes, bytes]:
+    """The metadata of a saved model, and the digests of its weights and artifacts (empty where it has none), without running any of it."""
     try:
         shared = SharedObject(path)
         text = shared.data("legato_metadata")
-        digest = shared.data("legato_weights_digest") or b""
+        weights = _digest(shared.data("legato_weights_digest"), WEIGHTS_MARK)
+        artifacts = _digest(shared.data("legato_artifacts_digest"), ARTIFACTS_MARK)
     except ElfError as error:
         raise LegatoError(f"{path} is not a saved model: {error}") from error
     if text is None:
@@ -119,16 +121,22 @@ def _inspect(path: Path) -> tuple[Signature, bytes]:
     name, here = MACHINES.get(shared.machine, (f"number {shared.machine}", ()))
     if platform.machine() not in here:
         raise LegatoError(f"{path} was compiled for the machine {name}, and this is {platform.machine()}")
-    return Signature.parse(text.rstrip(b"\0").decode(), str(path)), bytes.fromhex(digest.removeprefix(DIGEST_MARK).rstrip(b"\0").decode())
+    return Signature.parse(text.rstrip(b"\0").decode(), str(path)), weights, artifacts
 
 
-def _set_digest(code: Path, digest: bytes) -> None:
-    """Writes the digest of the weights into the place that the object file has for it."""
+def _digest(data: bytes | None, mark: bytes) -> bytes:
+    """The digest that stands behind a mark; empty where there is none, or only the place for one."""
+    text = (data or b"").rstrip(b"\0").removeprefix(mark)
+    return b"" if text == NO_DIGEST else bytes.fromhex(text.decode())
+
+
+def _set_digest(code: Path, mark: bytes, digest: bytes) -> None:
+    """Writes a digest into the place that the object file has for it."""
     data = code.read_bytes()
-    slot = DIGEST_MARK + b"0" * 32
+    slot = mark + NO_DIGEST
     if data.count(slot) != 1:
-        raise LegatoError(f"cannot save: the compiled code has {data.count(slot)} places for the digest of its weights instead of one")
-    code.write_bytes(data.replace(slot, DIGEST_MARK + digest.hex().encode()))
+        raise LegatoError(f"cannot save: the compiled code has {data.count(slot)} places for '{mark.decode()}' instead of one")
+    code.write_bytes(data.replace(slot, mark + digest.hex().encode()))
 
 
 def _copy(source: Path, to: Path) -> Path:

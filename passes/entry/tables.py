@@ -29,8 +29,7 @@ from ..boundary import (
 )
 
 SHARED = ("declarations", "instance", "call", "results", "arenas", "check", "messages", "describe")
-EXPORTED = ("__tvm_ffi_create", "legato_metadata", "legato_weights_digest")
-DIGEST_SLOT = "legato weights digest: " + "0" * 32   # saving a model writes the digest of its weights over the zeros
+EXPORTED = ("__tvm_ffi_create", "legato_metadata", "legato_weights_digest", "legato_artifacts_digest")
 
 
 def entry_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
@@ -40,8 +39,7 @@ def entry_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
     shared = [(files(__package__) / f"{name}.mlir").read_text() for name in names]
     types = [a.type for a in main.body.blocks[0].arguments]
     texts = [_constant("legato_metadata", metadata, "external")]
-    if boundary.weights:
-        texts.append(_constant("legato_weights_digest", DIGEST_SLOT, "external"))
+    texts += [_digest_slot(what) for what, there in (("weights", boundary.weights), ("artifacts", packed)) if there]
     if has_frame:
         texts.append(_table("frame_counts", [(n,) for n in _frame_counts(main)], 1))
     return "\n".join([
@@ -49,6 +47,11 @@ def entry_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
         f"llvm.func @main({', '.join(map(str, types))}) -> i32",
         "llvm.func @main_sizes(!llvm.ptr, !llvm.ptr)",
     ])
+
+
+def _digest_slot(what: str) -> str:
+    """Saving a model writes the digest of a file that is saved beside it over the zeros."""
+    return _constant(f"legato_{what}_digest", f"legato {what} digest: " + "0" * 32, "external")
 
 
 def _frame_counts(main: ir.OpView) -> tuple[int, int]:

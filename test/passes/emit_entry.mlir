@@ -35,7 +35,7 @@ llvm.func @main_sizes(%symbols: !llvm.ptr, %sizes: !llvm.ptr) { llvm.return }
 // A CPU is only named where the kernels name one; a module without weights has no place for a digest.
 // CHECK: llvm.func @__tvm_ffi_create
 // CHECK-NOT: target_cpu
-// CHECK-NOT: legato_weights_digest
+// CHECK-NOT: _digest
 llvm.func @main(%y: !llvm.ptr {tir.out}, %arena: !llvm.ptr {tir.arena}) -> i32 attributes {relax.signature = () -> tensor<4xf32>} {
   %0 = llvm.mlir.constant(0 : i32) : i32
   llvm.return %0 : i32

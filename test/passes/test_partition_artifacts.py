@@ -23,6 +23,42 @@ def test_closures_serve_here_and_cannot_be_saved(tmp_path):
         executable.save(tmp_path / "model.so")
 
 
+def saved(folder, *backends):
+    path = legato.compile(network(), backends=backends).save(folder / "model.so")
+    return path, path.with_name("model.so.artifacts")
+
+
+def refused(path, **options):
+    with pytest.raises(legato.LegatoError) as caught:
+        legato.load(path, **options)
+    return str(caught.value)
+
+
+def test_artifacts_missing(tmp_path):
+    path, artifacts = saved(tmp_path, pb.Conv)
+    artifacts.unlink()
+    assert f"the parts of the model that backends made are missing: there is no file {artifacts}" in refused(path)
+
+
+def test_artifacts_changed(tmp_path):
+    path, artifacts = saved(tmp_path, pb.Conv)
+    data = bytearray(artifacts.read_bytes())
+    at = data.rindex(b"PK\x01\x02") + 12  # a member's time: nothing that zip itself would notice
+    data[at] ^= 1
+    artifacts.write_bytes(data)
+    assert f"{artifacts}, the parts of the model that backends made, was changed after it was saved" in refused(path)
+    same(legato.load(path, verify=False), network(), random(1, 3, 8, 8))
+    artifacts.write_bytes(data[:100])
+    assert "is damaged" in refused(path)
+
+
+def test_artifacts_of_another_model(tmp_path):
+    path, artifacts = saved(tmp_path, pb.Conv)
+    _, others = saved(tmp_path / "other", pb.Conv, pb.Dense)
+    artifacts.write_bytes(others.read_bytes())
+    assert "is that of another model or of another compile of this one" in refused(path)
+
+
 C = """
 #include <stdint.h>
 typedef struct { int32_t index, padding; int64_t value; } Any;
