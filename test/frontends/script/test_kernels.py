@@ -2,6 +2,7 @@
 import kernels
 import kernels_inplace
 import kernels_language
+import kernels_statements
 import kernels_vectors
 import kernels_views
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 import legato
 
 SYMBOL = 5
-REFERENCES = {k: r for m in (kernels, kernels_inplace, kernels_language, kernels_vectors, kernels_views) for k, r in m.REFERENCES.items()}
+FILES = (kernels, kernels_inplace, kernels_language, kernels_statements, kernels_vectors, kernels_views)
+REFERENCES = {k: r for m in FILES for k, r in m.REFERENCES.items()}
 
 
 def arguments(exe, seed=0):

@@ -7,6 +7,7 @@ import warnings
 import kernels
 import kernels_inplace
 import kernels_language
+import kernels_statements
 import kernels_vectors
 import kernels_views
 import pytest
@@ -18,7 +19,8 @@ from mutants import mutant
 import legato
 from legato.script import parse
 
-MODULES = (kernels, kernels_inplace, kernels_language, kernels_vectors, kernels_views, test_branches, test_graphs, test_modules)
+MODULES = (kernels, kernels_inplace, kernels_language, kernels_statements, kernels_vectors, kernels_views, test_branches, test_graphs,
+           test_modules)
 PER_MODULE, COMPILED = 24, 3
 
 
