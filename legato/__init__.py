@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from .passes.base import ModulePass, PassContext
     from .passes.pipeline import Pipeline
     from .passes.scheduling.attach import attach_schedule
-    from .passes.scheduling.schedule import Schedule
     from .passes.scheduling.state import ScheduleError
     from .passes.scheduling.tensor_primitives import register_tensor_intrinsic
     from .runtime import Executable, load
+    from .scheduling import Schedule
     from .script import module, relax, tir
     from .targets.backend import Backend
     from .targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
@@ -42,7 +42,7 @@ _WHERE = {
     "PassContext": ".passes.base",
     "Pipeline": ".passes.pipeline",
     "Report": ".driver",
-    "Schedule": ".passes.scheduling.schedule",
+    "Schedule": ".scheduling",
     "ScheduleError": ".passes.scheduling.state",
     "attach_schedule": ".passes.scheduling.attach",
     "Target": ".targets.target",

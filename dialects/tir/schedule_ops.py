@@ -34,6 +34,7 @@ from .dialect import Tir
 from .verify import Problem, verified
 
 PREFIX = "tir.sch_"
+EXPECT = f"{PREFIX}expect"
 TEXT, NUMBER, NUMBERS, NUMBER_OR_TEXT = "a text", "a number", "a list of numbers", "a number or a text"
 MAP, ANY, FLAG = "a map", "any", "a flag"
 ATTRIBUTES = {
@@ -186,7 +187,9 @@ def _define(name: str, step: Step) -> None:
 
     several = Sequence[ext.Operand[Any]]
     operands = {"handle": ext.Operand[Any], "numbers": several} if step.numbers else {"handles": several}
-    body = {"__doc__": step.doc, "__module__": __name__, "check": check,
+    named = [f"`{a}` ({ATTRIBUTES[a]})" for a in step.attributes] + [f"`{a}` ({ATTRIBUTES[a]}, optional)" for a in step.optional]
+    doc = "\n\n".join([step.doc, *([f"Attributes: {', '.join(named)}."] if named else [])])
+    body = {"__doc__": doc, "__module__": __name__, "check": check,
             "__annotations__": {**operands, "made": Sequence[ext.Result[Any]]}}
     title = "".join(part.capitalize() for part in name.split("_"))
     traits = {"name": f"sch_{name}", "traits": [_Runs, _Effects]}

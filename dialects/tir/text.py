@@ -5,11 +5,12 @@ from .check import check_prim_func
 from .kernel import OUT, PRIM_FUNC, prim_funcs
 
 FIXED = "tir.fixed"  # a kernel whose body stays as it is written: not fused, not scheduled
+SCHEDULE = "tir.schedule"  # the sequence that schedules a kernel: it stays as it is until then
 
 
 def is_fixed(kernel: func.FuncOp) -> bool:
     """Whether a prim_func's body is to stay as it is."""
-    return FIXED in kernel.attributes
+    return FIXED in kernel.attributes or SCHEDULE in kernel.attributes
 
 
 def schedulable(module: ir.Module) -> list[func.FuncOp]:

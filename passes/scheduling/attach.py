@@ -5,13 +5,11 @@ from typing import Any
 from ...dialects import tir
 from ...dialects.errors import LegatoError
 from ...dialects.module import Module
-from ...dialects.tir.text import FIXED
+from ...dialects.tir.text import FIXED, SCHEDULE
 from ...dialects.tir.walk import blocks, localize_constants
 from ...mlir import ir
 from . import script
 from .state import ScheduleError
-
-ATTRIBUTE = "tir.schedule"
 
 
 def attach_schedule(module: Any, kernel: str, source: str | Path, **parameters: Any) -> Module:
@@ -35,8 +33,7 @@ def attach_schedule(module: Any, kernel: str, source: str | Path, **parameters: 
         for one in needed.values():
             result.module.body.append(one.clone(ip=False))
         result.module.operation.attributes[script.WITH_SEQUENCES] = ir.UnitAttr.get()
-        found.attributes[ATTRIBUTE] = ir.FlatSymbolRefAttr.get(entry.attributes["sym_name"].value)
-        found.attributes[FIXED] = ir.UnitAttr.get()
+        found.attributes[SCHEDULE] = ir.FlatSymbolRefAttr.get(entry.attributes["sym_name"].value)
     return result
 
 
@@ -50,9 +47,9 @@ def run_attached(module: ir.Module) -> dict[str, str]:
     sequences = script.sequences(module)
     used: list[str] = []
     for kernel in list(tir.prim_funcs(module)):
-        if ATTRIBUTE not in kernel.attributes:
+        if SCHEDULE not in kernel.attributes:
             continue
-        name = kernel.attributes[ATTRIBUTE].value
+        name = kernel.attributes[SCHEDULE].value
         if name not in sequences:
             raise ScheduleError(f"@{kernel.name.value} is scheduled by @{name}, which the module does not have")
         needed = script.reached(name, sequences)
@@ -67,7 +64,7 @@ def run_attached(module: ir.Module) -> dict[str, str]:
                 to_loops(kernel)
             localize_constants(kernel.operation)
         kernel = script.run_sequence(module, name, kernel)
-        del kernel.attributes[ATTRIBUTE]
+        del kernel.attributes[SCHEDULE]
         kernel.attributes[FIXED] = ir.UnitAttr.get()
     for name in used:
         sequences[name].erase()

@@ -13,6 +13,7 @@ from .state import (
     indices_of,
     is_shared,
     only_block,
+    own_nest,
     plain_axes,
     predicate_of,
     reads,
@@ -187,8 +188,8 @@ def elementwise(kernel: Kernel, block: BlockOp, what: str) -> tuple[ir.Operation
 def compute_inline(kernel: Kernel, block: BlockOp) -> None:
     """Each read of what the block computes computes it itself; the block goes."""
     store, buffer = elementwise(kernel, block, "compute_inline")
-    kernel.allocation(buffer)
-    top = only_block(kernel, block, "compute_inline")
+    kernel.allocation(buffer, "compute_inline")
+    top = own_nest(block)
     axes = plain_axes(store, block, "compute_inline")
     if sorted(axes) != list(range(len(block.axes))):
         raise ScheduleError(f"compute_inline: block '{block.name}' has an axis that its buffer does not")
@@ -209,13 +210,17 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     """The producer of what the block reads computes and writes the block's result itself; the block goes."""
     elementwise(kernel, block, "reverse_compute_inline")
     produced = [b for b in reads(block) if b.owner.operation.name == "tir.alloc_buffer"]
-    if len(produced) != 1 or [op for op in users(produced[0], "memref.load") if block.operation not in ancestors(op)]:
-        raise ScheduleError(f"reverse_compute_inline: block '{block.name}' has to be the only reader of one buffer of the kernel's own")
+    if len(produced) != 1:
+        raise ScheduleError(f"reverse_compute_inline: block '{block.name}' reads {len(produced)} buffers of the kernel's own; it has to be "
+                            "one")
     writers = [b for b in blocks(kernel.function.operation) if produced[0] in writes(b)]
+    own = [block.operation, *(b.operation for b in writers)]
+    if any(not any(a in own for a in ancestors(op)) for op in users(produced[0], "memref.load")):
+        raise ScheduleError(f"reverse_compute_inline: '{kernel.buffer_name(produced[0])}' is also read outside of block '{block.name}'")
     if len(writers) != 1 or REDUCE in writers[0].kinds:
         raise ScheduleError(f"reverse_compute_inline: the producer of '{kernel.buffer_name(produced[0])}' is a reduction: its value is "
                             "known only when it is finished (reverse_compute_at takes it then)")
-    top = only_block(kernel, block, "reverse_compute_inline")
+    top = own_nest(block)
     loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]
     axes = plain_axes(loads[0], block, "reverse_compute_inline")
     if any(plain_axes(op, block, "reverse_compute_inline") != axes for op in loads) or sorted(axes) != list(range(len(block.axes))):

@@ -46,13 +46,11 @@ def copy_nest(kernel: Kernel, source: ir.Value, target: ir.Value, name: str) -> 
 def pick(kernel: Kernel, found: Sequence[ir.Value], at: int | str, block: BlockOp, what: str, does: str) -> ir.Value:
     """One of the buffers that a block reads or writes: by its number, or by its name."""
     names = [kernel.buffer_name(b) for b in found]
-    if isinstance(at, str):
-        if names.count(at) != 1:
-            raise ScheduleError(f"{what}: block '{block.name}' {does} no buffer '{at}'; it {does}: {', '.join(names) or 'none'}")
-        at = names.index(at)
-    if not 0 <= at < len(found):
-        raise ScheduleError(f"{what}: block '{block.name}' {does} {len(found)} buffers; there is no number {at}")
-    return found[at]
+    if isinstance(at, str) and names.count(at) == 1:
+        return found[names.index(at)]
+    if isinstance(at, int) and 0 <= at < len(found):
+        return found[at]
+    raise ScheduleError(f"{what}: block '{block.name}' {does} no buffer {at!r}; it {does}, from 0: {', '.join(names) or 'none'}")
 
 
 def redirect(operations: list[ir.Operation], new: ir.Value) -> None:
@@ -90,7 +88,7 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
 def set_scope(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> None:
     """Says where a buffer that the block writes lies."""
     buffer = pick(kernel, writes(block), at, block, "set_scope", "writes")
-    made = kernel.allocation(buffer)
+    made = kernel.allocation(buffer, "set_scope")
     made.operation.attributes["scope"] = ir.StringAttr.get(scope, made.operation.context)
 
 
@@ -99,7 +97,7 @@ def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.Affi
     if side not in ("read", "write"):
         raise ScheduleError(f"transform_layout: the buffer is one that the block has on its side 'read' or 'write', not '{side}'")
     buffer = pick(kernel, writes(block) if side == "write" else reads(block), at, block, "transform_layout", f"{side}s")
-    made, type_ = kernel.allocation(buffer), buffer.type
+    made, type_ = kernel.allocation(buffer, "transform_layout"), buffer.type
     if not type_.has_static_shape or map.n_dims != type_.rank:
         raise ScheduleError(f"transform_layout: the map takes {map.n_dims} indices, and '{made.name}' is {type_}")
     shape = map_shape(map, list(type_.shape))

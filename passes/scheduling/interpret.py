@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...dialects.tir.schedule_ops import ANY, ATTRIBUTES, PREFIX, STEPS, attribute_value, is_parameter, steps_run_by
-from ...dialects.tir.walk import ancestors, localize_constants
+from ...dialects import tir
+from ...dialects.tir.schedule_ops import ANY, ATTRIBUTES, EXPECT, PREFIX, STEPS, attribute_value, is_parameter, steps_run_by
+from ...dialects.tir.walk import ancestors, find, localize_constants
 from ...mlir import ir, transform
 from ..diagnostics import Diagnostic, position_of
 from .primitives import run
 from .query_primitives import named
 from .state import Kernel, ScheduleError
 
-EXPECT = f"{PREFIX}expect"
 SILENT = "TransformOpInterfaceFallbackModel: silenceable failure"
 GONE = "this loop or block is gone, an earlier step has put others in its place"
 _Outcome = transform.DiagnosedSilenceableFailure
@@ -40,6 +40,7 @@ class Interpretation:
     def __init__(self) -> None:
         self.refused: list[Refused] = []
         self.exception: BaseException | None = None
+        self.empty: list[ir.Value] = []  # handles of steps that found nothing
         self._script: tuple[ir.Block, list[ir.Operation]] | None = None  # where the last step stands, and what stands there
         self._at = 0
 
@@ -66,7 +67,7 @@ class Interpretation:
             return
         for handle, found in zip(handles, payload):
             if not found:
-                raise ScheduleError(f"{name}: {what_is_gone(handle)}")
+                raise ScheduleError(f"{name}: {self.why_empty(handle)}")
         given = {a: op.attributes[a] for a in op.attributes if "." not in a}
         attributes = {a: value if ATTRIBUTES[a] == ANY else attribute_value(value) for a, value in given.items()}
         fill_in(op, name, attributes, state)
@@ -78,6 +79,15 @@ class Interpretation:
                 localize_constants(kernel.function.operation)
             made += run(kernel, name, ops, attributes)
         give(op, name, made, results)
+        if not made and len(op.results):
+            self.empty.append(op.results[0])
+
+    def why_empty(self, handle: ir.Value) -> str:
+        """Why a handle stands for nothing: it did from the beginning, or what it stood for is gone."""
+        owner = handle.owner
+        if isinstance(owner, ir.Block) or (owner.name.startswith(PREFIX) and handle not in self.empty):
+            return GONE
+        return f"its handle stands for nothing; it is from {str(owner).strip()}"
 
     def follows_a_step(self, op: ir.Operation) -> bool:
         """Whether a step of ours stands right in front: upstream's ops may share constants between blocks, which steps cannot have."""
@@ -123,14 +133,6 @@ def interpreting() -> Iterator[Interpretation]:
         yield made
 
 
-def what_is_gone(handle: ir.Value) -> str:
-    """Why a handle stands for nothing."""
-    owner = handle.owner
-    if isinstance(owner, ir.Block) or owner.name.startswith(PREFIX):
-        return GONE
-    return f"its handle stands for nothing; it is from {str(owner.operation).strip()}"
-
-
 def expect(op: ir.Operation, found: list[ir.Operation], state: Any) -> None:
     if found:
         return
@@ -170,13 +172,16 @@ def applications(name: str, payload: list[list[ir.Operation]]) -> list[list[ir.O
 
 
 def kernel_of(ops: Sequence[ir.Operation], name: str, rewriter: Any) -> Kernel | None:
-    """The kernel that ops are of, one and the same. None for a module."""
-    found = [next((one for one in (op, *ancestors(op)) if one.name == "func.func"), None) for op in ops]
-    if any(f != found[0] for f in found):
+    """The kernel that ops are of, one and the same, or the only one of a module. None for a module of several, and for no kernel."""
+    if ops[0].name == "builtin.module":
+        found = [f.operation for f in find(ops[0], "func.func") if tir.is_prim_func(f)]
+        return Kernel(found[0].opview, rewriter.erase_op) if len(found) == 1 else None
+    around = [next((one for one in (op, *ancestors(op)) if one.name == "func.func"), None) for op in ops]
+    if any(f != around[0] for f in around):
         raise ScheduleError(f"{name}: takes loops and blocks of one kernel")
-    if found[0] is None or "tir.prim_func" not in found[0].attributes:
+    if around[0] is None or not tir.is_prim_func(around[0]):
         return None
-    return Kernel(found[0].opview, rewriter.erase_op)
+    return Kernel(around[0].opview, rewriter.erase_op)
 
 
 def give(op: ir.Operation, name: str, made: list[ir.Operation], results: Any) -> None:

@@ -184,6 +184,8 @@ def set_kind(loop: ForOp, kind: str, thread: str | None = None) -> None:
 
 def check_independent(loop: ForOp, what: str) -> None:
     """The steps of a loop write different places. ScheduleError, naming block and axis, where they don't, or where it is not seen."""
+    if loop.extent == 1:
+        return
     inside = [b for b in blocks(loop.operation) if not any(a.name == "tir.block" for a in within(b.operation, loop.operation))]
     for access in find(loop.operation, "memref.store"):
         if not any(a.name == "tir.block" for a in within(access, loop.operation)):

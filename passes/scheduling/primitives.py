@@ -18,12 +18,14 @@ from . import (
 from .state import Kernel, ScheduleError, dependent_axes
 
 LOOP, BLOCK = "a loop", "a block"
-OPS = {LOOP: ("tir.for",), BLOCK: ("tir.block",), "a loop or a block": ("tir.for", "tir.block")}
+EITHER, ANY = "a loop or a block", "a kernel, a loop or a block"
+OPS = {LOOP: ("tir.for",), BLOCK: ("tir.block",), EITHER: ("tir.for", "tir.block"),
+       ANY: ("builtin.module", "func.func", "tir.for", "tir.block")}
 
 
 def typed(op: ir.Operation, what: str, wanted: str) -> Any:
     if op.name not in OPS[wanted]:
-        raise ScheduleError(f"{what}: takes {wanted}, this is {op.name}")
+        raise ScheduleError(f"{what}: takes {wanted}, this is {query_primitives.named(op)}")
     return op.opview
 
 
@@ -39,8 +41,8 @@ def on_loops(function: Callable) -> Callable:
     return lambda kernel, what, ops, **a: function(kernel, [typed(o, what, LOOP) for o in ops], **a)
 
 
-def on_either(function: Callable) -> Callable:
-    return lambda kernel, what, ops, **a: function(kernel, typed(ops[0], what, "a loop or a block").operation, **a)
+def on_op(wanted: str) -> Callable[[Callable], Callable]:
+    return lambda function: lambda kernel, what, ops, **a: function(kernel, typed(ops[0], what, wanted).operation, **a)
 
 
 def reduction_under(kernel: Kernel, of: ForOp, axis: int) -> list[BlockOp]:
@@ -51,13 +53,13 @@ def reduction_under(kernel: Kernel, of: ForOp, axis: int) -> list[BlockOp]:
     return reduction_primitives.rfactor(kernel, found[0], of, axis)
 
 
-on_loop, on_block, on_block_and_loop = on(LOOP), on(BLOCK), on(BLOCK, LOOP)
+on_loop, on_block, on_block_and_loop, on_either, on_any = on(LOOP), on(BLOCK), on(BLOCK, LOOP), on_op(EITHER), on_op(ANY)
 PRIMITIVES: dict[str, Callable] = {
-    "get_block": lambda kernel, what, ops, name: query_primitives.get_block(ops[0], name),
+    "get_block": on_any(lambda kernel, op, name: query_primitives.get_block(op, name)),
     "get_loops": on_block(query_primitives.get_loops),
-    "get_child_blocks": on_either(lambda kernel, op: query_primitives.get_child_blocks(op)),
+    "get_child_blocks": on_any(lambda kernel, op: query_primitives.get_child_blocks(op)),
     "get_producers": on_block(query_primitives.get_producers), "get_consumers": on_block(query_primitives.get_consumers),
-    "get_output_blocks": lambda kernel, what, ops: query_primitives.get_output_blocks(kernel, ops[0]),
+    "get_output_blocks": on_any(query_primitives.get_output_blocks),
     "split": on_loop(loop_primitives.split), "fuse": on_loops(loop_primitives.fuse), "reorder": on_loops(loop_primitives.reorder),
     "parallel": on_loop(loop_primitives.parallel), "vectorize": on_loop(loop_primitives.vectorize),
     "unroll": on_loop(loop_primitives.unroll), "bind": on_loop(loop_primitives.bind),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...dialects.errors import LegatoError
-from ...dialects.tir.schedule_ops import PREFIX
+from ...dialects.tir.schedule_ops import EXPECT, PREFIX
 from ...dialects.tir.walk import find
 from ...mlir import func, ir
 from ..base import PassFailed
@@ -78,7 +78,7 @@ def reached(name: str, all_: Mapping[str, ir.Operation]) -> list[str]:
 
 def has_steps(roots: list[ir.Operation]) -> bool:
     """Whether there are steps of ours in sequences: those work on loops and blocks, upstream's ops on what a kernel is."""
-    return any(op.name.startswith(PREFIX) for root in roots for op in operations(root))
+    return any(op.name.startswith(PREFIX) and op.name != EXPECT for root in roots for op in operations(root))
 
 
 def only_steps(module: ir.Module) -> bool:
@@ -121,7 +121,7 @@ def expect_matches(sequence: ir.Operation) -> None:
     for match in find(sequence, MATCH):
         if all(u.owner.name in MAY_BE_EMPTY for u in match.results[0].uses) and list(match.results[0].uses):
             continue
-        check = ir.Operation.create(f"{PREFIX}expect", operands=[match.results[0]], loc=match.location, ip=False)
+        check = ir.Operation.create(EXPECT, operands=[match.results[0]], loc=match.location, ip=False)
         ir.InsertionPoint.after(match).insert(check)
 
 

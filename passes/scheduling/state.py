@@ -83,10 +83,10 @@ class Kernel:
             op = op.operation.parent
         return op.operation
 
-    def allocation(self, buffer: ir.Value) -> AllocBufferOp:
+    def allocation(self, buffer: ir.Value, what: str) -> AllocBufferOp:
         owner = buffer.owner.operation
         if owner.name != "tir.alloc_buffer":
-            raise ScheduleError(f"'{self.buffer_name(buffer)}' is a parameter of the kernel, not a buffer of its own")
+            raise ScheduleError(f"{what}: '{self.buffer_name(buffer)}' is a parameter of the kernel, not a buffer of its own")
         return owner.opview
 
 
@@ -153,6 +153,14 @@ def only_block(kernel: Kernel, block: BlockOp, what: str) -> ir.Operation:
     if len(blocks(nest)) != 1:
         raise ScheduleError(f"{what}: the loops around block '{block.name}' hold other blocks too")
     return nest
+
+
+def own_nest(block: BlockOp) -> ir.Operation:
+    """The loops around a block that hold nothing else, from the outermost; the block itself where there are none."""
+    op = block.operation
+    while op.parent.name in ("tir.for", "scf.if") and statements(op.block) == [op]:
+        op = op.parent.operation
+    return op
 
 
 def predicate_of(block: BlockOp) -> ir.Operation | None:

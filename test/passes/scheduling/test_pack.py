@@ -92,7 +92,7 @@ def test_what_is_refused():
     sch = Schedule(Dense)
     with pytest.raises(ScheduleError, match=r"'W' is memref<48x40xf32>; \[16\] are no tiles of it"):
         sch.pack(sch.get_block("C"), 1, (16,))
-    with pytest.raises(ScheduleError, match="block 'C' reads 2 buffers; there is no number 2"):
+    with pytest.raises(ScheduleError, match="block 'C' reads no buffer 2; it reads, from 0: A, "):
         sch.pack(sch.get_block("C"), 2, (16, 16))
     other = Schedule(row_max)
     with pytest.raises(ScheduleError, match="block 'B' is no sum of products"):

@@ -1,0 +1,83 @@
+"""Kernels that schedules are tried on, what they compute, and how the two are compared."""
+import numpy as np
+
+import legato
+from legato.script import tir as T
+
+F = np.float32
+
+@T.prim_func
+def matmul_relu(A: T.Buffer((16, 24), "float32"), B: T.Buffer((24, 32), "float32"), D: T.Buffer((16, 32), "float32")):
+    C = T.alloc_buffer((16, 32), "float32")
+    for i, j, k in T.grid(16, 32, 24):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(16, 32):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
+
+
+@T.prim_func
+def three_steps(A: T.Buffer((30, 40), "float32"), D: T.Buffer((30, 40), "float32")):
+    B = T.alloc_buffer((30, 40), "float32")
+    C = T.alloc_buffer((30, 40), "float32")
+    for i, j in T.grid(30, 40):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(30, 40):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0
+    for i, j in T.grid(30, 40):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj] * C[vi, vj]
+
+
+@T.prim_func
+def row_sum(A: T.Buffer((8, 96), "float32"), B: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 96):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+
+
+@T.prim_func
+def blur(A: T.Buffer((34,), "float32"), C: T.Buffer((32,), "float32")):
+    B = T.alloc_buffer((34,), "float32")
+    for i in range(34):
+        with T.block("B"):
+            vi = T.axis.spatial(34, i)
+            B[vi] = A[vi] * 0.5
+    for i in range(32):
+        with T.block("C"):
+            vi = T.axis.spatial(32, i)
+            C[vi] = B[vi] + B[vi + 1] + B[vi + 2]
+
+
+REFERENCES = {
+    matmul_relu: lambda a, b: np.maximum(a @ b, 0), three_steps: lambda a: (a * 2 + 1) ** 2, row_sum: lambda a: a.sum(-1),
+    blur: lambda a: (a[:-2] + a[1:-1] + a[2:]) / 2,
+}
+
+
+def loops(sch, block):
+    return sch.get_loops(sch.get_block(block))
+
+
+def names(sch, block):
+    return [(loop.name, loop.extent, loop.operation.opview.kind) for loop in loops(sch, block)]
+
+
+def values(kernel, module, first=None):
+    exe = legato.compile(module, first=first)
+    rng = np.random.default_rng(0)
+    arrays = [(rng.random(p.shape) - 0.5).astype(F) for p in exe.inputs]
+    return exe(*arrays), REFERENCES[kernel](*arrays)

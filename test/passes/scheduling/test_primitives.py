@@ -1,0 +1,180 @@
+# ruff: noqa: RUF059 (loops that a test does not name)
+"""Schedule primitives: what each does to the loops, that the numbers stay, and that the trace replays."""
+import numpy as np
+import pytest
+from scheduled_kernels import F, blur, loops, matmul_relu, names, row_sum, three_steps, values
+
+import legato
+from legato import Schedule
+from legato.script import tir as T
+
+
+def split(sch):
+    i, j, k = loops(sch, "C")
+    sch.split(j, [None, 8])
+    sch.split(k, [2, 3, None])
+    assert [n[:2] for n in names(sch, "C")] == [("i", 16), ("j_0", 4), ("j_1", 8), ("k_0", 2), ("k_1", 3), ("k_2", 4)]
+
+
+def split_with_a_rest(sch):
+    i, j = loops(sch, "B")
+    sch.split(j, [None, 16])
+    assert "arith.cmpi slt" in str(sch) and "scf.if" in str(sch)
+
+
+def fuse(sch):
+    i, j = loops(sch, "B")
+    sch.fuse(i, j)
+    assert names(sch, "B") == [("i_j_fused", 1200, "serial")]
+
+
+def reorder(sch):
+    i, j, k = loops(sch, "C")
+    sch.reorder(k, i)
+    assert [n[0] for n in names(sch, "C")] == ["k", "j", "i"]
+    assert i.name == "i"
+
+
+def parallel(sch):
+    i, j = loops(sch, "B")
+    sch.parallel(i)
+    sch.vectorize(j)
+    assert [n[2] for n in names(sch, "B")] == ["parallel", "vectorized"]
+
+
+def unroll(sch):
+    i, j, k = loops(sch, "C")
+    outer, inner = sch.split(k, [None, 4])
+    sch.unroll(inner)
+    assert names(sch, "C")[-1] == ("k_1", 4, "unrolled")
+
+
+def bind(sch):
+    i, j = loops(sch, "D")
+    sch.bind(i, "blockIdx.x")
+    sch.bind(j, "threadIdx.x")
+    assert 'thread = "threadIdx.x"' in str(sch)
+
+
+def cache_read(sch):
+    copied = sch.cache_read(sch.get_block("C"), 0, "shared")
+    assert copied.name == "A_shared" and 'scope = "shared"' in str(sch)
+
+
+def cache_write(sch):
+    copied = sch.cache_write(sch.get_block("D"), 0, "local")
+    assert copied.name == "D_local" and str(sch).count("tir.block") == 3
+
+
+def compute_at(sch):
+    block = sch.get_block("B")
+    sch.compute_at(block, loops(sch, "C")[0])
+    assert [n[:2] for n in names(sch, "B")] == [("i", 30), ("ax1", 40)]
+
+
+def compute_at_a_window(sch):
+    outer, inner = sch.split(loops(sch, "C")[0], [None, 8])
+    sch.compute_at(sch.get_block("B"), outer)
+    assert names(sch, "B")[-1][:2] == ("ax0", 10)
+
+
+def compute_a_reduction_at(sch):
+    i, j = loops(sch, "D")
+    j0, j1 = sch.split(j, [None, 8])
+    sch.compute_at(sch.get_block("C"), j0)
+    assert [n[:2] for n in names(sch, "C")] == [("i", 16), ("j_0", 4), ("ax1", 8), ("ax2", 24)]
+
+
+def reverse_compute_at(sch):
+    i, j, k = loops(sch, "C")
+    i0, i1 = sch.split(i, [None, 4])
+    j0, j1 = sch.split(j, [None, 8])
+    sch.reorder(i0, j0, i1, j1, k)
+    sch.reverse_compute_at(sch.get_block("D"), j0)
+    assert [n[:2] for n in names(sch, "D")] == [("i_0", 4), ("j_0", 4), ("ax0", 4), ("ax1", 8)]
+
+
+def compute_inline(sch):
+    sch.compute_inline(sch.get_block("B"))
+    sch.compute_inline(sch.get_block("C"))
+    assert str(sch).count("tir.block") == 1 and "tir.alloc_buffer" not in str(sch)
+
+
+def reverse_compute_inline(sch):
+    sch.reverse_compute_inline(sch.get_block("C"))
+    assert str(sch).count("tir.block") == 2
+
+
+def decompose_reduction(sch):
+    i, j, k = loops(sch, "C")
+    sch.reorder(i, k, j)
+    init = sch.decompose_reduction(sch.get_block("C"), k)
+    assert init.name == "C_init" and [n[0] for n in names(sch, "C_init")] == ["i", "j_init"]
+
+
+def rfactor(sch):
+    i, k = loops(sch, "B")
+    k0, k1 = sch.split(k, [None, 16])
+    steps = sch.rfactor(k1, 0)
+    assert steps.name == "B_rf" and "memref<16x8xf32>" in str(sch)
+    assert [n[:2] for n in names(sch, "B")] == [("vi", 8), ("rf", 16)]
+
+
+def set_scope(sch):
+    sch.set_scope(sch.get_block("C"), 0, "shared")
+    assert 'scope = "shared"' in str(sch)
+
+
+def transform_layout(sch):
+    sch.transform_layout(sch.get_block("C"), ("write", 0), lambda i, j: (j // 8, i, j % 8))
+    assert "memref<4x16x8xf32>" in str(sch)
+
+
+CASES = [
+    (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
+    (matmul_relu, unroll), (three_steps, bind), (matmul_relu, cache_read), (matmul_relu, cache_write), (three_steps, compute_at),
+    (blur, compute_at_a_window), (matmul_relu, compute_a_reduction_at),
+    (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),
+    (matmul_relu, decompose_reduction), (row_sum, rfactor), (matmul_relu, set_scope), (matmul_relu, transform_layout),
+]
+
+
+@pytest.mark.parametrize(("kernel", "primitive"), CASES, ids=lambda c: c.__name__)
+def test_primitive(kernel, primitive):
+    sch = Schedule(kernel)
+    primitive(sch)
+    got, want = values(kernel, sch.module)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    again = Schedule(kernel).replay(sch.trace)
+    assert str(again) == str(sch) and again.trace == sch.trace
+
+
+@T.prim_func
+def conv(X: T.Buffer((1, 10, 10, 4), "float32"), W: T.Buffer((3, 3, 4, 32), "float32"), Y: T.Buffer((1, 8, 8, 32), "float32")):
+    for n, h, w, f, kh, kw, c in T.grid(1, 8, 8, 32, 3, 3, 4):
+        with T.block("conv"):
+            vn, vh, vw, vf, vkh, vkw, vc = T.axis.remap("SSSSRRR", [n, h, w, f, kh, kw, c])
+            with T.init():
+                Y[vn, vh, vw, vf] = T.float32(0)
+            Y[vn, vh, vw, vf] = Y[vn, vh, vw, vf] + X[vn, vh + vkh, vw + vkw, vc] * W[vkh, vkw, vc, vf]
+
+
+def test_a_convolution_with_its_tile_in_registers():
+    """The schedule that reaches the peak: its local buffer is one tile, also where a loop of one step is around."""
+    sch = Schedule(conv)
+    block = sch.get_block("conv")
+    n, h, w, f, kh, kw, c = sch.get_loops(block)
+    copy = sch.cache_write(block, 0, "local")
+    w0, w1 = sch.split(w, [None, 4])
+    f0, f1 = sch.split(f, [None, 16])
+    sch.reorder(n, f0, h, w0, kh, kw, c, w1, f1)
+    sch.reverse_compute_at(copy, w0)
+    init = sch.decompose_reduction(block, kh)
+    for one in (block, init, copy):
+        *_, rows, columns = sch.get_loops(one)
+        sch.unroll(rows)
+        sch.vectorize(columns)
+    assert "memref.alloc() {alignment = 64 : i64} : memref<1x1x4x16xf32>" in str(legato.lower(sch.module, last="scheduled"))
+    x, k = np.random.rand(1, 10, 10, 4).astype(F), np.random.rand(3, 3, 4, 32).astype(F)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
+    np.testing.assert_allclose(legato.compile(sch.module)(x, k), np.einsum("nhwcij,ijcf->nhwf", windows, k), rtol=1e-4)

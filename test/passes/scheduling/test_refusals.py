@@ -1,0 +1,128 @@
+# ruff: noqa: RUF059 (loops that a test does not name)
+"""Steps that are not legal: each is refused with its reason, and leaves the kernel as it was."""
+import pytest
+from scheduled_kernels import loops, matmul_relu, row_sum, three_steps
+
+from legato import Schedule, ScheduleError
+
+
+def refuse(kernel, message):
+    def mark(function):
+        REFUSED.append((kernel, function, message))
+        return function
+
+    return mark
+
+
+REFUSED = []
+
+
+@refuse(matmul_relu, "there is no block 'E' in @matmul_relu, whose blocks are: C, D")
+def no_block(sch):
+    sch.get_block("E")
+
+
+@refuse(matmul_relu, "the axis vk of block 'C' is reduced over the loop k: its steps write the same place")
+def parallel_reduction(sch):
+    sch.parallel(loops(sch, "C")[2])
+
+
+@refuse(matmul_relu, "does not write along the last dimension of its buffer over i")
+def vectorize_across(sch):
+    sch.vectorize(loops(sch, "C")[0])
+
+
+@refuse(matmul_relu, "the factors .3, 4. make 12 steps, and the loop i has 16")
+def factors(sch):
+    sch.split(loops(sch, "C")[0], [3, 4])
+
+
+@refuse(matmul_relu, "the loop k does not stand directly in i, alone")
+def fuse_far(sch):
+    i, j, k = loops(sch, "C")
+    sch.fuse(i, k)
+
+
+@refuse(matmul_relu, "the loop i is not one of the loops around")
+def reorder_others(sch):
+    sch.reorder(loops(sch, "C")[2], loops(sch, "D")[0])
+
+
+@refuse(matmul_relu, "'D' is an output of the kernel, all of it has to be computed")
+def compute_output(sch):
+    sch.compute_at(sch.get_block("D"), loops(sch, "C")[0])
+
+
+@refuse(matmul_relu, "block 'C' is not finished within a step of k")
+def consume_too_early(sch):
+    sch.reverse_compute_at(sch.get_block("D"), loops(sch, "C")[2])
+
+
+@refuse(matmul_relu, "block 'C' is a reduction")
+def inline_reduction(sch):
+    sch.compute_inline(sch.get_block("C"))
+
+
+@refuse(three_steps, "'D' is a parameter of the kernel")
+def inline_output(sch):
+    sch.compute_inline(sch.get_block("D"))
+
+
+@refuse(matmul_relu, "also reduces over k, outside of j")
+def decompose_inside(sch):
+    i, j, k = loops(sch, "C")
+    sch.reorder(k, i, j)
+    sch.decompose_reduction(sch.get_block("C"), j)
+
+
+@refuse(row_sum, "nothing is left to reduce in block 'B' in one step of k")
+def rfactor_all(sch):
+    sch.rfactor(loops(sch, "B")[1], 0)
+
+
+@refuse(matmul_relu, "there are the threads .* not 'threadIdx.q'")
+def bind_unknown(sch):
+    sch.bind(loops(sch, "D")[0], "threadIdx.q")
+
+
+@refuse(matmul_relu, "threadIdx.x is bound to the loop i already")
+def bind_twice(sch):
+    i, j = loops(sch, "D")
+    sch.bind(i, "threadIdx.x")
+    sch.bind(j, "threadIdx.x")
+
+
+@refuse(matmul_relu, "the map puts two elements into one place")
+def layout_that_loses(sch):
+    sch.transform_layout(sch.get_block("C"), ("write", 0), lambda i, j: (i, j % 8))
+
+
+@refuse(matmul_relu, "this loop or block is gone, an earlier step has put others in its place")
+def gone(sch):
+    i = loops(sch, "C")[0]
+    sch.split(i, [None, 4])
+    sch.parallel(i)
+
+
+@refuse(matmul_relu, "block 'C' reads no buffer 2; it reads, from 0: A, ")
+def cache_what_is_not_read(sch):
+    sch.cache_read(sch.get_block("C"), 2, "local")
+
+
+@pytest.mark.parametrize(("kernel", "step", "message"), REFUSED, ids=lambda c: getattr(c, "__name__", ""))
+def test_refused_with_the_reason(kernel, step, message):
+    with pytest.raises(ScheduleError, match=message):
+        step(Schedule(kernel))
+
+
+def test_a_refused_step_leaves_the_kernel_as_it_was():
+    sch = Schedule(matmul_relu)
+    before, trace = str(sch), sch.trace
+    for kernel, step, _ in REFUSED:
+        if kernel is matmul_relu and step in (parallel_reduction, vectorize_across, factors, fuse_far, compute_output, consume_too_early):
+            with pytest.raises(ScheduleError):
+                step(sch)
+    assert str(sch) == before
+    assert [line for line in sch.trace.splitlines() if "get_" not in line] == trace.splitlines()
+
+
