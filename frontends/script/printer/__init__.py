@@ -1,0 +1,1 @@
+"""Kernels, back to the source of a script."""

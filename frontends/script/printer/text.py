@@ -1,0 +1,78 @@
+"""Pieces of source: expressions with how tightly they bind, and constants as they are written."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ....dialects.dtypes import as_dtype, numpy_dtype
+from ....dialects.errors import LegatoError
+from ....mlir import ir
+from ..types import spelled
+from .words import ATOM
+
+
+class NotPrintable(LegatoError):
+    """An op for which the script has no words."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """An expression. ``dtype``: the script's type of its value; ``reads``: the buffers whose elements are in it; ``literal``: how it may be
+    written where another operand says its type."""
+
+    source: str
+    dtype: str
+    binds: int = ATOM
+    reads: frozenset[str] = frozenset()
+    literal: str | None = None
+
+    def inside(self, binds: int) -> str:
+        """The expression as an operand of something that binds so tightly."""
+        return self.source if self.binds >= binds else f"({self.source})"
+
+    def short(self) -> "Text":
+        """The same without its type, where that is known from elsewhere."""
+        return self if self.literal is None else replace(self, source=self.literal)
+
+
+def dtype_of(type_: ir.Type) -> str:
+    """The script's name of a value's type; integers are taken for signed ones."""
+    if isinstance(type_, ir.IndexType):
+        return "index"
+    if isinstance(type_, ir.IntegerType) and type_.width == 1:
+        return "bool"
+    return spelled(numpy_dtype(type_))
+
+
+def constant(op: ir.Operation) -> Text:
+    """A constant of a kernel."""
+    type_, value = op.results[0].type, op.attributes["value"].value
+    dtype = dtype_of(type_)
+    if dtype == "index":
+        return Text(str(value), dtype)
+    if dtype == "bool":
+        return Text(str(bool(value)), dtype)
+    return number(value, dtype)
+
+
+def number(value: Any, dtype: str) -> Text:
+    """A number of a type."""
+    if isinstance(value, float):
+        shown = str(as_dtype(dtype).type(value))
+        if shown in ("inf", "-inf", "nan"):
+            return Text(f'T.{dtype}("{shown}")', dtype)
+        largest = extremes(dtype)
+        if value in largest:
+            return Text(f'T.{"min" if value == largest[0] else "max"}_value("{dtype}")', dtype)
+        shown = shown if "." in shown or "e" in shown else f"{shown}.0"
+        return Text(f"T.{dtype}({shown})", dtype, literal=shown)
+    return Text(f"T.{dtype}({value})", dtype, literal=str(value))
+
+
+def extremes(dtype: str) -> tuple[float, float]:
+    """The least and the greatest finite number of a type of floats."""
+    import ml_dtypes
+
+    found = (ml_dtypes.finfo if dtype == "bfloat16" else np.finfo)(as_dtype(dtype))
+    return float(found.min), float(found.max)

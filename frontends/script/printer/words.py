@@ -1,0 +1,32 @@
+"""The words of a kernel's script for the ops of MLIR."""
+
+from ....dialects.tir.loops import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
+from ..intrinsics import BINARY_FLOAT, UNARY_FLOAT
+
+# how tightly Python's operators bind
+OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, MINUS, ATOM = range(12)
+INFIX = {"arith.addf": ("+", SUM), "arith.addi": ("+", SUM), "arith.subf": ("-", SUM), "arith.subi": ("-", SUM),
+         "arith.mulf": ("*", PRODUCT), "arith.muli": ("*", PRODUCT), "arith.divf": ("/", PRODUCT), "arith.floordivsi": ("//", PRODUCT),
+         "arith.shli": ("<<", SHIFT), "arith.shrsi": (">>", SHIFT), "arith.shrui": (">>", SHIFT), "arith.andi": ("&", BIT_AND),
+         "arith.ori": ("|", BIT_OR), "arith.xori": ("^", BIT_XOR)}
+BOOLEAN = {"arith.andi": ("and", AND), "arith.ori": ("or", OR), "arith.xori": ("!=", COMPARE)}
+CALLS = {"arith.maximumf": "T.max", "arith.maxsi": "T.max", "arith.maxui": "T.max", "arith.minimumf": "T.min", "arith.minsi": "T.min",
+         "arith.minui": "T.min", "arith.divsi": "T.truncdiv", "arith.divui": "T.truncdiv", "arith.remsi": "T.truncmod",
+         "arith.remui": "T.truncmod", "arith.remf": "T.fmod", "math.absf": "T.abs", "math.absi": "T.abs", "math.fma": "T.fma",
+         "math.ctlz": "T.clz", "math.ctpop": "T.popcount", "tir.hypot": "T.hypot", "tir.nextafter": "T.nextafter",
+         **{op.OPERATION_NAME: f"T.{name}" for table in (UNARY_FLOAT, BINARY_FLOAT) for name, op in reversed(table.items())}}
+CASTS = ("arith.index_cast", "arith.index_castui", "arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp", "arith.fptosi",
+         "arith.fptoui", "arith.trunci", "arith.extsi", "arith.extui")
+COMPARISONS = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "ult": "<", "ule": "<=", "ugt": ">", "uge": ">=",
+               "oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">="}
+# comparisons that also hold, or never hold, where an operand is not a number, by those that scripts have
+COMPOSED = {"ult": "not {a} >= {b}", "ule": "not {a} > {b}", "ugt": "not {a} <= {b}", "uge": "not {a} < {b}",
+            "one": "{a} < {b} or {a} > {b}",
+            "ueq": "not ({a} < {b} or {a} > {b})", "uno": "{a} != {a} or {b} != {b}", "ord": "{a} == {a} and {b} == {b}"}
+PREDICATES_I = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+PREDICATES_F = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
+LOOPS = {SERIAL: "range", PARALLEL: "T.parallel", VECTORIZED: "T.vectorized", UNROLLED: "T.unroll", THREAD: "T.thread_binding"}
+# ops whose integers have no sign; others have one, or do not care
+UNSIGNED = ("arith.divui", "arith.remui", "arith.shrui", "arith.maxui", "arith.minui", "arith.uitofp", "arith.extui", "arith.index_castui")
+SIGNED = ("arith.divsi", "arith.remsi", "arith.shrsi", "arith.maxsi", "arith.minsi", "arith.sitofp", "arith.extsi", "arith.floordivsi",
+          "arith.index_cast", "math.absi")
