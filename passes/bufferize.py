@@ -12,6 +12,7 @@ from ..dialects.locations import origin
 from ..dialects.module import Module
 from ..dialects.relax.calls import RETURNS
 from ..dialects.tir.extern import EXTERN
+from ..dialects.tir.packed import is_packed
 from ..mlir import bufferization, func, ir, tensor
 from .base import ModulePass, PassContext, PassFailed, option
 from .bufferize_prepare import materialize_constants, own_results, separate_outputs
@@ -41,10 +42,11 @@ def bufferize(module: ir.Module, stack_bytes: int = STACK_BYTES) -> None:
     """Bufferizes all functions of ``module``. Raises PassFailed where a kernel's result cannot be tied to its output."""
     functions = [op for op in module.body.operations if op.operation.name == "func.func"]
     kernels = [f for f in functions if tir.is_prim_func(f)]
-    declared = [f for f in functions if f.is_external and EXTERN not in f.attributes]
+    scalar = [f for f in functions if EXTERN in f.attributes or is_packed(f)]   # declarations of what kernels call: no tensors
+    declared = [f for f in functions if f.is_external and f not in scalar]
     for function in functions:
-        if EXTERN in function.attributes:
-            continue  # a function of C, on scalars
+        if function in scalar:
+            continue
         if function.is_external:
             declare_accesses(function)
         elif not tir.is_prim_func(function):
@@ -55,7 +57,7 @@ def bufferize(module: ir.Module, stack_bytes: int = STACK_BYTES) -> None:
             separate_outputs(function)
     for kernel in kernels:
         tie_results(kernel)
-    eliminate_empty_tensors(module, [f for f in functions if not tir.is_prim_func(f) and EXTERN not in f.attributes])
+    eliminate_empty_tensors(module, [f for f in functions if not tir.is_prim_func(f) and f not in scalar])
     for kernel in kernels:
         drop_ties(kernel)
     run_on(module.operation, UPSTREAM)

@@ -2,7 +2,8 @@
 
 Main gets one more argument, ``memref<Fxi64> {tir.functions}``: the functions that it calls, in the order of its attribute
 ``relax.packed_functions``. Each declaration becomes a function that describes its arguments in a table and hands them to
-``@legato.call_packed`` (passes/entry/packed.mlir), which makes Tensors of them. A call that fails ends main with its code.
+``@legato.call_packed`` (passes/entry/packed.mlir), which makes Tensors of them. A call that fails ends main with its code. A kernel that
+calls packed functions (``tir.packed``) is given the functions, and gives a code, in the same way.
 
 Where functions return tensors of their own (``relax.returns``), main gets the frame of the call too, ``!llvm.ptr {tir.frame}``, which holds
 what came back, and memory asked for late (passes/entry/frame.mlir), until main has ended. Main's attributes say what the entry has to know:
@@ -11,18 +12,23 @@ are sizes of results), ``tir.held_results``.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from ..dialects import tir
 from ..dialects.relax.calls import RETURNS
 from ..dialects.relax.dims import dims, symbols
-from ..mlir import arith, cf, func, ir
+from ..dialects.tir.kernel import PRIM_FUNC
+from ..dialects.tir.packed import TIR_PACKED, is_packed
+from ..mlir import arith, func, ir
 from .base import ModulePass, PassContext, PassFailed
 from .boundary import FRAME, FUNCTIONS, HELD, LATE_SYMBOLS, PACKED_NAMES, PACKED_RESULTS, Boundary
 from .lift_weights import argument_attributes, set_arguments
+from .lower_packed_kernels import checked_call, kernels_that_call, leaving_block, lower_kernels
 from .memory.late import MARK
 from .memory.stages import result_types
-from .packed_stubs import derived_sizes, late_stub, packed_stub
+from .packed_stubs import derived_sizes, kernel_stub, late_stub, packed_stub
 from .partition.marks import EXTERNAL, PACKED, text_of
 from .upstream import run_on
 
@@ -38,27 +44,32 @@ class LowerPacked(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            lower_packed(module.module)
+            lower_packed(module.module, context.warnings)
 
 
-def lower_packed(module: ir.Module) -> None:
-    """Works on main, behind tir-plan-memory. Raises PassFailed for a call of an external module's function that has no code."""
+def lower_packed(module: ir.Module, warnings: list[str]) -> None:
+    """Works on main, behind tir-plan-memory, and on kernels that call packed functions. Raises PassFailed for a call of an external
+    module's function that has no code, and for one in a parallel loop of a kernel."""
     functions = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
     main = functions.get("main")
-    calls = _calls(main, functions) if main is not None else []
+    calling = kernels_that_call(functions)
+    calls = _calls(main, functions, calling) if main is not None else []
     called = {name: functions[name] for name in dict.fromkeys(c.attributes["callee"].value for c in calls)}
     for call in calls:
         declaration = called[call.attributes["callee"].value]
-        if PACKED not in declaration.attributes and MARK not in declaration.attributes:
+        if not any(mark in declaration.attributes for mark in (PACKED, MARK, PRIM_FUNC)):
             raise PassFailed(_no_code(declaration), call)
     if not calls:
         return
     packed = [d for d in called.values() if PACKED in d.attributes]
-    names = list(dict.fromkeys(str(text_of(d, PACKED)) for d in packed))
+    inner = [d for d in functions.values() if is_packed(d)]
+    names = list(dict.fromkeys([*(str(text_of(d, PACKED)) for d in packed), *(d.attributes[TIR_PACKED].value for d in inner)]))
+    table_type = ir.MemRefType.get([len(names)], ir.IntegerType.get_signless(64))
+    lower_kernels(calling, functions, table_type, warnings)
     if any(call.parent != main.operation for call in calls):
         run_on(main.operation, "convert-scf-to-cf")
-        calls = _calls(main, functions)
-    _add_argument(main, ir.MemRefType.get([len(names)], ir.IntegerType.get_signless(64)), FUNCTIONS)
+        calls = _calls(main, functions, calling)
+    _add_argument(main, table_type, FUNCTIONS)
     main.operation.attributes[PACKED_NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(n) for n in names])
     table = main.arguments[len(main.arguments) - 1]
     returning = [d for d in packed if RETURNS in d.attributes]
@@ -67,33 +78,33 @@ def lower_packed(module: ir.Module) -> None:
         _add_argument(main, ir.Type.parse("!llvm.ptr"), FRAME)
         frame = main.arguments[len(main.arguments) - 1]
         _describe_results(main, returning)
-    rewriter = _Calls(main, table, frame)
     known = [*Boundary.of(main).symbols, *(t.value for t in main.attributes[LATE_SYMBOLS])] if returning else []
-    rows = 0
-    stubs = []
+    first_row = len(Boundary.of(main).inputs)
+    stubs = [(declaration, kernel_stub(declaration, names)) for declaration in inner]
     for name, declaration in called.items():
         if MARK in declaration.attributes:
-            stubs.append(late_stub(name, declaration.attributes[MARK].value, declaration.type))
+            stubs.append((declaration, late_stub(name, declaration.attributes[MARK].value, declaration.type)))
         elif RETURNS in declaration.attributes:
-            stubs.append(packed_stub(declaration, names, len(Boundary.of(main).inputs) + rows, known))
-            rows += len(declaration.type.results)
-        else:
-            stubs.append(packed_stub(declaration, names, None, known))
+            stubs.append((declaration, packed_stub(declaration, names, first_row, known)))
+            first_row += len(declaration.type.results)
+        elif PACKED in declaration.attributes:
+            stubs.append((declaration, packed_stub(declaration, names, None, known)))
+    rewriter = _Calls(main, table, frame)
     for call in reversed(calls):
         rewriter.replace(call, called[call.attributes["callee"].value])
     if returning:
         main.attributes[HELD] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), rewriter.held)
-    for declaration, text in zip(list(called.values()), stubs):
+    for declaration, text in stubs:
         declaration.operation.erase()
         _adopt(module, text)
 
 
-def _calls(main: func.FuncOp, functions: dict[str, func.FuncOp]) -> list[ir.Operation]:
-    """The calls of functions without a body, in order."""
+def _calls(main: func.FuncOp, functions: dict[str, func.FuncOp], calling: Sequence[str]) -> list[ir.Operation]:
+    """The calls of functions without a body, and of kernels that call packed functions, in order."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "func.call" and functions[op.attributes["callee"].value].is_external:
+        if op.name == "func.call" and (functions[op.attributes["callee"].value].is_external or op.attributes["callee"].value in calling):
             found.append(op)
         return ir.WalkResult.ADVANCE
 
@@ -147,36 +158,22 @@ class _Calls:
     """Replaces main's calls, the last one first, by calls that give a code, and leaves main where that is not 0."""
 
     def __init__(self, main: func.FuncOp, table: ir.Value, frame: ir.Value | None):
-        self.table, self.frame, self.held = table, frame, 0
-        self.i32 = ir.IntegerType.get_signless(32)
-        self.leave = main.body.blocks.append(self.i32)
-        with ir.InsertionPoint(self.leave):
-            func.ReturnOp([self.leave.arguments[0]])
+        self.main, self.table, self.frame, self.held = main, table, frame, 0
+        self.leave = leaving_block(main)
 
     def replace(self, call: ir.Operation, declaration: func.FuncOp) -> None:
-        block = call.block
-        rest = block.create_after()
-        operations = list(block.operations)
-        place = next(i for i, op in enumerate(operations) if op.operation == call)
-        for op in operations[place + 1:]:
-            op.operation.detach_from_parent()
-            rest.append(op.operation)
-        with ir.InsertionPoint(block), call.location:
-            types = [r.type for r in call.results]
-            made = func.CallOp([self.i32, *types], call.attributes["callee"], [*self._first(declaration), *call.operands])
-            code = made.results[0]
-            good = arith.CmpIOp(arith.CmpIPredicate.eq, code, arith.ConstantOp(self.i32, 0).result).result
-            cf.CondBranchOp(good, [], [code], rest, self.leave)
-        for old, new in zip(call.results, list(made.results)[1:]):
-            old.replace_all_uses_with(new)
-        call.erase()
+        first, last = self._others(declaration)
+        checked_call(call, [*first, *call.operands, *last], self.leave)
 
-    def _first(self, declaration: func.FuncOp) -> list[ir.Value]:
-        """What the function takes in front of its arguments."""
+    def _others(self, declaration: func.FuncOp) -> tuple[list[ir.Value], list[ir.Value]]:
+        """What the function takes in front of its arguments, and behind them."""
+        if tir.is_prim_func(declaration):
+            return [], [self.table]
         if MARK in declaration.attributes:
-            return [self.frame]
+            return [self.frame], []
         if RETURNS not in declaration.attributes:
-            return [self.table]
-        slot = arith.ConstantOp(ir.IndexType.get(), self.held).result
+            return [self.table], []
+        with ir.InsertionPoint.at_block_begin(self.main.body.blocks[0]):
+            slot = arith.ConstantOp(ir.IndexType.get(), self.held).result
         self.held += max(1, len(declaration.type.results))
-        return [self.table, self.frame, slot]
+        return [self.table, self.frame, slot], []

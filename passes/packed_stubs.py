@@ -1,24 +1,27 @@
 """The functions that tir-lower-packed puts in the places of declarations: each hands its arguments to the entry's code, as texts.
 
 A packed function's arguments are described in a table of i64, one behind the other, each by its kind (tvm-ffi's type index) and: 70, a
-tensor: data, dtype, rank, sizes; 69, a shape: rank, sizes; 1, 2, 3, 8, an int, a bool, a float, a text: its 64 bits.
+tensor: data, dtype, rank, sizes; 1070, the same with gaps between its elements: strides too; 69, a shape: rank, sizes; 1, 2, 3, 4, 8, an
+int, a bool, a float, a pointer, a text: its 64 bits.
 """
 import struct
 from collections.abc import Iterator, Sequence
 
-from ..dialects.dtypes import numpy_dtype
+from ..dialects.dtypes import as_dtype, numpy_dtype
 from ..dialects.relax.calls import ARGUMENTS, PACKED
 from ..dialects.relax.dialect import DimsAttr
 from ..dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, parse
+from ..dialects.tir.packed import DTYPES, TIR_PACKED
 from ..mlir import func, ir
 from .boundary import SIGNATURE
 from .entry.tables import dlpack_dtype
 from .memory.stages import SIZES, result_types
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
-INT, BOOL, FLOAT, TEXT, SHAPE, TENSOR = 1, 2, 3, 8, 69, 70
+INT, BOOL, FLOAT, POINTER, TEXT, SHAPE, TENSOR, STRIDED = 1, 2, 3, 4, 8, 69, 70, 1070
 CALL = "llvm.func @legato.call_packed(!llvm.ptr, !llvm.ptr, i64) -> i32"
 CALL_RETURNING = "llvm.func @legato.call_returning(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, i64, i64, !llvm.ptr) -> i32"
+CALL_VALUE = "llvm.func @legato.call_value(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr) -> i32"
 SET_SIZE = "llvm.func @legato.set_size(!llvm.ptr, i64, i64)"
 FRAME_CHECK = "llvm.func @legato.frame_check(i64, i64, i64) -> i32"
 FRAME_ARENA = "llvm.func @legato.frame_arena(!llvm.ptr, i64, i64) -> !llvm.ptr"
@@ -33,11 +36,11 @@ class Lines:
         self.globals: list[str] = []
         self._count = 0
 
-    def value(self, text: str) -> str:
-        """A line that makes a value."""
+    def value(self, text: str, results: int = 1) -> str:
+        """A line that makes a value, or several: ``%v#0``, ``%v#1``, ..."""
         name = f"%v{self._count}"
         self._count += 1
-        self.lines.append(f"  {name} = {text}")
+        self.lines.append(f"  {name}{f':{results}' if results > 1 else ''} = {text}")
         return name
 
     def line(self, text: str) -> None:
@@ -65,15 +68,41 @@ class Lines:
         at = self.value(f"llvm.mlir.addressof @{name} : !llvm.ptr")
         return self.value(f"llvm.ptrtoint {at} : !llvm.ptr to i64")
 
-    def tensor(self, value: str, type_: ir.MemRefType, element: ir.Type) -> "Iterator[int | str]":
-        """The row of a memref. ``element``: its element type as the callee sees it."""
-        yield TENSOR
-        yield self.of_index(self.value(f"memref.extract_aligned_pointer_as_index {value} : {type_} -> index"))
-        yield dlpack_dtype(str(numpy_dtype(element)))
+    def tensor(self, value: str, type_: ir.MemRefType, dtype: str) -> "Iterator[int | str]":
+        """The row of a memref. ``dtype``: its elements' as the callee sees them."""
+        is_dense = type_.layout == ir.MemRefType.get(type_.shape, type_.element_type).layout
+        data = self.of_index(self.value(f"memref.extract_aligned_pointer_as_index {value} : {type_} -> index"))
+        strides: list[str] = []
+        if not is_dense:
+            bare, rank = f"memref<{type_.element_type}>", type_.rank
+            made = self.value(f"memref.extract_strided_metadata {value} : {type_} -> {', '.join([bare, *['index'] * (1 + 2 * rank)])}",
+                              2 + 2 * rank)
+            strides = [self.of_index(f"{made}#{2 + rank + axis}") for axis in range(rank)]
+            width = self.i64(as_dtype(dtype).itemsize)
+            shift = self.value(f"llvm.mul {self.of_index(f'{made}#1')}, {width} : i64")
+            data = self.value(f"llvm.add {data}, {shift} : i64")
+        yield TENSOR if is_dense else STRIDED
+        yield data
+        yield dlpack_dtype(dtype)
         yield type_.rank
         for axis, size in enumerate(type_.shape):
             yield size if size != DYNAMIC else self.of_index(self.value(
                 f"memref.dim {value}, {self.value(f'arith.constant {axis} : index')} : {type_}"))
+        yield from strides
+
+    def scalar(self, value: str, type_: ir.Type, dtype: str) -> "Iterator[int | str]":
+        """The row of a number or a pointer."""
+        if dtype == "pointer":
+            yield from (POINTER, self.value(f"llvm.ptrtoint {value} : !llvm.ptr to i64"))
+        elif isinstance(type_, ir.IndexType):
+            yield from (INT, self.of_index(value))
+        elif isinstance(type_, ir.FloatType):
+            wide = value if type_.width == 64 else self.value(f"arith.extf {value} : {type_} to f64")
+            yield from (FLOAT, self.value(f"arith.bitcast {wide} : f64 to i64"))
+        else:
+            extend = "arith.extui" if dtype == "bool" or dtype.startswith("uint") else "arith.extsi"
+            wide = value if type_.width == 64 else self.value(f"{extend} {value} : {type_} to i64")
+            yield from (BOOL if dtype == "bool" else INT, wide)
 
     def memref(self, pointer: str, type_: ir.MemRefType, sizes: Sequence[str]) -> str:
         """A memref at a pointer. ``sizes``: index values of its dynamic sizes."""
@@ -100,16 +129,16 @@ class Lines:
         return self.value(f"arith.muli {a}, {b} : index")
 
 
-def arguments_table(lines: Lines, name: str, given: Sequence[tuple[str, ir.Type, ir.Type]], listed: Sequence[ir.Attribute],
+def arguments_table(lines: Lines, name: str, given: Sequence[tuple[str, ir.Type, str]], listed: Sequence[ir.Attribute],
                     sizes: dict[Size, str]) -> tuple[str, int]:
-    """The table of a call's arguments, and their number. ``given``: tensors, each with its memref type and the element type that the callee
-    sees; ``listed``: as in ``relax.arguments``; ``sizes``: i64 values of sizes."""
+    """The table of a call's arguments, and their number. ``given``: operands, each with its type and the dtype that the callee sees;
+    ``listed``: as in ``relax.arguments``; ``sizes``: i64 values of sizes."""
     words: list[int | str] = []
-    tensors = iter(given)
+    operands = iter(given)
     for number, argument in enumerate(listed):
         if isinstance(argument, ir.UnitAttr):
-            value, type_, element = next(tensors)
-            words += lines.tensor(value, type_, element)
+            value, type_, dtype = next(operands)
+            words += lines.tensor(value, type_, dtype) if isinstance(type_, ir.MemRefType) else lines.scalar(value, type_, dtype)
         elif isinstance(argument, ir.StringAttr):
             words += [TEXT, lines.text(argument.value, f"legato.text.{name}.{number}")]
         elif isinstance(argument, ir.BoolAttr):
@@ -143,11 +172,9 @@ def packed_stub(declaration: func.FuncOp, names: Sequence[str], first_row: int |
     parameters = [f"%functions: memref<{len(names)}xi64>", *(["%frame: !llvm.ptr", "%slot: index"] if first_row is not None else []),
                   *(f"%a{i}: {t}" for i, t in enumerate(types)), *(f"%s{i}: index" for i in range(len(needed)))]
     lines = Lines()
-    number = lines.value(f"arith.constant {names.index(declaration.attributes[PACKED].value)} : index")
-    address = lines.value(f"memref.load %functions[{number}] : memref<{len(names)}xi64>")
-    function = lines.value(f"llvm.inttoptr {address} : i64 to !llvm.ptr")
+    function = _function_of(lines, declaration.attributes[PACKED].value, names)
     sizes = {size: lines.of_index(f"%s{i}") for i, size in enumerate(needed)}
-    given = [(f"%a{i}", type_, seen.element_type) for i, (type_, seen) in enumerate(zip(types, declared))]
+    given = [(f"%a{i}", type_, str(numpy_dtype(seen.element_type))) for i, (type_, seen) in enumerate(zip(types, declared))]
     table, count = arguments_table(lines, name, given, listed or [ir.UnitAttr.get()] * len(types), sizes)
     if first_row is None:
         code = lines.value(f"llvm.call @legato.call_packed({function}, {table}, {lines.i64(count)}) : (!llvm.ptr, !llvm.ptr, i64) -> i32")
@@ -164,6 +191,39 @@ def packed_stub(declaration: func.FuncOp, names: Sequence[str], first_row: int |
         values = list(_results(lines, out, results))
     return "\n".join([*lines.globals, *_function(name, parameters, values, results, lines, code), CALL,
                       *([CALL_RETURNING, SET_SIZE] if first_row is not None else [])])
+
+
+def kernel_stub(declaration: func.FuncOp, names: Sequence[str]) -> str:
+    """The function that takes the place of the declaration of a packed function that kernels call: it takes the functions and the operands,
+    and gives a code, and the number that came back."""
+    name, called = declaration.name.value, declaration.attributes[TIR_PACKED].value
+    types, results = list(declaration.type.inputs), list(declaration.type.results)
+    dtypes = [d.value for d in declaration.attributes[DTYPES]]
+    listed = list(declaration.attributes[ARGUMENTS]) if ARGUMENTS in declaration.attributes else [ir.UnitAttr.get()] * len(types)
+    parameters = [f"%functions: memref<{len(names)}xi64>", *(f"%a{i}: {t}" for i, t in enumerate(types))]
+    lines = Lines()
+    function = _function_of(lines, called, names)
+    table, count = arguments_table(lines, name, [(f"%a{i}", t, d) for i, (t, d) in enumerate(zip(types, dtypes))], listed, {})
+    if not results:
+        code = lines.value(f"llvm.call @legato.call_packed({function}, {table}, {lines.i64(count)}) : (!llvm.ptr, !llvm.ptr, i64) -> i32")
+        return "\n".join([*lines.globals, *_function(name, parameters, [], [], lines, code), CALL])
+    out = lines.words([0])
+    said = lines.value(f"llvm.inttoptr {lines.text(called, f'legato.name.{name}')} : i64 to !llvm.ptr")
+    is_float = isinstance(results[0], ir.FloatType)
+    operands = [function, table, lines.i64(count), said, lines.i64(FLOAT if is_float else INT), out]
+    code = lines.value(f"llvm.call @legato.call_value({', '.join(operands)}) : "
+                       "(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr) -> i32")
+    number = lines.value(f"llvm.load {out} : !llvm.ptr -> {'f64' if is_float else 'i64'}")
+    if results[0].width < 64:
+        number = lines.value(f"arith.{'truncf' if is_float else 'trunci'} {number} : {'f64' if is_float else 'i64'} to {results[0]}")
+    return "\n".join([*lines.globals, *_function(name, parameters, [number], results, lines, code), CALL_VALUE])
+
+
+def _function_of(lines: Lines, name: str, names: Sequence[str]) -> str:
+    """The function's handle, from the table that main is given."""
+    number = lines.value(f"arith.constant {names.index(name)} : index")
+    address = lines.value(f"memref.load %functions[{number}] : memref<{len(names)}xi64>")
+    return lines.value(f"llvm.inttoptr {address} : i64 to !llvm.ptr")
 
 
 def _function(name: str, parameters: Sequence[str], values: Sequence[str], types: Sequence[ir.Type], lines: Lines, code: str) -> list[str]:

@@ -14,11 +14,12 @@ from .kernel import (
     tie_outputs,
 )
 from .loops import AllocBufferOp, BlockOp, ForOp, YieldOp
+from .packed import call_packed
 from .plain import memory_element, plain_attribute, plain_type, plain_types
 from .text import is_fixed, parse_prim_func, schedulable
 
 __all__ = [
-    "INTRINSICS", "AllocBufferOp", "BlockOp", "ForOp", "Tir", "YieldOp", "call_extern", "call_tir", "check_prim_func", "check_prim_funcs",
-    "is_fixed", "is_prim_func", "memory_element", "out_count", "parse_prim_func", "plain_attribute", "plain_type", "plain_types",
-    "prim_func", "prim_funcs", "schedulable", "set_signature", "tie_outputs",
+    "INTRINSICS", "AllocBufferOp", "BlockOp", "ForOp", "Tir", "YieldOp", "call_extern", "call_packed", "call_tir", "check_prim_func",
+    "check_prim_funcs", "is_fixed", "is_prim_func", "memory_element", "out_count", "parse_prim_func", "plain_attribute", "plain_type",
+    "plain_types", "prim_func", "prim_funcs", "schedulable", "set_signature", "tie_outputs",
 ]

@@ -184,7 +184,7 @@ class KernelParser(Statements):
         """
         first: dict[str, str] = {}
         written: set[str] = set()
-        for kind, name in Accesses(self.word, self.written_by_macro).of(statements):
+        for kind, name in Accesses(self.word, self.written_by_macro, [p.name for p in parameters]).of(statements):
             first.setdefault(name, kind)
             if kind == WRITE:
                 written.add(name)

@@ -1,20 +1,22 @@
 """Which of its parameters a kernel reads and writes, and what it does first: read off the syntax tree, before anything is built."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 READ, WRITE = "read", "write"
+PACKED = ("call_packed", "call_cpacked")
 SAYS = ("reads", "writes", "address_of", "match_buffer")  # words whose arguments are no elements that are read here
 
 
 class Accesses:
     """The accesses of statements in the order of the text.
 
-    ``word``: the word of the script that a call calls; ``macro``: the function that it expands to.
+    ``word``: the word of the script that a call calls; ``macro``: the function that it expands to; ``parameters``: names of buffers.
     """
 
-    def __init__(self, word: Callable[[ast.AST], str | None], macro: Callable[[ast.Call], ast.FunctionDef | None]):
-        self.word, self.macro = word, macro
+    def __init__(self, word: Callable[[ast.AST], str | None], macro: Callable[[ast.Call], ast.FunctionDef | None],
+                 parameters: Iterable[str] = ()):
+        self.word, self.macro, self.buffers = word, macro, set(parameters)
         self.lies_in: dict[str, str] = {}  # buffers that lie in others
         self.expanding: list[ast.FunctionDef] = []
 
@@ -26,6 +28,9 @@ class Accesses:
     def statement(self, node: ast.stmt) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.Assign):
             self.note_view(node.targets[0], node.value)
+            makes_buffer = str(self.word(node.value)).endswith(("alloc_buffer", "alloc_local", "decl_buffer"))
+            if makes_buffer and isinstance(node.targets[0], ast.Name):
+                self.buffers.add(node.targets[0].id)
             yield from self.expression(node.value)
             for target in node.targets:
                 yield from self.target(target)
@@ -47,9 +52,19 @@ class Accesses:
             yield from self.of(node.body)
             yield from self.of(node.orelse)
         elif isinstance(node, ast.Expr):
-            yield from self.expression(node.value)
+            call = node.value
+            while isinstance(call, ast.Call) and self.word(call) == "evaluate" and call.args:
+                call = call.args[0]
+            yield from self.packed(call) if isinstance(call, ast.Call) and self.word(call) in PACKED else self.expression(node.value)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             yield from self.expression(node.value)
+
+    def packed(self, call: ast.Call) -> Iterator[tuple[str, str]]:
+        """A packed function reads the buffers that it is given, and writes the last one, if it has several: as for a kernel, the output."""
+        names = [a.value if isinstance(a, ast.Subscript) else a for a in call.args]
+        given = [a.id for a in names if isinstance(a, ast.Name) and (a.id in self.buffers or a.id in self.lies_in)]
+        for number, name in enumerate(given):
+            yield WRITE if number and number == len(given) - 1 else READ, self.root(name)
 
     def target(self, node: ast.expr) -> Iterator[tuple[str, str]]:
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -86,7 +101,7 @@ class Accesses:
         """The accesses of a macro, by the names that the call gives to its parameters."""
         given = {p.arg: a.id for p, a in zip(macro.args.args, call.args) if isinstance(a, ast.Name)}
         given |= {k.arg: k.value.id for k in call.keywords if k.arg and isinstance(k.value, ast.Name)}
-        inner = Accesses(self.word, self.macro)
+        inner = Accesses(self.word, self.macro, self.buffers)
         inner.expanding = [*self.expanding, macro]
         for kind, name in inner.of(macro.body):
             yield kind, self.root(given.get(name, name))

@@ -10,6 +10,7 @@ from ...mlir import ir
 from . import intrinsics, values
 from .buffers import Buffer
 from .kernel_expressions import Expressions
+from .kernel_packed import call_packed
 from .lanes import Lanes, broadcast, lanes_of, lifted, ramp, vector_type
 from .pointers import Pointer, c_value, pointer, pointer_behind
 from .refused import refused
@@ -134,6 +135,11 @@ class Calls(Expressions):
 
     def call_call_pure_extern(self, node: ast.Call) -> Scalar | None:
         return self.call_extern(node)
+
+    def call_call_packed(self, node: ast.Call) -> Scalar | None:
+        return call_packed(self, node, result=True)
+
+    call_call_cpacked = call_call_packed
 
     def call_address_of(self, node: ast.Call) -> Pointer:
         element = node.args[0] if len(node.args) == 1 else None

@@ -10,9 +10,11 @@ from ...dialects.tir.races import race
 from ...mlir import ir, scf
 from . import values
 from .buffers import Buffer
+from .kernel_accesses import PACKED
 from .kernel_blocks import IGNORED
 from .kernel_expressions import Cell, describe_syntax, describe_value
 from .kernel_macros import Macros
+from .kernel_packed import call_packed
 from .kernel_scopes import thread_tag
 from .lanes import Lanes
 from .source import Problem
@@ -277,7 +279,13 @@ class Statements(Macros):
         if not isinstance(call, ast.Call):
             raise Problem("a value that nobody takes: assign it to an element of a buffer")
         if word == "evaluate":
-            self.arguments(call, 1)
+            if len(call.args) == 1 and self.word(call.args[0]) in PACKED:
+                self.statement_Expr(ast.copy_location(ast.Expr(call.args[0]), node))
+            else:
+                self.arguments(call, 1)
+            return
+        if word in PACKED:
+            call_packed(self, call, result=False)
             return
         if word in ("reads", "writes", "where"):
             raise Problem(f"T.{word} stands in a block")

@@ -1,6 +1,7 @@
 // Calls of packed functions. `function` is a tvm-ffi function; `table` describes `count` arguments, one behind the other, all i64: the type
-// index that they have in tvm-ffi, then for a tensor (70) data, dtype, rank, and `rank` sizes; for a shape (69) rank and sizes; for an int, a
-// bool, a float, a text (1, 2, 3, 8) its value. Tensors and shapes become objects for the time of the call.
+// index that they have in tvm-ffi, then for a tensor (70) data, dtype, rank, and `rank` sizes; for one with gaps (1070) as many strides too;
+// for a shape (69) rank and sizes; for an int, a bool, a float, a pointer, a text (1, 2, 3, 4, 8) its value. Tensors and shapes become objects
+// for the time of the call.
 
 // What the function returns is dropped. 0, or nonzero with the error raised.
 llvm.func internal @legato.call_packed(%function: !llvm.ptr, %table: !llvm.ptr, %count: i64) -> i32 {
@@ -9,6 +10,64 @@ llvm.func internal @legato.call_packed(%function: !llvm.ptr, %table: !llvm.ptr, 
   %rc = llvm.call @legato.invoke(%function, %table, %count, %ret) : (!llvm.ptr, !llvm.ptr, i64, !llvm.ptr) -> i32
   llvm.call @legato.drop(%ret) : (!llvm.ptr) -> ()
   llvm.return %rc : i32
+}
+
+llvm.mlir.global private constant @legato.no_number("the packed function '%s' must return %s, but %s came back\00")
+
+// What the function returns is a number: to %out goes an i64 where %kind is 1, an f64 where it is 3. %name: the function's, for a message.
+llvm.func internal @legato.call_value(%function: !llvm.ptr, %table: !llvm.ptr, %count: i64, %name: !llvm.ptr, %kind: i64,
+                                      %out: !llvm.ptr) -> i32 {
+  %1 = llvm.mlir.constant(1 : i64) : i64
+  %half = llvm.mlir.constant(512 : i64) : i64
+  %whole = llvm.mlir.constant(2048 : i64) : i64
+  %one = llvm.mlir.constant(1 : i32) : i32
+  %two = llvm.mlir.constant(2 : i32) : i32
+  %three = llvm.mlir.constant(3 : i32) : i32
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %failed = llvm.mlir.constant(-1 : i32) : i32
+  %ret = llvm.alloca %one x !any : (i32) -> !llvm.ptr
+  %value_at = llvm.getelementptr %ret[0, 2] : (!llvm.ptr) -> !llvm.ptr, !any
+  %rc = llvm.call @legato.invoke(%function, %table, %count, %ret) : (!llvm.ptr, !llvm.ptr, i64, !llvm.ptr) -> i32
+  %worked = llvm.icmp "eq" %rc, %zero : i32
+  %wants_int = llvm.icmp "eq" %kind, %1 : i64
+  llvm.cond_br %worked, ^look, ^drop(%rc : i32)
+^look:
+  %index = llvm.load %ret : !llvm.ptr -> i32
+  %is_int = llvm.icmp "eq" %index, %one : i32
+  %is_bool = llvm.icmp "eq" %index, %two : i32
+  %is_float = llvm.icmp "eq" %index, %three : i32
+  %is_integer = llvm.or %is_int, %is_bool : i1
+  %value = llvm.load %value_at : !llvm.ptr -> i64
+  llvm.cond_br %is_integer, ^integer, ^other
+^integer:
+  llvm.cond_br %wants_int, ^store, ^widen
+^widen:
+  %wide = llvm.sitofp %value : i64 to f64
+  llvm.store %wide, %out : f64, !llvm.ptr
+  llvm.return %zero : i32
+^other:
+  llvm.cond_br %is_float, ^float, ^refuse
+^float:
+  llvm.cond_br %wants_int, ^refuse, ^store
+^store:
+  llvm.store %value, %out : i64, !llvm.ptr
+  llvm.return %zero : i32
+^refuse:
+  %given = llvm.alloca %half x i8 : (i64) -> !llvm.ptr
+  %message = llvm.alloca %whole x i8 : (i64) -> !llvm.ptr
+  %int = llvm.mlir.addressof @legato.int : !llvm.ptr
+  %number = llvm.mlir.addressof @legato.float : !llvm.ptr
+  %expected = llvm.select %wants_int, %int, %number : i1, !llvm.ptr
+  %format = llvm.mlir.addressof @legato.no_number : !llvm.ptr
+  %type_error = llvm.mlir.addressof @legato.TypeError : !llvm.ptr
+  llvm.call @legato.describe(%ret, %given) : (!llvm.ptr, !llvm.ptr) -> ()
+  llvm.call @snprintf(%message, %whole, %format, %name, %expected, %given) vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>)
+      : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
+  llvm.call @TVMFFIErrorSetRaisedFromCStr(%type_error, %message) : (!llvm.ptr, !llvm.ptr) -> ()
+  llvm.br ^drop(%failed : i32)
+^drop(%code: i32):
+  llvm.call @legato.drop(%ret) : (!llvm.ptr) -> ()
+  llvm.return %code : i32
 }
 
 // Drops what a value refers to.
@@ -35,7 +94,10 @@ llvm.func internal @legato.invoke(%function: !llvm.ptr, %table: !llvm.ptr, %coun
   %zero = llvm.mlir.constant(0 : i32) : i32
   %failed = llvm.mlir.constant(-1 : i32) : i32
   %tensor_kind = llvm.mlir.constant(70 : i64) : i64
+  %strided_kind = llvm.mlir.constant(1070 : i64) : i64
   %shape_kind = llvm.mlir.constant(69 : i64) : i64
+  %tensor_index = llvm.mlir.constant(70 : i32) : i32
+  %null = llvm.mlir.zero : !llvm.ptr
   %args = llvm.alloca %count x !any : (i64) -> !llvm.ptr
   %ret_padding = llvm.getelementptr %ret[0, 1] : (!llvm.ptr) -> !llvm.ptr, !any
   %ret_value = llvm.getelementptr %ret[0, 2] : (!llvm.ptr) -> !llvm.ptr, !any
@@ -58,7 +120,9 @@ llvm.func internal @legato.invoke(%function: !llvm.ptr, %table: !llvm.ptr, %coun
   llvm.store %kind32, %arg : i32, !llvm.ptr
   llvm.store %zero, %padding : i32, !llvm.ptr
   %i_next = llvm.add %i, %1 : i64
-  %is_tensor = llvm.icmp "eq" %kind, %tensor_kind : i64
+  %is_dense = llvm.icmp "eq" %kind, %tensor_kind : i64
+  %is_strided = llvm.icmp "eq" %kind, %strided_kind : i64
+  %is_tensor = llvm.or %is_dense, %is_strided : i1
   llvm.cond_br %is_tensor, ^tensor, ^other
 ^other:
   %is_shape = llvm.icmp "eq" %kind, %shape_kind : i64
@@ -77,9 +141,13 @@ llvm.func internal @legato.invoke(%function: !llvm.ptr, %table: !llvm.ptr, %coun
   %rank_at = llvm.getelementptr %row[3] : (!llvm.ptr) -> !llvm.ptr, i64
   %rank = llvm.load %rank_at : !llvm.ptr -> i64
   %at_sizes = llvm.add %at, %4 : i64
-  %at_next = llvm.add %at_sizes, %rank : i64
-  %block = llvm.call @legato.describe_tensor(%first, %rank) : (!llvm.ptr, i64) -> !llvm.ptr
-  %null = llvm.mlir.zero : !llvm.ptr
+  %at_strides = llvm.add %at_sizes, %rank : i64
+  %behind_strides = llvm.add %at_strides, %rank : i64
+  %at_next = llvm.select %is_strided, %behind_strides, %at_strides : i1, i64
+  %strides_row = llvm.getelementptr %table[%at_strides] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %strides = llvm.select %is_strided, %strides_row, %null : i1, !llvm.ptr
+  llvm.store %tensor_index, %arg : i32, !llvm.ptr
+  %block = llvm.call @legato.describe_tensor(%first, %rank, %strides) : (!llvm.ptr, i64, !llvm.ptr) -> !llvm.ptr
   %got = llvm.icmp "ne" %block, %null : !llvm.ptr
   llvm.cond_br %got, ^wrap, ^no_memory
 ^no_memory:
@@ -171,8 +239,8 @@ llvm.func internal @legato.call_registered(%name: !llvm.ptr, %size: i64, %args: 
 }
 
 // A DLManagedTensor with its shape and strides for a tensor of the table; its deleter is libc's free: the data is somebody else's. Null when
-// there is no memory.
-llvm.func internal @legato.describe_tensor(%row: !llvm.ptr, %rank: i64) -> !llvm.ptr {
+// there is no memory. %given_strides: null for a tensor without gaps.
+llvm.func internal @legato.describe_tensor(%row: !llvm.ptr, %rank: i64, %given_strides: !llvm.ptr) -> !llvm.ptr {
   %0 = llvm.mlir.constant(0 : i64) : i64
   %1 = llvm.mlir.constant(1 : i64) : i64
   %4 = llvm.mlir.constant(4 : i64) : i64
@@ -227,8 +295,15 @@ llvm.func internal @legato.describe_tensor(%row: !llvm.ptr, %rank: i64) -> !llvm
   %to = llvm.getelementptr %shape[%a] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   %stride_to = llvm.getelementptr %strides[%a] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   llvm.store %size, %to : i64, !llvm.ptr
-  llvm.store %stride, %stride_to : i64, !llvm.ptr
   %next_stride = llvm.mul %stride, %size : i64
+  %has_strides = llvm.icmp "ne" %given_strides, %null : !llvm.ptr
+  llvm.cond_br %has_strides, ^strided, ^stride(%stride : i64)
+^strided:
+  %given_at = llvm.getelementptr %given_strides[%a] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %given = llvm.load %given_at : !llvm.ptr -> i64
+  llvm.br ^stride(%given : i64)
+^stride(%step: i64):
+  llvm.store %step, %stride_to : i64, !llvm.ptr
   llvm.br ^axes(%a, %next_stride : i64, i64)
 ^done:
   llvm.return %block : !llvm.ptr
