@@ -6,7 +6,7 @@ beginning. A condition that differs between the threads is never around a barrie
 from dataclasses import dataclass, field
 
 from ...dialects.tir.loops import ForOp, constant_of
-from ...dialects.tir.walk import body
+from ...dialects.tir.walk import ancestors, body
 from ...mlir import ir
 from ..base import PassFailed
 from .accesses import Access, Conflicts, access_of
@@ -37,7 +37,19 @@ def insert_barriers(launch: Launch) -> int:
     inserter.check_blocks()
     inserter.sequence(launch.block)
     split_conditions(launch)
+    check_reached(launch)
     return sum(op.name == BARRIER for op in everything(launch.operation))
+
+
+def check_reached(launch: Launch) -> None:
+    """PassFailed for a barrier that not all threads of a block would reach: those that do would wait forever."""
+    uniform = Uniform(launch)
+    for op in everything(launch.operation):
+        for around in ancestors(op) if op.name in BARRIERS else ():
+            if around == launch.operation:
+                break
+            if around.name not in ("scf.if", "tir.for") or not all(uniform(v) for v in around.operands):
+                raise PassFailed(f"a barrier would stand inside of {around.name}, which is not the same for all threads of a block", around)
 
 
 class Inserter:

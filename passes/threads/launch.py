@@ -88,14 +88,14 @@ def check_twice(outer: ForOp, inner: ForOp) -> None:
 
 
 def everything(root: ir.Operation) -> list[ir.Operation]:
-    """An op and all ops under it."""
+    """An op and all ops under it, in the order of the program."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         found.append(op.operation)
         return ir.WalkResult.ADVANCE
 
-    root.operation.walk(visit)
+    root.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
 
 
