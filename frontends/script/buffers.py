@@ -55,6 +55,9 @@ class Buffer:
             place = binary("+", place, binary("*", i, stride))
         return place
 
+    def __getitem__(self, indices: Any) -> Any:
+        raise TypeError(f"elements of a buffer ('{self.name}') are read in the script itself, or in a macro, @T.macro")
+
     def load(self, indices: list[Any]) -> Scalar:
         loaded = memref.LoadOp(self.value, self.indices(indices)).result
         if self.dtype == "bool":

@@ -181,6 +181,13 @@ def ir_module(cls: type | None = None, *, check_well_formed: bool = True, **_: A
     return module_of_class if cls is None else module_of_class(cls)
 
 
+def no_python(function: Any = None, **_: Any) -> Any:
+    """``@I.pyfunc``, ``@R.py_module``: refused."""
+    del function
+    raise LegatoError("Python functions in a module (@I.pyfunc, @R.py_module): register the function, by "
+                      "tvm_ffi.register_global_func(name, f), and call it from a graph by R.call_dps_packed(name, ...)")
+
+
 def _names_around() -> dict[str, Any]:
     """The variables of the function from which a decorator is called, at this time."""
     return dict(inspect.currentframe().f_back.f_back.f_locals)
@@ -209,5 +216,6 @@ R.Prim = R.Object = R.Any = lambda *_, **__: None
 I = Face("I", "Modules: ir_module")
 I.ir_module = ir_module
 I.module_attrs = I.module_global_infos = lambda *_, **__: None
+I.pyfunc = R.py_module = no_python
 I.dummy_global_info = I.vdevice = lambda *_, **__: None
 FACES = (T, R, I)

@@ -13,6 +13,12 @@ from .program import Program
 from .source import Problem
 from .types import DTYPES, TensorInfo, TupleInfo, dtype_name, relax_element
 
+WAY_OUT = {
+    "For": ": a graph has no loops; write the steps out, make the graph by a function of Python, or loop in a kernel",
+    "While": ": a graph has no loops; loop in a kernel, or call the compiled graph from one", "AugAssign": ": write x = x + y",
+    "Assert": ": sizes are checked by R.match_cast", "Try": "", "Import": ": import outside", "ClassDef": ": define it outside",
+}
+
 
 class GraphParser(GraphBranches):
     """Parses one graph."""
@@ -165,7 +171,7 @@ class GraphParser(GraphBranches):
         elif isinstance(node, ast.If):
             self.branch(node)
         elif not isinstance(node, ast.Pass):
-            raise Problem(f"Python's {type(node).__name__} is not supported in a graph")
+            raise Problem(f"Python's {type(node).__name__} is not supported in a graph{WAY_OUT.get(type(node).__name__, '')}")
 
     def bare(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant):

@@ -127,7 +127,9 @@ class GraphExpressions:
             return self.combined("and" if isinstance(node.op, ast.And) else "or", [self.expression(v) for v in node.values])
         if isinstance(node, (ast.JoinedStr, ast.Dict)):
             return self.python(node)
-        raise Problem(f"Python's {type(node).__name__} is not supported in a graph")
+        more = {"IfExp": ": an if statement, or R.where(cond, x, y)", "Lambda": ": define a function, under @R.function",
+                "ListComp": ": make lists outside"}.get(type(node).__name__, "")
+        raise Problem(f"Python's {type(node).__name__} is not supported in a graph{more}")
 
     def compared(self, node: ast.Compare, left: Any, right: Any) -> Any:
         """Two sizes compared."""

@@ -16,6 +16,7 @@ from .kernel_accesses import WRITE, Accesses
 from .kernel_blocks import IGNORED
 from .kernel_statements import Statements
 from .pointers import strides_in_memory
+from .refused import refused
 from .source import Problem, Source
 from .types import BufferType, HandleType, ScalarType, dtype_name, memory_type, relax_element, sizes_of
 from .values import Scalar, as_index
@@ -192,6 +193,9 @@ class KernelParser(Statements):
         if not found:
             if parameters and any(self.word(n) in ("call_extern", "call_packed") for s in statements for n in ast.walk(s)):
                 return parameters[-1:], []  # what a function of C does to its arguments is not seen: the last one is the output
+            for node in (n for s in statements for n in ast.walk(s) if isinstance(n, ast.Call)):
+                if reason := refused(str(self.word(node))):
+                    raise self.source.error(reason, node)
             raise self.source.error("a kernel writes some of its parameters, the last ones: its outputs; this one writes none",
                                     self.source.tree)
         last = next((n for n, p in enumerate(reversed(parameters)) if p.name not in written), len(parameters))

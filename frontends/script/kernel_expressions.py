@@ -80,7 +80,7 @@ class Expressions:
         """The value of an expression, built at the insertion point."""
         method = getattr(self, f"expression_{type(node).__name__}", None)
         if method is None:
-            raise self.source.error(f"{describe_syntax(node)} is not supported in a kernel", node)
+            raise self.source.error(not_in_kernels(node), node)
         try:
             return method(node)
         except Problem as problem:
@@ -212,7 +212,7 @@ class Expressions:
 
     def expression_BinOp(self, node: ast.BinOp) -> Any:
         if type(node.op) not in BINARY:
-            raise Problem(f"{describe_syntax(node)} is not supported in a kernel")
+            raise Problem("a kernel has the operators + - * / // % ** << >> & | ^")
         op, left, right = BINARY[type(node.op)], self.expression(node.left), self.expression(node.right)
         if isinstance(left, (tuple, str)) and isinstance(right, (tuple, str, int)) and op in ("+", "*", "%"):
             return self.python(node)  # shapes and texts, put together
@@ -268,10 +268,23 @@ def captured(name: str, value: Any) -> Any:
     raise Problem(f"'{name}' is a Python {type(value).__name__}, which has no meaning in a kernel: numbers, texts and tuples of them have")
 
 
+WAY_OUT = {
+    "Break": ": a while loop with a flag ends early", "Continue": ": put the rest of the loop under an if", "Lambda": ": define it outside",
+    "FunctionDef": ": a macro stands outside, under @T.macro", "ListComp": ": make lists outside, and take their elements",
+    "Try": "", "Import": ": import outside",
+}
+
+
+def not_in_kernels(node: ast.AST) -> str:
+    """That a construct of Python has no meaning in a kernel, and what to write instead."""
+    return f"{describe_syntax(node)} is not supported in a kernel{WAY_OUT.get(type(node).__name__, '')}"
+
+
 def describe_syntax(node: ast.AST) -> str:
-    return {"Lambda": "a lambda", "ListComp": "a comprehension", "While": "a while loop", "Try": "try", "ClassDef": "a class",
-            "FunctionDef": "a function inside", "Import": "an import", "Assert": "assert", "Return": "return with a value",
-            "Delete": "del", "Raise": "raise", "JoinedStr": "a formatted text"}.get(type(node).__name__, f"Python's {type(node).__name__}")
+    name = type(node).__name__
+    named = {"Lambda": "a lambda", "ListComp": "a comprehension", "ClassDef": "a class", "FunctionDef": "a function inside",
+             "Import": "an import", "Delete": "del", **{n: n.lower() for n in ("Try", "Raise", "Break", "Continue", "Match")}}
+    return named.get(name, f"Python's {name}")
 
 
 def buffer_attribute(buffer: Buffer, name: str) -> Any:

@@ -12,7 +12,7 @@ from . import values
 from .buffers import Buffer
 from .kernel_accesses import PACKED
 from .kernel_blocks import IGNORED
-from .kernel_expressions import Cell, describe_syntax, describe_value
+from .kernel_expressions import Cell, describe_value, not_in_kernels
 from .kernel_macros import Macros
 from .kernel_packed import call_packed
 from .kernel_scopes import thread_tag
@@ -30,7 +30,7 @@ class Statements(Macros):
     def statement(self, node: ast.stmt) -> None:
         method = getattr(self, f"statement_{type(node).__name__}", None)
         if method is None:
-            raise self.source.error(f"{describe_syntax(node)} is not supported in a kernel", node)
+            raise self.source.error(not_in_kernels(node), node)
         try:
             with self.source.location(node):
                 method(node)

@@ -58,7 +58,22 @@ CASES = {
     "graph: return type": (graph("return x", returns=' -> R.Tensor((4, 7), "float32")'), "dimension 1 is 4, never 7", "return x"),
     "graph: not given out": (graph("with R.dataflow():\n    a = R.exp(x)\n    b = R.exp(a)\n    R.output(b)\nreturn a"), "'a' is not defined", "a"),
     "graph: effects": (graph("R.exp(x)\nreturn x"), "a value that nobody takes", "R.exp(x)"),
-    "graph: loops": (graph("for i in range(3):\n    x = R.exp(x)\nreturn x"), "Python's For is not supported in a graph", "for"),
+    "graph: loops": (graph("for i in range(3):\n    x = R.exp(x)\nreturn x"), "Python's For is not supported in a graph: a graph has no loops", "for"),
+    "graph: one or the other": (graph("y = R.exp(x) if x else x\nreturn y"), "an if statement, or R.where", "R.exp(x) if x else x"),
+    "break": (kernel("for i in range(16):\n    B[i] = A[i]\n    break"), "break is not supported in a kernel: a while loop with a flag", "break"),
+    "a device's instruction": (kernel("T.ptx_ldmatrix(A.data, B.data)"), "T.ptx_ldmatrix is not supported: an instruction of one device",
+                               "T.ptx_ldmatrix"),
+    "assert at run time": (kernel("assert A[0] > 0.0\nB[0] = 1.0"), "assert checks what is known when the kernel is parsed", "assert"),
+    "part's shape": (kernel("with T.block('B'):\n    P = T.match_buffer(A[0:8], (4,))\n    B[0] = P[0]"), "the part of 'A' has the shape (8), not (4)",
+                     "T.match_buffer(A[0:8], (4,))"),
+    "beyond a part": (kernel("P = T.match_buffer(A[0:8], (8,))\nB[0] = P[9]"), "the index 9 is outside of 'P', whose size there is 8", "P[9]"),
+    "lanes": (kernel("B[0:4] = A[0:3]"), "3 and 4 lanes do not go together", "B[0:4]"),
+    "too many lanes": (kernel("B[T.Ramp(0, 1, 1000)] = 1.0"), "1000 lanes; there can be 1 to 256", "T.Ramp(0, 1, 1000)"),
+    "memory of another size": (kernel("P = T.decl_buffer((4, 5), 'float32', data=A.data)\nB[0] = P[0, 0]"), "'A' has 16 elements; 20 do not lie in it",
+                               "A.data"),
+    "a Python function that fails": (kernel("B[0] = T.float32(len(3))"), "len(): object of type 'int' has no len()", "len(3)"),
+    "an axis alone": (kernel("T.axis.spatial(16, 0)\nB[0] = 1.0"), "an axis has a name", "T.axis"),
+    "a part of a value": (kernel("x = A[0]\nB[0] = x[0]"), "elements can be taken of buffers and tuples", "x[0]"),
 }
 
 
