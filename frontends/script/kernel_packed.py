@@ -124,9 +124,8 @@ def memory(buffer: Buffer) -> ir.Value:
     strides = [DYNAMIC] * rank
     if dense:
         strides = [product(source.shape[axis + 1:]) if DYNAMIC not in source.shape[axis + 1:] else DYNAMIC for axis in range(rank)]
-    offset = DYNAMIC
-    if DYNAMIC not in (*static_offsets, *strides) and dense:
-        offset = sum(o * s for o, s in zip(static_offsets, strides))
+    terms = [0 if o == 0 else DYNAMIC if DYNAMIC in (o, s) else o * s for o, s in zip(static_offsets, strides)]
+    offset = sum(terms) if dense and DYNAMIC not in terms else DYNAMIC
     kept = sorted(buffer.kept)
     if list(buffer.kept) != kept:
         raise Problem(f"'{buffer.name}' has the dimensions of '{buffer.base.name}' in another order: give that buffer itself")
