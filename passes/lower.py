@@ -12,8 +12,8 @@ from ..mlir import ir
 from .base import ModulePass, PassContext, TargetText, option
 from .conversion import Record
 from .intrinsics import legalize_intrinsics, lower_intrinsics
-from .lower_bf16 import bf16_as_integers
 from .lower_copies import lower_copies
+from .lower_halves import halves_as_integers
 from .lower_llvm import mark_functions, to_llvm
 from .lower_vectors import lower_vectors
 from .upstream import run_on
@@ -43,7 +43,7 @@ def lower(module: ir.Module, target: Any, report: list[Record]) -> None:
         legalize_intrinsics(module, target, report)  # while half floats are still seen as such
         lower_intrinsics(module, target, report)
         run_on(module.operation, WIDEN)
-        bf16_as_integers(module)
+        halves_as_integers(module, (ir.BF16Type,) if machine.has("f16c") else (ir.BF16Type, ir.F16Type))
     lower_copies(module, machine)
     legalize_intrinsics(module, target, report)
     lower_vectors(module)

@@ -38,7 +38,8 @@ class Machine:
         features = cpus.features_of(cpu)
         wide = "avx512vl" in features
         vector_bytes = 64 if wide else 32 if "avx" in features else 16
-        return cls(cpu, ",".join(f"+{f}" for f in sorted(features)), vector_bytes, 32 if wide else 16, threads)
+        listed = sorted(features) or ["sse2"]  # LLVM takes no empty list; the first x86-64 has this
+        return cls(cpu, ",".join(f"+{f}" for f in listed), vector_bytes, 32 if wide else 16, threads)
 
     @classmethod
     def host(cls, threads: int = 1) -> "Machine":
