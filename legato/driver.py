@@ -171,11 +171,27 @@ def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     return explanation(report.target, report.details)
 
 
+def device_code(module: Module) -> dict[str, str]:
+    """The LLVM IR of each gpu.module of a fully lowered module, by name."""
+    found = [op for op in module.module.body.operations if op.operation.name == "gpu.module"]
+    return {op.attributes["sym_name"].value: _translated(op) for op in found}
+
+
+def ptx(module: Module, target: Target) -> str:
+    """The PTX of a fully lowered module's kernels, for the chip that is an option of its target. LegatoError: see ``legato.ptx``."""
+    from .ptx import ptx
+
+    device = device_code(module)
+    if not device or "chip" not in target.options:
+        raise LegatoError(f"PTX is made of kernels for NVIDIA's GPUs; lowered for '{target.name}', the module has none")
+    return ptx(list(device.values()), target.options["chip"])
+
+
 def llvm_ir(module: Module) -> str:
     """The LLVM IR of a fully lowered module, as text; of one with gpu.modules, that of each of them."""
-    device = [op for op in module.module.body.operations if op.operation.name == "gpu.module"]
+    device = device_code(module)
     if device:
-        return "\n".join(f"; gpu.module @{op.attributes['sym_name'].value}\n{_translated(op)}" for op in device)
+        return "\n".join(f"; gpu.module @{name}\n{code}" for name, code in device.items())
     module = module.clone()
     strip_external(module)
     other = next((op for op in module.module.body.operations if not op.operation.name.startswith("llvm.")), None)

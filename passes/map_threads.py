@@ -37,7 +37,18 @@ class MapThreads(ModulePass):
         with module.context, ir.Location.unknown():
             map_threads(module.module, target.machine)
             run_on(module.operation, OUTLINE)
+            name_kernels(module.module)
             align_shared(module.module)
+
+
+def name_kernels(module: ir.Module) -> None:
+    """Gives each kernel the name of its gpu.module, of which there is one in the module; launches of one function share theirs."""
+    for holder in find(module.operation, "gpu.module"):
+        for function in find(holder, "gpu.func"):
+            function.attributes["sym_name"] = holder.attributes["sym_name"]
+    for launch in find(module.operation, "gpu.launch_func"):
+        holder = ir.SymbolRefAttr(launch.attributes["kernel"]).value[0]
+        launch.attributes["kernel"] = ir.SymbolRefAttr.get([holder, holder])
 
 
 def align_shared(module: ir.Module) -> None:

@@ -26,8 +26,8 @@ LLVM = Target("llvm", parents=(CPU,), rules=LLVM_INTRINSICS, options={"cpu": "ho
               schedule_function=schedule, packing_function=choose_packing, prepare_function=prepare, stages=CPU_STAGES,
               doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N")
 GPU = Target("gpu", parents=(GENERIC,), doc="what all GPUs share")
-NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False},
+NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80"},
               make_machine=lambda options: Gpu(approx=options["approx"]), stages=NVVM_STAGES,
-              doc="NVIDIA's GPUs, by LLVM's NVVM: approx=true for the device's approximating instructions")
+              doc="NVIDIA's GPUs, by LLVM's NVVM: approx=true for the device's approximating instructions, chip=sm_90a|... for PTX")
 VULKAN = Target("vulkan", parents=(GPU,), rules=GLSL, doc="GPUs, by SPIR-V")
 TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

@@ -6,13 +6,14 @@ from typing import Any
 
 from .models import add_compile_options
 
-IMPORTED, PARTITIONED, ONNX, LLVM_IR = "imported", "partitioned", "onnx", "ll"
+IMPORTED, PARTITIONED, ONNX, LLVM_IR, PTX = "imported", "partitioned", "onnx", "ll", "ptx"
 EXAMPLES = """examples:
   legato-compile model.onnx -o model.so                       native code; weights in model.so.weights beside it
   legato-compile model.onnx --emit relax                      the graph, after the graph passes
   legato-compile model.onnx --emit fused | less               one function a kernel, structured
   legato-compile model.onnx --emit ll -o model.ll             LLVM IR
   legato-compile model.onnx --target nvvm --emit nvvm         kernels for NVIDIA's GPUs
+  legato-compile model.onnx --target 'nvvm{chip=sm_90a}' --emit ptx    the same as PTX (pip install 'legato[gpu]')
   legato-compile model.onnx --backend openvino -o model.so    what OpenVINO takes runs there; it is saved along
   legato-compile model.mlir --emit onnx -o model.onnx         the graph as an ONNX model
   legato-compile model.onnx --shape input=1,3,224,224         fix or name the dimensions of an input
@@ -25,8 +26,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("model", help="a model: .onnx or .mlir (with its weights in .safetensors beside it)")
     p.add_argument("-o", dest="output", metavar="FILE", help="where to write: model.so, or the text of --emit (default: standard output)")
     p.add_argument("--emit", metavar="STAGE", help="print a stage of the target's pipeline instead of native code: imported, "
-                   "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR; partitioned: the graph "
-                   "with its external modules; onnx: the imported graph as an ONNX model")
+                   "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR; ptx: PTX (for nvvm); "
+                   "partitioned: the graph with its external modules; onnx: the imported graph as an ONNX model")
     p.add_argument("--from", dest="first", metavar="STAGE", help="the stage that an .mlir has reached already: go on behind it")
     add_compile_options(p)
     p.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations: they carry the model's names")
@@ -73,14 +74,16 @@ def run(options: argparse.Namespace) -> None:
         if options.emit == PARTITIONED:
             driver.give_to_backends(module, backends, PassContext())
         elif options.emit != IMPORTED:
-            last = None if options.emit == LLVM_IR else options.emit
+            last = None if options.emit in (LLVM_IR, PTX) else options.emit
             module = driver.lower(module, options.target, backends=backends, first=options.first, last=last, progress=progress,
                                   verify_each=options.verify_each, report=report)
         if options.emit == LLVM_IR:
             text = driver.llvm_ir(module)
+        elif options.emit == PTX:
+            text = driver.ptx(module, report.target)
         else:
             text = module.module.operation.get_asm(enable_debug_info=options.mlir_print_debuginfo)
-        if options.output and options.emit != "ll" and not is_stream(Path(options.output)):
+        if options.output and options.emit not in (LLVM_IR, PTX) and not is_stream(Path(options.output)):
             module.save(options.output)  # with its weights beside it
         elif options.output:
             Path(options.output).write_text(text + "\n")

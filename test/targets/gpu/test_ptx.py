@@ -1,0 +1,75 @@
+"""PTX by llvmlite (the extra ``gpu``), and LLVM IR rewritten for its older LLVM."""
+import struct
+
+import numpy as np
+import pytest
+from threads_kernels import REFERENCES, add_one, matmul, matmul_tiled, two_launches
+
+import legato
+from legato.driver import ptx
+from legato.llvm_text import for_llvm_22
+from legato.targets.catalog import Catalog
+
+
+def ptx_of(kernel, target="nvvm"):
+    return ptx(legato.lower(kernel, target), Catalog().resolve(target))
+
+
+@pytest.fixture
+def llvmlite():
+    pytest.importorskip("llvmlite")
+
+
+def test_numbers_are_written_as_bits():
+    """Numpy says which bits the decimals of a type are."""
+    lines = ["fadd float %x, 1.000000e-01", "fadd half %x, 1.000000e-01", "fadd bfloat %x, 1.000000e-01", "fadd double %x, 1.000000e-01",
+             "store float -inf, ptr %p", "store double f0x7FF8000000000000, ptr %p", 'call void @"1.5"(float +qnan, i32 10)',
+             "ret void ; 1.5"]
+    got = for_llvm_22("\n".join(lines)).split("\n")
+    assert got[0].endswith(f"0x{struct.unpack('<Q', struct.pack('<d', float(np.float32(0.1))))[0]:016X}")
+    assert got[1].endswith(f"0xH{int(np.float16(0.1).view(np.uint16)):04X}") and got[2].endswith("0xR3DCD")
+    assert got[3].endswith(f"0x{int(np.float64(0.1).view(np.uint64)):016X}")
+    assert got[4:6] == ["store float 0xFFF0000000000000, ptr %p", "store double 0x7FF8000000000000, ptr %p"]
+    assert got[6] == 'call void @"1.5"(float 0x7FF8000000000000, i32 10)' and got[7] == lines[7]
+
+
+@pytest.mark.parametrize("kernel", [k for k in REFERENCES if k.__name__ not in ("add_one", "softmax")], ids=lambda k: k.__name__)
+def test_kernels_need_no_local_memory(llvmlite, kernel):
+    """Local buffers, of which all indices are known, are registers."""
+    assert ".local" not in ptx_of(kernel)
+
+
+def test_memory_is_moved_16_bytes_at_once(llvmlite):
+    text = ptx_of(matmul_tiled)
+    assert text.count("ld.global.v4") + text.count("ld.global.nc.v4") == 1 and text.count("st.global.v4") == 4
+    assert text.count("bar.sync") == 2 and ".maxntid 16, 16, 1" in text and text.count(".shared .align 128") == 2
+
+
+def test_all_kernels_are_in_one_text(llvmlite):
+    text = ptx_of(two_launches)
+    assert text.count(".visible .entry") == 3 and text.count(".version") == 1
+
+
+def test_the_chip_is_an_option_of_the_target(llvmlite):
+    assert ".target sm_90a" in ptx_of(matmul, "nvvm{chip=sm_90a}")
+    with pytest.raises(legato.LegatoError, match="'h100' is no chip of NVIDIA's"):
+        ptx_of(matmul, "nvvm{chip=h100}")
+
+
+def test_what_is_missing_is_said(llvmlite, monkeypatch, tmp_path):
+    monkeypatch.setenv("LEGATO_LIBDEVICE", str(tmp_path / "none.bc"))
+    with pytest.raises(legato.LegatoError, match=r"calls __nv_expf of NVIDIA's libdevice, which is not found: pip install nvidia-nvvm"):
+        ptx_of(add_one)
+    assert "ex2.approx" in ptx_of(add_one, "nvvm{approx=true}")
+
+
+def test_modules_without_gpu_code_are_refused():
+    module = legato.Module.parse("func.func @main(%x: tensor<8xf32> {relax.name = \"x\"}) -> tensor<8xf32> { return %x : tensor<8xf32> }")
+    with pytest.raises(legato.LegatoError, match="lowered for 'llvm', the module has none"):
+        ptx(legato.lower(module, "llvm"), Catalog().resolve("llvm"))
+
+
+def test_without_llvmlite_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("legato.ptx.find_spec", lambda name: None)
+    with pytest.raises(legato.LegatoError, match=r"pip install 'legato\[gpu\]'"):
+        ptx_of(matmul)
