@@ -81,11 +81,15 @@ class GraphPrinter:
         source = source_of(value)
         if source in self.inline or (self.given("res_attrs", number) or "") == self.names.get(source):
             return self.read(source)
-        return f"R.identity({self.read(source)})" if isinstance(source.owner, ir.Block) or len(list(source.uses)) > 0 else self.read(source)
+        is_read = isinstance(source.owner, ir.Block) or len(list(source.uses)) > 0
+        return f"R.nn.identity({self.read(source)})" if is_read else self.read(source)
 
     # --- ops ---
 
     def op(self, op: ir.Operation) -> None:
+        if op.name in ALIASES and is_match(op):
+            self.bind(op, f"R.match_cast({self.read(op.operands[0])}, {self.tensor(op.results[0])})")
+            return
         if op.name in (*ALIASES, *SKIPPED) or (op.name.startswith("arith.") and not isinstance(op.results[0].type, ir.RankedTensorType)):
             return
         if op.name == "func.call":
@@ -106,6 +110,9 @@ class GraphPrinter:
         unnamed = users == ["func.return"] and only not in self.returned
         if only is not None and ((small and len(users) == 1) or unnamed):
             self.inline[only] = text
+            return
+        if not op.results:
+            self.lines.append(text)
             return
         for result in op.results:
             self.names[result] = self.fresh(self.returned.get(result) or (location_name(op) if only is not None else None) or "lv")
@@ -142,7 +149,7 @@ class GraphPrinter:
         count = len(op.results)
         operands = list(op.operands)[: len(op.operands) - (0 if returns else count)]
         outputs = [self.tensor(v) for v in op.results]
-        types = outputs[0] if count == 1 else f"[{', '.join(outputs)}]"
+        types = outputs[0] if count == 1 else f"[{', '.join(outputs)}]" if count else "R.Tuple()"
         if PACKED in callee.attributes:
             name = callee.attributes[PACKED].value
             arguments = self.arguments(callee, operands)
@@ -216,9 +223,18 @@ def tuple_text(values: list[str]) -> str:
 
 def source_of(value: ir.Value) -> ir.Value:
     """The value that casts were made of."""
-    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in ALIASES:
+    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in ALIASES and not is_match(value.owner.operation):
         value = value.owner.operation.operands[0]
     return value
+
+
+def is_match(cast: ir.Operation) -> bool:
+    """Whether a cast says other sizes than the value has: what a ``match_cast`` leaves, where a call checks them."""
+    given, said = cast.operands[0].type, cast.results[0].type
+    if not isinstance(given, ir.RankedTensorType) or not isinstance(said, ir.RankedTensorType):
+        return False
+    rows = dims.dims(given), dims.dims(said)
+    return all(dims.UNKNOWN not in row for row in rows) and rows[0] != rows[1]
 
 
 def location_name(op: ir.Operation) -> str | None:

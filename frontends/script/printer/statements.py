@@ -8,6 +8,7 @@ from ....dialects.tir.walk import ancestors, body, everything
 from ....mlir import func, ir
 from .addresses import address_of
 from .expressions import Expressions, common
+from .packed import packed_call, packed_declaration
 from .text import Text, dtype_of
 from .words import LOOPS
 
@@ -280,6 +281,11 @@ class Statements(Expressions):
     def op_memref_extract_aligned_pointer_as_index(self, op: ir.Operation) -> None:
         """A part of an address."""
 
+    def op_memref_subview(self, op: ir.Operation) -> None:
+        """A part of a buffer, which stands where a packed function is given it."""
+        if any(use.owner.operation.name != "func.call" for use in op.results[0].uses):
+            raise self.refuse("it has memref.subview")
+
     def op_llvm_inttoptr(self, op: ir.Operation) -> None:
         address = address_of(op)
         if address is None:
@@ -287,13 +293,16 @@ class Statements(Expressions):
         self.texts[op.results[0]] = Text(f"T.address_of({self.element(address.buffer, address.indices)})", "handle")
 
     def op_func_call(self, op: ir.Operation) -> None:
-        name = op.attributes["callee"].value
-        arguments = "".join(f", {self.read(v).source}" for v in op.operands)
+        name, packed = op.attributes["callee"].value, packed_declaration(op)
         dtype = dtype_of(op.results[0].type) if op.results else "void"
-        call = f'T.call_extern("{dtype}", "{name}"{arguments})'
+        if packed is not None:
+            call = packed_call(self, op, packed)
+        else:
+            arguments = "".join(f", {self.read(v).source}" for v in op.operands)
+            call = f'T.call_extern("{dtype}", "{name}"{arguments})'
         self.disturb(None)
         if not op.results:
-            self.line(f"T.evaluate({call})")
+            self.line(call if packed is not None else f"T.evaluate({call})")
         elif len(list(op.results[0].uses)) == 1:
             self.remember(op.results[0], Text(call, dtype, reads=frozenset(self.buffers.values())))
         else:

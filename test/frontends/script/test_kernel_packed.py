@@ -11,7 +11,7 @@ import pytest
 import tvm_ffi
 
 import legato
-from legato.script import I, R, T, parse
+from legato.script import I, R, T, parse, print_script
 
 F = "float32"
 
@@ -248,6 +248,19 @@ def test_saved_and_in_two_threads(tmp_path):
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def test_printed_kernels_call_the_same():
+    text = print_script(mixed.module())
+    assert 'T.call_packed("legato.test.kernel.sine", A, 3, 1.5, "text", True, tmp)' in text
+    assert 'T.call_packed("legato.test.kernel.total", A[i, 0:4], i, dtype="float32")' in text
+    a = np.random.default_rng(0).random((8, 4)).astype(F)
+    b, c = legato.compile(parse(text))(a)
+    np.testing.assert_allclose(b, 2 * np.sin(a), rtol=1e-6)
+    np.testing.assert_allclose(c, a.sum(1) + np.arange(8), rtol=1e-6)
+    x = np.random.default_rng(1).random((3, 6)).astype(F)
+    again = legato.compile(parse(print_script(Symbolic)))
+    np.testing.assert_allclose(again(x, x)[1], stepped(x), rtol=1e-6)
 
 
 @packed("print_row")

@@ -6,7 +6,7 @@ import pytest
 import tvm_ffi
 
 import legato
-from legato.script import I, R, T, parse
+from legato.script import I, R, T, parse, print_script
 
 F = "float32"
 
@@ -354,3 +354,23 @@ def test_a_missing_function_is_named_with_its_caller():
     with pytest.raises(legato.LegatoError, match=r"calls the packed function 'legato.test.positive_row', which is not there; did you mean "
                                                  r"legato.test.positive_rows.*tvm_ffi.register_global_func"):
         legato.compile(module)
+
+
+PRINTED = {
+    "constants": passes_constants, "in destination-passing style": dps_with_constants, "several results": several, "rank first": rank_first,
+    "effects": with_effects}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_printed_calls_parse_to_the_same(name):
+    module = PRINTED[name].module()
+    assert str(parse(print_script(module))) == str(module)
+
+
+def test_a_printed_match_checks_again():
+    text = print_script(parse(MATCHES.format('z = R.match_cast(y, R.Tensor((n * m,), "float32"))\n    return R.reshape(z, (n, m))')))
+    assert 'R.match_cast(y, R.Tensor(("m * n",), "float32"))' in text
+    exe, x, found = legato.compile(parse(text)), rows(), int((rows()[:, 0] > 0).sum())
+    assert exe(x, np.ones(7 * found, F)).shape == (7, found)
+    with pytest.raises(ValueError, match="needs dimension 0"):
+        exe(x, np.ones(7 * found + 1, F))
