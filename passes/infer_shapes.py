@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from ..dialects import relax
 from ..dialects.module import Module
 from ..dialects.relax import dims
+from ..dialects.relax.calls import RETURNS, name_unknown
 from ..mlir import func, ir, tensor
 from .base import ModulePass, PassContext
 from .graph import CONSTANT, graph_ops, is_graph_op, relax_functions
@@ -13,7 +14,8 @@ from .graph import CONSTANT, graph_ops, is_graph_op, relax_functions
 class InferShapes(ModulePass):
     """Name the dynamic dimensions of arguments that have no name, infer all types again, and give functions the types they return.
 
-    A new name is made of the argument's and the dimension's number: `x_0`. Functions that others call keep their signatures.
+    A new name is made of the argument's and the dimension's number: `x_0`. Functions that others call keep their signatures. What packed
+    functions return gets such names too.
     """
 
     name = "relax-infer-shapes"
@@ -24,6 +26,7 @@ class InferShapes(ModulePass):
             is_called = function.name.value in called
             if not is_called:
                 _name_dimensions(function)
+            _name_returned(function)
             for op in graph_ops(function):
                 if is_graph_op(op) and op.name != CONSTANT:
                     _refine(op)
@@ -54,6 +57,26 @@ def _name_dimensions(function: func.FuncOp) -> None:
         prefix = dims.symbol_name(attribute["relax.name"].value if "relax.name" in attribute else f"arg{number}")
         named = [_fresh(f"{prefix}_{axis}", taken) if size is dims.UNKNOWN else size for axis, size in enumerate(row)]
         _retype(argument, dims.tensor_type(named, argument.type.element_type))
+
+
+def _name_returned(function: func.FuncOp) -> None:
+    """Names the sizes without a name of what packed functions return: each call gets a declaration of its own, for its sizes are its own."""
+    module = function.operation.parent
+    declarations = {op.name.value: op for op in module.regions[0].blocks[0].operations
+                    if isinstance(op, func.FuncOp) and RETURNS in op.attributes}
+    for call in graph_ops(function):
+        declaration = declarations.get(call.attributes["callee"].value) if call.name == "func.call" else None
+        if declaration is None or not any(dims.UNKNOWN in dims.dims(r.type) for r in call.results):
+            continue
+        types = name_unknown(function, [r.type for r in call.results], declaration.name.value)
+        table = ir.SymbolTable(module)
+        with ir.InsertionPoint(declaration):
+            own = declaration.operation.clone()
+        table.insert(own)
+        own.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(list(declaration.type.inputs), types))
+        call.attributes["callee"] = ir.FlatSymbolRefAttr.get(own.attributes["sym_name"].value)
+        for result, type_ in zip(call.results, types):
+            _retype(result, type_)
 
 
 def _fresh(name: str, taken: set[str]) -> dims.Size:

@@ -74,7 +74,7 @@ def call_packed(name: str, operands: Sequence[Any], *results: ir.Type, pure: boo
     """
     module, function = _around()
     tensors, arguments = _split(operands)
-    named = _named(function, results, symbol or _symbol_of(name))
+    named = name_unknown(function, results, symbol or _symbol_of(name))
     marks = {RETURNS: ir.UnitAttr.get(), **({PURE: ir.UnitAttr.get()} if pure else {})}
     declaration = _declared(module, name, symbol, [v.type for v in tensors], named, arguments, marks)
     call = func.CallOp(list(declaration.type.results), ir.FlatSymbolRefAttr.get(declaration.name.value), tensors)
@@ -154,7 +154,7 @@ def _is_same(function: func.FuncOp, type_: ir.FunctionType, marks: dict[str, ir.
     return function.is_external and function.type == type_ and found == marks
 
 
-def _named(function: func.FuncOp, results: Sequence[ir.Type], base: str) -> list[ir.Type]:
+def name_unknown(function: func.FuncOp, results: Sequence[ir.Type], base: str) -> list[ir.Type]:
     """The types, where each size without a name has one that the function does not know yet."""
     if not any(dims.UNKNOWN in dims.dims(t) for t in results):
         return list(results)
