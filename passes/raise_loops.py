@@ -41,17 +41,26 @@ class RaiseLoops(ModulePass):
             for kernel in tir.prim_funcs(module.module):
                 if not is_fixed(kernel) or any(a in kernel.attributes for a in SCHEDULED) or not find(kernel.operation, "tir.for"):
                     continue
-                trial = kernel.operation.clone(ir.InsertionPoint(kernel)).operation
+                name = kernel.name.value
                 try:
-                    raise_kernel(trial.opview)
+                    raised(kernel)
+                    report[name] = "raised"
                 except Kept as reason:
-                    report[kernel.name.value] = str(reason)
-                    trial.erase()
-                else:
-                    report[kernel.name.value] = "raised"
-                    kernel.operation.erase()
-                    run_on(trial, "canonicalize,cse")
-                    name_structures(trial.opview)
+                    report[name] = str(reason)
+
+
+def raised(kernel: func.FuncOp) -> func.FuncOp:
+    """The kernel raised, in its place. Raises Kept, with the reason; it is as it was then."""
+    trial = kernel.operation.clone(ir.InsertionPoint(kernel)).operation
+    try:
+        raise_kernel(trial.opview)
+    except Kept:
+        trial.erase()
+        raise
+    kernel.operation.erase()
+    run_on(trial, "canonicalize,cse")
+    name_structures(trial.opview)
+    return trial.opview
 
 
 def raise_kernel(kernel: func.FuncOp) -> None:

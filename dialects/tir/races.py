@@ -20,14 +20,14 @@ def race(loop: ForOp) -> str | None:
 
 def roots(value: ir.Value) -> set[ir.Value]:
     """The loop variables and arguments that a value is computed from."""
-    found, todo = set(), [value]
+    seen, todo = {value}, [value]
     while todo:
         one = todo.pop()
-        if isinstance(one.owner, ir.Block):
-            found.add(one)
-        else:
-            todo += one.owner.operation.operands
-    return found
+        if not isinstance(one.owner, ir.Block):
+            new = [operand for operand in one.owner.operation.operands if operand not in seen]
+            seen.update(new)
+            todo += new
+    return {one for one in seen if isinstance(one.owner, ir.Block)}
 
 
 def _same_place(loop: ForOp) -> str | None:

@@ -21,6 +21,7 @@ from ..tir_vectorize import lanes_of
 from .state import Kernel, ScheduleError, arithmetic, dependent_axes, is_shared, require_static, roots, statements
 
 MOST_UNROLLED = 1024
+LONGEST_NAME = 100  # of a fused loop after its parts: splits and fusions of each other's loops double it
 
 
 def split(kernel: Kernel, loop: ForOp, factors: list[int]) -> list[ForOp]:
@@ -99,7 +100,8 @@ def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
     first, last = loops[0], loops[-1]
     kind = first.kind
     with ir.InsertionPoint(first), first.operation.location:
-        made = make_for(index(0), index(total), kind, "_".join([*(loop.name for loop in loops), "fused"]), first.thread)
+        name = "_".join([*(loop.name for loop in loops), "fused"])
+        made = make_for(index(0), index(total), kind, name if len(name) <= LONGEST_NAME else "fused", first.thread)
         with before_end(made.block):
             rest, values = made.variable, []
             for extent in reversed(extents[1:]):

@@ -76,9 +76,9 @@ def reached(name: str, all_: Mapping[str, ir.Operation]) -> list[str]:
     return found
 
 
-def has_steps(roots: list[ir.Operation]) -> bool:
-    """Whether there are steps of ours in sequences: those work on loops and blocks, upstream's ops on what a kernel is."""
-    return any(op.name.startswith(PREFIX) and op.name != EXPECT for root in roots for op in operations(root))
+def is_on_loops(roots: list[ir.Operation]) -> bool:
+    """Whether sequences work on loops and blocks: by steps of ours, or by upstream's ops that name ops of tir."""
+    return any('"tir.' in str(root) for root in roots)
 
 
 def only_steps(module: ir.Module) -> bool:

@@ -117,6 +117,21 @@ def test_upstreams_ops_schedule_a_structured_kernel_as_it_stands(text, loop):
     agrees(matmul_relu, module, "fused")
 
 
+def test_loops_are_raised_for_upstreams_ops():
+    module = legato.attach_schedule(matmul_relu, "matmul_relu", FOR)
+    assert "vector<4x16xf32>" in str(legato.lower(module, last="scheduled"))
+    agrees(matmul_relu, module)
+    on_loops = FOR[:FOR.index("%relu")] + """%k = transform.structured.match ops{["tir.for"]} attributes {name = "k"} in %kernel
+      : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+"""
+    attached = legato.attach_schedule(matmul_relu, "matmul_relu", on_loops.replace("consumed", "readonly"))
+    assert "vector" not in str(legato.lower(attached, last="scheduled"))
+    agrees(matmul_relu, attached)
+
+
 def test_upstreams_ops_that_find_nothing_or_fail_are_told_with_the_kernel():
     module = legato.lower(matmul_relu, last="fused")
     attached = legato.attach_schedule(module, "matmul_relu", FOR.replace("linalg.matmul", "linalg.conv_2d"))
