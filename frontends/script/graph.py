@@ -90,7 +90,9 @@ class GraphParser(GraphBranches):
 
     def type_of(self, info: Any, at: ast.AST, name: str = "") -> ir.Type:
         if not isinstance(info, TensorInfo):
-            raise self.source.error("a graph takes tensors: R.Tensor((n, 128), \"float32\"); sizes come with the tensors' shapes", at)
+            what = "each of a tuple's tensors is a parameter of its own" if isinstance(info, TupleInfo) else (
+                "sizes come with the tensors' shapes, and are named in them")
+            raise self.source.error(f"a graph takes tensors: R.Tensor((n, 128), \"float32\"); {what}", at)
         if info.dtype is None:
             raise self.source.error("the type of the elements is missing: R.Tensor(shape, \"float32\")", at)
         shape = info.shape

@@ -41,6 +41,12 @@ def call_arguments(parser: "GraphParser", node: ast.Call, argument: Callable[["G
     operands = list(operands) if isinstance(operands, (tuple, list)) else [operands]
     operands = [argument(parser, operand, given["args"]) for operand in operands]
     info = parser.python(outputs)
+    if "dtype" in given:  # R.call_tir(f, (x,), (1, 128), dtype="float32")
+        sizes = info.sizes if isinstance(info, ShapeInfo) else info
+        if not isinstance(sizes, (tuple, list)):
+            raise parser.source.error("with dtype=, an output is said by its shape: R.call_tir(f, (x,), (1, 128), dtype=\"float32\")",
+                                      outputs)
+        info = TensorInfo(tuple(sizes), parser.expression(given["dtype"]))
     several = isinstance(info, (list, tuple, TupleInfo))
     infos = list(info.fields if isinstance(info, TupleInfo) else info) if several else [info]
     types = [parser.type_of(i, outputs) for i in infos if isinstance(i, TensorInfo)]
@@ -57,6 +63,8 @@ def call_arguments(parser: "GraphParser", node: ast.Call, argument: Callable[["G
 def call_tir(parser: "GraphParser", node: ast.Call) -> Any:
     """``R.call_tir(cls.kernel, (x, y), out_sinfo=R.Tensor((n,), "float32"))``."""
     callee, operands, outputs, several, integers = call_arguments(parser, node)
+    if isinstance(callee, str):  # as TVM had it at first
+        return call_dps_packed(parser, node)
     if not isinstance(callee, PrimFunc):
         raise parser.source.error("R.call_tir calls a kernel, a function under @T.prim_func", node)
     results = call(parser.program, callee, operands, outputs, parser.main, None if integers is None else integers.sizes)

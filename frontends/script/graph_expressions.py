@@ -12,7 +12,7 @@ from ...dialects.errors import LegatoError
 from ...dialects.relax import dims
 from ...dialects.relax.calls import fresh_name
 from ...mlir import func, ir
-from .faces import Face, OnlyInScript
+from .faces import Face, OnlyInScript, R
 from .functions import RelaxFunc
 from .graph_calls import call_dps_packed, call_packed, call_tir
 from .graph_inplace import call_tir_inplace
@@ -26,6 +26,7 @@ BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "d
           ast.Mod: "floor_mod", ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
           ast.LShift: "left_shift", ast.RShift: "right_shift"}
 COMPARE = {ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal"}
+BARE = {"Tensor": R.Tensor, "Shape": R.Shape, "Tuple": R.Tuple}  # types that TVM's first graphs had without the R
 LARGE = 1024  # bytes: larger constants go to the weight store
 
 
@@ -77,7 +78,8 @@ class GraphExpressions:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node = self.source.parsed(node.value, node)
         plain = {k: described(v) if isinstance(v, ir.Value) else v for k, v in self.scope.items()}
-        return self.source.evaluate(node, {**self.symbols, **plain}, at)
+        bare = {name: made for name, made in BARE.items() if name not in self.source.names}
+        return self.source.evaluate(node, {**bare, **self.symbols, **plain}, at)
 
     def expression(self, node: ast.expr) -> Any:
         try:
@@ -167,6 +169,8 @@ class GraphExpressions:
                 if isinstance(value, np.ndarray):
                     return self.constant(value, node.id)
                 return value.dtype if isinstance(value, ScalarType) else value
+        if node.id in self.program.members:
+            return self.program.members[node.id]
         if self.program.class_name and node.id in (self.program.class_name, "cls"):
             return SimpleNamespace(**self.program.members)
         raise Problem(f"'{node.id}' is not defined")

@@ -1,7 +1,7 @@
 """The blocks of a kernel's script: their axes, predicates, and inits."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,11 +17,42 @@ BLOCK_WORDS = ("block", "sblock")
 IGNORED = ("func_attr", "block_attr", "sblock_attr")
 
 
+def axes_as_statements(node: ast.With, word: Callable[[ast.AST], str | None], loops_around: list[str]) -> ast.With:
+    """TVM's oldest spelling, ``with T.block([16, T.reduce_axis(0, 8)], "C") as [vi, vk]``, with T.bind(vi, i), in the one of today."""
+    call, target = node.items[0].context_expr, node.items[0].optional_vars
+    names = target.elts if isinstance(target, (ast.List, ast.Tuple)) else [target] if target is not None else []
+    if not isinstance(call, ast.Call) or not isinstance(call.args[0], ast.List) or not isinstance(call.func, ast.Attribute) or (
+            len(names) != len(call.args[0].elts)):
+        raise Problem("a block has a name: with T.block(\"C\"), and axes inside: vi = T.axis.spatial(16, i)")
+    calls = [s.value for s in node.body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and word(s.value) == "bind"]
+    bound = {c.args[0].id: c.args[1] for c in calls if len(c.args) == 2 and isinstance(c.args[0], ast.Name)}
+    inner = loops_around[len(loops_around) - len(names):]
+    statements: list[ast.stmt] = []
+    for number, (name, extent) in enumerate(zip(names, call.args[0].elts)):
+        kind = word(extent) if isinstance(extent, ast.Call) else None
+        kind = kind if kind in ("reduce_axis", "range", "scan_axis", "opaque_axis") else None
+        if not isinstance(name, ast.Name) or (name.id not in bound and len(inner) != len(names)):
+            raise Problem("an axis is bound to a value: vi = T.axis.spatial(16, i)")
+        value = bound.get(name.id) or ast.Name(inner[number], ast.Load())
+        dom = extent if kind is None else extent.args[0] if len(extent.args) == 1 else ast.Tuple(list(extent.args), ast.Load())
+        axis = ast.Attribute(ast.Attribute(call.func.value, "axis", ast.Load()), (kind or "spatial").removesuffix("_axis"), ast.Load())
+        statements.append(ast.Assign([name], ast.Call(axis, [dom, value], [])))
+    rest = [s for s in node.body if not (isinstance(s, ast.Expr) and word(s.value) == "bind")]
+    made = ast.With([ast.withitem(ast.Call(call.func, call.args[1:], []), None)], [*statements, *rest])
+    for one in (made, *statements):
+        ast.copy_location(one, node)
+        for inside in ast.walk(one):
+            if not hasattr(inside, "lineno"):
+                ast.copy_location(inside, node)
+    return made
+
+
 class Blocks(Regions):
     """Builds blocks at the insertion point; the statements in them are built by who inherits this (``statements``)."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self.around: list[str] = []  # the names of the loops around
         self.fixed: set[str] = set()  # names of loops further out: what they stand for does not change inside
 
     def statements(self, nodes: list[ast.stmt]) -> None:
@@ -55,6 +86,9 @@ class Blocks(Regions):
             self.open_scope(word, item, node)
             return
         call = item.context_expr
+        if isinstance(call, ast.Call) and call.args and isinstance(call.args[0], ast.List):
+            node = axes_as_statements(node, self.word, list(self.around))
+            call = node.items[0].context_expr
         given = self.named(call, "name", "no_realize", "name_hint", "exec_scope") if isinstance(call, ast.Call) else {}
         name = given.get("name", given.get("name_hint", "block")) or "block"
         if not isinstance(name, str):

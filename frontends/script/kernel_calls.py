@@ -18,6 +18,8 @@ from .source import Problem
 from .types import value_type
 from .values import Scalar, condition
 
+SAID = ("dtype", "span")  # arguments that say again what is known
+TYPED = ("cast", "Cast", "reinterpret", "min_value", "max_value", "infinity")  # the type is not what the arguments' is
 BUILTINS = (min, max, abs, int, float, bool, len, round, sum, tuple, list)
 
 
@@ -33,10 +35,11 @@ class Calls(Expressions):
             return method(node)
         if word not in intrinsics.FUNCTIONS and not (word.count("x") and vector_type(word)):
             raise Problem(refused(word) or f"{self.face._name}.{word} is not supported as a value in a kernel")
-        for keyword in node.keywords:
-            if keyword.arg not in ("dtype", "value", "x", "a", "b", "span"):
+        taken = [k for k in node.keywords if k.arg not in SAID or (k.arg == "dtype" and word in TYPED)]
+        for keyword in taken:
+            if keyword.arg not in ("dtype", "value", "x", "a", "b"):
                 raise self.source.error(f"{self.face._name}.{word} has no argument '{keyword.arg}'", keyword.value)
-        arguments = self.arguments(node) + [self.expression(k.value) for k in node.keywords if k.arg != "span"]
+        arguments = self.arguments(node) + [self.expression(k.value) for k in taken]
         if vector_type(word):
             return self.to_vector(word, *arguments) if len(arguments) == 1 else self.problem(f"T.{word} takes one value")
         return self.intrinsic(word, arguments)
@@ -86,7 +89,7 @@ class Calls(Expressions):
     # --- words with rules of their own ---
 
     def call_if_then_else(self, node: ast.Call) -> Any:
-        if len(node.args) != 3 or node.keywords:
+        if len(node.args) != 3 or any(k.arg not in SAID for k in node.keywords):
             raise Problem("T.if_then_else takes a condition, the value where it holds, and the value where it does not")
         return self.if_then_else(*node.args)
 

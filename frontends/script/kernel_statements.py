@@ -145,8 +145,10 @@ class Statements(Macros):
             return
         name, (lower, upper) = names[0], bounds[0]
         with loops.loop(as_index(lower), as_index(upper), kind, name, thread) as made:
+            self.around.append(name)
             with self.inside(**{name: Scalar(made.variable, "index")}):
                 self.nest(node, names[1:], bounds[1:], kind, thread, groups)
+            self.around.pop()
         if (problem := race(made)) is not None:
             raise self.source.error(problem, node)
 

@@ -89,12 +89,38 @@ def arg(name: str) -> Any:
     return op
 
 
-def cumsum(data: Any, axis: int | None = None, dtype: Any = None, exclusive: Any = False) -> ir.Value:
+def cumulative(name: str) -> Any:
+    def op(data: Any, axis: int | None = None, dtype: Any = None, exclusive: Any = False) -> ir.Value:
+        x = tensor(data)
+        if dtype not in (None, "", "void"):
+            x = relax.astype(x, dtype_of(dtype))
+        x, axis = (flatten(x), 0) if axis is None else (x, axis)
+        return relax.OPS[name].build(x, axis=axis, exclusive=bool(exclusive))
+
+    return op
+
+
+def topk(data: Any, k: int = 1, axis: int = -1, ret_type: str = "both", largest: bool = True, dtype: Any = "int32") -> Any:
     x = tensor(data)
-    if dtype not in (None, "", "void"):
-        x = relax.astype(x, dtype_of(dtype))
-    x, axis = (flatten(x), 0) if axis is None else (x, axis)
-    return relax.cumsum(x, axis=axis, exclusive=bool(exclusive))
+    places = relax.topk(x, k=k, axis=axis, largest=largest)
+    values, indices = relax.gather_elements(x, places, axis=axis), relax.astype(places, dtype_of(dtype))
+    found = {"both": (values, indices), "values": values, "indices": indices}
+    if ret_type not in found:
+        raise Problem(f"R.topk gives both, values or indices, not {ret_type!r}")
+    return found[ret_type]
+
+
+def argsort(data: Any, axis: int = -1, descending: bool = False, dtype: Any = "int32") -> ir.Value:
+    x = tensor(data)
+    axis = axis_of(axis, x)
+    size = dims.dims(x.type)[axis]
+    if not isinstance(size, int):
+        raise Problem("an axis is sorted whose size is a number")
+    return relax.astype(relax.topk(x, k=size, axis=axis, largest=descending), dtype_of(dtype))
+
+
+def sort(x: Any, axis: int = -1, descending: bool = False) -> ir.Value:
+    return relax.gather_elements(tensor(x), argsort(x, axis, descending, "int64"), axis=axis)
 
 
 def clip(x: Any, min: Any, max: Any) -> ir.Value:
@@ -355,10 +381,11 @@ def prim_value(value: Any) -> Any:
 
 OPS: dict[str, Any] = {
     **{n: unary(n) for n in UNARY}, **{n: binary(n) for n in BINARY}, **{n: reduction(n) for n in REDUCTIONS},
-    "argmax": arg("argmax"), "argmin": arg("argmin"), "stop_lift_params": identity, "memory_scope_hint": identity,
+    "cumsum": cumulative("cumsum"), "cumprod": cumulative("cumprod"), "argmax": arg("argmax"), "argmin": arg("argmin"),
+    "stop_lift_params": identity, "memory_scope_hint": identity,
     **{f.__name__: f for f in (
-        mod, floor_mod, log_add_exp, ewise_fma, variance, std, cumsum, clip, where, masked_fill, astype, full, zeros, ones, full_like,
-        zeros_like, ones_like, eye, arange, tril, triu, take, strided_slice, flip, gather_elements, gather_nd, scatter_elements,
+        mod, floor_mod, log_add_exp, ewise_fma, variance, std, topk, argsort, sort, clip, where, masked_fill, astype, full, zeros, ones,
+        full_like, zeros_like, ones_like, eye, arange, tril, triu, take, strided_slice, flip, gather_elements, gather_nd, scatter_elements,
         scatter_nd, one_hot, reshape, flatten, broadcast_to, expand_dims, squeeze, permute_dims, concat, stack, split, tile, repeat,
         matmul, linear, outer, quantize, dequantize, prim_value)},
 }

@@ -194,6 +194,25 @@ def functions_numpy(a, n):
     return b.astype(F), m.astype(np.int32)
 
 
+@T.prim_func
+def oldest_blocks(a: T.handle, b: T.handle, c: T.handle) -> None:
+    A = T.match_buffer(a, (8, 16), "float32")
+    B = T.match_buffer(b, (16, 4), "float32")
+    C = T.match_buffer(c, (8, 4), "float32")
+    D = T.alloc_buffer((8, 4), "float32")
+    for i, j, k in T.grid(8, 4, 16):  # noqa: B007 (the axes take them in their order)
+        with T.block([8, 4, T.reduce_axis(0, 16)], "D") as [vi, vj, vk]:
+            with T.init():
+                D[vi, vj] = T.float32(0)
+            D[vi, vj] += A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(8, 2):
+        for jj in T.vectorized(0, 2):
+            with T.block([8, 4], "C") as [vi, vj]:
+                T.bind(vi, i)
+                T.bind(vj, j * 2 + jj)
+                C[vi, vj] = T.exp(D[vi, vj], dtype="float32") + T.if_then_else(vi < 4, 1.0, 0.0, dtype="float32")
+
+
 @I.ir_module
 class Concise:
     I.module_attrs({"version": 1})
@@ -211,5 +230,6 @@ REFERENCES = {
     variables: lambda a: np.where(a > 0, a, 0).sum(1) / np.maximum((a > 0).sum(1), 1).astype(F), by_a_python_function: fold_numpy,
     by_a_lambda: lambda a: 1 / (1 + np.exp(-a)), by_macros: by_macros_numpy, scaled_floats: lambda a: a * F(1.5),
     scaled_integers: lambda a: a * 3, constants: lambda a: (a / 8 * 2 + 1) * 3 + 2, another_alias: np.tanh, attributes: lambda a: a + 1,
-    functions: functions_numpy, Concise: lambda a: np.log(a + 1),
+    functions: functions_numpy, oldest_blocks: lambda a, b: np.exp(a @ b) + (np.arange(8) < 4).astype(F)[:, None],
+    Concise: lambda a: np.log(a + 1),
 }

@@ -117,7 +117,14 @@ FAMILIES = {
         "R.argmax(x)": lambda v: v["x"].argmax(), "R.cumsum(x, axis=1)": lambda v: v["x"].cumsum(1),
         "R.cumsum(data=x, axis=0, dtype='float64', exclusive=1)":
             lambda v: np.pad(v["x"].astype(np.float64).cumsum(0)[:-1], ((1, 0), (0, 0), (0, 0))),
-        "R.cumsum(x)": lambda v: v["x"].cumsum(),
+        "R.cumsum(x)": lambda v: v["x"].cumsum(), "R.cumprod(p, axis=2)": lambda v: v["p"].cumprod(2),
+    }),
+    "order": ({"x": (3, 4, 5)}, {
+        "R.sort(x)": lambda v: np.sort(v["x"]), "R.sort(x, axis=1, descending=True)": lambda v: -np.sort(-v["x"], 1),
+        "R.argsort(x, axis=0)": lambda v: np.argsort(v["x"], 0).astype(np.int32),
+        "R.argsort(data=x, descending=True, dtype='int64')": lambda v: np.argsort(-v["x"]),
+        "R.topk(x, k=2, axis=-1)[0]": lambda v: -np.sort(-v["x"])[..., :2], "R.topk(x, 2)[1]": lambda v: np.argsort(-v["x"])[..., :2].astype(np.int32),
+        "R.topk(x, 3, axis=1, ret_type='values', largest=False)": lambda v: np.sort(v["x"], 1)[:, :3],
     }),
     "creation": ({"x": (3, 4)}, {
         "R.full((2, 3), R.const(1.5), dtype='float32')": lambda v: np.full((2, 3), F(1.5)),
@@ -279,8 +286,8 @@ def ops_of(shapes, cases):
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    ("R.topk(x, 3)", "there is no op R.topk"), ("R.nn.rellu(x)", "there is no op R.nn.rellu; nearest: R.nn.relu"),
-    ("R.sort(x)", "there is no op R.sort"), ("R.image.resize2d(x, (4, 4))", "there is no op R.image.resize2d"),
+    ("R.unique(x)", "there is no op R.unique"), ("R.nn.rellu(x)", "there is no op R.nn.rellu; nearest: R.nn.relu"),
+    ("R.topk(x, 9)", "expected from 0 to 4"), ("R.image.resize2d(x, (4, 4))", "there is no op R.image.resize2d"),
     ("R.vm.alloc_storage(x)", "R.vm.alloc_storage is not supported: part of TVM's own runtime"),
     ("R.print(x)", "R.print is not supported: an effect"), ("R.call_tir_with_grad(x)", "R.call_tir_with_grad is not supported: for training"),
     ("R.sum(x, axes=1)", r"R.sum\(x, axis, keepdims\): got an unexpected keyword argument 'axes'"),

@@ -4,6 +4,7 @@ import pytest
 
 import legato
 from legato.script import ir as I
+from legato.script import parse
 from legato.script import relax as R
 from legato.script import tir as T
 
@@ -204,6 +205,27 @@ class WithIntegers:
                 Y[vi] = X[vi]
 
 
+OLD = """
+@I.ir_module
+class Old:
+    @T.prim_func
+    def relu0(X: T.Buffer[(1, 8), "float32"], Y: T.Buffer[(1, 8), "float32"]):
+        T.func_attr({"global_symbol": "relu0", "tir.noalias": True})
+        for i, j in T.grid(1, 8):
+            with T.block("Y"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Y[vi, vj] = T.max(X[vi, vj], T.float32(0))
+
+    @R.function
+    def main(x: Tensor((1, 8), "float32")):
+        with R.dataflow():
+            lv0 = R.call_tir(relu0, (x,), (1, 8), dtype="float32")
+            out = R.call_tir("legato.test.copy", (lv0,), (1, 8), dtype="float32")
+            R.output(out)
+        return out
+"""
+
+
 @R.function
 def used_before_it_is_defined(x: R.Tensor(("m + 1",), "float32"), y: R.Tensor(("m", 1), "float32")):
     z = R.add(x, y)
@@ -253,6 +275,7 @@ CASES = {
     "functions_inside": (functions_inside, (A, B), lambda x, y: y - x), "Across": (Across, (V,), lambda x: x * 3 + 1),
     "constants": (constants, (V,), lambda x: (x + TABLE) * np.array([[1], [2], [3]], F) + TABLE - 1),
     "Inplace": (Inplace, (N, M), lambda x, y: (y * 2, y)), "Accumulates": (Accumulates, (X, Y), lambda x, y: 2 * x + 2 * y),
+    "Old": (parse(OLD), (array(1, 8),), lambda x: np.maximum(x, 0)),
     "WithIntegers": (WithIntegers, (array(3), array(6)), lambda n, x: x),
     "used_before_it_is_defined": (used_before_it_is_defined, (array(6), array(5, 1)), np.add),
     "a_symbol_in_a_call": (a_symbol_in_a_call, (array(2, 3, 8),), lambda x: np.maximum(x.reshape(6, 8), 0)),
