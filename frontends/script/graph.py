@@ -222,4 +222,6 @@ def parse_graph(program: Program, function: RelaxFunc, name: str) -> func.FuncOp
         try:
             return parser.parse(name)
         except Restart:
+            if parser.known == known:
+                raise function.source.error("the sizes cannot be found out: one is said to be several", function.source.tree) from None
             known = parser.known

@@ -221,7 +221,17 @@ class GraphExpressions:
         arguments = self.spread(node.args)
         keywords = {str(k.arg): self.expression(k.value) for k in node.keywords}
         made = build(name, arguments, keywords)
+        for value in made if isinstance(made, tuple) else (made,):
+            if isinstance(value, ir.Value):
+                self.check_sizes(value)
         return self.constant(made, name) if isinstance(made, np.ndarray) else made
+
+    def check_sizes(self, value: ir.Value) -> None:
+        """Problem for a size whose value cannot be known: of no argument, and of nothing that a packed function returns."""
+        there = {n for a in self.main.arguments for s in dims.dims(a.type) for n in dims.symbols(s)} | self.late
+        for size in dims.dims(value.type):
+            if unknown := sorted(dims.symbols(size) - there):
+                raise Problem(f"the size '{unknown[0]}' is not known here: it is a size of no argument, and nothing is matched with it")
 
     def only(self, node: ast.Call, tensor: bool = False) -> Any:
         """The one argument of a call."""
