@@ -106,20 +106,26 @@ class Conflicts:
             return False
         a, b = self.touched(first, kept), self.touched(second, kept)
         if a is None or b is None:
-            return not same_place(first, second, free | set(shift))
+            return not same_place(first, second, free | set(shift)) and self.in_doubt(first, second)
         left, right = [a.steps[loop.variable] for loop in kept], [b.steps[loop.variable] - shift.get(loop.variable, 0) for loop in kept]
         for (symbols, mine), (others, theirs) in zip(a.columns, b.columns):
             if symbols != others or any(roots(s) & free for s in symbols):
-                return True
+                return self.in_doubt(first, second)
             moved = 0
             for symbol, factor in symbols.items():
                 if roots(symbol) & set(shift):
                     if symbol not in shift:
-                        return True
+                        return self.in_doubt(first, second)
                     moved += factor * shift[symbol]
             left.append(mine)
             right.append(theirs + moved)
         return meeting(a.thread, left, b.thread, right) is not None
+
+    def in_doubt(self, first: Access, second: Access) -> bool:
+        """Whether threads are taken to meet where it is not seen: in shared memory yes; in global memory, where statements say where each
+        thread's results go, not by writing alone, and not where one index is read and written."""
+        shared = isinstance(first.buffer.owner, ir.Block) and first.buffer.owner.owner.operation == self.launch.operation
+        return shared or (not (first.writes and second.writes) and first.indices != second.indices)
 
     def across_blocks(self, first: Access, second: Access) -> str | None:
         """Which two blocks meet in an element, in words; None where this is not, or cannot be seen. The first blocks are looked at."""

@@ -223,6 +223,79 @@ def test_a_schedule_with_threads():
     assert len(find(lowered.operation, "gpu.barrier")) == 2 and text.count("vector.load") == 2
 
 
+@T.prim_func
+def row_sums(A: T.Buffer((6, 130), "float32"), B: T.Buffer((6,), "float32")):
+    for i, k in T.grid(6, 130):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vi, vk]
+
+
+def bound_reduction():
+    sch = legato.Schedule(row_sums)
+    i, k = sch.get_loops(sch.get_block("B"))
+    _, ki = sch.split(k, [None, 32])
+    sch.bind(i, "blockIdx.x")
+    sch.bind(ki, "threadIdx.x")
+    return sch.mod
+
+
+def rfactored_reduction():
+    sch = legato.Schedule(row_sums)
+    _, ki = sch.split(sch.get_loops(sch.get_block("B"))[1], [5, 26])
+    parts = sch.rfactor(ki, 0)
+    i, k = sch.get_loops(sch.get_block("B"))
+    sch.bind(i, "blockIdx.x")
+    sch.bind(k, "threadIdx.x")
+    sch.set_scope(parts, 0, "shared")
+    sch.compute_at(parts, i)
+    _, steps, thread = sch.get_loops(parts)
+    sch.reorder(thread, steps)
+    sch.bind(thread, "threadIdx.x")
+    return sch.mod
+
+
+@pytest.mark.parametrize("schedule,barriers", [(bound_reduction, 0), (rfactored_reduction, 5)])
+def test_a_scheduled_reduction(schedule, barriers):
+    """In one warp by shuffles; by 26 threads in shared memory."""
+    exe = emulated(schedule())
+    (a,) = inputs(exe)
+    np.testing.assert_allclose(exe(a), a.sum(-1), rtol=1e-5)
+    assert barriers_of(schedule()) == barriers
+
+
+@T.prim_func
+def exponentials(A: T.Buffer((10, 50), "float32"), B: T.Buffer((10, 50), "float32")):
+    for i, j in T.grid(10, 50):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.exp(A[vi, vj])
+
+
+def test_a_scheduled_elementwise_kernel():
+    """Its indices are quotients of what a block's index is in; it shares no memory, and needs no barrier."""
+    sch = legato.Schedule(exponentials)
+    bx, tx, lanes = sch.split(sch.fuse(*sch.get_loops(sch.get_block("B"))), [None, 32, 4])
+    sch.bind(bx, "blockIdx.x")
+    sch.bind(tx, "threadIdx.x")
+    sch.vectorize(lanes)
+    exe = emulated(sch.mod)
+    (a,) = inputs(exe)
+    np.testing.assert_allclose(exe(a), np.exp(a), rtol=1e-5)
+    assert barriers_of(sch.mod) == 0
+
+
+def test_an_attached_schedule_is_taken():
+    """As text, in place of the target's own mapping."""
+    sch = legato.Schedule(row_sums)
+    sch.bind(sch.get_loops(sch.get_block("B"))[0], "blockIdx.x")
+    module = legato.attach_schedule(row_sums, "row_sums", sch.trace)
+    text = str(legato.lower(module, "nvvm", last="scheduled"))
+    assert "blocks in (%c6, %c1, %c1) threads in (%c1, %c1, %c1)" in text
+
+
 def test_on_the_cpu_the_threads_run_one_after_the_other():
     sch = scheduled_matmul()
     exe = legato.compile(sch.mod)
