@@ -13,6 +13,7 @@ from ..dialects.module import Module
 from ..dialects.relax.calls import RETURNS
 from ..dialects.tir.extern import EXTERN
 from ..dialects.tir.packed import is_packed
+from ..dialects.tir.walk import find
 from ..mlir import bufferization, func, ir, tensor
 from .base import ModulePass, PassContext, PassFailed, option
 from .bufferize_prepare import materialize_constants, own_results, separate_outputs
@@ -77,17 +78,8 @@ def refuse_graph_ops(function: func.FuncOp) -> None:
 
 def calls_in(module: ir.Module) -> list[ir.Operation]:
     """Every ``func.call`` in the functions of ``module``."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "func.call":
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    for op in module.body.operations:
-        if op.operation.name == "func.func" and not tir.is_prim_func(op):
-            op.operation.walk(visit)
-    return found
+    callers = [op for op in module.body.operations if op.operation.name == "func.func" and not tir.is_prim_func(op)]
+    return [call for caller in callers for call in find(caller.operation, "func.call")]
 
 
 def terminator(block: ir.Block) -> ir.Operation:

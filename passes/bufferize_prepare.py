@@ -1,5 +1,6 @@
 """Main before bufferization: plain tensor types, and results that alias nothing."""
 from ..dialects import tir
+from ..dialects.tir.walk import find
 from ..mlir import arith, bufferization, func, ir
 from .base import PassFailed
 
@@ -8,15 +9,7 @@ WHOLE_VIEWS = {"tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "t
 
 def materialize_constants(function: func.FuncOp) -> None:
     """Small constants of the graph become ``arith.constant``; weights have to be arguments already."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "relax.constant":
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
-    for op in found:
+    for op in find(function.operation, "relax.constant"):
         if "value" not in op.attributes:
             raise PassFailed(f"the weight {op.attributes['weight']} is still a constant of the graph: run relax-lift-weights first", op)
         value = tir.plain_attribute(op.attributes["value"])
@@ -28,15 +21,7 @@ def materialize_constants(function: func.FuncOp) -> None:
 
 def separate_outputs(function: func.FuncOp) -> None:
     """A ``tensor.empty`` of its own for each reader: one that many calls share would be one alias set, whose every pair is compared."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "tensor.empty":
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
-    for op in found:
+    for op in find(function.operation, "tensor.empty"):
         for use in list(op.results[0].uses)[1:]:
             with ir.InsertionPoint(use.owner):
                 use.owner.operands[use.operand_number] = op.clone().results[0]

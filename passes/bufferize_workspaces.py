@@ -1,5 +1,6 @@
 """What kernels allocate: small buffers go on the stack, others become arguments that the caller allocates."""
 from ..dialects.locations import origin
+from ..dialects.tir.walk import find
 from ..mlir import func, ir, memref
 from .base import PassFailed
 
@@ -26,18 +27,10 @@ def extract_workspaces(kernels: list[func.FuncOp], calls: list[ir.Operation], st
 
 def place_buffers(kernel: func.FuncOp, stack_bytes: int) -> list[ir.Operation]:
     """Puts the kernel's buffers where they belong; returns the allocations that have to become arguments."""
-    allocations: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "memref.alloc":
-            allocations.append(op)
-        return ir.WalkResult.ADVANCE
-
-    kernel.operation.walk(visit)
     entry = kernel.body.blocks[0]
     left = STACK_BYTES_ALL
     workspaces = []
-    for op in allocations:
+    for op in find(kernel.operation, "memref.alloc"):
         size = byte_size(op.results[0].type)
         home = scope(op, entry)
         most = stack_bytes if home == entry else STACK_BYTES  # in a parallel loop it is the stack of the thread that runs a step

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..dialects.tir.walk import find
 from ..mlir import arith, func, ir, linalg, tensor
 
 if TYPE_CHECKING:
@@ -116,15 +117,7 @@ class Rewriter:
         new = linalg.GenericOp([v.type for v in operands[inputs:]], operands[:inputs], operands[inputs:],
                                ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]), ir.ArrayAttr.get(kinds))
         op.regions[0].blocks[0].append_to(new.regions[0])
-        indices: list[ir.Operation] = []
-
-        def visit(inner: ir.Operation) -> ir.WalkResult:
-            if inner.name == "linalg.index":
-                indices.append(inner)
-            return ir.WalkResult.ADVANCE
-
-        new.operation.walk(visit)
-        for inner in indices:
+        for inner in find(new.operation, "linalg.index"):
             loop = inner.attributes["dim"].value
             if loop in place:
                 inner.attributes["dim"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), place[loop])

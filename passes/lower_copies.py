@@ -4,6 +4,7 @@ A piece of known size is a ``memcpy``; one of a size known at run time only is c
 """
 from typing import Any
 
+from ..dialects.tir.walk import find
 from ..mlir import arith, ir, linalg, memref, scf, vector
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -12,15 +13,9 @@ UNKNOWN_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
 
 def lower_copies(module: ir.Module, machine: Any) -> None:
     """Replaces every ``memref.copy`` of ``module`` that is not one ``memcpy``. machine: lanes(bits), has(feature)."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "memref.copy" and not all(contiguous(v.type) for v in op.operands):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in found:
+    for op in find(module.operation, "memref.copy"):
+        if all(contiguous(v.type) for v in op.operands):
+            continue
         with ir.InsertionPoint(op), op.location:
             Copy(*op.operands, machine).build()
         op.erase()

@@ -2,6 +2,7 @@
 
 Each group stands alone: in one group with canonicalization, the lowerings of transposes and shape casts can chase each other for ever.
 """
+from ..dialects.tir.walk import find
 from ..mlir import interpreter, ir, memref, vector
 
 GROUPS = (
@@ -44,15 +45,7 @@ def slice_transfers(module: ir.Module) -> None:
 
     Upstream's patterns would widen the vector by unit dimensions in between, drop them, and widen it again, for ever.
     """
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in ("vector.transfer_read", "vector.transfer_write"):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in found:
+    for op in find(module.operation, "vector.transfer_read", "vector.transfer_write"):
         buffer = 0 if op.name == "vector.transfer_read" else 1
         type_ = op.operands[buffer].type
         dims = stepped_dims(op.attributes["permutation_map"].value)

@@ -13,6 +13,7 @@ from typing import ClassVar
 from ..dialects import tir
 from ..dialects.module import Module
 from ..dialects.relax.calls import call_dps, declare
+from ..dialects.tir.walk import find
 from ..mlir import func, ir
 from .base import ModulePass, PassContext, PassFailed, option
 from .partition.groups import inline
@@ -134,12 +135,4 @@ def move_callees(module: ir.Module, nested: ir.Operation) -> None:
 
 
 def _callees(function: ir.OpView) -> list[str]:
-    found: list[str] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "func.call":
-            found.append(op.attributes["callee"].value)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
-    return found
+    return [call.attributes["callee"].value for call in find(function.operation, "func.call")]

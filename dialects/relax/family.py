@@ -15,6 +15,7 @@ def define(
     result_type: Callable,
     example: str,
     elementwise: bool = False,
+    promotes: bool = True,
     **attributes: Attribute,
 ) -> type:
     """An op class of that name in the relax dialect. The example is the op's text in an MLIR function with the operands as values."""
@@ -24,6 +25,7 @@ def define(
         "result_type": staticmethod(result_type),
         "compute": staticmethod(compute),
         "ELEMENTWISE": elementwise,
+        "PROMOTES": promotes,
         **operands,
         **attributes,
     }

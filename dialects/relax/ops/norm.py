@@ -8,6 +8,7 @@ from ...errors import InferenceError
 from ..attributes import Float, Int, Ints
 from ..axes import axes_of, axis_of
 from ..dims import compatible
+from ..family import define, example
 from ..op import FLOAT, Operand, RelaxOp
 from ..types import TensorType
 
@@ -221,45 +222,24 @@ def _shifted(x: np.ndarray, axis: int) -> np.ndarray:
     return x - x.max(axis=axis, keepdims=True, initial=-np.inf)
 
 
-class Softmax(RelaxOp, name="softmax"):
-    """exp(x) divided by its sum along an axis.
-
-    ```mlir
-    %y = "relax.softmax"(%x) {axis = 1 : i64} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
-    ```
-    """
-
-    x = Operand(FLOAT)
-    axis = Int(-1)
-
-    @staticmethod
+def _softmax(name: str, summary: str, compute):
     def result_type(x: TensorType, axis) -> TensorType:
         axis_of(axis, x.rank)
         return x
 
-    @staticmethod
-    def compute(x, axis):
-        e = np.exp(_shifted(x, axis))
-        return e / e.sum(axis=axis, keepdims=True)
+    text = example(name, "%x", "axis = 1 : i64", "tensor<2x3x4xf32>", "tensor<2x3x4xf32>")
+    define(name, summary, {"x": Operand(FLOAT)}, compute, result_type, text, axis=Int(-1))
 
 
-class LogSoftmax(RelaxOp, name="log_softmax"):
-    """The logarithm of softmax, exact where softmax underflows.
+def _of_exponentials(x, axis):
+    e = np.exp(_shifted(x, axis))
+    return e / e.sum(axis=axis, keepdims=True)
 
-    ```mlir
-    %y = "relax.log_softmax"(%x) {axis = 1 : i64} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
-    ```
-    """
 
-    x = Operand(FLOAT)
-    axis = Int(-1)
+def _logarithm(x, axis):
+    shifted = _shifted(x, axis)
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 
-    @staticmethod
-    def result_type(x: TensorType, axis) -> TensorType:
-        axis_of(axis, x.rank)
-        return x
 
-    @staticmethod
-    def compute(x, axis):
-        shifted = _shifted(x, axis)
-        return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+_softmax("softmax", "exp(x) divided by its sum along an axis.", _of_exponentials)
+_softmax("log_softmax", "The logarithm of softmax, exact where softmax underflows.", _logarithm)

@@ -6,6 +6,7 @@ from ...errors import InferenceError
 from ..attributes import Float, Int, Ints, Shape, Str
 from ..axes import axes_of, check_length
 from ..dims import Size, ceil_divide, maximum, minimum
+from ..family import define, example
 from ..op import ANY, Operand, RelaxOp
 from ..types import TensorType
 
@@ -124,49 +125,15 @@ def _most(mode: str, size: int, wanted: int) -> int:
     return max(size - 1, 0) if mode == "reflect" else size
 
 
-class Triu(RelaxOp, name="triu"):
-    """The upper triangle of the last two axes, 0 below it; `k` diagonals above the main one are the first kept.
-
-    ```mlir
-    %y = "relax.triu"(%x) {k = 1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
-    ```
-    """
-
-    PROMOTES = False
-    x = Operand(ANY)
-    k = Int(0)
-
-    @staticmethod
+def _triangle(name: str, summary: str, k: int, function):
     def result_type(x: TensorType, k) -> TensorType:
-        return _matrices(x)
+        if x.rank < 2:
+            raise InferenceError(f"operand 'x' must have rank 2 or more, has {list(x.dims)}")
+        return x
 
-    @staticmethod
-    def compute(x, k):
-        return np.triu(x, k)
-
-
-class Tril(RelaxOp, name="tril"):
-    """The lower triangle of the last two axes, 0 above it; `k` diagonals above the main one are the last kept.
-
-    ```mlir
-    %y = "relax.tril"(%x) {k = -1 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
-    ```
-    """
-
-    PROMOTES = False
-    x = Operand(ANY)
-    k = Int(0)
-
-    @staticmethod
-    def result_type(x: TensorType, k) -> TensorType:
-        return _matrices(x)
-
-    @staticmethod
-    def compute(x, k):
-        return np.tril(x, k)
+    text = example(name, "%x", f"k = {k} : i64", "tensor<4x4xf32>", "tensor<4x4xf32>")
+    define(name, summary, {"x": Operand(ANY)}, lambda x, k: function(x, k), result_type, text, promotes=False, k=Int(0))
 
 
-def _matrices(x: TensorType) -> TensorType:
-    if x.rank < 2:
-        raise InferenceError(f"operand 'x' must have rank 2 or more, has {list(x.dims)}")
-    return x
+_triangle("triu", "The upper triangle of the last two axes, 0 below it; `k` diagonals above the main one are the first kept.", 1, np.triu)
+_triangle("tril", "The lower triangle of the last two axes, 0 above it; `k` diagonals above the main one are the last kept.", -1, np.tril)
