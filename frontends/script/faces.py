@@ -37,11 +37,11 @@ class OnlyInScript:
     def __init__(self, name: str):
         self.name = name
 
-    def __call__(self, *arguments: Any, **__: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         from .operators import call_word
 
         face, _, word = self.name.partition(".")
-        found = call_word(word, arguments) if face == "T" else None
+        found = call_word(word, arguments, keywords) if face == "T" else None
         if found is None:
             raise LegatoError(f"{self.name}(...) has a meaning inside of a script only: in a function under @T.prim_func or @R.function, "
                               "or in a class under @I.ir_module")
@@ -61,7 +61,7 @@ class ScalarWord(ScalarType):
 
         if len(arguments) == 1 and isinstance(arguments[0], (int, float)):
             return float(arguments[0]) if self.dtype.startswith(("float", "bfloat")) else int(arguments[0])
-        found = call_word(self.dtype, arguments)
+        found = call_word(self.dtype, arguments, {})
         if found is None:
             raise LegatoError(f"T.{self.dtype}(...) has a meaning inside of a script only")
         return found[0]

@@ -11,7 +11,7 @@ from .graph_branches import GraphBranches
 from .graph_sizes import Restart
 from .program import Program
 from .source import Problem
-from .types import DTYPES, TensorInfo, TupleInfo, dtype_name, relax_element
+from .types import DTYPES, NAMES_OF_SIZES, TensorInfo, TupleInfo, dtype_name, relax_element
 
 WAY_OUT = {
     "For": ": a graph has no loops; write the steps out, make the graph by a function of Python, or loop in a kernel",
@@ -73,8 +73,8 @@ class GraphParser(GraphBranches):
 
     def names_size(self, node: ast.expr) -> bool:
         word = self.word(node) if isinstance(node, ast.Call) else None
-        return word is not None and word.removeprefix("T.") in ("int32", "int64", "var", "size_var", "dyn") and (
-            not node.args or word.endswith(("var", "dyn")))
+        name = (word or "").removeprefix("T.")
+        return isinstance(node, ast.Call) and (name in NAMES_OF_SIZES or (name in ("int32", "int64") and not node.args))
 
     def info(self, annotation: ast.expr | None, at: ast.AST, name: str) -> Any:
         if annotation is None:

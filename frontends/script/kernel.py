@@ -18,7 +18,7 @@ from .kernel_statements import Statements
 from .pointers import strides_in_memory
 from .refused import refused
 from .source import Problem, Source
-from .types import BufferType, HandleType, ScalarType, dtype_name, memory_type, relax_element, sizes_of
+from .types import NAMES_OF_SIZES, BufferType, HandleType, ScalarType, dtype_name, memory_type, relax_element, sizes_of
 from .values import Scalar, as_index
 
 SIGNATURE = "tir.signature"  # the function type with its symbolic sizes and unsigned types
@@ -142,7 +142,7 @@ class KernelParser(Statements):
         return True
 
     def names_size(self, word: str | None, call: ast.expr) -> bool:
-        return word == "var" or (word in ("int32", "int64", "size_var", "dyn") and isinstance(call, ast.Call) and not call.args)
+        return isinstance(call, ast.Call) and (word in NAMES_OF_SIZES or (word in ("int32", "int64") and not call.args))
 
     def takes_handle(self, call: ast.Call, parameters: dict[str, Any]) -> bool:
         handle = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("param", "buffer")), None)

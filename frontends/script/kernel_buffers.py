@@ -48,6 +48,12 @@ class Buffers(Calls):
             raise Problem("a scope is a text: scope=\"shared\"")
         return self.allocated(name, shape, dtype, scope)
 
+    def allocated_by_python(self, word: str, shape: Any, dtype: Any = "float32", scope: Any = None, **hints: Any) -> Buffer:
+        if set(hints) - set(HINTS):
+            raise Problem(f"T.{word} has no {', '.join(sorted(set(hints) - set(HINTS)))}")
+        scope = ALLOCATIONS[word] or scope or "global"
+        return self.allocated("buffer", self.shape(tuple(shape) if isinstance(shape, list) else shape), self.dtype(dtype), str(scope))
+
     def shape(self, given: Any) -> tuple[Any, ...]:
         """Sizes: numbers, or index values. Problem for what is none."""
         sizes = given if isinstance(given, tuple) else (given,)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...dialects import tir
 from ...mlir import ir
-from . import intrinsics, values
+from . import intrinsics, operators, values
 from .buffers import Buffer
 from .kernel_expressions import Expressions
 from .kernel_packed import call_packed
@@ -179,12 +179,19 @@ class Calls(Expressions):
         """A function of Python, run while the kernel is parsed: it sees values on which operators work, and gives an expression of them."""
         arguments = self.arguments(node)
         keywords = {str(k.arg): self.expression(k.value) for k in node.keywords}
+        operators.ALLOCATES.append(self.allocated_by_python)
         try:
             result = called(*arguments, **keywords)
         except Exception as error:  # whatever the user's own function raises
             raise Problem(f"the Python function {called.__name__}, called while the kernel is parsed, raised {type(error).__name__}: "
                           f"{error}") from error
+        finally:
+            operators.ALLOCATES.pop()
         return self.checked_value(result, called.__name__)
+
+    def allocated_by_python(self, word: str, shape: Any, dtype: Any = "float32", scope: Any = None, **hints: Any) -> Buffer:
+        """``T.alloc_buffer(...)`` in a function of Python."""
+        raise NotImplementedError
 
     def checked_value(self, result: Any, name: str) -> Any:
         if isinstance(result, (tuple, list)):

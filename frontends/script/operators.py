@@ -39,11 +39,19 @@ for _op, _name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge")):
     setattr(Operators, f"__{_name}__", _binary(_op))
 
 
-def call_word(word: str, arguments: tuple[Any, ...]) -> tuple[Any] | None:
-    """``T.<word>`` on values of a kernel, called by Python; None where none of the arguments is one, or the word is no function."""
+ALLOCATES: list[Callable[..., Any]] = []  # of the kernels that are being parsed: what T.alloc_buffer does in a function of Python
+
+
+def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
+    """``T.<word>`` called by Python, in a function that a kernel calls: on values of the kernel, or to allocate a buffer there.
+
+    None where there is no kernel, or the word is no function.
+    """
     from .intrinsics import FUNCTIONS
     from .lanes import lifted
 
+    if ALLOCATES and word in ("alloc_buffer", "sblock_alloc_buffer", "alloc_local", "alloc_shared"):
+        return (ALLOCATES[-1](word, *arguments, **keywords),)
     if word == "meta_var" and len(arguments) == 1:
         return (arguments[0],)
     if word not in FUNCTIONS or not any(isinstance(a, Operators) for a in arguments):

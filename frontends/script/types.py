@@ -17,6 +17,9 @@ DTYPES = {
 }
 
 
+NAMES_OF_SIZES = ("var", "Var", "size_var", "SizeVar", "dyn")  # T.var("int64"), T.Var("n", "int64"): words that make a name of a size
+
+
 class Symbol:
     """A size that is known at run time only: ``n = T.int64()``. Gets its name from the variable that it is assigned to."""
 

@@ -74,6 +74,24 @@ def fold_numpy(a):
     return b
 
 
+def cell(dtype):
+    """A buffer of one element, as MLC-LLM's kernels make them."""
+    return T.alloc_buffer((1,), dtype, scope="local")
+
+
+@T.prim_func
+def buffers_of_a_python_function(a: T.handle, b: T.handle):
+    n = T.Var("rows", "int64")
+    A = T.match_buffer(a, (n, 8), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        total = cell("float32")
+        total[0] = 0.0
+        for j in range(8):
+            total[0] += A[i, j]
+        B[i] = total[0]
+
+
 smooth = lambda x: T.exp(x) / (T.exp(x) + 1.0)  # noqa: E731
 
 
@@ -228,8 +246,8 @@ REFERENCES = {
     starred: lambda a: a * 2, starred_loops: lambda a: a.sum(-1, dtype=np.int32),
     names_for_values: lambda a: (2 * a + 1) ** 2 - 2 * a + 1,
     variables: lambda a: np.where(a > 0, a, 0).sum(1) / np.maximum((a > 0).sum(1), 1).astype(F), by_a_python_function: fold_numpy,
-    by_a_lambda: lambda a: 1 / (1 + np.exp(-a)), by_macros: by_macros_numpy, scaled_floats: lambda a: a * F(1.5),
-    scaled_integers: lambda a: a * 3, constants: lambda a: (a / 8 * 2 + 1) * 3 + 2, another_alias: np.tanh, attributes: lambda a: a + 1,
+    buffers_of_a_python_function: lambda a: a.sum(1), by_a_lambda: lambda a: 1 / (1 + np.exp(-a)), by_macros: by_macros_numpy,
+    scaled_floats: lambda a: a * F(1.5), scaled_integers: lambda a: a * 3, constants: lambda a: (a / 8 * 2 + 1) * 3 + 2, another_alias: np.tanh, attributes: lambda a: a + 1,
     functions: functions_numpy, oldest_blocks: lambda a, b: np.exp(a @ b) + (np.arange(8) < 4).astype(F)[:, None],
     Concise: lambda a: np.log(a + 1),
 }
