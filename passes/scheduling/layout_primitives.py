@@ -146,11 +146,12 @@ def fill_nest(kernel: Kernel, source: ir.Value, target: ir.Value) -> None:
                            shape, [f.variable for f in made])
         with before_end(block.block):
             axes = list(block.block.arguments)
-            true = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
+            inside = None
             for axis, size, whole in zip(axes, source.type.shape, shape):
                 if size != whole:
-                    true = arith.AndIOp(true, arith.CmpIOp(arith.CmpIPredicate.slt, axis, index(size)).result).result
-            test = scf.IfOp(true, [element], has_else=True)
+                    here = arith.CmpIOp(arith.CmpIPredicate.slt, axis, index(size)).result
+                    inside = here if inside is None else arith.AndIOp(inside, here).result
+            test = scf.IfOp(inside, [element], has_else=True)
             with ir.InsertionPoint(test.then_block):
                 scf.YieldOp([memref.LoadOp(source, axes).result])
             with ir.InsertionPoint(test.else_block):
