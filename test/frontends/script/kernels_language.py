@@ -247,7 +247,8 @@ REFERENCES = {
     names_for_values: lambda a: (2 * a + 1) ** 2 - 2 * a + 1,
     variables: lambda a: np.where(a > 0, a, 0).sum(1) / np.maximum((a > 0).sum(1), 1).astype(F), by_a_python_function: fold_numpy,
     buffers_of_a_python_function: lambda a: a.sum(1), by_a_lambda: lambda a: 1 / (1 + np.exp(-a)), by_macros: by_macros_numpy,
-    scaled_floats: lambda a: a * F(1.5), scaled_integers: lambda a: a * 3, constants: lambda a: (a / 8 * 2 + 1) * 3 + 2, another_alias: np.tanh, attributes: lambda a: a + 1,
+    scaled_floats: lambda a: a * F(1.5), scaled_integers: lambda a: a * 3, constants: lambda a: (a / 8 * 2 + 1) * 3 + 2,
+    another_alias: np.tanh, attributes: lambda a: a + 1,
     functions: functions_numpy, oldest_blocks: lambda a, b: np.exp(a @ b) + (np.arange(8) < 4).astype(F)[:, None],
     Concise: lambda a: np.log(a + 1),
 }
