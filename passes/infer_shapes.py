@@ -60,7 +60,7 @@ def _name_dimensions(function: func.FuncOp) -> None:
 
 
 def _name_returned(function: func.FuncOp) -> None:
-    """Names the sizes without a name of what packed functions return: each call gets a declaration of its own, for its sizes are its own."""
+    """Names the sizes without a name of what packed functions return: each call gets a declaration of its own, as its sizes are."""
     module = function.operation.parent
     declarations = {op.name.value: op for op in module.regions[0].blocks[0].operations
                     if isinstance(op, func.FuncOp) and RETURNS in op.attributes}

@@ -65,6 +65,13 @@ class OpContext:
         self.kernel = kernel.name.value
         return tir.call_tir(self.kernel, operands, outputs, [self.sizes(t) for t in self.output_types])
 
+    def call_kernel(self, text: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Type], sizes: Sequence[Sequence[ir.Value]],
+                    ) -> list[ir.Value]:
+        """A call of a kernel given as MLIR text, on fresh outputs of plain types; ``sizes``: of their dynamic dimensions. Equal texts are
+        one kernel."""
+        kernel = self._driver.kernel_of_text(text, self.name)
+        return tir.call_tir(kernel.name.value, [self.plain(v) for v in operands], outputs, sizes)
+
     def call_packed(self, name: str, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
         """A call of a packed function of the run time, which writes the op's outputs: ``name(operands..., outputs...)``."""
         operands = [self.plain(v) for v in (self.operands if operands is None else operands)]

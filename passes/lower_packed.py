@@ -69,16 +69,16 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
     if any(call.parent != main.operation for call in calls):
         run_on(main.operation, "convert-scf-to-cf")
         calls = _calls(main, functions, calling)
-    _add_argument(main, table_type, FUNCTIONS)
-    main.operation.attributes[PACKED_NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(n) for n in names])
-    table = main.arguments[len(main.arguments) - 1]
+    table = None
+    if names:
+        table = _add_argument(main, table_type, FUNCTIONS)
+        main.operation.attributes[PACKED_NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(n) for n in names])
     returning = [d for d in packed if RETURNS in d.attributes]
     frame = None
-    if returning:
-        _add_argument(main, ir.Type.parse("!llvm.ptr"), FRAME)
-        frame = main.arguments[len(main.arguments) - 1]
+    if returning or any(MARK in d.attributes for d in called.values()):
+        frame = _add_argument(main, ir.Type.parse("!llvm.ptr"), FRAME)
         _describe_results(main, returning)
-    known = [*Boundary.of(main).symbols, *(t.value for t in main.attributes[LATE_SYMBOLS])] if returning else []
+    known = [*Boundary.of(main).symbols, *(t.value for t in main.attributes[LATE_SYMBOLS])] if frame is not None else []
     first_row = len(Boundary.of(main).inputs)
     stubs = [(declaration, kernel_stub(declaration, names)) for declaration in inner]
     for name, declaration in called.items():
@@ -92,7 +92,7 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
     rewriter = _Calls(main, table, frame)
     for call in reversed(calls):
         rewriter.replace(call, called[call.attributes["callee"].value])
-    if returning:
+    if frame is not None:
         main.attributes[HELD] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), rewriter.held)
     for declaration, text in stubs:
         declaration.operation.erase()
@@ -130,10 +130,11 @@ def _no_code(declaration: func.FuncOp) -> str:
     return f"@{name} is declared and not defined, and is no packed function either (relax.packed)"
 
 
-def _add_argument(main: func.FuncOp, type_: ir.Type, mark: str) -> None:
+def _add_argument(main: func.FuncOp, type_: ir.Type, mark: str) -> ir.Value:
     attributes = [*argument_attributes(main), {mark: ir.UnitAttr.get()}]
-    main.body.blocks[0].add_argument(type_, ir.Location.unknown())
+    argument = main.body.blocks[0].add_argument(type_, ir.Location.unknown())
     set_arguments(main, attributes)
+    return argument
 
 
 def _describe_results(main: func.FuncOp, declarations: list[func.FuncOp]) -> None:
@@ -157,7 +158,7 @@ def _describe_results(main: func.FuncOp, declarations: list[func.FuncOp]) -> Non
 class _Calls:
     """Replaces main's calls, the last one first, by calls that give a code, and leaves main where that is not 0."""
 
-    def __init__(self, main: func.FuncOp, table: ir.Value, frame: ir.Value | None):
+    def __init__(self, main: func.FuncOp, table: ir.Value | None, frame: ir.Value | None):
         self.main, self.table, self.frame, self.held = main, table, frame, 0
         self.leave = leaving_block(main)
 

@@ -17,6 +17,7 @@ from .ops import (  # noqa: F401 - they declare the ops
     binary,
     concat,
     conv,
+    count,
     gather,
     matmul,
     norm,

@@ -134,13 +134,12 @@ def given_symbols(type_: ir.Type) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, int, int]:
-    """The first result of a call in the function's block whose size gives a symbol that no argument gives: a size that depends on data."""
+    """The first value in the function's block whose size gives a symbol that no argument gives: a size that depends on data."""
     for op in function.body.blocks[0].operations:
-        if op.operation.name == "func.call":
-            for result in op.operation.results:
-                for found, axis, scale, offset in given_symbols(result.type):
-                    if found == name:
-                        return result, axis, scale, offset
+        for result in op.operation.results:
+            for found, axis, scale, offset in given_symbols(result.type):
+                if found == name:
+                    return result, axis, scale, offset
     raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{function.name.value}, nor of what a packed function "
                       "returns there: its value cannot be known")
 

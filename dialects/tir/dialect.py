@@ -10,6 +10,9 @@ class Tir(ext.Dialect, name="tir"):
     - Until it is bufferized its arguments are tensors, or ``index`` values that sizes are made of.
     - Types are plain: no encodings, integers without signedness, booleans as bytes.
     - Its body is structured (linalg on tensors). A caller passes a fresh ``tensor.empty`` for each output.
+    - It calls C functions, on scalars and addresses, by ``func.call`` of declarations marked ``tir.extern``, and packed functions of the
+      run time, on buffers and scalars, by ``func.call`` of declarations marked ``tir.packed = "name"`` (``tir.dtypes``: how the callee sees
+      each operand, ``relax.arguments``: all arguments, where texts and numbers are among them).
 
     ```mlir
     func.func private @double(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func} {

@@ -41,6 +41,7 @@ class GraphExpressions:
         self.program, self.function, self.source = program, function, function.source
         self.known: dict[str, Any] = outer.known if outer is not None else dict(known)
         self.late: set[str] = outer.late if outer is not None else set()   # symbols that packed functions' results give
+        self.counted: set[str] = outer.counted if outer is not None else set()   # and those that ops count, which have their names
         self.required: dict[tuple[str, str], str] = outer.required if outer is not None else {}   # sizes to be the same, and the text
         self.taken: set[str] = outer.taken if outer is not None else names_in(function.source.tree)
         self.renames, self.packed_count = False, 0   # renames: names of sizes are a called function's own
@@ -77,7 +78,8 @@ class GraphExpressions:
         at = node
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node = self.source.parsed(node.value, node)
-        plain = {k: described(v) if isinstance(v, ir.Value) else v for k, v in self.scope.items()}
+        used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & self.scope.keys()
+        plain = {k: described(v) if isinstance(v := self.scope[k], ir.Value) else v for k in used}
         bare = {name: made for name, made in BARE.items() if name not in self.source.names}
         return self.source.evaluate(node, {**bare, **self.symbols, **plain}, at)
 
@@ -228,7 +230,9 @@ class GraphExpressions:
 
     def check_sizes(self, value: ir.Value) -> None:
         """Problem for a size whose value cannot be known: of no argument, and of nothing that a packed function returns."""
-        there = {n for a in self.main.arguments for s in dims.dims(a.type) for n in dims.symbols(s)} | self.late
+        if not isinstance(value.owner, ir.Block) and value.owner.name == "relax.nonzero":
+            self.counted.add(value.owner.attributes["size"].value)
+        there = {n for a in self.main.arguments for s in dims.dims(a.type) for n in dims.symbols(s)} | self.late | self.counted
         for size in dims.dims(value.type):
             if unknown := sorted(dims.symbols(size) - there):
                 raise Problem(f"the size '{unknown[0]}' is not known here: it is a size of no argument, and nothing is matched with it")

@@ -86,15 +86,15 @@ class GraphSizes(GraphFunctions):
         for symbol, other in reversed(pairs) if str(found) in self.unnamed else pairs:
             if isinstance(symbol, dims.Dim) and symbol.is_symbol and str(symbol) not in dims.symbols(other):
                 name, needed = str(symbol), dims.symbols(other)
-                is_new = name not in given and name not in self.late
-                if (name in given and not needed <= given) or not (is_new or is_linear(other)):
+                is_new = name not in given and name not in self.late and name not in self.counted
+                if name in self.counted or (name in given and not needed <= given) or not (is_new or is_linear(other)):
                     continue
                 self.learn(name, other)
         for symbol in sorted({n for s in (said, found) for n in dims.symbols(s)}):
             solved = solve(found, said, symbol)
-            if solved is not None:
+            if solved is not None and symbol not in self.counted:
                 self.learn(symbol, solved)
-        if not {n for s in (said, found) for n in dims.symbols(s)} <= given | self.late:
+        if not {n for s in (said, found) for n in dims.symbols(s)} <= given | self.late | self.counted:
             raise self.source.error(f"whether {found} is {said} cannot be checked when the function is called", node)
         text = f"{self.described(node)} needs {what}, {found}, to be {said}"
         self.required.setdefault((str(found), str(said)), text)

@@ -35,7 +35,7 @@ EXPORTED = ("__tvm_ffi_create", "legato_metadata", "legato_weights_digest", "leg
 def entry_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
     """The module of the entry, with declarations of ``@main`` (already in the LLVM dialect) and ``@main_sizes``."""
     packed, has_frame = packed_functions(main), HELD in main.attributes
-    names = [*SHARED, *(["packed"] if packed else []), *(["frame", "returned", "copies"] if has_frame else [])]
+    names = [*SHARED, *(["packed"] if packed or has_frame else []), *(["frame", "returned", "copies"] if has_frame else [])]
     shared = [(files(__package__) / f"{name}.mlir").read_text() for name in names]
     types = [a.type for a in main.body.blocks[0].arguments]
     texts = [_constant("legato_metadata", metadata, "external")]

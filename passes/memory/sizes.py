@@ -2,9 +2,10 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from ...dialects.relax.dims import UNKNOWN, Dim, Size, ceil_divide, floor_divide, maximum, minimum, modulo, product
+from ...dialects.relax.dims import UNKNOWN, Dim, Size, ceil_divide, floor_divide, maximum, minimum, modulo, product, symbol
 from ...mlir import ir
 
+SYMBOL = "relax.symbol"   # on an op of main that makes the value of a symbol
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 _ARITHMETIC = {
     "arith.addi": lambda a, b: a + b,
@@ -95,6 +96,8 @@ class Sizes:
 
     def _computed(self, op: ir.Operation) -> Size:
         name, operands = op.name, list(op.operands)
+        if SYMBOL in op.attributes:
+            return symbol(op.attributes[SYMBOL].value)
         if name == "arith.constant":
             return int(ir.IntegerAttr(op.attributes["value"]).value) if isinstance(op.attributes["value"], ir.IntegerAttr) else UNKNOWN
         if name in ("arith.index_cast", "arith.index_castui"):

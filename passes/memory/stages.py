@@ -1,10 +1,12 @@
 """Sizes that depend on data: which symbols main knows from where on.
 
-What a packed function returns (``relax.returns``) may give symbols that no input gives. Behind each call that does, a stage begins: sizes
-that need its symbols are computed there, and what is as large is allocated there.
+What a packed function returns (``relax.returns``) may give symbols that no input gives, and so does a value that a kernel has counted
+(``relax.symbol`` on the op that makes it an index). Behind each op that does, a stage begins: sizes that need its symbols are computed
+there, and what is as large is allocated there.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...dialects.relax.calls import ARGUMENTS, PACKED, RETURNS
 from ...dialects.relax.dialect import DimsAttr
@@ -13,7 +15,7 @@ from ...mlir import arith, func, ir, memref
 from ..base import PassFailed
 from ..boundary import SIGNATURE
 from .arguments import SizeValues
-from .sizes import Sizes
+from .sizes import SYMBOL, Sizes
 
 SIZES = "relax.sizes"   # on a declaration: the sizes whose values are its last arguments
 
@@ -40,6 +42,9 @@ class Stage:
         behind = operations[next(i for i, op in enumerate(operations) if op.operation == call) + 1].operation
         with ir.InsertionPoint(behind), call.location:
             for name, (result, axis, scale, offset) in self.new.items():
+                if call.name != "func.call":
+                    table[name] = call.results[0]
+                    continue
                 value = memref.DimOp(call.results[result], arith.ConstantOp(index, axis).result).result
                 if offset:
                     value = arith.SubIOp(value, arith.ConstantOp(index, offset).result).result
@@ -55,8 +60,13 @@ def find_stages(main: func.FuncOp, given: Sequence[str], sizes: Sizes) -> list[S
     PassFailed for a call that gives a size and stands in a loop or a branch, and for a size that cannot be read off a result.
     """
     stages = [Stage(None, frozenset(given))]
-    for call, declaration in packed_calls(main):
+    for call, declaration in packed_calls(main, counted=True):
         known = stages[-1].known
+        if declaration is None:
+            name = call.attributes[SYMBOL].value
+            if name not in known:
+                stages.append(Stage(call, known | {name}, {name: (0, 0, 1, 0)}))
+            continue
         new: dict[str, tuple[int, int, int, int]] = {}
         if RETURNS in declaration.attributes:
             types = result_types(declaration)
@@ -96,20 +106,21 @@ def _check_results(call: ir.Operation, declaration: func.FuncOp, types: Sequence
                                  "it is an expression of sizes that the result gives itself; give it a name of its own, and match it", call)
 
 
-def packed_calls(main: func.FuncOp) -> list[tuple[ir.Operation, func.FuncOp]]:
-    """The calls of packed functions in main, in order, each with the declaration."""
+def packed_calls(main: func.FuncOp, counted: bool = False) -> list[Any]:
+    """The calls of packed functions in main, in order, each with the declaration. ``counted``: also the ops that make the values of
+    symbols, each with None."""
     module = main.operation.parent
     declarations = {op.name.value: op for op in module.regions[0].blocks[0].operations if isinstance(op, func.FuncOp) and op.is_external}
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "func.call":
+        if op.name == "func.call" or (counted and SYMBOL in op.attributes):
             found.append(op)
         return ir.WalkResult.ADVANCE
 
     main.operation.walk(visit)
-    calls = [(op, declarations.get(op.attributes["callee"].value)) for op in found]
-    return [(op, declaration) for op, declaration in calls if declaration is not None and PACKED in declaration.attributes]
+    calls = [(op, declarations.get(op.attributes["callee"].value) if op.name == "func.call" else None) for op in found]
+    return [(op, d) for op, d in calls if op.name != "func.call" or (d is not None and PACKED in d.attributes)]
 
 
 def result_types(declaration: func.FuncOp) -> list[ir.Type]:
@@ -133,10 +144,13 @@ def passed_sizes(declaration: func.FuncOp) -> list[Dim]:
 
 def pass_sizes(main: func.FuncOp, stages: Sequence[Stage]) -> None:
     """Gives each call of a packed function the values of the sizes that it needs, as its last operands."""
-    stage = stages[0]
     needs: dict[str, list[Dim]] = {}
-    for call, declaration in packed_calls(main):
+    stage = stages[0]
+    for call, declaration in packed_calls(main, counted=True):
         next_stage = next((s for s in stages if s.call is not None and s.call == call), stage)
+        if declaration is None:
+            stage = next_stage
+            continue
         name = declaration.name.value
         if name not in needs:
             needs[name] = passed_sizes(declaration)

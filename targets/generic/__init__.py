@@ -3,6 +3,7 @@ from . import (
     activations,
     arg_reductions,
     convolution,
+    count,
     cumulative,
     elementwise_binary,
     elementwise_unary,
@@ -39,4 +40,5 @@ RULES = (
     *scatter.RULES,
     *space.RULES,
     *topk.RULES,
+    *count.RULES,
 )

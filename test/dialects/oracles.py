@@ -233,6 +233,7 @@ ORACLES = {
     "topk": lambda x, k, axis, largest: onnx_op(
         "TopK", [x, np.array([k])], {"axis": axis, "largest": int(largest)}, runtime=True, output=1
     ),
+    "nonzero": lambda x, size: onnx_op("NonZero", [x]),
     "reshape": lambda x, shape: onnx_op("Reshape", [x, np.array(shape, np.int64)], {"allowzero": 1}),
     "permute_dims": lambda x, axes: onnx_op("Transpose", [x], {"perm": [a % x.ndim for a in axes]}),
     "expand_dims": lambda x, axis: _i64("Unsqueeze")(x, axis),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import CASES
+from cases import CASES, counted
 
 from legato.dialects import LegatoError, make_context, relax
 from legato.dialects.dtypes import as_dtype, kind
@@ -35,7 +35,7 @@ def test_every_op_has_a_case():
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_inferred_is_what_is_computed(case):
     result = relax.OPS[case.op].semantics(*case.arrays(), **case.attrs)
-    assert infer(case, static_types(case)) == TensorType(result.shape, result.dtype)
+    assert counted(case.op, infer(case, static_types(case)), result.shape) == TensorType(result.shape, result.dtype)
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f64", "i8", "ui16", "i64", "i1"])
@@ -52,7 +52,7 @@ def test_every_op_keeps_or_refuses_the_element_type(dtype):
                 infer(case, types)
             continue
         result = cls.semantics(*arrays, **case.attrs)
-        assert infer(case, types) == TensorType(result.shape, result.dtype), case
+        assert counted(case.op, infer(case, types), result.shape) == TensorType(result.shape, result.dtype), case
         if kind(dtype) == "float" and result.dtype == arrays[shared[0]].dtype:
             wide = cls.semantics(*[a.astype(np.float64) if n in shared else a for n, a in enumerate(arrays)], **case.attrs)
             tolerance = {"f16": 2e-3, "bf16": 2e-2, "f64": 0}[dtype]

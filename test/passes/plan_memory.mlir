@@ -70,3 +70,29 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
   }
   return %r : memref<4xf32>
 }
+
+// -----
+
+// A size that a kernel has counted: behind it an arena, and memory for the result.
+// CHECK-LABEL: func.func @main(
+// CHECK: %[[M:.*]] = arith.index_cast %{{.*}} {relax.symbol = "m"} : i64 to index
+// CHECK: %[[ARENA:.*]] = call @legato.late_arena(%{{.*}}, %{{.*}}) : (index, index) -> memref<i8>
+// CHECK: call @legato.late_result_0(%{{.*}}, %[[M]]) : (index, index) -> memref<f32>
+// CHECK: call @fill
+// CHECK-LABEL: func.func @main_sizes(%arg0: memref<0xindex>, %arg1: memref<1xindex>)
+func.func private @count(%a: memref<8xf32>, %out: memref<1xi64> {tir.out}) attributes {tir.prim_func} { return }
+func.func private @fill(%a: memref<8xf32>, %out: memref<?xf32> {tir.out}) attributes {tir.prim_func} { return }
+func.func private @k(%a: memref<?xf32>, %out: memref<?xf32> {tir.out}) attributes {tir.prim_func} { return }
+func.func @main(%x: memref<8xf32> {relax.name = "x"}) -> memref<?xf32>
+    attributes {relax.signature = (tensor<8xf32>) -> tensor<?xf32, #relax.dims<["m"]>>} {
+  %c0 = arith.constant 0 : index
+  %n = memref.alloc() : memref<1xi64>
+  call @count(%x, %n) : (memref<8xf32>, memref<1xi64>) -> ()
+  %v = memref.load %n[%c0] : memref<1xi64>
+  %m = arith.index_cast %v {relax.symbol = "m"} : i64 to index
+  %0 = memref.alloc(%m) : memref<?xf32>
+  call @fill(%x, %0) : (memref<8xf32>, memref<?xf32>) -> ()
+  %1 = memref.alloc(%m) : memref<?xf32>
+  call @k(%0, %1) : (memref<?xf32>, memref<?xf32>) -> ()
+  return %1 : memref<?xf32>
+}

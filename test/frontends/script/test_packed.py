@@ -374,3 +374,24 @@ def test_a_printed_match_checks_again():
     assert exe(x, np.ones(7 * found, F)).shape == (7, found)
     with pytest.raises(ValueError, match="needs dimension 0"):
         exe(x, np.ones(7 * found + 1, F))
+
+
+@R.function
+def picks(x: R.Tensor(("n", 4), F), y: R.Tensor(("k", 3), F)):
+    k, m = T.int64(), T.int64()
+    places = R.nonzero(R.greater(R.sum(x, axis=[1]), R.const(0, F)))
+    rows = R.match_cast(R.reshape(places, (R.shape_of(places)[1],)), R.Tensor((m,), "int64"))
+    picked = R.take(x, rows, axis=0)
+    both = R.match_cast(picked, R.Tensor((k, 4), F))
+    return R.matmul(both, R.full((4, m), R.const(1, F), F)), R.concat([both, y], axis=1)
+
+
+def test_the_size_that_an_op_counts_can_be_matched():
+    x = rows(9)
+    kept = x[x.sum(1) > 0]
+    y = np.ones((len(kept), 3), F)
+    product, both = legato.compile(picks)(x, y)
+    np.testing.assert_allclose(product, kept @ np.ones((4, len(kept)), F), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(both, np.concatenate([kept, y], 1))
+    with pytest.raises(ValueError, match=r"the match_cast of 'picked' \(test_packed.py:\d+\) needs dimension 0, nonzero, to be k"):
+        legato.compile(picks)(x, np.ones((len(kept) + 1, 3), F))

@@ -41,7 +41,8 @@ def test_every_op_has_a_rule():
 
 def test_every_op_is_swept():
     swept = {case.op for family in FAMILIES for case in family()}
-    assert set(relax.OPS) - {"constant"} - swept == set()
+    counted = {"nonzero"}   # test_generic_count.py
+    assert set(relax.OPS) - {"constant"} - counted - swept == set()
 
 
 def written_into(value: ir.Value) -> ir.Value:

@@ -1,0 +1,84 @@
+"""Results as large as the data says, by two kernels: the first counts, the second fills what main has allocated in between."""
+from collections.abc import Sequence
+
+from ...dialects.tir.plain import memory_element
+from ...mlir import arith, ir, tensor
+from ..rule import rewrite
+
+SYMBOL = "relax.symbol"   # on the op that makes the value of a symbol: what behind it is as large is allocated there
+TEST = {"f": 'arith.cmpf une', "i": "arith.cmpi ne"}
+
+
+@rewrite("relax.nonzero")
+def nonzero(op, x):
+    type_ = op.plain(x).type
+    rank, i64, index = type_.rank, ir.IntegerType.get_signless(64), ir.IndexType.get()
+    counted = op.call_kernel(_count(type_), [x], [ir.RankedTensorType.get([1], i64)], [[]])[0]
+    number = tensor.ExtractOp(counted, [arith.ConstantOp(index, 0).result]).result
+    size = arith.IndexCastOp(index, number)
+    size.operation.attributes[SYMBOL] = ir.StringAttr.get(op.attrs["size"])
+    result = ir.RankedTensorType.get([rank, ir.ShapedType.get_dynamic_size()], i64)
+    return op.call_kernel(_fill(type_, result), [x], [result], [[size.result]])
+
+
+def _count(type_: ir.RankedTensorType) -> str:
+    """How many elements are not 0."""
+    inner = [*_test(type_), "%one = arith.extui %is : i1 to i64", "%next = arith.addi %n, %one : i64", "scf.yield %next : i64"]
+    return _function("nonzero_count", type_, "tensor<1xi64>", [
+        "%none = arith.constant 0 : i64", *_loops(type_, {"n": ("%none", "i64")}, inner),
+        "%r = tensor.insert %n_end into %out[%c0] : tensor<1xi64>", "return %r : tensor<1xi64>"])
+
+
+def _fill(type_: ir.RankedTensorType, result: ir.RankedTensorType) -> str:
+    """The indices of the elements that are not 0, one behind the other."""
+    inner = [*_test(type_), f"%put:2 = scf.if %is -> (index, {result}) {{"]
+    last = "%o"
+    for axis in range(type_.rank):
+        inner += [f"%j{axis} = arith.index_cast %i{axis} : index to i64",
+                  f"%w{axis} = tensor.insert %j{axis} into {last}[%axis{axis}, %p] : {result}"]
+        last = f"%w{axis}"
+    inner += ["%behind = arith.addi %p, %c1 : index", f"scf.yield %behind, {last} : index, {result}", "} else {",
+              f"scf.yield %p, %o : index, {result}", "}", f"scf.yield %put#0, %put#1 : index, {result}"]
+    loops = _loops(type_, {"p": ("%c0", "index"), "o": ("%out", str(result))}, inner)
+    return _function("nonzero_fill", type_, str(result), [*loops, f"return %o_end : {result}"])
+
+
+def _loops(type_: ir.RankedTensorType, carried: dict[str, tuple[str, str]], inner: Sequence[str]) -> list[str]:
+    """Loops ``%i0``, ``%i1``, ... over all elements, around the lines ``inner``. ``carried``: name to the first value and the type; inside
+    the last loop it is ``%name``, behind all ``%name_end``."""
+    rank, types = type_.rank, ", ".join(t for _, t in carried.values())
+    lines = []
+    for axis in range(rank):
+        lines += [f"%axis{axis} = arith.constant {axis} : index", f"%size{axis} = tensor.dim %x, %axis{axis} : {type_}"]
+
+    def named(name: str, axis: int) -> str:
+        return f"%{name}" if axis == rank - 1 else f"%{name}_{axis}"
+
+    for axis in range(rank):
+        begin = {name: first if axis == 0 else named(name, axis - 1) for name, (first, _) in carried.items()}
+        results = ", ".join(f"%{name}_end" if axis == 0 else f"%{name}_end_{axis}" for name in carried)
+        given = ", ".join(f"{named(name, axis)} = {value}" for name, value in begin.items())
+        lines.append(f"{results} = scf.for %i{axis} = %c0 to %size{axis} step %c1 iter_args({given}) -> ({types}) {{")
+    lines += inner
+    for axis in reversed(range(rank)):
+        lines.append("}")
+        if axis:
+            lines.append(f"scf.yield {', '.join(f'%{name}_end_{axis}' for name in carried)} : {types}")
+    return lines
+
+
+def _test(type_: ir.RankedTensorType) -> list[str]:
+    """Whether an element is not 0: NaN is not."""
+    places = [f"%i{axis}" for axis in range(type_.rank)]
+    element = memory_element(type_.element_type)
+    is_float = isinstance(element, ir.FloatType)
+    return [f"%v = tensor.extract %x[{', '.join(places)}] : {type_}", f"%zero = arith.constant {'0.0' if is_float else '0'} : {element}",
+            f"%is = {TEST['f' if is_float else 'i']}, %v, %zero : {element}"]
+
+
+def _function(name: str, type_: ir.RankedTensorType, result: str, body: Sequence[str]) -> str:
+    return "\n".join([f"func.func @{name}(%x: {type_}, %out: {result}) -> {result} {{", "%c0 = arith.constant 0 : index",
+                      "%c1 = arith.constant 1 : index", *body, "}"])
+
+
+RULES = (nonzero,)

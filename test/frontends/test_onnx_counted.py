@@ -1,0 +1,71 @@
+"""ONNX ops whose results are as large as the data says."""
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+import legato
+
+
+def model(nodes, inputs, outputs):
+    infos = [[helper.make_tensor_value_info(n, t, s) for n, t, s in row] for row in (inputs, outputs)]
+    graph = helper.make_graph(nodes, "g", *infos)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def check(proto, *arrays):
+    exe = legato.compile(legato.from_onnx(proto))
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = session.run(None, {i.name: a for i, a in zip(session.get_inputs(), arrays)})
+    found = exe(*arrays)
+    for one, other in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def sparse(*shape, seed=0):
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal(shape) * (rng.random(shape) > 0.6)).astype(np.float32)
+
+
+@pytest.mark.parametrize("shape", [(6,), (3, 5), (2, 3, 4), (0, 4)])
+def test_nonzero(shape):
+    proto = model([helper.make_node("NonZero", ["x"], ["y"])], [("x", TensorProto.FLOAT, [f"d{i}" for i in range(len(shape))])],
+                  [("y", TensorProto.INT64, [len(shape), None])])
+    check(proto, sparse(*shape))
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_compress(axis):
+    attributes = {} if axis is None else {"axis": axis}
+    proto = model([helper.make_node("Compress", ["x", "c"], ["y"], **attributes)],
+                  [("x", TensorProto.FLOAT, ["n", 4]), ("c", TensorProto.BOOL, ["k"])], [("y", TensorProto.FLOAT, None)])
+    x = sparse(3, 4)
+    for condition in ([True, False, True], [False, False], [True, True, False]):
+        check(proto, x, np.array(condition))
+
+
+def test_what_follows_uses_the_size():
+    """Rows of x where mask holds, their scores, and how many there are."""
+    nodes = [
+        helper.make_node("NonZero", ["mask"], ["nz"]),
+        helper.make_node("Squeeze", ["nz", "zero"], ["rows"]),
+        helper.make_node("Gather", ["x", "rows"], ["picked"]),
+        helper.make_node("Softmax", ["picked"], ["scores"], axis=-1),
+        helper.make_node("MatMul", ["scores", "w"], ["y"]),
+        helper.make_node("Shape", ["picked"], ["count"]),
+        helper.make_node("Constant", [], ["zero"], value_ints=[0]),
+    ]
+    nodes = [nodes[-1], *nodes[:-1]]
+    proto = model(nodes, [("x", TensorProto.FLOAT, ["n", 8]), ("mask", TensorProto.BOOL, ["n"]), ("w", TensorProto.FLOAT, [8, 3])],
+                  [("y", TensorProto.FLOAT, None), ("count", TensorProto.INT64, [2])])
+    rng = np.random.default_rng(1)
+    for n in (1, 5, 64):
+        check(proto, rng.standard_normal((n, 8)).astype(np.float32), rng.random(n) > 0.4, rng.standard_normal((8, 3)).astype(np.float32))
+
+
+def test_two_sizes_that_depend_on_data():
+    nodes = [helper.make_node("NonZero", ["x"], ["a"]), helper.make_node("NonZero", ["y"], ["b"]),
+             helper.make_node("Concat", ["a", "b"], ["both"], axis=1), helper.make_node("Transpose", ["both"], ["z"])]
+    proto = model(nodes, [("x", TensorProto.FLOAT, ["n", 3]), ("y", TensorProto.FLOAT, ["k", 2])], [("z", TensorProto.INT64, None)])
+    check(proto, sparse(4, 3), sparse(6, 2))
