@@ -16,6 +16,7 @@ def floats(*shape: int) -> np.ndarray:
 
 X, Y, IMAGE = floats(2, 3, 4), floats(3, 4), floats(2, 4, 9, 8)
 MASK = X > 0
+BYTES = RANDOM.integers(0, 255, (2, 4, 9, 8), np.uint8)
 
 
 I64 = np.int64
@@ -30,6 +31,9 @@ class C:
 
 def I(*numbers: int) -> C:  # noqa: E743
     return C(numbers, I64)
+
+
+SCALE = C(0.5, np.float32), C(120, np.uint8)
 
 
 @dataclass
@@ -219,6 +223,18 @@ CASES = [
     *case("DequantizeLinear", 13, np.arange(12, dtype=np.int8).reshape(3, 4), C([0.5, 1, 2], np.float32), C([1, 2, 3], np.int8), axis=0),
     *case("QuantizeLinear", (10, 13), X, C(0.05, np.float32), C(3, np.uint8)),
     *case("MatMulInteger", 10, np.arange(12, dtype=np.uint8).reshape(3, 4), np.arange(8, dtype=np.uint8).reshape(4, 2), C(2, np.uint8)),
+    *case("MatMulInteger", 10, BYTES[0, 0], C(BYTES[0, 1].T.astype(np.int8)), C(3, np.uint8), C(np.arange(9), np.int8)),
+    *case("ConvInteger", 10, BYTES, C(BYTES[:1, :, :3, :2]), C(7, np.uint8), C(120, np.uint8), pads=[1, 0, 2, 1], strides=[2, 1],
+          dynamic=False),
+    *case("ConvInteger", 10, BYTES, C(np.repeat(BYTES[:1, :2], 4, 0)[..., :3, :3]), group=2, dynamic=False),
+    *case("QLinearConv", 10, BYTES, *SCALE, C(BYTES[:1, :, :3, :2].astype(np.int8)), C([0.02], np.float32), C([0], np.int8),
+          C(900, np.float32), C(9, np.uint8), C([-4000], np.int32), dynamic=False),
+    *case("QLinearConv", 10, BYTES, *SCALE, C(BYTES[:2, :, :3, :2].astype(np.int8)), C([0.02, 0.03], np.float32), C([0, 0], np.int8),
+          C(700, np.float32), C(9, np.uint8), pads=[1, 1, 1, 1], dynamic=False),
+    *case("QLinearMatMul", (10, 21), BYTES[0, 0], *SCALE, C(BYTES[0, 1].T), C(0.02, np.float32), C(120, np.uint8), C(9, np.float32),
+          C(101, np.uint8)),
+    *case("ReverseSequence", 10, X, np.array([1, 2, 2])),
+    *case("ReverseSequence", 10, X, np.array([3, 2]), batch_axis=0, time_axis=1),
     *case("DynamicQuantizeLinear", 11, X, outputs=3),
 ]  # fmt: skip
 

@@ -8,6 +8,7 @@ from . import (
     conv,
     einsum,
     gather,
+    integers,
     logic,
     loops,
     matmul,
@@ -18,14 +19,15 @@ from . import (
     recurrent,
     reduce,
     resize,
+    sequences,
     shape,
     slices,
     unary,
 )
 
 _FAMILIES = (
-    activations, arithmetic, constants, control, conv, einsum, gather, logic, loops, matmul, microsoft, norm, pool, quantize,
-    recurrent, reduce, resize, shape, slices, unary,
+    activations, arithmetic, constants, control, conv, einsum, gather, integers, logic, loops, matmul, microsoft, norm, pool, quantize,
+    recurrent, reduce, resize, sequences, shape, slices, unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

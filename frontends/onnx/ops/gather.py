@@ -3,9 +3,8 @@ import numpy as np
 
 from ....dialects import relax
 from ....dialects.dtypes import kind
-from ....dialects.relax import dims
 from ..entry import Entry, op
-from ..problems import Malformed, Refused
+from ..problems import Malformed
 
 
 def _fold_gather(node, data, indices):
@@ -62,44 +61,12 @@ def one_hot(node):
     return relax.where(hot, on, off)
 
 
-@op("TensorScatter", 24)
-def tensor_scatter(node):
-    """Only where each example's cache is written from the front: then it is what lies behind the update that stays."""
-    node.text("mode", "linear", "circular")
-    if node.given(2):
-        raise Refused("its write_indices are not supported")
-    axis = node.axis(node.integer("axis", -2), node.rank())
-    if node.rank(1) != node.rank():
-        raise Malformed(f"its update has rank {node.rank(1)}, its cache {node.rank()}")
-    old, new = node.x(0), node.x(1)
-    rest = relax.strided_slice(old, begin=[node.dims(1)[axis]], end=[node.dims(0)[axis]], axes=[axis])
-    return relax.concat([new, rest], axis=axis)
-
-
-def _fold_compress(node, data, condition):
-    axis = node.integer("axis", None)
-    return None if data.dtype == object else np.compress(condition, data, None if axis is None else node.axis(axis, data.ndim))
-
-
-@op("Compress", 9, 11, fold=_fold_compress)
-def compress(node):
-    """What is taken is counted first: the size of the result depends on data."""
-    data, axis = node.x(0), node.integer("axis", None)
-    places = relax.nonzero(node.x(1))
-    places = relax.reshape(places, shape=[dims.dims(places.type)[1]])
-    if axis is None:
-        return relax.take(relax.reshape(data, shape=[-1]), places, axis=0)
-    return relax.take(data, places, axis=node.axis(axis, node.rank()))
-
-
 ENTRIES = (
     gather,
-    compress,
     gather_elements,
     gather_nd,
     Entry("Scatter", (9, 11), _scatter_elements),
     Entry("ScatterElements", (11, 13, 16, 18), _scatter_elements),
     scatter_nd,
     one_hot,
-    tensor_scatter,
 )

@@ -78,18 +78,4 @@ def quantize(node):
     return relax.astype(relax.clip(y, min=limits.min, max=limits.max), dtype=target)
 
 
-@op("MatMulInteger", 10)
-def matmul_integer(node):
-    wide = np.dtype(np.int32)
-    operands = []
-    for index, zero in ((0, 2), (1, 3)):
-        x = relax.astype(node.x(index), dtype=wide)
-        if node.given(zero):
-            point = relax.astype(node.x(zero), dtype=wide)
-            rows = index == 0 and node.rank(zero) == 1 and node.dims(zero) != (1,)
-            x = relax.subtract(x, relax.expand_dims(point, axis=[1]) if rows else point)
-        operands.append(x)
-    return relax.matmul(*operands)
-
-
-ENTRIES = (dequantize, quantize, matmul_integer)
+ENTRIES = (dequantize, quantize)

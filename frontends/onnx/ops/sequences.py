@@ -1,0 +1,70 @@
+"""Sequences of different lengths, and caches that they are written to."""
+import numpy as np
+
+from ....dialects import relax
+from ..entry import op
+from ..problems import Malformed
+
+
+@op("TensorScatter", 24)
+def tensor_scatter(node):
+    """Each example's update is written into its cache from its index on, by default from the front; circular, round its end."""
+    circular = node.text("mode", "linear", "circular") == "circular"
+    axis = node.axis(node.integer("axis", -2), node.rank())
+    if node.rank(1) != node.rank():
+        raise Malformed(f"its update has rank {node.rank(1)}, its cache {node.rank()}")
+    old, new = node.x(0), node.x(1)
+    if node.given(2):
+        return _written(node, old, new, axis, circular)
+    rest = relax.strided_slice(old, begin=[node.dims(1)[axis]], end=[node.dims(0)[axis]], axes=[axis])
+    return relax.concat([new, rest], axis=axis)
+
+
+def _written(node, old, new, axis: int, circular: bool):
+    """At each place of the cache: the update's element for it, if its number there is one, else the old one."""
+    if axis == 0:
+        raise Malformed("its axis is 0, which is that of the examples")
+    size, count = node.dims()[axis], node.dims(1)[axis]
+    places = _counted(size)
+    number = relax.subtract(places, relax.expand_dims(relax.astype(node.x(2), dtype=np.int64), axis=[1]))  # [examples, size]
+    if circular:
+        number = relax.mod(number, _size_value(size))
+    zero, end = node.literal(0, np.int64), _size_value(count)
+    inside = relax.logical_and(relax.greater_equal(number, zero), relax.less(number, end))
+    number = relax.where(inside, number, zero)
+    around = [a for a in range(node.rank()) if a not in (0, axis)]
+    number, inside = (relax.expand_dims(x, axis=around) for x in (number, inside))
+    taken = relax.gather_elements(new, relax.broadcast_to(number, shape=list(node.dims())), axis=axis)
+    return relax.where(inside, taken, old)
+
+
+def _counted(size):
+    """0, 1, ... up to a size, known or not."""
+    ones = relax.broadcast_to(relax.constant(np.ones((), np.int64)), shape=[size])
+    return relax.cumsum(ones, axis=0, exclusive=True) if not isinstance(size, int) else relax.constant(np.arange(size))
+
+
+def _size_value(size):
+    """A size as a tensor of rank 0."""
+    if isinstance(size, int):
+        return relax.constant(np.array(size, np.int64))
+    ones = relax.broadcast_to(relax.constant(np.ones((), np.int64)), shape=[size])
+    return relax.sum(ones)
+
+
+@op("ReverseSequence", 10, 28)
+def reverse_sequence(node):
+    """The first elements of each example's time axis, as many as its length says, in reverse; what is behind them stays."""
+    batch, time = node.axis(node.integer("batch_axis", 1), node.rank()), node.axis(node.integer("time_axis", 0), node.rank())
+    if {batch, time} != {0, 1}:
+        raise Malformed(f"its batch_axis and time_axis must be 0 and 1, are {batch} and {time}")
+    sizes = node.dims()
+    places = relax.expand_dims(_counted(sizes[time]), axis=[1 - time])
+    lengths = relax.expand_dims(relax.astype(node.x(1), dtype=np.int64), axis=[1 - batch])
+    mirrored = relax.subtract(relax.subtract(lengths, node.literal(1, np.int64)), places)
+    from_ = relax.where(relax.less(places, lengths), mirrored, places)
+    from_ = relax.expand_dims(from_, axis=list(range(2, node.rank()))) if node.rank() > 2 else from_
+    return relax.gather_elements(node.x(), relax.broadcast_to(from_, shape=list(sizes)), axis=time)
+
+
+ENTRIES = (tensor_scatter, reverse_sequence)
