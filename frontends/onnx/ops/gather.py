@@ -3,6 +3,7 @@ import numpy as np
 
 from ....dialects import relax
 from ....dialects.dtypes import kind
+from ....dialects.relax import dims
 from ..entry import Entry, op
 from ..problems import Malformed
 
@@ -61,8 +62,25 @@ def one_hot(node):
     return relax.where(hot, on, off)
 
 
+def _fold_compress(node, data, condition):
+    axis = node.integer("axis", None)
+    return None if data.dtype == object else np.compress(condition, data, None if axis is None else node.axis(axis, data.ndim))
+
+
+@op("Compress", 9, 11, fold=_fold_compress)
+def compress(node):
+    """What is taken is counted first: the size of the result depends on data."""
+    data, axis = node.x(0), node.integer("axis", None)
+    places = relax.nonzero(node.x(1))
+    places = relax.reshape(places, shape=[dims.dims(places.type)[1]])
+    if axis is None:
+        return relax.take(relax.reshape(data, shape=[-1]), places, axis=0)
+    return relax.take(data, places, axis=node.axis(axis, node.rank()))
+
+
 ENTRIES = (
     gather,
+    compress,
     gather_elements,
     gather_nd,
     Entry("Scatter", (9, 11), _scatter_elements),
