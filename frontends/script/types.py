@@ -20,16 +20,9 @@ DTYPES = {
 NAMES_OF_SIZES = ("var", "Var", "size_var", "SizeVar", "dyn")  # T.var("int64"), T.Var("n", "int64"): words that make a name of a size
 
 
-class Symbol:
-    """A size that is known at run time only: ``n = T.int64()``. Gets its name from the variable that it is assigned to."""
-
-    def __init__(self, dtype: str = "int64", name: str = ""):
-        self.dtype, self.name = dtype, name
-
-
 @dataclass(frozen=True)
 class BufferType:
-    """``T.Buffer((n, 128), "float32")``. Sizes are ints, texts or Symbols."""
+    """``T.Buffer((n, 128), "float32")``. Sizes are ints, texts, or expressions of symbols."""
 
     shape: tuple[Any, ...]
     dtype: str = "float32"
@@ -116,10 +109,6 @@ def value_type(dtype: str) -> ir.Type:
 
 def size_of(value: Any) -> Any:
     """A size as relax has it: an int, or an expression of symbols."""
-    if isinstance(value, Symbol):
-        if not value.name:
-            raise ValueError("a size that is a symbol needs a name: assign it to a variable first")
-        return dims.symbol(dims.symbol_name(value.name))
     return dims.as_size(value)
 
 
