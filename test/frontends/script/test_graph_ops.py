@@ -154,6 +154,7 @@ FAMILIES = {
         "R.strided_slice(x, axes=[0, 1], begin=[1, 0], end=[4, 6], strides=[2, 3])": lambda v: v["x"][1:4:2, ::3],
         "R.strided_slice(x, [1], [-3], [6])": lambda v: v["x"][:, -3:], "R.strided_slice(x, (0,), (1,), (3,), assume_inbound=True)":
             lambda v: v["x"][1:3],
+        "R.nonzero(x > 0.0)": lambda v: np.array(np.nonzero(v["x"] > 0)),
         "R.gather_elements(x, at, axis=0)": lambda v: np.take_along_axis(v["x"], v["at"], 0),
         "R.gather_nd(data=x, indices=pairs)": lambda v: v["x"][v["pairs"][:, 0], v["pairs"][:, 1]],
         "R.scatter_elements(x, at, u, axis=0, reduction='add')": lambda v: added(v["x"], v["at"], v["u"]),
