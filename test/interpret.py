@@ -31,6 +31,9 @@ def interpret(module: Module, arguments: Sequence[np.ndarray], function: str = "
             results = (_SIZES[op.operation.name](op, *operands),)
         else:
             results = relax.evaluate(op, operands, symbols)
+        for result, array in zip(op.operation.results, results):   # a size that the data says
+            for name, axis, scale, offset in dims.given_symbols(result.type):
+                symbols.setdefault(name, (array.shape[axis] - offset) // scale)
         values.update(zip(op.operation.results, results))
         for operand in op.operands:
             if last_use[operand] == number:

@@ -67,7 +67,7 @@ def _fold_compress(node, data, condition):
     return None if data.dtype == object else np.compress(condition, data, None if axis is None else node.axis(axis, data.ndim))
 
 
-@op("Compress", 9, 11, fold=_fold_compress)
+@op("Compress", 9, 11, 28, fold=_fold_compress)
 def compress(node):
     """What is taken is counted first: the size of the result depends on data."""
     data, axis = node.x(0), node.integer("axis", None)
