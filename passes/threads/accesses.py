@@ -9,7 +9,7 @@ from ...dialects.tir.loops import ForOp
 from ...dialects.tir.races import roots
 from ...dialects.tir.walk import ancestors
 from ...mlir import ir
-from .indices import MOST_POINTS, Points, can_count, conditions
+from .indices import MOST_POINTS, Points, as_keys, can_count, conditions
 from .launch import Axis, Launch
 from .memory import FIRST_INDEX, buffer_of
 from .uniform import Uniform
@@ -197,17 +197,3 @@ def spans(keys: np.ndarray, thread: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     first = np.concatenate([[True], keys[1:] != keys[:-1]])
     last = np.concatenate([keys[1:] != keys[:-1], [True]])
     return keys[first], thread[first], thread[last]
-
-
-def as_keys(rows: list[list[np.ndarray]]) -> list[np.ndarray]:
-    """Rows of several columns as one number each, the same in all tables."""
-    if not rows[0]:
-        raise ValueError("no columns")
-    totals = [np.zeros(len(table[0]), np.int64) for table in rows]
-    for columns in zip(*rows):
-        low = min(int(c.min()) for c in columns)
-        width = max(int(c.max()) for c in columns) - low + 1
-        totals = [t * width + (c - low) for t, c in zip(totals, columns)]
-    return totals
-
-

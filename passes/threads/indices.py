@@ -164,3 +164,17 @@ def conjuncts(test: ir.Value) -> list[ir.Value]:
     if not isinstance(owner, ir.Block) and owner.operation.name == "arith.andi":
         return [c for operand in owner.operation.operands for c in conjuncts(operand)]
     return [test]
+
+
+def as_keys(rows: list[list[np.ndarray]]) -> list[np.ndarray]:
+    """Rows of several columns as one number each, the same in all tables."""
+    if not rows[0]:
+        raise ValueError("no columns")
+    totals = [np.zeros(len(table[0]), np.int64) for table in rows]
+    for columns in zip(*rows):
+        low = min((int(c.min()) for c in columns if c.size), default=0)
+        width = max((int(c.max()) for c in columns if c.size), default=0) - low + 1
+        totals = [t * width + (c - low) for t, c in zip(totals, columns)]
+    return totals
+
+

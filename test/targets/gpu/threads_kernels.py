@@ -325,6 +325,43 @@ def device_function(A: T.Buffer((40,), "float32"), B: T.Buffer((40,), "float32")
             B[bx * 20 + tx] = T.call_pure_extern("float32", "cosf", A[bx * 20 + tx])
 
 
+@T.prim_func
+def from_the_step_before(A: T.Buffer((2, 4, 8), "float32"), B: T.Buffer((2, 4, 8), "float32")):
+    """A buffer whose elements one step writes and the next one reads: steps cannot use the same place."""
+    s = T.alloc_buffer((64,), scope="shared")
+    for bx in T.thread_binding(2, thread="blockIdx.x"):
+        for k in range(4):
+            for tx in T.thread_binding(8, thread="threadIdx.x"):
+                s[bx * 32 + k * 8 + tx] = A[bx, k, tx]
+            for tx in T.thread_binding(8, thread="threadIdx.x"):
+                if k == 0:
+                    B[bx, k, tx] = 0.0
+                else:
+                    B[bx, k, tx] = s[bx * 32 + k * 8 - 1 - tx]
+
+
+@T.prim_func
+def every_other(A: T.Buffer((2, 4, 8), "float32"), B: T.Buffer((2, 4, 8), "float32")):
+    """The same where a step writes every other element of what it reads."""
+    s = T.alloc_buffer((64,), scope="shared")
+    for bx in T.thread_binding(2, thread="blockIdx.x"):
+        for k in range(4):
+            for tx in T.thread_binding(8, thread="threadIdx.x"):
+                s[k + 2 * tx] = A[bx, k, tx]
+            for tx in T.thread_binding(8, thread="threadIdx.x"):
+                if k == 0:
+                    B[bx, k, tx] = 0.0
+                else:
+                    B[bx, k, tx] = s[k + tx]
+
+
+def every_other_numpy(a):
+    b = np.zeros_like(a)
+    for tx in range(8):
+        b[:, 1:, tx] = a[:, 1:, tx // 2] if tx % 2 == 0 else a[:, :-1, (tx + 1) // 2]
+    return b
+
+
 REFERENCES = {
     add_one: lambda a: np.exp(a) + F(1), reversed_rows: lambda a: a[:, ::-1], rotated: rotated_numpy,
     double_buffer: lambda a: a[:, ::-1], matmul: np.matmul, matmul_tiled: np.matmul, matmul_any: np.matmul, softmax: softmax_numpy,
@@ -332,4 +369,5 @@ REFERENCES = {
     under_condition: lambda a: (a[:, ::-1] + F(1)) * F(2) + a + F(1), once: lambda a: a + a[:, :1] * F(8),
     cube: lambda a: a.transpose(2, 1, 0), tree: lambda a: a.sum(-1),
     histogram: lambda a: np.bincount(a, minlength=10)[::-1].astype(np.int32), device_function: np.cos,
+    from_the_step_before: lambda a: np.concatenate([np.zeros_like(a[:, :1]), a[:, :-1, ::-1]], 1), every_other: every_other_numpy,
 }
