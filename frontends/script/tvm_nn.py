@@ -9,7 +9,8 @@ from ...dialects import relax
 from ...dialects.relax import dims
 from ...mlir import ir
 from .source import Problem
-from .tvm_ops import UNARY, flatten, identity, reshape, unary
+from .tvm_ops import UNARY, identity, unary
+from .tvm_shapes import flatten, reshape
 from .tvm_values import axes_of, axis_of, dtype_of, element, full_of, ints, number_like, numpy_type, tensor
 
 LAYOUTS = {1: ("NCW", "OIW"), 2: ("NCHW", "OIHW"), 3: ("NCDHW", "OIDHW")}
