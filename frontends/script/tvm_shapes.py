@@ -148,5 +148,5 @@ def repeat(data: Any, repeats: int, axis: int | None = None) -> ir.Value:
 
 
 OPS: dict[str, Any] = {f.__name__: f for f in (
-    take, strided_slice, flip, gather_elements, gather_nd, scatter_elements, scatter_nd, one_hot, reshape, flatten, broadcast_to, expand_dims,
-    squeeze, permute_dims, concat, stack, split, tile, repeat)}
+    take, strided_slice, flip, gather_elements, gather_nd, scatter_elements, scatter_nd, one_hot, reshape, flatten, broadcast_to,
+    expand_dims, squeeze, permute_dims, concat, stack, split, tile, repeat)}
