@@ -280,6 +280,8 @@ class Statements(Macros):
             return
         if not isinstance(call, ast.Call):
             raise Problem("a value that nobody takes: assign it to an element of a buffer")
+        if word == "tvm_storage_sync" and self.arguments(call) in (["shared"], ["shared.dyn"], ["warp"]):
+            return  # the compiler finds out itself where threads have to wait for each other
         if word == "evaluate":
             if len(call.args) == 1 and self.word(call.args[0]) in PACKED:
                 self.statement_Expr(ast.copy_location(ast.Expr(call.args[0]), node))

@@ -11,7 +11,7 @@ WORDS: dict[str, str] = {
     "cuda.*": DEVICE, "ptx.*": DEVICE, "metal.*": DEVICE,
     "make_filled_simdgroup_matrix": DEVICE, "call_llvm_*": DEVICE, "llvm_lookup_intrinsic_id": DEVICE, "dp4a": DEVICE, "vscale": DEVICE,
     "get_active_lane_mask": DEVICE, "tvm_warp_*": DEVICE, "create_barriers": DEVICE,
-    "tvm_storage_sync": "a barrier between threads; blocks say what they read and write, and the compiler puts barriers where needed",
+    "tvm_storage_sync": "a barrier of more than one block's threads: make two kernels of it",
     "tvm_thread_allreduce": "what TVM lowers reductions over threads to: write a block whose reduce axis is bound to the thread's loop",
     "tvm_call_packed*": LOWERED.format(instead="T.call_packed(\"name\", A, 3)"),
     "tvm_struct_*": LOWERED.format(instead="the parameters' T.Buffer says what they are"),

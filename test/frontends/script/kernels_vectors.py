@@ -87,6 +87,17 @@ def bound_in_old_spelling(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "f
             B[i, j] = T.sigmoid(A[i, j])
 
 
+@T.prim_func
+def synchronized(A: T.Buffer((4, 32), "float32"), B: T.Buffer((4, 32), "float32")):
+    for bx in T.thread_binding(4, thread="blockIdx.x"):
+        S = T.alloc_buffer((32,), "float32", scope="shared")
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            S[tx] = A[bx, tx]
+        T.tvm_storage_sync("shared")
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            B[bx, tx] = S[31 - tx]
+
+
 REFERENCES = {
     ramps: lambda a: a * 3 + np.repeat(np.arange(16, dtype=F), 4),
     slices: lambda a: np.maximum(a, F(0.25)) + np.tile(a[:, :4], (1, 4)),
@@ -94,5 +105,5 @@ REFERENCES = {
     vector_types: lambda a: a.astype(F) + F(0.5), loads_and_stores_of_vectors: lambda a: a + 1, vectorized_inner: np.exp,
     steps: lambda a: np.where(np.arange(20) % 4 == 0, -a, np.where(np.arange(20) % 3 == 1, a, F(0))),
     launched_threads: lambda a: a * 2, launched_by_statements: lambda a: (a + 1) * 2,
-    bound_in_old_spelling: lambda a: 1 / (1 + np.exp(-a)),
+    synchronized: lambda a: a[:, ::-1], bound_in_old_spelling: lambda a: 1 / (1 + np.exp(-a)),
 }
