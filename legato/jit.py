@@ -33,7 +33,7 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
         cpu.features_of(signature.cpu)   # of a name that it does not know, LLVM would end the process
     lacking = cpu.missing_features(signature.cpu, signature.features)
     arrays = [_array(weights, weight) for weight in signature.weights]
-    functions = packed.resolve(signature.packed, artifacts, "the model")
+    functions = packed.resolve(signature.packed, artifacts, "the model", signature.callers)
     libraries = [tvm_ffi.libinfo.find_libtvm_ffi()]
     if signature.openmp:
         libraries.append(threads.load_openmp("the compiled model"))

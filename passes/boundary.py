@@ -15,6 +15,7 @@ from ..mlir import ir
 SIGNATURE, NAME, WEIGHT, OUT, ARENA, SYMBOL = "relax.signature", "relax.name", "relax.weight", "tir.out", "tir.arena", "relax.symbol"
 REQUIRES = "relax.requires"   # on main: rows of a size that must not be below 0, a text for people, and the size that it must be instead
 FUNCTIONS, PACKED_NAMES = "tir.functions", "relax.packed_functions"   # main's argument that holds them, and their names on main
+CALLERS = "relax.packed_callers"   # on main: for each of those functions a text that says what calls it
 FRAME = "tir.frame"   # main's argument for what a call holds until its end
 PACKED_RESULTS, LATE_SYMBOLS = "relax.packed_results", "relax.late_symbols"   # on main: see lower_packed.py
 HELD, LATE_ARENAS = "tir.held_results", "tir.late_arenas"   # on main: how many of them its frame has room for

@@ -12,20 +12,21 @@ are sizes of results), ``tir.held_results``.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ..dialects import tir
+from ..dialects.locations import model_name
 from ..dialects.relax.calls import RETURNS
 from ..dialects.relax.dims import dims, symbols
 from ..dialects.tir.kernel import PRIM_FUNC
 from ..dialects.tir.packed import TIR_PACKED, is_packed
 from ..mlir import arith, func, ir
 from .base import ModulePass, PassContext, PassFailed
-from .boundary import FRAME, FUNCTIONS, HELD, LATE_SYMBOLS, PACKED_NAMES, PACKED_RESULTS, Boundary
+from .boundary import CALLERS, FRAME, FUNCTIONS, HELD, LATE_SYMBOLS, PACKED_NAMES, PACKED_RESULTS, Boundary
 from .lift_weights import argument_attributes, set_arguments
-from .lower_packed_kernels import checked_call, kernels_that_call, leaving_block, lower_kernels
+from .lower_packed_kernels import checked_call, kernels_that_call, leaving_block, lower_kernels, packed_calls
 from .memory.late import MARK
 from .memory.stages import result_types
 from .packed_stubs import derived_sizes, kernel_stub, late_stub, packed_stub
@@ -65,6 +66,7 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
     inner = [d for d in functions.values() if is_packed(d)]
     names = list(dict.fromkeys([*(str(text_of(d, PACKED)) for d in packed), *(d.attributes[TIR_PACKED].value for d in inner)]))
     table_type = ir.MemRefType.get([len(names)], ir.IntegerType.get_signless(64))
+    callers = _callers(names, calls, called, calling, functions)
     lower_kernels(calling, functions, table_type, warnings)
     if any(call.parent != main.operation for call in calls):
         run_on(main.operation, "convert-scf-to-cf")
@@ -73,6 +75,7 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
     if names:
         table = _add_argument(main, table_type, FUNCTIONS)
         main.operation.attributes[PACKED_NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(n) for n in names])
+        main.operation.attributes[CALLERS] = ir.ArrayAttr.get([ir.StringAttr.get(text) for text in callers])
     returning = [d for d in packed if RETURNS in d.attributes]
     frame = None
     if returning or any(MARK in d.attributes for d in called.values()):
@@ -110,6 +113,20 @@ def _calls(main: func.FuncOp, functions: dict[str, func.FuncOp], calling: Sequen
 
     main.operation.walk(visit)
     return found
+
+
+def _callers(names: Sequence[str], calls: Sequence[ir.Operation], called: Mapping[str, func.FuncOp], calling: Sequence[str],
+             functions: Mapping[str, func.FuncOp]) -> list[str]:
+    """For each packed function what calls it, for people: the model's own names of values, and kernels."""
+    found: dict[str, dict[str, None]] = {name: {} for name in names}
+    for call in calls:
+        declaration, of = called[call.attributes["callee"].value], model_name(call)
+        if PACKED in declaration.attributes and of is not None:
+            found[str(text_of(declaration, PACKED))][f"for '{of}'"] = None
+    for kernel in calling:
+        for call in packed_calls(functions[kernel], functions):
+            found[functions[call.attributes["callee"].value].attributes[TIR_PACKED].value][f"in the kernel @{kernel}"] = None
+    return [", ".join(list(texts)[:4]) for texts in found.values()]
 
 
 def _adopt(module: ir.Module, text: str) -> None:

@@ -93,7 +93,7 @@ def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bo
     places = weights_file.offsets(signature.weights)[:-1]
     addresses = [data.ctypes.data + place for place in places] if data is not None else []
     artifacts = artifacts_file.read(artifacts_path(path), of_artifacts if verify else None) if of_artifacts else []
-    packed = resolve(signature.packed, artifacts, str(path))
+    packed = resolve(signature.packed, artifacts, str(path), signature.callers)
     function = module["create"](Owner(module, data), *addresses, *packed)
 
     def copy(to: Path, linker: str | None) -> Path:

@@ -17,8 +17,8 @@ from .arrays import bfloat16_to_numpy
 Artifacts = Sequence[Mapping[str, Any]]  # as passes/partition/artifacts.py lists them
 
 
-def resolve(names: Sequence[str], artifacts: Artifacts, what: str) -> list[tvm_ffi.Function]:
-    """The packed functions of these names, in order. ``what``: how messages call the model.
+def resolve(names: Sequence[str], artifacts: Artifacts, what: str, callers: Sequence[str] = ()) -> list[tvm_ffi.Function]:
+    """The packed functions of these names, in order. ``what``: how messages call the model; ``callers``: for each, what calls it.
 
     LegatoError, with what there is, for a name that no artifact brings and nobody registered, for one that two bring, for a package that
     an artifact needs and that is not installed, and for an artifact that cannot be loaded.
@@ -33,7 +33,8 @@ def resolve(names: Sequence[str], artifacts: Artifacts, what: str) -> list[tvm_f
                 raise LegatoError(f"two artifacts of {what} bring the packed function '{name}'")
             if name in names:
                 made[name] = LOADERS[artifact["kind"]](artifact, function, name)
-    return [made.get(name) or _registered(name, made, what) for name in names]
+    callers = list(callers) + [""] * (len(names) - len(callers))
+    return [made.get(name) or _registered(name, made, what, caller) for name, caller in zip(names, callers)]
 
 
 def check_requirements(artifact: Mapping[str, Any], what: str) -> None:
@@ -44,7 +45,7 @@ def check_requirements(artifact: Mapping[str, Any], what: str) -> None:
                           f"pip install {' '.join(missing)}")
 
 
-def _registered(name: str, made: Mapping[str, Any], what: str) -> tvm_ffi.Function:
+def _registered(name: str, made: Mapping[str, Any], what: str, caller: str) -> tvm_ffi.Function:
     function = tvm_ffi.get_global_func(name, allow_missing=True)
     if function is not None:
         return function
@@ -52,8 +53,9 @@ def _registered(name: str, made: Mapping[str, Any], what: str) -> tvm_ffi.Functi
     near = difflib.get_close_matches(name, [*made, *others], n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"registered are: {', '.join(sorted(others)[:12]) or 'none'}"
     brought = f"; its artifacts bring: {', '.join(made)}" if made else ""
-    raise LegatoError(f"{what} calls the packed function '{name}', which is not there; {hint}{brought}. Register it before the "
-                      "model is compiled or loaded: tvm_ffi.register_global_func(name, function)")
+    raise LegatoError(f"{what} calls the packed function '{name}', which is not there; {hint}{brought}"
+                      f"{f'. It is called {caller}' if caller else ''}. Register it before the model is compiled or loaded: "
+                      "tvm_ffi.register_global_func(name, function)")
 
 
 def numpy_call(function: Callable[..., Any]) -> tvm_ffi.Function:

@@ -28,7 +28,7 @@ class Signature:
     """A model's metadata.
 
     weights: names are keys of the weight store, in the order in which their addresses are given. packed: names of the functions that the
-    code calls, given behind the weights. cpu, features: LLVM's names, empty where
+    code calls, given behind the weights; callers: for each, what calls it. cpu, features: LLVM's names, empty where
     the code was not made for a certain CPU. openmp: whether the code calls an OpenMP runtime. version: the Legato that made it.
     """
 
@@ -37,6 +37,7 @@ class Signature:
     symbols: tuple[str, ...]
     weights: tuple[Parameter, ...]
     packed: tuple[str, ...]
+    callers: tuple[str, ...]
     cpu: str
     features: str
     openmp: bool
@@ -58,7 +59,8 @@ class Signature:
                               f"{data['format']}, and this version reads up to {FORMAT}. Update legato, or compile the model again")
         return Signature(
             _parameters(data["inputs"]), _parameters(data["outputs"]), tuple(data["symbols"]), _parameters(data["weights"]),
-            tuple(data.get("packed", ())), data["target"]["cpu"], data["target"]["features"], data["openmp"], data["legato"], text)
+            tuple(data.get("packed", ())), tuple(data.get("callers", ())), data["target"]["cpu"], data["target"]["features"],
+            data["openmp"], data["legato"], text)
 
 
 def weight_bytes(weight: Parameter) -> int:

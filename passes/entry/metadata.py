@@ -4,14 +4,14 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 
 from ...mlir import ir
-from ..boundary import Boundary, Value, packed_functions
+from ..boundary import CALLERS, Boundary, Value, packed_functions
 
 FORMAT = 1   # grows when a saved model of today could not be read by the runtime of yesterday
 
 
 def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
-    """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions that are called), target (cpu,
-    features), openmp."""
+    """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions that are called), callers (what calls each),
+    target (cpu, features), openmp."""
     return json.dumps({
         "format": FORMAT,
         "legato": _version(),
@@ -20,6 +20,7 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
         "symbols": list(boundary.symbols),
         "weights": [_value(v) for v in boundary.weights],
         "packed": packed_functions(main),
+        **({"callers": [text.value for text in main.attributes[CALLERS]]} if CALLERS in main.attributes else {}),
         "target": target_of(main),
         "openmp": uses_openmp(module),
     }, separators=(",", ":"))

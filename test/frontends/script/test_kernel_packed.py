@@ -222,7 +222,7 @@ def test_a_missing_function_is_named():
     kernel = parse('@T.prim_func\ndef k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n'
                    '    T.call_packed("legato.test.kernel.sin", A, B)\n')
     with pytest.raises(legato.LegatoError, match=r"calls the packed function 'legato.test.kernel.sin', which is not there; did you mean "
-                                                 "legato.test.kernel.sine"):
+                                                 "legato.test.kernel.sine.*It is called in the kernel @k"):
         legato.compile(kernel)
 
 

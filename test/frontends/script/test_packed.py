@@ -349,10 +349,15 @@ def test_refused_in_the_script(case):
 
 
 def test_a_missing_function_is_named_with_its_caller():
-    module = parse('@R.function\ndef main(x: R.Tensor((4,), "float32")):\n'
-                   '    return R.call_packed("legato.test.positive_row", x, sinfo_args=R.Tensor((4,), "float32"))\n')
-    with pytest.raises(legato.LegatoError, match=r"calls the packed function 'legato.test.positive_row', which is not there; did you mean "
-                                                 r"legato.test.positive_rows.*tvm_ffi.register_global_func"):
+    module = parse('''
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    found = R.call_packed("legato.test.positive_row", x, sinfo_args=R.Tensor((4,), "float32"))
+    return R.exp(found)
+''')
+    message = (r"calls the packed function 'legato.test.positive_row', which is not there; did you mean legato.test.positive_rows.*"
+               r"It is called for 'found'. Register it before .*tvm_ffi.register_global_func")
+    with pytest.raises(legato.LegatoError, match=message):
         legato.compile(module)
 
 
