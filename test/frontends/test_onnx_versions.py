@@ -36,6 +36,13 @@ def I(*numbers: int) -> C:  # noqa: E743
 SCALE = C(0.5, np.float32), C(120, np.uint8)
 
 
+def I_(number: int) -> C:
+    return C(number, I64)
+
+
+GRID = (RANDOM.random((2, 5, 3, 2)) * 2.8 - 1.4).astype(np.float32)  # beyond the ends, too
+
+
 @dataclass
 class Case:
     op: str
@@ -233,14 +240,23 @@ CASES = [
           C(700, np.float32), C(9, np.uint8), pads=[1, 1, 1, 1], dynamic=False),
     *case("QLinearMatMul", (10, 21), BYTES[0, 0], *SCALE, C(BYTES[0, 1].T), C(0.02, np.float32), C(120, np.uint8), C(9, np.float32),
           C(101, np.uint8)),
+    *[c for mode in ("bilinear", "nearest", "bicubic") for padding in ("zeros", "border", "reflection") for aligned in (0, 1)
+      for c in case("GridSample", 16, IMAGE, GRID, mode=mode, padding_mode=padding, align_corners=aligned, dynamic=False)],
+    *case("GridSample", (20, 22), IMAGE, GRID, mode="cubic", dynamic=False),
+    *case("DFT", 17, floats(2, 7, 3, 1), dynamic=False),
+    *case("DFT", 17, floats(2, 8, 3, 2), I_(6), axis=-2, inverse=1, dynamic=False),
+    *case("DFT", 20, floats(2, 5, 2), I_(9), I_(1), dynamic=False),
+    *case("DFT", 20, floats(2, 9, 1), None, I_(-2), onesided=1, dynamic=False),
+    *case("STFT", 17, floats(2, 40, 1), I_(7), C(np.hanning(12), np.float32), dynamic=False),
+    *case("STFT", 17, floats(2, 40, 2), I_(8), None, I_(16), onesided=0, dynamic=False),
     *case("ReverseSequence", 10, X, np.array([1, 2, 2])),
     *case("ReverseSequence", 10, X, np.array([3, 2]), batch_axis=0, time_axis=1),
     *case("DynamicQuantizeLinear", 11, X, outputs=3),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{index}-{c.op}-{c.opset}" for index, c in enumerate(CASES)])
-def test_version(case):
+def proto_of(case: Case):
+    """The case as a model of one node, and its inputs by name."""
     inputs, constants, names = {}, {}, []
     for index, given in enumerate(case.inputs):
         names.append("" if given is None else f"x{index}")
@@ -250,5 +266,10 @@ def test_version(case):
             inputs[names[-1]] = given
     outputs = [f"y{index}" for index in range(case.outputs)]
     node = helper.make_node(case.op, names, outputs, name="node", **case.attributes)
-    proto = model([node], [value(name, array) for name, array in inputs.items()], outputs, case.opset, constants)
+    return model([node], [value(name, array) for name, array in inputs.items()], outputs, case.opset, constants), inputs
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{index}-{c.op}-{c.opset}" for index, c in enumerate(CASES)])
+def test_version(case):
+    proto, inputs = proto_of(case)
     check(proto, inputs, case.dynamic)

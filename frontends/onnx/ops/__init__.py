@@ -19,15 +19,17 @@ from . import (
     recurrent,
     reduce,
     resize,
+    sampling,
     sequences,
     shape,
     slices,
+    spectral,
     unary,
 )
 
 _FAMILIES = (
     activations, arithmetic, constants, control, conv, einsum, gather, integers, logic, loops, matmul, microsoft, norm, pool, quantize,
-    recurrent, reduce, resize, sequences, shape, slices, unary,
+    recurrent, reduce, resize, sampling, sequences, shape, slices, spectral, unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

@@ -1,0 +1,133 @@
+"""Reading images between their pixels: each place reads some neighbours, and sums them up by weight."""
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....dialects import relax
+from ....dialects.relax.types import TensorType
+from ....mlir import ir
+from ..entry import op
+from ..problems import Malformed, Refused
+
+_CUBIC = -0.75
+Tap = tuple[ir.Value, ir.Value | None]  # an index along an axis, and its weight (None: 1)
+
+
+@op("GridSample", 16, 20, 22)
+def grid_sample(node):
+    """The grid's last axis has places from -1 to 1, the innermost axis first."""
+    linear, cubic = ("bilinear", "bicubic") if node.version < 20 else ("linear", "cubic")
+    mode, padding = node.text("mode", linear, "nearest", cubic), node.text("padding_mode", "zeros", "border", "reflection")
+    aligned, rank = node.flag("align_corners"), node.rank() - 2
+    sizes = node.dims()[2:]
+    if not all(isinstance(size, int) for size in (*sizes, node.dims(1)[-1])):
+        raise Refused(f"the sizes of its image, {list(sizes)}, or of its grid's last axis, {node.dims(1)[-1]}, are known only at run time")
+    if rank < 1 or node.rank(1) != node.rank() or node.dims(1)[-1] != rank:
+        raise Malformed(f"its grid of shape {list(node.dims(1))} does not fit an input of shape {list(node.dims())}")
+    out = list(node.dims(1)[1:-1])
+    grid = node.x(1) if node.dtype(1) in (np.float32, np.float64) else relax.astype(node.x(1), dtype=np.float32)
+    taps = []
+    for axis, size in enumerate(sizes):
+        place = relax.strided_slice(grid, begin=[rank - 1 - axis], end=[rank - axis], axes=[rank + 1])
+        place = relax.reshape(place, shape=[node.dims(1)[0], relax.dims.product(out)])
+        taps.append(_Axis(size, padding, aligned).taps(place, mode.removeprefix("bi")))
+    flat = relax.reshape(node.x(0), shape=[*node.dims()[:2], relax.dims.product(sizes)])
+    return relax.reshape(_summed(flat, sizes, taps), shape=[*node.dims()[:2], *out])
+
+
+def _number(like: ir.Value, value: float) -> ir.Value:
+    return relax.constant(np.asarray(value, TensorType.of(like.type).dtype))
+
+
+class _Axis:
+    """One axis of an image, and what is read beyond its ends."""
+
+    def __init__(self, size: int, padding: str, aligned: bool) -> None:
+        """``padding``: zeros, border or reflection; ``aligned``: -1 and 1 are the middles of the outer pixels, not their edges."""
+        self.size, self.padding, self.aligned = size, padding, aligned
+
+    def taps(self, place: ir.Value, mode: str) -> list[Tap]:
+        """What is read for places from -1 to 1."""
+        one = _number(place, 1)
+        if self.aligned:
+            place = relax.multiply(relax.divide(relax.add(place, one), _number(place, 2)), _number(place, self.size - 1))
+        else:
+            place = relax.divide(relax.subtract(relax.multiply(relax.add(place, one), _number(place, self.size)), one), _number(place, 2))
+        if mode == "nearest":
+            place = relax.round(place)
+        if self.padding == "border" and mode != "cubic":  # which weighs by where the place is, as PyTorch and onnxruntime have it
+            place = relax.clip(place, min=0.0, max=float(self.size - 1))
+        elif self.padding == "reflection":
+            place = self._reflected(place)
+        if mode == "nearest":
+            return [self._tap(place, None)]
+        low = relax.floor(place)
+        rest = relax.subtract(place, low)
+        weights = _linear(rest) if mode == "linear" else _cubic(rest)
+        first = 0 if mode == "linear" else -1
+        return [self._tap(relax.add(low, _number(low, first + i)), weight) for i, weight in enumerate(weights)]
+
+    def _reflected(self, place: ir.Value) -> ir.Value:
+        """Folded back at the ends, as often as it takes."""
+        begin, length = (0.0, self.size - 1) if self.aligned else (-0.5, self.size)
+        if not length:
+            return relax.multiply(place, _number(place, 0))
+        away = relax.mod(relax.subtract(place, _number(place, begin)), _number(place, 2 * length))
+        back = relax.subtract(_number(place, 2 * length), away)
+        return relax.add(relax.minimum(away, back), _number(place, begin))
+
+    def _tap(self, index: ir.Value, weight: ir.Value | None) -> Tap:
+        """An index that is inside; a weight of 0 where zeros are read outside."""
+        if self.padding == "reflection":
+            return self._inside(self._reflected(index)), weight
+        if self.padding == "zeros":
+            inside = relax.logical_and(relax.greater_equal(index, _number(index, 0)), relax.less(index, _number(index, self.size)))
+            weight = _number(index, 1) if weight is None else weight
+            weight = relax.where(inside, weight, _number(index, 0))
+        return self._inside(index), weight
+
+    def _inside(self, index: ir.Value) -> ir.Value:
+        return relax.astype(relax.clip(index, min=0.0, max=float(self.size - 1)), dtype=np.int64)
+
+
+def _linear(rest: ir.Value) -> list[ir.Value]:
+    return [relax.subtract(_number(rest, 1), rest), rest]
+
+
+def _cubic(rest: ir.Value) -> list[ir.Value]:
+    """Keys' weights of the four neighbours."""
+    def polynomial(x: ir.Value, *coefficients: float) -> ir.Value:
+        value = _number(x, coefficients[0])
+        for coefficient in coefficients[1:]:
+            value = relax.add(relax.multiply(value, x), _number(x, coefficient))
+        return value
+
+    a, left = _CUBIC, relax.subtract(_number(rest, 1), rest)
+    near, far = (a + 2, -(a + 3), 0, 1), (a, -5 * a, 8 * a, -4 * a)
+    return [polynomial(relax.add(rest, _number(rest, 1)), *far), polynomial(rest, *near), polynomial(left, *near),
+            polynomial(relax.add(left, _number(rest, 1)), *far)]
+
+
+def _summed(flat: ir.Value, sizes: Sequence[int], taps: Sequence[Sequence[Tap]]) -> ir.Value:
+    """The pixels of [batch, channels, pixels] that each combination of taps, [batch, places], names, times their weights."""
+    batch, channels, _ = TensorType.of(flat.type).dims
+    dtype, total = TensorType.of(flat.type).dtype, None
+    for combination in itertools.product(*taps):
+        index, weight = None, None
+        for size, (place, factor) in zip(sizes, combination):
+            index = place if index is None else relax.add(relax.multiply(index, _number(index, size)), place)
+            weight = factor if weight is None or factor is None else relax.multiply(weight, factor)
+        assert index is not None
+        places = TensorType.of(index.type).dims[1]
+        index = relax.broadcast_to(relax.expand_dims(index, axis=[1]), shape=[batch, channels, places])
+        value = relax.gather_elements(flat, index, axis=2)
+        if weight is not None:
+            weight = weight if TensorType.of(weight.type).dtype == dtype else relax.astype(weight, dtype=dtype)
+            value = relax.multiply(value, relax.expand_dims(weight, axis=[1]))
+        total = value if total is None else relax.add(total, value)
+    assert total is not None
+    return total
+
+
+ENTRIES = (grid_sample,)
