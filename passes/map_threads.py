@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
+from ..dialects.tir.packed import TIR_PACKED
 from ..dialects.tir.walk import find
 from ..mlir import arith, func, ir, linalg, passmanager, scf
 from .base import ModulePass, PassContext, PassFailed, TargetText, option
+from .lower_packed_kernels import packed_calls
 from .upstream import run_on
 
 LOOPS = "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion)"
@@ -35,10 +37,21 @@ class MapThreads(ModulePass):
         if not hasattr(target.machine, "block"):
             raise PassFailed(f"the target '{target.name}' has no threads to map to: it is no GPU")
         with module.context, ir.Location.unknown():
+            refuse_packed_calls(module.module)
             map_threads(module.module, target.machine)
             run_on(module.operation, OUTLINE)
             name_kernels(module.module)
             align_shared(module.module)
+
+
+def refuse_packed_calls(module: ir.Module) -> None:
+    """PassFailed for a kernel that calls a function of the host's run time."""
+    functions = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
+    for kernel in tir.prim_funcs(module):
+        for call in packed_calls(kernel, functions):
+            name = functions[call.attributes["callee"].value].attributes[TIR_PACKED].value
+            raise PassFailed(f"the kernel @{kernel.name.value} calls the packed function '{name}', which a GPU cannot: call it from the "
+                             "graph, R.call_packed", call)
 
 
 def name_kernels(module: ir.Module) -> None:

@@ -218,6 +218,11 @@ def k(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
         legato.compile(sch.module)
 
 
+def test_a_gpu_calls_no_function_of_the_host():
+    with pytest.raises(legato.LegatoError, match="the kernel @mixed calls the packed function 'legato.test.kernel.sine', which a GPU cannot"):
+        legato.lower(mixed, "nvvm")
+
+
 def test_a_missing_function_is_named():
     kernel = parse('@T.prim_func\ndef k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n'
                    '    T.call_packed("legato.test.kernel.sin", A, B)\n')
