@@ -219,7 +219,7 @@ def k(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
 
 
 def test_a_gpu_calls_no_function_of_the_host():
-    with pytest.raises(legato.LegatoError, match="the kernel @mixed calls the packed function 'legato.test.kernel.sine', which a GPU cannot"):
+    with pytest.raises(legato.LegatoError, match=r"the kernel @mixed calls the packed function '.*sine', which a GPU cannot"):
         legato.lower(mixed, "nvvm")
 
 
