@@ -11,11 +11,12 @@ from ....dialects.relax import dims
 from ....dialects.relax.calls import ARGUMENTS, PACKED, PURE, RETURNS
 from ....mlir import func, ir
 from ..types import spelled
+from .branches import branch
 from .sizes import GraphSizes
 from .text import NotPrintable
 
 ALIASES = ("builtin.unrealized_conversion_cast", "tensor.cast", "tensor.bitcast")
-SKIPPED = ("tensor.empty", "tensor.dim", "func.return")
+SKIPPED = ("tensor.empty", "tensor.dim", "tensor.extract", "func.return")
 RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 
 
@@ -94,6 +95,8 @@ class GraphPrinter:
             return
         if op.name == "func.call":
             self.call(op)
+        elif op.name == "scf.if":
+            branch(self, op)
         elif op.name in ("relax.constant", "arith.constant"):
             self.bind(op, self.constant(op))
         elif op.name in RESHAPES:
@@ -137,6 +140,8 @@ class GraphPrinter:
         if op.name == "tensor.concat":
             return f"R.concat(({', '.join(values)}{',' if len(values) == 1 else ''}), axis={op.attributes['dim'].value})"
         attributes = relax.attributes_of(op)
+        if name == "mod":  # TVM's words for the two remainders
+            return f"R.{'mod' if attributes['fmod'] else 'floor_mod'}({', '.join(values)})"
         defaults = {n: a.default for n, a in relax.op_class(op).ATTRIBUTES.items()}
         given = [f"{n}={self.value(v)}" for n, v in attributes.items() if n in op.attributes or v != defaults[n]]
         return f"R.{name}({', '.join([*values, *given])})"

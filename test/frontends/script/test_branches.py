@@ -4,7 +4,7 @@ import pytest
 import tvm_ffi
 
 import legato
-from legato.script import parse
+from legato.script import parse, print_script
 from legato.script import relax as R
 from legato.script import tir as T
 
@@ -150,6 +150,18 @@ def test_branches(name):
             np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-6)
         for before, after in zip(kept, arrays):
             np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("name", ["several", "nested", "on_a_size", "unchanged_with_a_constant"])
+def test_branches_come_back(name):
+    """Printed as a script and parsed again, a graph branches as before."""
+    graph, arguments, _ = CASES[name]
+    again = parse(print_script(graph.module()))
+    assert print_script(parse(print_script(again))) == print_script(again)
+    exe, other = legato.compile(graph), legato.compile(again)
+    for side in (True, False):
+        for a, b in zip(*(v if isinstance(v, tuple) else (v,) for v in (exe(*arguments(side)), other(*arguments(side)))), strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 def test_only_one_branch_runs():

@@ -6,7 +6,7 @@ from scipy import special
 
 import legato
 from legato.dialects import relax
-from legato.script import parse
+from legato.script import parse, print_script
 
 F = np.float32
 RNG = np.random.default_rng(0)
@@ -268,6 +268,12 @@ def test_ops_of_tvm(family):
         assert got.shape == want.shape, spelling
         assert got.dtype == want.dtype or got.dtype.kind == "f", spelling
         np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-5, err_msg=spelling)
+
+
+def test_remainders_are_printed_as_they_are_read():
+    text = print_script(parse('@R.function\ndef g(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):\n'
+                              '    a = R.mod(x, y)\n    b = R.floor_mod(x, y)\n    return a, b\n'))
+    assert "a = R.mod(x, y)" in text and "b = R.floor_mod(x, y)" in text
 
 
 OWN = {"constant", "concat", "lrn", "depth_to_space", "space_to_depth", "log1p", "expm1", "reciprocal", "elu", "celu", "softsign",
