@@ -5,10 +5,11 @@ from ..dialects import tir
 from ..dialects.errors import LegatoError
 from ..dialects.tir.packed import TIR_PACKED, check_declaration, is_packed
 from ..dialects.tir.walk import ancestors, find
-from ..mlir import arith, cf, func, ir
+from ..mlir import arith, cf, func, ir, memref
 from .base import PassFailed
 from .upstream import run_on
 
+BUFFER, LIVE = "legato.buffer", "legato.live"   # while a kernel is worked on: a buffer's number; the numbers that are in use at a call
 PARALLEL = ("scf.parallel", "scf.forall", "omp.parallel", "gpu.launch")
 
 
@@ -41,9 +42,32 @@ def lower_kernels(names: Sequence[str], functions: Mapping[str, func.FuncOp], ta
         if any(call.parent != kernel.operation for call in calls):
             if find(kernel.operation, *PARALLEL):
                 warnings.append(f"the parallel loops of @{name} run step by step: it calls a packed function in another loop")
+            _note_live_buffers(kernel, calls)
             run_on(kernel.operation, "convert-scf-to-cf")
             calls = packed_calls(kernel, functions)
         _give_code(kernel, calls, table)
+
+
+def _note_live_buffers(kernel: func.FuncOp, calls: Sequence[ir.Operation]) -> None:
+    """Writes on each call which of the kernel's own buffers are freed behind it: where it fails, they are freed there."""
+    buffers = find(kernel.operation, "memref.alloc")
+    for number, buffer in enumerate(buffers):
+        buffer.attributes[BUFFER] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+    for call in calls:
+        around = [call, *ancestors(call)]
+        live = []
+        for number, buffer in enumerate(buffers):
+            holder = next((op for op in around if op.parent is not None and op.block == buffer.block), None)
+            freed = any(use.owner.name == "memref.dealloc" for use in buffer.results[0].uses)
+            if freed and holder is not None and _is_behind(holder, buffer):
+                live.append(number)
+        call.attributes[LIVE] = ir.DenseI64ArrayAttr.get(live)
+
+
+def _is_behind(op: ir.Operation, other: ir.Operation) -> bool:
+    """Whether an op stands behind another one of its block."""
+    operations = [o.operation for o in op.block.operations]
+    return operations.index(op) > operations.index(other)
 
 
 def _give_code(kernel: func.FuncOp, calls: Sequence[ir.Operation], table: ir.Type) -> None:
@@ -57,8 +81,12 @@ def _give_code(kernel: func.FuncOp, calls: Sequence[ir.Operation], table: ir.Typ
     if "arg_attrs" in kernel.attributes:
         kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([*kernel.attributes["arg_attrs"], ir.DictAttr.get({})])
     leave = leaving_block(kernel)
+    buffers = {op.attributes[BUFFER].value: op.results[0] for op in find(kernel.operation, "memref.alloc") if BUFFER in op.attributes}
     for call in reversed(calls):
-        checked_call(call, [functions, *call.operands], leave)
+        live = [buffers[number] for number in call.attributes[LIVE]] if LIVE in call.attributes else []
+        checked_call(call, [functions, *call.operands], freeing_block(kernel, live, leave) if live else leave)
+    for op in (value.owner for value in buffers.values()):
+        del op.attributes[BUFFER]
 
 
 def leaving_block(function: func.FuncOp) -> ir.Block:
@@ -66,6 +94,16 @@ def leaving_block(function: func.FuncOp) -> ir.Block:
     block = function.body.blocks.append(ir.IntegerType.get_signless(32))
     with ir.InsertionPoint(block):
         func.ReturnOp([block.arguments[0]])
+    return block
+
+
+def freeing_block(function: func.FuncOp, buffers: Sequence[ir.Value], leave: ir.Block) -> ir.Block:
+    """A block that frees buffers, then leaves with the code it is given."""
+    block = function.body.blocks.append(ir.IntegerType.get_signless(32))
+    with ir.InsertionPoint(block):
+        for buffer in buffers:
+            memref.DeallocOp(buffer)
+        cf.BranchOp([block.arguments[0]], leave)
     return block
 
 

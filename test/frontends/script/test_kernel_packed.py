@@ -157,6 +157,36 @@ def test_an_error_ends_the_kernel_and_the_model_and_arrives_as_it_is():
         assert STEPS == [0, 1, 2, 3], "what follows the error is not run"
 
 
+@T.prim_func
+def with_buffers(a: T.handle, b: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), F)
+    B = T.match_buffer(b, (n,), F)
+    for i in range(4):
+        inner = T.alloc_buffer((n,), F)
+        for j in range(n):
+            inner[j] = A[j] + T.float32(i)
+        T.call_packed("legato.test.kernel.fails_at", inner, i)
+        for j in range(n):
+            B[j] = inner[j]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_an_error_frees_the_buffers_of_the_loop_that_it_leaves():
+    assert "memref.dealloc" in str(legato.lower(with_buffers, last="bufferized"))
+    exe, x = legato.compile(with_buffers), np.zeros(1 << 16, F)
+
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    for calls in (20, 400):
+        before = resident()
+        for _ in range(calls):
+            with pytest.raises(IndexError, match="at three"):
+                exe(x)
+    assert resident() - before < 20 << 20  # one buffer a call would be 100 MB
+
+
 @pytest.mark.parametrize(("result", "dtype", "message"), [
     ("text", "int32", "'legato.test.kernel.wrong' must return an int, but a str came back"),
     (1.5, "int64", "an int, but a float came back"),
