@@ -3,6 +3,7 @@ from ...dialects.tir.linear import Linear, build, linear, place
 from ...dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, before_end, index
 from ...dialects.tir.walk import ancestors, blocks, body, copy, loops_around
 from ...mlir import arith, ir, scf
+from .buffer_primitives import first_statement
 from .loop_primitives import nest
 from .state import (
     Kernel,
@@ -12,6 +13,7 @@ from .state import (
     dependent_axes,
     indices_of,
     is_shared,
+    only_accessed,
     only_block,
     own_nest,
     plain_axes,
@@ -75,6 +77,7 @@ def substituted(form: Linear, values: dict[ir.Value, ir.Value]) -> Linear:
 def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]], shape: dict[int, int], place: ir.InsertionPoint,
            unit_loops: bool) -> None:
     """Puts a block into new loops at a place: the axes in ``begins`` run over a part, the others over all their values."""
+    allocate_first(kernel, block)
     old = kernel.top(block)
     ranges = [begins[n][1] if n in begins else extent for n, extent in enumerate(block.extents)]
     with place, block.operation.location:
@@ -103,6 +106,21 @@ def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]]
         kernel.erase(old)
 
 
+def allocate_first(kernel: Kernel, block: BlockOp) -> None:
+    """Buffers that a block writes are there before all else: the block may go to the front."""
+    for buffer in writes(block):
+        owner = buffer.owner.operation
+        if owner.name == "tir.alloc_buffer" and not len(owner.operands):
+            owner.move_before(kernel.top(first_statement(kernel)))
+
+
+def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> None:
+    others = [b.name for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)
+              and b.operation not in ancestors(block.operation) and block.operation not in ancestors(b.operation)]
+    if others:
+        raise ScheduleError(f"{what}: '{kernel.buffer_name(buffer)}' is also written by block '{others[0]}'")
+
+
 def overflows(begin: Linear, extent: int, size: int) -> bool:
     """Whether a part may reach beyond a dimension."""
     known = {}
@@ -117,6 +135,8 @@ def overflows(begin: Linear, extent: int, size: int) -> bool:
 def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
     """The producer is computed inside a loop of its consumers: in each step what that step needs."""
     buffer = one_written(block, "compute_at")
+    only_accessed(kernel, buffer, "compute_at")
+    only_writer(kernel, buffer, block, "compute_at")
     if kernel.is_output(buffer):
         raise ScheduleError(f"compute_at: '{kernel.buffer_name(buffer)}' is an output of the kernel, all of it has to be computed")
     if under(block.operation, loop):
@@ -151,6 +171,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
     if len(produced) != 1:
         raise ScheduleError(f"reverse_compute_at: block '{block.name}' reads {len(produced)} buffers that are written under {loop.name}; "
                             "it has to be one")
+    only_accessed(kernel, produced[0], "reverse_compute_at")
     stores = users(produced[0], "memref.store")
     if not all(under(s, loop) for s in stores):
         raise ScheduleError(f"reverse_compute_at: '{kernel.buffer_name(produced[0])}' is also written outside of the loop {loop.name}")
@@ -189,6 +210,8 @@ def compute_inline(kernel: Kernel, block: BlockOp) -> None:
     """Each read of what the block computes computes it itself; the block goes."""
     store, buffer = elementwise(kernel, block, "compute_inline")
     kernel.allocation(buffer, "compute_inline")
+    only_accessed(kernel, buffer, "compute_inline")
+    only_writer(kernel, buffer, block, "compute_inline")
     top = own_nest(block)
     axes = plain_axes(store, block, "compute_inline")
     if sorted(axes) != list(range(len(block.axes))):
@@ -213,6 +236,7 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     if len(produced) != 1:
         raise ScheduleError(f"reverse_compute_inline: block '{block.name}' reads {len(produced)} buffers of the kernel's own; it has to be "
                             "one")
+    only_accessed(kernel, produced[0], "reverse_compute_inline")
     writers = [b for b in blocks(kernel.function.operation) if produced[0] in writes(b)]
     own = [block.operation, *(b.operation for b in writers)]
     if any(not any(a in own for a in ancestors(op)) for op in users(produced[0], "memref.load")):
@@ -221,6 +245,7 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
         raise ScheduleError(f"reverse_compute_inline: the producer of '{kernel.buffer_name(produced[0])}' is a reduction: its value is "
                             "known only when it is finished (reverse_compute_at takes it then)")
     top = own_nest(block)
+    allocate_first(kernel, block)
     loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]
     axes = plain_axes(loads[0], block, "reverse_compute_inline")
     if any(plain_axes(op, block, "reverse_compute_inline") != axes for op in loads) or sorted(axes) != list(range(len(block.axes))):

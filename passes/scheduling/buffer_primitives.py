@@ -3,10 +3,10 @@ from collections.abc import Sequence
 
 from ...dialects.tir.linear import Linear, build, linear
 from ...dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
-from ...dialects.tir.walk import blocks
+from ...dialects.tir.walk import ancestors, blocks
 from ...mlir import arith, ir, memref
 from .loop_primitives import nest
-from .state import Kernel, ScheduleError, accesses, buffer_of, indices_of, reads, users, writes
+from .state import Kernel, ScheduleError, accesses, buffer_of, indices_of, only_accessed, reads, users, writes
 
 
 def cached(kernel: Kernel, buffer: ir.Value, scope: str) -> ir.Value:
@@ -61,6 +61,7 @@ def redirect(operations: list[ir.Operation], new: ir.Value) -> None:
 def cache_read(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:
     """The block reads a copy of a buffer, which a block of its own makes in front."""
     buffer = pick(kernel, reads(block), at, block, "cache_read", "reads")
+    alone_in_nest(kernel, block, buffer, "cache_read", "memref.store", "written")
     new = cached(kernel, buffer, scope)
     with ir.InsertionPoint(kernel.top(block)), block.operation.location:
         made = copy_nest(kernel, buffer, new, f"{kernel.buffer_name(buffer)}_{scope}")
@@ -72,8 +73,10 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
     """The block writes a buffer of its own, from which a block behind copies."""
     buffer = pick(kernel, writes(block), at, block, "cache_write", "writes")
     others = [b for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)]
+    only_accessed(kernel, buffer, "cache_write")
     if others:
         raise ScheduleError(f"cache_write: '{kernel.buffer_name(buffer)}' is also written by block '{others[0].name}'")
+    alone_in_nest(kernel, block, buffer, "cache_write", "memref.load", "read")
     new = cached(kernel, buffer, scope)
     mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
     top = kernel.top(block)
@@ -83,6 +86,16 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
         made = copy_nest(kernel, new, buffer, f"{kernel.buffer_name(buffer)}_{scope}")
     redirect(mine, new)
     return made
+
+
+def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, kind: str, done: str) -> None:
+    """The copy is made in front of a block's whole nest, or behind it: no other block in it may need it earlier, or later."""
+    around = kernel.top(block)
+    for other in blocks(around):
+        if other.operation != block.operation and block.operation not in ancestors(other.operation) and any(
+                buffer_of(op) == buffer for op in accesses(other, kind)) and other.operation not in ancestors(block.operation):
+            raise ScheduleError(f"{what}: '{kernel.buffer_name(buffer)}' is {done} by block '{other.name}' in the same loops as block "
+                                f"'{block.name}': {what} comes before the two are put together")
 
 
 def set_scope(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> None:
@@ -98,6 +111,7 @@ def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.Affi
         raise ScheduleError(f"transform_layout: the buffer is one that the block has on its side 'read' or 'write', not '{side}'")
     buffer = pick(kernel, writes(block) if side == "write" else reads(block), at, block, "transform_layout", f"{side}s")
     made, type_ = kernel.allocation(buffer, "transform_layout"), buffer.type
+    only_accessed(kernel, buffer, "transform_layout")
     if not type_.has_static_shape or map.n_dims != type_.rank:
         raise ScheduleError(f"transform_layout: the map takes {map.n_dims} indices, and '{made.name}' is {type_}")
     shape = map_shape(map, list(type_.shape))

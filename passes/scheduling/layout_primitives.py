@@ -5,7 +5,20 @@ from ...dialects.tir.walk import blocks, body, find
 from ...mlir import arith, bufferization, ir, memref, scf
 from .buffer_primitives import copy_nest, expression, pick, redirect, transform_layout
 from .loop_primitives import nest
-from .state import Kernel, ScheduleError, accesses, buffer_of, indices_of, only_block, plain_axes, predicate_of, reads, users, writes
+from .state import (
+    Kernel,
+    ScheduleError,
+    accesses,
+    buffer_of,
+    indices_of,
+    only_accessed,
+    only_block,
+    plain_axes,
+    predicate_of,
+    reads,
+    users,
+    writes,
+)
 
 SIGNATURE = "tir.signature"
 
@@ -99,8 +112,17 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
     if REDUCE in grown and not is_sum_of_products(block):
         raise ScheduleError(f"pad: block '{block.name}' is no sum of products, to which what is beyond would add nothing")
     written = writes(block)
-    touched = {b: plain_axes(next(op for op in accesses(block, kind) if buffer_of(op) == b), block, "pad")
-               for kind, some in (("memref.load", reads(block)), ("memref.store", written)) for b in some}
+    touched: dict[ir.Value, list[int]] = {}
+    for kind, some in (("memref.load", reads(block)), ("memref.store", written)):
+        for buffer in some:
+            only_accessed(kernel, buffer, "pad")
+            found = [plain_axes(op, block, "pad") for op in accesses(block, kind) if buffer_of(op) == buffer]
+            others = [b for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)]
+            if any(axes != found[0] for axes in found):
+                raise ScheduleError(f"pad: block '{block.name}' accesses '{kernel.buffer_name(buffer)}' in several ways")
+            if buffer in written and others:
+                raise ScheduleError(f"pad: '{kernel.buffer_name(buffer)}' is also written by block '{others[0].name}'")
+            touched[buffer] = found[0]
     for buffer, axes in touched.items():
         shape = [extents[a] for a in axes]
         if shape == list(buffer.type.shape):

@@ -71,7 +71,7 @@ def take(loop: ForOp, into: ir.Block, value: ir.Value) -> None:
 def limit(block: ir.Block, value: ir.Value, extent: int) -> None:
     """What stands in a block happens only where ``value`` is below ``extent``: the blocks get a predicate."""
     for op in [b.operation for b in blocks(block.owner.operation) if block.owner.operation in ancestors(b.operation)]:
-        if any(a.name == "tir.block" for a in ancestors(op)):
+        if any(a.name == "tir.block" for a in within(op, block.owner.operation)):
             continue  # the one around it has it already
         with ir.InsertionPoint(op), op.location:
             test = scf.IfOp(arith.CmpIOp(arith.CmpIPredicate.slt, value, index(extent)).result)

@@ -1,11 +1,11 @@
 """Primitives on reductions: decompose_reduction and rfactor."""
 from ...dialects.tir.linear import Linear, build, linear
 from ...dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block, make_buffer
-from ...dialects.tir.walk import body, copy, loops_around
-from ...mlir import ir, memref
+from ...dialects.tir.walk import ancestors, body, copy, loops_around
+from ...mlir import ir, memref, scf
 from .block_primitives import one_written
 from .loop_primitives import nest, require_static
-from .state import Kernel, ScheduleError, buffer_of, dependent_axes, only_block, plain_axes, predicate_of, roots
+from .state import Kernel, ScheduleError, buffer_of, dependent_axes, only_accessed, only_block, plain_axes, predicate_of, roots
 
 COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi",
              "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori", "arith.maxnumf", "arith.minnumf")
@@ -26,20 +26,21 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
     values = [(axis, e, v) for axis, kind, e, v in zip(block.axes, block.kinds, block.extents, block.values) if kind == SPATIAL]
     needed = {r for _, _, v in values for r in roots(v)}
     inner = [a for a in around[at:] if a.variable in needed]
-    test = predicate_of(block)
+    under = [a.variable for a in around[at:]]
+    for one in inner:
+        if any(r in under for bound in one.bounds for r in roots(bound)):
+            raise ScheduleError(f"decompose_reduction: the bounds of the loop {one.name} depend on the loops around it")
+    tests = [a.operands[0] for a in reversed(ancestors(block.operation)) if a.name == "scf.if" and loop.operation in ancestors(a)]
     with ir.InsertionPoint(loop), block.operation.location:
-        made = nest([(a.bounds, a.kind, f"{a.name}_init", a.thread) for a in inner])
+        bounds = [(rebuild(lower, {}), rebuild(upper, {})) for lower, upper in (a.bounds for a in inner)]
+        made = nest([(b, a.kind, f"{a.name}_init", a.thread) for a, b in zip(inner, bounds)])
         mapping = {a.variable: m.variable for a, m in zip(inner, made)}
         with before_end(made[-1].block) if made else ir.InsertionPoint.current:
-            if test is not None and roots(test.operands[0]) <= {*mapping, *(a.variable for a in around[:at])}:
-                copied = rebuild(test.operands[0], mapping)
-                conditional = ir.Operation.create("scf.if", [], [copied], regions=2)
-                inside = conditional.regions[0].blocks.append()
-                with ir.InsertionPoint(inside):
-                    ir.Operation.create("scf.yield")
-                place = ir.InsertionPoint.at_block_terminator(inside)
-            else:
-                place = ir.InsertionPoint.current
+            place = ir.InsertionPoint.current
+            for test in tests:  # what holds for all steps of the reduction holds for the init
+                if not any(r in under and r not in mapping for r in roots(test)):
+                    with place:
+                        place = before_end(conditional(rebuild(test, mapping)))
             with place:
                 new = make_block(kernel.unique(f"{block.name}_init"), [a for a, _, _ in values], [SPATIAL] * len(values),
                                  [e for _, e, _ in values], [rebuild(v, mapping) for _, _, v in values])
@@ -49,6 +50,14 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
                     copy(body(block.init_block), {old: axes[name] for name, old in olds if name in axes})
     drop_init(kernel, block)
     return new
+
+
+def conditional(test: ir.Value) -> ir.Block:
+    """The block of an ``scf.if`` at the insertion point."""
+    made = scf.IfOp(test)
+    with ir.InsertionPoint(made.then_block):
+        scf.YieldOp([])
+    return made.then_block
 
 
 def rebuild(value: ir.Value, mapping: dict[ir.Value, ir.Value]) -> ir.Value:
@@ -89,6 +98,7 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
     only_block(kernel, block, "rfactor")
     if predicate_of(block) is not None:
         raise ScheduleError(f"rfactor: block '{block.name}' has a predicate")
+    only_accessed(kernel, buffer, "rfactor")
     combiner = combiner_of(block, stores[0], buffer)
     axes = plain_axes(stores[0], block, "rfactor")
     if not 0 <= axis <= len(axes):

@@ -131,6 +131,14 @@ def users(buffer: ir.Value, kind: str) -> list[ir.Operation]:
     return [u.owner.operation for u in buffer.uses if u.owner.operation.name == kind and buffer_of(u.owner.operation) == buffer]
 
 
+def only_accessed(kernel: Kernel, buffer: ir.Value, what: str) -> None:
+    """ScheduleError where a buffer is used by more than loads and stores: parts of it, calls."""
+    for use in buffer.uses:
+        name = use.owner.operation.name
+        if name not in ("memref.load", "memref.store", "memref.dim", "bufferization.to_tensor"):
+            raise ScheduleError(f"{what}: '{kernel.buffer_name(buffer)}' is also used by {name}, in which its elements are not seen")
+
+
 # --- loops around blocks ---
 
 def dependent_axes(block: BlockOp, variable: ir.Value) -> list[tuple[str, str]]:

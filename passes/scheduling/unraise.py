@@ -22,8 +22,23 @@ def to_loops(kernel: func.FuncOp) -> None:
         if name in ("linalg.pack", "linalg.unpack") or (name not in HARMLESS and not name.startswith("linalg.")):
             raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: it has {name}")
     passmanager.PassManager.parse(GENERALIZE).run(kernel.operation)
+    separate_starts(kernel)
     tir.tie_outputs(kernel)
     _Rewriter(kernel).run()
+
+
+def separate_starts(kernel: func.FuncOp) -> None:
+    """Gives each op that starts from an empty or a filled tensor one of its own: it is overwritten in place. ScheduleError where another
+    value is overwritten that is read again."""
+    for op in reversed([o.operation for o in kernel.body.blocks[0].operations]):
+        if op.name in ("tensor.empty", "linalg.fill") or is_fill(op):
+            for use in list(op.results[0].uses)[1:]:
+                with ir.InsertionPoint(op):
+                    use.owner.operation.operands[use.operand_number] = op.clone().operation.results[0]
+    for op in [o.operation for o in kernel.body.blocks[0].operations]:
+        for start in list(op.operands)[len(op.operands) - len(op.results):] if op.name.startswith("linalg.") else ():
+            if len(list(start.uses)) > 1 and not isinstance(start.owner, ir.Block):
+                raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: a value is overwritten that is read again")
 
 
 class _Rewriter:
