@@ -73,7 +73,7 @@ PRIMITIVES: dict[str, Callable] = {
     "reverse_compute_inline": on_block(block_primitives.reverse_compute_inline),
     "decompose_reduction": on_block_and_loop(reduction_primitives.decompose_reduction),
     "rfactor": on_loop(reduction_under), "blockize": on_loop(tensor_primitives.blockize),
-    "tensorize": on_loop(tensor_primitives.tensorize), "pack": on_block(layout_primitives.pack), "pad": on_block(layout_primitives.pad),
+    "tensorize": on_either(tensor_primitives.tensorize), "pack": on_block(layout_primitives.pack), "pad": on_block(layout_primitives.pad),
 }
 
 

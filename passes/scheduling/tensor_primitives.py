@@ -8,7 +8,7 @@ from ...dialects.tir.walk import ancestors, blocks, body, copy, find, loops, loo
 from ...mlir import ir, memref
 from .loop_primitives import nest
 from .reduction_primitives import drop_init
-from .state import Kernel, ScheduleError, buffer_of, indices_of, predicate_of, users
+from .state import Kernel, ScheduleError, buffer_of, indices_of, predicate_of, roots, statements, users
 
 # Intrinsics of devices by name: a description (what it computes, as a kernel) and an implementation (a kernel of the same parameters).
 TENSOR_INTRINSICS: dict[str, tuple[Any, Any]] = {}
@@ -60,7 +60,8 @@ def cut(value: ir.Value, extents: dict[ir.Value, int], axis: str, block: str) ->
     rest = form - part
     low, high = part.range(extents) or (1, 0)
     size = high + 1
-    if low != 0 or any(f % size for f in rest.terms.values()) or rest.constant % size:
+    inside = any(r in extents for v in rest.terms for r in roots(v))  # by a quotient or a remainder
+    if inside or low != 0 or any(f % size for f in rest.terms.values()) or rest.constant % size:
         raise ScheduleError(f"blockize: the axis {axis} of block '{block}' is not cut into tiles by the loops")
     return Linear({v: f // size for v, f in rest.terms.items()}, rest.constant // size), part, size
 
@@ -91,8 +92,12 @@ def tile_init(kernel: Kernel, inner: BlockOp, outer: BlockOp, sizes: list[int]) 
 
 # --- tensorize ---
 
-def tensorize(kernel: Kernel, loop: ForOp, intrinsic: str) -> BlockOp:
-    """What stands under the loop is done by an intrinsic, which has to compute the same. Gives the block around it."""
+def tensorize(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
+    """What stands under a loop, or in a block that ``blockize`` has made, is done by an intrinsic, which has to compute the same.
+
+    Gives the block around it.
+    """
+    loop = op.opview if op.name == "tir.for" else first_loop(op.opview, intrinsic)
     number = [f.operation for f in loops(kernel.function.operation)].index(loop.operation)
     with ir.InsertionPoint(kernel.function):
         trial = kernel.function.operation.clone()  # a refusal comes when tiles are cut already: it happens to a copy
@@ -101,6 +106,14 @@ def tensorize(kernel: Kernel, loop: ForOp, intrinsic: str) -> BlockOp:
     finally:
         trial.erase()
     return replace_tile(kernel, loop, intrinsic)
+
+
+def first_loop(block: BlockOp, intrinsic: str) -> ForOp:
+    """The loops of a block that holds nothing else."""
+    inside = statements(block.block)
+    if len(inside) != 1 or inside[0].name != "tir.for":
+        raise ScheduleError(f"tensorize: block '{block.name}' holds no loops that '{intrinsic}' could do: blockize makes such a block")
+    return inside[0].opview
 
 
 def replace_tile(kernel: Kernel, loop: ForOp, intrinsic: str) -> BlockOp:
@@ -112,7 +125,8 @@ def replace_tile(kernel: Kernel, loop: ForOp, intrinsic: str) -> BlockOp:
     drop_copies(description)
     drop_copies(implementation)
     check_nest(loop, description, intrinsic)
-    outer = blockize(kernel, loop)
+    around = loop.operation.parent
+    outer = around.opview if around.name == "tir.block" else blockize(kernel, loop)
     inner = blocks(loop.operation)[0]
     tiles = match(inner, blocks(description.operation)[0], intrinsic)
     parameters = {op.results[0]: op.operands[0] for op in find(description.operation, "bufferization.to_buffer")}

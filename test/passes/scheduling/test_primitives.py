@@ -112,6 +112,21 @@ def decompose_reduction(sch):
     assert init.name == "C_init" and [n[0] for n in names(sch, "C_init")] == ["i", "j_init"]
 
 
+def decompose_reduction_with_rests(sch):
+    i, j, k = loops(sch, "C")
+    sch.split(i, [None, 3])
+    sch.split(j, [None, 5])
+    sch.split(k, [None, 7])
+    sch.decompose_reduction(sch.get_block("C"), loops(sch, "C")[0])
+    assert [n[:2] for n in names(sch, "C_init")] == [("i_0_init", 6), ("i_1_init", 3), ("j_0_init", 7), ("j_1_init", 5)]
+
+
+def split_inside_of_a_block(sch):
+    sch.blockize(loops(sch, "B")[1])
+    sch.split(loops(sch, "B")[1], [None, 7])
+    assert str(sch).count("scf.if") == 1
+
+
 def rfactor(sch):
     i, k = loops(sch, "B")
     k0, k1 = sch.split(k, [None, 16])
@@ -135,7 +150,8 @@ CASES = [
     (matmul_relu, unroll), (three_steps, bind), (matmul_relu, cache_read), (matmul_relu, cache_write), (three_steps, compute_at),
     (blur, compute_at_a_window), (matmul_relu, compute_a_reduction_at),
     (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),
-    (matmul_relu, decompose_reduction), (row_sum, rfactor), (matmul_relu, set_scope), (matmul_relu, transform_layout),
+    (matmul_relu, decompose_reduction), (matmul_relu, decompose_reduction_with_rests), (three_steps, split_inside_of_a_block),
+    (row_sum, rfactor), (matmul_relu, set_scope), (matmul_relu, transform_layout),
 ]
 
 

@@ -1,7 +1,7 @@
 # ruff: noqa: RUF059 (loops that a test does not name)
 """Steps that are not legal: each is refused with its reason, and leaves the kernel as it was."""
 import pytest
-from scheduled_kernels import loops, matmul_relu, row_sum, three_steps
+from scheduled_kernels import blur, loops, matmul_relu, row_sum, three_steps
 
 from legato import Schedule, ScheduleError
 
@@ -107,6 +107,40 @@ def gone(sch):
 @refuse(matmul_relu, "block 'C' reads no buffer 2; it reads, from 0: A, ")
 def cache_what_is_not_read(sch):
     sch.cache_read(sch.get_block("C"), 2, "local")
+
+
+@refuse(three_steps, "blockize: the axis vi of block 'B' is not cut into tiles by the loops")
+def blockize_fused_loops(sch):
+    sch.blockize(sch.fuse(*loops(sch, "B")))
+
+
+@refuse(blur, "pad: block 'C' does not access the buffer by one axis for each dimension")
+def pad_a_window(sch):
+    sch.pad(sch.get_block("C"), (64,))
+
+
+@refuse(matmul_relu, "compute_inline: 'C' is also written by block 'C'")
+def inline_an_init(sch):
+    sch.compute_inline(sch.decompose_reduction(sch.get_block("C"), loops(sch, "C")[0]))
+
+
+@refuse(three_steps, "transform_layout: 'B_pad' is also used by memref.subview, in which its elements are not seen")
+def layout_of_a_part(sch):
+    b = sch.get_block("B")
+    sch.pad(b, (32, 64))
+    sch.transform_layout(b, 0, lambda i, j: (j, i))
+
+
+@refuse(three_steps, "cache_write: 'C' is read by block 'D' in the same loops as block 'C': cache_write comes before")
+def cache_what_is_read_in_the_same_loops(sch):
+    sch.compute_at(sch.get_block("C"), loops(sch, "D")[0])
+    sch.cache_write(sch.get_block("C"), 0, "local")
+
+
+@refuse(three_steps, "cache_read: 'C' is written by block 'C' in the same loops as block 'D'")
+def cache_what_is_written_in_the_same_loops(sch):
+    sch.compute_at(sch.get_block("C"), loops(sch, "D")[0])
+    sch.cache_read(sch.get_block("D"), 0, "local")
 
 
 @pytest.mark.parametrize(("kernel", "step", "message"), REFUSED, ids=lambda c: getattr(c, "__name__", ""))

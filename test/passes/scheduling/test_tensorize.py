@@ -85,6 +85,12 @@ def test_tensorize_by_vectors():
     sch.tensorize(i1, "vector_mma")
     assert str(sch).count("memref.subview") == 3
     agrees(sch)
+    other, _, i1 = tiled()
+    block = other.blockize(i1)
+    assert other.tensorize(block, "vector_mma").name == "C_o"
+    assert str(other) == str(sch) == str(Schedule(matmul).replay(other.trace))
+    with pytest.raises(ScheduleError, match="block 'C_o' holds no loops that 'vector_mma' could do: blockize makes such a block"):
+        other.tensorize(block, "vector_mma")
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
