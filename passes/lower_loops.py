@@ -9,11 +9,13 @@ from typing import ClassVar
 from ..dialects import tir
 from ..dialects.module import Module
 from ..dialects.tir.bounds import leaves_buffer
-from ..dialects.tir.loops import PARALLEL, REDUCE, UNROLLED, VECTORIZED, BlockOp, ForOp, constant_of, index
+from ..dialects.tir.loops import PARALLEL, UNROLLED, VECTORIZED, ForOp, constant_of, index
 from ..dialects.tir.races import race
 from ..dialects.tir.walk import FIRST_INDEX, body, copy, find, move_before, replace_uses, terminator
-from ..mlir import arith, func, ir, scf
+from ..mlir import func, ir, scf
 from .base import ModulePass, PassContext, PassFailed
+from .threads.serial import check_serial
+from .tir_blocks import inline_block
 from .tir_buffers import place_buffers
 from .tir_vectorize import NotVectorizable, vectorize
 
@@ -41,6 +43,7 @@ def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
     for access in find(operation, *FIRST_INDEX):
         if (problem := leaves_buffer(access)) is not None:
             raise PassFailed(problem, access)
+    check_serial(kernel)
     for block in find(operation, "tir.block", inner_first=True):
         inline_block(block.opview)
     place_buffers(operation)
@@ -64,29 +67,6 @@ def mark_inputs(kernel: func.FuncOp) -> None:
     for op in find(kernel.operation, "bufferization.to_buffer"):
         if op.operands[0] in inputs:
             op.attributes["read_only"] = ir.UnitAttr.get()
-
-
-def inline_block(block: BlockOp) -> None:
-    """Puts a block's statements in its place: its init under the condition that all reduce axes are at their beginning."""
-    operation = block.operation
-    values = list(operation.operands)
-    if block.init_block is not None:
-        with ir.InsertionPoint(operation), operation.location:
-            conditions = [arith.CmpIOp(arith.CmpIPredicate.eq, v, index(0)).result
-                          for v, kind in zip(values, block.kinds) if kind == REDUCE and constant_of(v) != 0]
-            replace_uses(block.init_block, values)
-            place = operation
-            if conditions:
-                together = conditions[0]
-                for condition in conditions[1:]:
-                    together = arith.AndIOp(together, condition).result
-                test = scf.IfOp(together)
-                with ir.InsertionPoint(test.then_block):
-                    place = scf.YieldOp([]).operation
-        move_before(body(block.init_block), place)
-    replace_uses(block.block, values)
-    move_before(body(block.block), operation)
-    operation.erase()
 
 
 def lower_loop(loop: ForOp) -> None:

@@ -10,18 +10,16 @@ from typing import Any, ClassVar
 
 from ..dialects import tir
 from ..dialects.module import Module
-from ..dialects.tir.loops import PARALLEL, SERIAL, THREAD
+from ..dialects.tir.loops import PARALLEL, SERIAL
 from ..dialects.tir.races import race
-from ..dialects.tir.walk import blocks, body, find, localize_constants
+from ..dialects.tir.walk import find
 from ..mlir import func, ir
 from .base import ModulePass, PassContext, PassFailed, TargetText, option
-from .lower_loops import inline_block, lower_loops_under
+from .lower_loops import lower_loops_under
 from .threads.barriers import insert_barriers
 from .threads.buffers import place_buffers, place_global
-from .threads.guards import guard
-from .threads.launch import Launch, make_launch, take_indices, thread_loops
-from .threads.memory import has_effect
-from .threads.reductions import lower_reductions
+from .threads.launch import thread_loops
+from .threads.nests import make_launches
 from .threads.vectors import align_vectors, simplify_steps
 from .upstream import run_on
 
@@ -50,11 +48,7 @@ def lower_kernel(kernel: func.FuncOp, machine: Any, warnings: list[str]) -> dict
     for loop in find(operation, "tir.for"):
         if (problem := race(loop.opview)) is not None:
             raise PassFailed(problem, loop)
-    for block in find(operation, "tir.block", inner_first=True):
-        if thread_loops(block):
-            inline_block(block.opview)
-    localize_constants(operation)
-    launches = [launch(root) for root in roots(kernel.body.blocks[0])]
+    launches = make_launches(operation)
     place_global(operation)
     for one in launches:
         simplify_steps(one.operation)
@@ -69,42 +63,3 @@ def lower_kernel(kernel: func.FuncOp, machine: Any, warnings: list[str]) -> dict
         lower_loops_under(one.operation, kernel.name.value, warnings)
         align_vectors(one.operation)
     return {"launches": len(launches), "barriers": barriers}
-
-
-def launch(root: ir.Operation) -> Launch:
-    """One nest as a launch: loops of the kinds that a thread has, and buffers, are left in it."""
-    made = make_launch(root)
-    guard(made)
-    take_indices(made, made.operation)
-    lower_reductions(made)
-    for block in reversed(blocks(made.operation)):
-        inline_block(block)
-    return made
-
-
-def roots(block: ir.Block) -> list[ir.Operation]:
-    """The outermost loops bound to threads in a block. Loops around them run on the host, and launch again and again.
-
-    PassFailed for what the host cannot do."""
-    found: list[ir.Operation] = []
-    for op in body(block):
-        if op.name == "tir.for" and op.opview.kind == THREAD:
-            found.append(op)
-        elif thread_loops(op):
-            if op.name not in ("tir.for", "scf.if"):
-                raise PassFailed(f"a loop bound to threads stands in {op.name}, which the host cannot run", op)
-            for region in op.regions:
-                for inner in region.blocks:
-                    found += roots(inner)
-                    alone(inner)
-    return found
-
-
-def alone(block: ir.Block) -> None:
-    """PassFailed for a statement beside launches in a loop of the host."""
-    for op in body(block):
-        if not thread_loops(op) and (op.name == "memref.load" or any(has_effect(o) for o in find(op, "memref.store", "func.call"))):
-            raise PassFailed(f"{op.name} stands in a loop around loops bound to threads, which runs on the host, and the memory is the "
-                             "device's: put it under loops bound to threads too", op)
-
-

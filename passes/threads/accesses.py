@@ -54,10 +54,11 @@ def access_of(op: ir.Operation, buffer_operand: int, launch: Launch, writes: boo
 
 
 class Conflicts:
-    """Whether two threads of a block may touch the same element by two accesses, one of which writes."""
+    """Whether two threads of a block may touch the same element by two accesses, one of which writes. ``certain``: whether they do, in any
+    case."""
 
-    def __init__(self, launch: Launch, uniform: Uniform):
-        self.launch, self.uniform = launch, uniform
+    def __init__(self, launch: Launch, uniform: Uniform, certain: bool = False):
+        self.launch, self.uniform, self.certain = launch, uniform, certain
 
     def touched(self, access: Access, kept: Sequence[ForOp], blocks: Sequence[Axis] = ()) -> Touched | None:
         """What an access touches; the steps of the loops ``kept`` are told apart. ``blocks``: axes of the grid that are counted too."""
@@ -107,6 +108,8 @@ class Conflicts:
         a, b = self.touched(first, kept), self.touched(second, kept)
         if a is None or b is None:
             return not same_place(first, second, free | set(shift)) and self.in_doubt(first, second)
+        if self.certain and not (a.exact and b.exact):
+            return False
         left, right = [a.steps[loop.variable] for loop in kept], [b.steps[loop.variable] - shift.get(loop.variable, 0) for loop in kept]
         for (symbols, mine), (others, theirs) in zip(a.columns, b.columns):
             if symbols != others or any(roots(s) & free for s in symbols):
@@ -124,6 +127,8 @@ class Conflicts:
     def in_doubt(self, first: Access, second: Access) -> bool:
         """Whether threads are taken to meet where it is not seen: in shared memory yes; in global memory, where statements say where each
         thread's results go, not by writing alone, and not where one index is read and written."""
+        if self.certain:
+            return False
         shared = isinstance(first.buffer.owner, ir.Block) and first.buffer.owner.owner.operation == self.launch.operation
         return shared or (not (first.writes and second.writes) and first.indices != second.indices)
 

@@ -99,7 +99,7 @@ class Inserter:
         whole = Summary()
         for op in body(block):
             one = self.statement(op)
-            if any(self.conflicts.in_step(before, after) for before in whole.tail for after in one.head):
+            if any(self.in_step(before, after) for before in whole.tail for after in one.head):
                 barrier_before(op)
                 whole = Summary(whole.head, [], True)
             if not whole.barrier:
@@ -109,6 +109,14 @@ class Inserter:
             else:
                 whole.tail = merged(whole.tail, one.head, one.tail)
         return whole
+
+    def in_step(self, before: Access, after: Access) -> bool:
+        """Whether threads have to meet between two accesses, in one step of the loops around both."""
+        return self.conflicts.in_step(before, after)
+
+    def carried(self, before: Access, after: Access, loop: ForOp, next_only: bool) -> bool:
+        """The same between two steps of a loop."""
+        return self.conflicts.carried(before, after, loop, next_only)
 
     def statement(self, op: ir.Operation) -> Summary:
         if op.name == BARRIER:
@@ -162,7 +170,7 @@ class Inserter:
 
     def loop(self, loop: ForOp) -> Summary:
         one = self.sequence(loop.block)
-        if any(self.conflicts.carried(before, after, loop, one.barrier) for before in one.tail for after in one.head):
+        if any(self.carried(before, after, loop, one.barrier) for before in one.tail for after in one.head):
             barrier_before(body(loop.block)[0])
             one = Summary([], one.tail, True)
         if holds_barrier(loop.operation) and not all(self.uniform(v) for v in loop.bounds):

@@ -310,3 +310,21 @@ def test_as_far_as_llvm_ir():
     shared = [line for line in code.splitlines() if "addrspace(3) global" in line]
     assert len(shared) == 2 and all("[256 x float]" in line and line.endswith("align 128") for line in shared)
     assert '"nvvm.maxntid"="16,16,1"' in code
+
+
+CPU = ("once", "softmax", "rfactored", "from_the_step_before", "cube")
+
+
+@pytest.mark.parametrize("kernel", [k for k in REFERENCES if k.__name__ in CPU], ids=lambda k: k.__name__)
+def test_on_the_cpu(kernel):
+    exe = legato.compile(kernel)
+    arrays = inputs(exe, **SIZES)
+    np.testing.assert_allclose(exe(*arrays), REFERENCES[kernel](*arrays), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [k for k in REFERENCES if k.__name__ in ("matmul", "rotated", "under_condition", "double_buffer")],
+                         ids=lambda k: k.__name__)
+def test_threads_that_wait_for_each_other_are_refused_on_the_cpu(kernel):
+    """Where the steps of one loop would have to run in turns."""
+    with pytest.raises(legato.LegatoError, match=r"the steps of the loop t[xy], bound to threadIdx.[xy], use each other's elements"):
+        legato.compile(kernel)
