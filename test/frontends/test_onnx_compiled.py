@@ -5,7 +5,8 @@ from test_onnx_versions import CASES, proto_of
 
 import legato
 
-OPS = ("GridSample", "DFT", "STFT", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger", "ReverseSequence", "TopK", "CumSum")
+OPS = ("GridSample", "RoiAlign", "Col2Im", "DeformConv", "DFT", "STFT", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger",
+       "ReverseSequence", "TopK", "CumSum")
 FIRST = {op: next(case for case in CASES if case.op == op) for op in OPS}
 
 

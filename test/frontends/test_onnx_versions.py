@@ -40,6 +40,7 @@ def I_(number: int) -> C:
     return C(number, I64)
 
 
+ROIS = np.array([[0, 0, 7, 8], [3, 2.5, 14, 16], [-2, -2, 1, 1]], np.float32)  # the last two partly outside
 GRID = (RANDOM.random((2, 5, 3, 2)) * 2.8 - 1.4).astype(np.float32)  # beyond the ends, too
 
 
@@ -243,6 +244,15 @@ CASES = [
     *[c for mode in ("bilinear", "nearest", "bicubic") for padding in ("zeros", "border", "reflection") for aligned in (0, 1)
       for c in case("GridSample", 16, IMAGE, GRID, mode=mode, padding_mode=padding, align_corners=aligned, dynamic=False)],
     *case("GridSample", (20, 22), IMAGE, GRID, mode="cubic", dynamic=False),
+    *case("RoiAlign", (10, 16), IMAGE, ROIS, C([0, 1, 1], I64), output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.5,
+          dynamic=False),
+    *case("RoiAlign", 16, IMAGE, ROIS, C([1, 0, 1], I64), output_height=4, sampling_ratio=3, dynamic=False,
+          coordinate_transformation_mode="output_half_pixel"),
+    *case("Col2Im", 18, floats(2, 12, 9), I(5, 4), I(2, 3), pads=[0, 1, 1, 0], strides=[2, 1], dynamic=False),
+    *case("Col2Im", 18, floats(2, 8, 4), I(5, 6), I(2, 2), dilations=[3, 4], dynamic=False),
+    *case("DeformConv", (19, 22), IMAGE, C(floats(6, 2, 3, 2)), floats(2, 24, 9, 8), C(floats(6)), floats(2, 12, 9, 8), group=2,
+          offset_group=2, pads=[1, 0, 1, 1], dynamic=False),
+    *case("DeformConv", 19, IMAGE, C(floats(3, 4, 3, 3)), floats(2, 18, 4, 3), strides=[2, 2], dilations=[1, 1], dynamic=False),
     *case("DFT", 17, floats(2, 7, 3, 1), dynamic=False),
     *case("DFT", 17, floats(2, 8, 3, 2), I_(6), axis=-2, inverse=1, dynamic=False),
     *case("DFT", 20, floats(2, 5, 2), I_(9), I_(1), dynamic=False),

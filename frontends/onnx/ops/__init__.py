@@ -18,6 +18,7 @@ from . import (
     quantize,
     recurrent,
     reduce,
+    regions,
     resize,
     sampling,
     sequences,
@@ -29,7 +30,7 @@ from . import (
 
 _FAMILIES = (
     activations, arithmetic, constants, control, conv, einsum, gather, integers, logic, loops, matmul, microsoft, norm, pool, quantize,
-    recurrent, reduce, resize, sampling, sequences, shape, slices, spectral, unary,
+    recurrent, reduce, regions, resize, sampling, sequences, shape, slices, spectral, unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

@@ -33,10 +33,11 @@ def grid_sample(node):
         place = relax.reshape(place, shape=[node.dims(1)[0], relax.dims.product(out)])
         taps.append(_Axis(size, padding, aligned).taps(place, mode.removeprefix("bi")))
     flat = relax.reshape(node.x(0), shape=[*node.dims()[:2], relax.dims.product(sizes)])
-    return relax.reshape(_summed(flat, sizes, taps), shape=[*node.dims()[:2], *out])
+    return relax.reshape(summed(flat, sizes, taps), shape=[*node.dims()[:2], *out])
 
 
-def _number(like: ir.Value, value: float) -> ir.Value:
+def number(like: ir.Value, value: float) -> ir.Value:
+    """A number of a tensor's element type."""
     return relax.constant(np.asarray(value, TensorType.of(like.type).dtype))
 
 
@@ -49,74 +50,81 @@ class _Axis:
 
     def taps(self, place: ir.Value, mode: str) -> list[Tap]:
         """What is read for places from -1 to 1."""
-        one = _number(place, 1)
+        one = number(place, 1)
         if self.aligned:
-            place = relax.multiply(relax.divide(relax.add(place, one), _number(place, 2)), _number(place, self.size - 1))
+            place = relax.multiply(relax.divide(relax.add(place, one), number(place, 2)), number(place, self.size - 1))
         else:
-            place = relax.divide(relax.subtract(relax.multiply(relax.add(place, one), _number(place, self.size)), one), _number(place, 2))
+            place = relax.divide(relax.subtract(relax.multiply(relax.add(place, one), number(place, self.size)), one), number(place, 2))
         if mode == "nearest":
             place = relax.round(place)
         if self.padding == "border" and mode != "cubic":  # which weighs by where the place is, as PyTorch and onnxruntime have it
             place = relax.clip(place, min=0.0, max=float(self.size - 1))
         elif self.padding == "reflection":
             place = self._reflected(place)
-        if mode == "nearest":
-            return [self._tap(place, None)]
+        return [self._tap(place, None)] if mode == "nearest" else self.between(place, mode)
+
+    def between(self, place: ir.Value, mode: str) -> list[Tap]:
+        """What is read for places in pixels."""
         low = relax.floor(place)
         rest = relax.subtract(place, low)
         weights = _linear(rest) if mode == "linear" else _cubic(rest)
         first = 0 if mode == "linear" else -1
-        return [self._tap(relax.add(low, _number(low, first + i)), weight) for i, weight in enumerate(weights)]
+        return [self._tap(relax.add(low, number(low, first + i)), weight) for i, weight in enumerate(weights)]
 
     def _reflected(self, place: ir.Value) -> ir.Value:
         """Folded back at the ends, as often as it takes."""
         begin, length = (0.0, self.size - 1) if self.aligned else (-0.5, self.size)
         if not length:
-            return relax.multiply(place, _number(place, 0))
-        away = relax.mod(relax.subtract(place, _number(place, begin)), _number(place, 2 * length))
-        back = relax.subtract(_number(place, 2 * length), away)
-        return relax.add(relax.minimum(away, back), _number(place, begin))
+            return relax.multiply(place, number(place, 0))
+        away = relax.mod(relax.subtract(place, number(place, begin)), number(place, 2 * length))
+        back = relax.subtract(number(place, 2 * length), away)
+        return relax.add(relax.minimum(away, back), number(place, begin))
 
     def _tap(self, index: ir.Value, weight: ir.Value | None) -> Tap:
         """An index that is inside; a weight of 0 where zeros are read outside."""
         if self.padding == "reflection":
             return self._inside(self._reflected(index)), weight
         if self.padding == "zeros":
-            inside = relax.logical_and(relax.greater_equal(index, _number(index, 0)), relax.less(index, _number(index, self.size)))
-            weight = _number(index, 1) if weight is None else weight
-            weight = relax.where(inside, weight, _number(index, 0))
+            inside = relax.logical_and(relax.greater_equal(index, number(index, 0)), relax.less(index, number(index, self.size)))
+            weight = number(index, 1) if weight is None else weight
+            weight = relax.where(inside, weight, number(index, 0))
         return self._inside(index), weight
 
     def _inside(self, index: ir.Value) -> ir.Value:
         return relax.astype(relax.clip(index, min=0.0, max=float(self.size - 1)), dtype=np.int64)
 
 
+def linear_taps(place: ir.Value, size: int) -> list[Tap]:
+    """The two neighbours of places in pixels; zeros are read outside."""
+    return _Axis(size, "zeros", True).between(place, "linear")
+
+
 def _linear(rest: ir.Value) -> list[ir.Value]:
-    return [relax.subtract(_number(rest, 1), rest), rest]
+    return [relax.subtract(number(rest, 1), rest), rest]
 
 
 def _cubic(rest: ir.Value) -> list[ir.Value]:
     """Keys' weights of the four neighbours."""
     def polynomial(x: ir.Value, *coefficients: float) -> ir.Value:
-        value = _number(x, coefficients[0])
+        value = number(x, coefficients[0])
         for coefficient in coefficients[1:]:
-            value = relax.add(relax.multiply(value, x), _number(x, coefficient))
+            value = relax.add(relax.multiply(value, x), number(x, coefficient))
         return value
 
-    a, left = _CUBIC, relax.subtract(_number(rest, 1), rest)
+    a, left = _CUBIC, relax.subtract(number(rest, 1), rest)
     near, far = (a + 2, -(a + 3), 0, 1), (a, -5 * a, 8 * a, -4 * a)
-    return [polynomial(relax.add(rest, _number(rest, 1)), *far), polynomial(rest, *near), polynomial(left, *near),
-            polynomial(relax.add(left, _number(rest, 1)), *far)]
+    return [polynomial(relax.add(rest, number(rest, 1)), *far), polynomial(rest, *near), polynomial(left, *near),
+            polynomial(relax.add(left, number(rest, 1)), *far)]
 
 
-def _summed(flat: ir.Value, sizes: Sequence[int], taps: Sequence[Sequence[Tap]]) -> ir.Value:
+def summed(flat: ir.Value, sizes: Sequence[int], taps: Sequence[Sequence[Tap]]) -> ir.Value:
     """The pixels of [batch, channels, pixels] that each combination of taps, [batch, places], names, times their weights."""
     batch, channels, _ = TensorType.of(flat.type).dims
     dtype, total = TensorType.of(flat.type).dtype, None
     for combination in itertools.product(*taps):
         index, weight = None, None
         for size, (place, factor) in zip(sizes, combination):
-            index = place if index is None else relax.add(relax.multiply(index, _number(index, size)), place)
+            index = place if index is None else relax.add(relax.multiply(index, number(index, size)), place)
             weight = factor if weight is None or factor is None else relax.multiply(weight, factor)
         assert index is not None
         places = TensorType.of(index.type).dims[1]

@@ -1,0 +1,133 @@
+"""Regions of images, and images put together from regions: RoiAlign, Col2Im, DeformConv."""
+import itertools
+import math
+
+import numpy as np
+
+from ....dialects import relax
+from ....mlir import ir
+from ..entry import op
+from ..problems import Malformed, Refused
+from .sampling import linear_taps, number, summed
+from .windows import auto_padding
+
+
+@op("RoiAlign", 10, 16, 22)
+def roi_align(node):
+    """Each region is divided into bins, and each bin read at some places between the pixels: their mean, or their greatest."""
+    mode, ratio = node.text("mode", "avg", "max"), node.integer("sampling_ratio", 0)
+    half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel", "output_half_pixel") == "half_pixel"
+    scale, bins = node.number("spatial_scale", 1.0), [node.integer(f"output_{side}", 1) for side in ("height", "width")]
+    if ratio < 1:
+        raise Refused("sampling_ratio = 0 asks for a number of places that depends on the regions at run time")
+    images, channels, *sizes = node.dims()
+    if not all(isinstance(size, int) for size in sizes):
+        raise Refused(f"the sizes of its image, {sizes}, are known only at run time")
+    regions, dtype = node.dims(1)[0], node.dtype()
+    rois = relax.subtract(relax.multiply(node.x(1), number(node.x(1), scale)), number(node.x(1), 0.5 if half else 0.0))
+    corner = lambda i: relax.strided_slice(rois, begin=[i], end=[i + 1], axes=[1])  # noqa: E731
+    axes = []
+    for axis, (size, count) in enumerate(zip(sizes, bins)):
+        start, end = corner(1 - axis), corner(3 - axis)
+        length = relax.subtract(end, start)
+        length = length if half else relax.maximum(length, number(length, 1))
+        steps = (np.arange(count)[:, None] + (np.arange(ratio) + 0.5) / ratio).reshape(1, -1) / count
+        place = relax.add(start, relax.multiply(length, node.literal(steps, dtype)))
+        axes.append([(relax.expand_dims(index, axis=[2 - axis]), relax.expand_dims(weight, axis=[2 - axis]))
+                     for index, weight in _clamped_taps(place, size)])  # [regions, places, 1], [regions, 1, places]
+    image = relax.reshape(relax.permute_dims(node.x(), axes=[1, 0, 2, 3]), shape=[channels, relax.dims.product([images, *sizes])])
+    first = relax.multiply(relax.astype(node.x(2), dtype=np.int64), node.literal(math.prod(sizes), np.int64))
+    first = relax.expand_dims(first, axis=[1, 2])
+    combine, found = relax.add if mode == "avg" else relax.maximum, None
+    for (row, height), (column, width) in itertools.product(*axes):
+        index = relax.add(first, relax.add(relax.multiply(row, number(row, sizes[1])), column))
+        value = relax.multiply(relax.take(image, index, axis=1), relax.multiply(height, width))
+        found = value if found is None else combine(found, value)
+    found = relax.reshape(found, shape=[channels, regions, bins[0], ratio, bins[1], ratio])
+    found = relax.mean(found, axis=[3, 5]) if mode == "avg" else relax.max(found, axis=[3, 5])
+    return relax.permute_dims(found, axes=[1, 0, 2, 3])
+
+
+def _clamped_taps(place: ir.Value, size: int) -> list[tuple[ir.Value, ir.Value]]:
+    """The two neighbours of a place and their weights: up to one pixel outside as at the border, farther out 0."""
+    inside = relax.logical_and(relax.greater_equal(place, number(place, -1)), relax.less_equal(place, number(place, size)))
+    place = relax.clip(place, min=0.0, max=float(size - 1))
+    low = relax.floor(place)
+    high, rest = relax.minimum(relax.add(low, number(low, 1)), number(low, size - 1)), relax.subtract(place, low)
+    weights = [relax.where(inside, weight, number(rest, 0)) for weight in (relax.subtract(number(rest, 1), rest), rest)]
+    return [(relax.astype(index, dtype=np.int64), weight) for index, weight in zip((low, high), weights)]
+
+
+@op("Col2Im", 18)
+def col2im(node):
+    """Blocks are added up where they lie in the image: each of their elements has its place in the padded one."""
+    image, block = node.ints(1, "the image_shape"), node.ints(2, "the block_shape")
+    rank = len(image)
+    strides, dilations = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
+    pads = node.integers("pads", [0] * (2 * rank))
+    if not len(block) == len(strides) == len(dilations) == rank or len(pads) != 2 * rank:
+        raise Malformed(f"image_shape {image}, block_shape {block}, strides {strides}, dilations {dilations} and pads {pads} do not fit")
+    padded = [size + pads[a] + pads[rank + a] for a, size in enumerate(image)]
+    counts = [(size - dilation * (k - 1) - 1) // stride + 1 for size, dilation, k, stride in zip(padded, dilations, block, strides)]
+    batch, rows, columns = node.dims()
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        raise Refused(f"blocks of the shape {list(node.dims())} are not supported, only of sizes known at import")
+    if any(count < 1 for count in counts) or columns != math.prod(counts) or rows % math.prod(block):
+        raise Malformed(f"blocks of {block} stand at {counts} places of the image, but the input has the shape {list(node.dims())}")
+    channels = rows // math.prod(block)
+    places = np.zeros((1, 1), np.int64)  # [elements of a block, blocks]
+    for size, k, dilation, count, stride in zip(padded, block, dilations, counts, strides):
+        along = np.arange(k)[:, None] * dilation + np.arange(count) * stride
+        places = (places[:, None, :, None] * size + along[None, :, None, :]).reshape(len(places) * k, -1)
+    flat = relax.reshape(node.x(), shape=[relax.dims.product([batch, channels]), places.size])
+    index = relax.broadcast_to(node.literal(places.reshape(1, -1)), shape=[relax.dims.product([batch, channels]), places.size])
+    zeros = relax.broadcast_to(node.literal(0, node.dtype()), shape=[relax.dims.product([batch, channels]), math.prod(padded)])
+    made = relax.reshape(relax.scatter_elements(zeros, index, flat, axis=1, reduction="add"), shape=[batch, channels, *padded])
+    begin, end = pads[:rank], [pads[a] + size for a, size in enumerate(image)]
+    return relax.strided_slice(made, begin=begin, end=end, axes=list(range(2, rank + 2))) if any(pads) else made
+
+
+@op("DeformConv", 19, 22)
+def deform_conv(node):
+    """A convolution whose every tap is read from a place of its own, between the pixels; then a product of matrices."""
+    batch, channels, *sizes = node.dims()
+    outputs, inputs, *kernel = node.dims(1)
+    groups, moved = node.integer("group", 1), node.integer("offset_group", 1)
+    if node.rank() != 4 or not all(isinstance(size, int) for size in (channels, *sizes, outputs, *kernel)):
+        raise Refused(f"an input of shape {list(node.dims())} is not supported, only images of sizes known at import")
+    if channels % groups or outputs % groups or channels != inputs * groups or channels % moved:
+        raise Malformed(f"{channels} channels in {groups} groups and {moved} offset groups do not fit weights of {list(node.dims(1))}")
+    node.integers("kernel_shape", kernel)
+    strides, dilations = node.integers("strides", [1, 1]), node.integers("dilations", [1, 1])
+    pads = auto_padding(node, sizes, kernel, strides, dilations)
+    taps, out = math.prod(kernel), list(node.dims(2)[2:])
+    offsets = relax.reshape(node.x(2), shape=[batch, moved, taps, 2, *out])
+    mask = relax.reshape(node.x(4), shape=[batch, moved, 1, taps * relax.dims.product(out)]) if node.given(4) else None
+    columns = []
+    for group in range(moved):
+        places = []
+        for axis in range(2):
+            offset = relax.strided_slice(offsets, begin=[group, axis], end=[group + 1, axis + 1], axes=[1, 3])
+            offset = relax.reshape(offset, shape=[batch, taps, *out])
+            along = np.arange(kernel[axis]) * dilations[axis] - pads[axis]
+            base = np.broadcast_to(along[:, None] if axis == 0 else along, kernel).reshape(1, taps, 1, 1)
+            if not isinstance(out[axis], int):
+                raise Refused(f"the size of its output, {out[axis]}, is known only at run time")
+            steps = (np.arange(out[axis]) * strides[axis]).reshape([1, 1, -1, 1] if axis == 0 else [1, 1, 1, -1])
+            place = relax.add(relax.add(offset, node.literal(base, node.dtype())), node.literal(steps, node.dtype()))
+            places.append(linear_taps(relax.reshape(place, shape=[batch, taps * math.prod(out)]), sizes[axis]))
+        count = channels // moved
+        part = relax.strided_slice(node.x(), begin=[group * count], end=[(group + 1) * count], axes=[1])
+        read = summed(relax.reshape(part, shape=[batch, count, math.prod(sizes)]), sizes, places)
+        if mask is not None:
+            weight = relax.strided_slice(mask, begin=[group], end=[group + 1], axes=[1])
+            read = relax.multiply(read, relax.squeeze(weight, axis=[1]))
+        columns.append(read)
+    every = columns[0] if moved == 1 else relax.concat(columns, axis=1)
+    every = relax.reshape(every, shape=[batch, groups, inputs * taps, math.prod(out)])
+    weights = relax.reshape(node.x(1), shape=[groups, outputs // groups, inputs * taps])
+    y = relax.reshape(relax.matmul(weights, every), shape=[batch, outputs, *out])
+    return relax.add(y, relax.expand_dims(node.x(3), axis=[1, 2])) if node.given(3) else y
+
+
+ENTRIES = (roi_align, col2im, deform_conv)
