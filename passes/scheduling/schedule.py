@@ -11,6 +11,7 @@ from ...dialects.tir.text import FIXED
 from ...dialects.tir.walk import blocks, localize_constants
 from ...mlir import ir
 from . import script
+from .elsewhere import ELSEWHERE
 from .handle import Handle, Knob, Numbers, Work, numbers_of, on_side
 from .index_map import affine_map
 from .interpret import GONE
@@ -64,6 +65,8 @@ class Schedule:
     def get_block(self, name: str, func_name: str | None = None) -> Handle:
         """The block of that name."""
         return self._of_kernel("get_block", func_name, name=name)[0]
+
+    get_sblock = get_block  # as newer TVM has it
 
     def get_loops(self, block: Handle) -> list[Handle]:
         """The loops around a block, outermost first."""
@@ -244,6 +247,11 @@ class Schedule:
         if chosen not in options:
             raise ScheduleError(f"knob: '{name}' is one of {', '.join(map(str, options))}, not {chosen}")
         return Knob(name, chosen, self._work().trace.knob(name, options, chosen))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ELSEWHERE:
+            raise AttributeError(f"legato.Schedule has no {name}: {ELSEWHERE[name]}")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     # --- recording ---
 

@@ -103,6 +103,15 @@ def test_kernels_are_worked_on_by_name():
     np.testing.assert_allclose(legato.compile(sch.mod)(x), (2 * x) ** 2, rtol=1e-6)
 
 
+def test_what_is_called_otherwise_here():
+    sch = Schedule(matmul_relu)
+    assert sch.get_sblock("C").name == "C"
+    with pytest.raises(AttributeError, match=r"legato.Schedule has no sample_perfect_tile: a number to be searched is knob\("):
+        sch.sample_perfect_tile(loops(sch, "C")[0], 2)
+    with pytest.raises(AttributeError, match="no attribute 'tile'"):
+        sch.tile()
+
+
 def test_a_schedule_is_shown_as_a_script(capsys):
     sch = Schedule(matmul_relu)
     sch.unroll(loops(sch, "C")[2])
