@@ -98,7 +98,7 @@ def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
     for e in extents:
         total *= e
     first, last = loops[0], loops[-1]
-    kind = first.kind
+    kind = fused_kind(loops)
     with ir.InsertionPoint(first), first.operation.location:
         name = "_".join([*(loop.name for loop in loops), "fused"])
         made = make_for(index(0), index(total), kind, name if len(name) <= LONGEST_NAME else "fused", first.thread)
@@ -115,6 +115,18 @@ def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
     move_before(body(last.block), terminator(made.block))
     kernel.erase(first.operation)
     return [made]
+
+
+def fused_kind(loops: list[ForOp]) -> str:
+    """The kind of the first loop, where the others may be of it too."""
+    kinds = [loop.kind for loop in loops]
+    if len(loops) > 1 and (THREAD in kinds or (len(set(kinds)) > 1 and not {*kinds} <= {SERIAL, PARALLEL})):
+        described = ", ".join(f"{loop.name} ({loop.thread or loop.kind})" for loop in loops)
+        raise ScheduleError(f"fuse: the loops are of different kinds: {described}")
+    if kinds[0] == PARALLEL:
+        for loop in loops[1:]:
+            check_independent(loop, "fuse")
+    return kinds[0]
 
 
 def reorder(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:

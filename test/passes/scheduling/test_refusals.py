@@ -109,6 +109,20 @@ def cache_what_is_not_read(sch):
     sch.cache_read(sch.get_block("C"), 2, "local")
 
 
+@refuse(matmul_relu, "fuse: the axis vk of block 'C' is reduced over the loop k")
+def fuse_a_parallel_loop_with_a_sum(sch):
+    i, j, k = loops(sch, "C")
+    sch.parallel(j)
+    sch.fuse(j, k)
+
+
+@refuse(three_steps, "fuse: the loops are of different kinds: i .blockIdx.x., j .serial.")
+def fuse_threads(sch):
+    i, j = loops(sch, "B")
+    sch.bind(i, "blockIdx.x")
+    sch.fuse(i, j)
+
+
 @refuse(three_steps, "blockize: the axis vi of block 'B' is not cut into tiles by the loops")
 def blockize_fused_loops(sch):
     sch.blockize(sch.fuse(*loops(sch, "B")))
