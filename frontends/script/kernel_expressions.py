@@ -11,6 +11,7 @@ from ...dialects.relax import dims
 from ...dialects.tir.linear import linear
 from . import values
 from .buffers import Buffer
+from .describe import describe_value, not_in_kernels
 from .faces import Face, OnlyInScript, T
 from .lanes import Lanes, lanes_of, lifted
 from .pointers import pointer, strides_in_memory
@@ -268,25 +269,6 @@ def captured(name: str, value: Any) -> Any:
     raise Problem(f"'{name}' is a Python {type(value).__name__}, which has no meaning in a kernel: numbers, texts and tuples of them have")
 
 
-WAY_OUT = {
-    "Break": ": a while loop with a flag ends early", "Continue": ": put the rest of the loop under an if", "Lambda": ": define it outside",
-    "FunctionDef": ": a macro stands outside, under @T.macro", "ListComp": ": make lists outside, and take their elements",
-    "Try": "", "Import": ": import outside",
-}
-
-
-def not_in_kernels(node: ast.AST) -> str:
-    """That a construct of Python has no meaning in a kernel, and what to write instead."""
-    return f"{describe_syntax(node)} is not supported in a kernel{WAY_OUT.get(type(node).__name__, '')}"
-
-
-def describe_syntax(node: ast.AST) -> str:
-    name = type(node).__name__
-    named = {"Lambda": "a lambda", "ListComp": "a comprehension", "ClassDef": "a class", "FunctionDef": "a function inside",
-             "Import": "an import", "Delete": "del", **{n: n.lower() for n in ("Try", "Raise", "Break", "Continue", "Match")}}
-    return named.get(name, f"Python's {name}")
-
-
 def buffer_attribute(buffer: Buffer, name: str) -> Any:
     if name in ("shape", "dtype", "name"):
         return getattr(buffer, name)
@@ -306,7 +288,3 @@ def compare_any(op: str, left: Any, right: Any) -> Any:
             raise Problem("texts and tuples are the same or not, nothing else")
         return (left == right) == (op == "==")
     return lifted(lambda a, b: values.binary(op, a, b), left, right)
-
-
-def describe_value(x: Any) -> str:
-    return f"{len(x)} values" if isinstance(x, Lanes) else f"the buffer '{x.name}'" if isinstance(x, Buffer) else values.describe(x)

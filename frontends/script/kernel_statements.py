@@ -10,9 +10,10 @@ from ...dialects.tir.races import race
 from ...mlir import ir, scf
 from . import values
 from .buffers import Buffer
+from .describe import describe_value, not_in_kernels
 from .kernel_accesses import PACKED
 from .kernel_blocks import IGNORED
-from .kernel_expressions import Cell, describe_value, not_in_kernels
+from .kernel_expressions import Cell
 from .kernel_macros import Macros
 from .kernel_packed import call_packed
 from .kernel_scopes import thread_tag

@@ -174,7 +174,8 @@ CONTRACTED = ("+", "-", "*")  # may be rounded once, together: LLVM then makes f
 def binary(op: str, a: Any, b: Any) -> Any:
     """``a op b``: on two literals in Python, else on values."""
     if not isinstance(a, Scalar) and not isinstance(b, Scalar) and op in PYTHON:
-        dtype_of(a), dtype_of(b)
+        for x in (a, b):
+            dtype_of(x)  # Problem for what is no number
         if op in ("**", "<<") and isinstance(b, int) and abs(b) > 1024:
             raise Problem(f"{a} {op} {b} is no number that a kernel has")
         try:
