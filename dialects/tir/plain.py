@@ -40,6 +40,8 @@ def plain_types(function: func.FuncOp) -> None:
             for block in region.blocks:
                 for argument in block.arguments:
                     set_plain(argument)
+        if op.name == "relax.constant" and "value" in op.attributes:
+            op.attributes["value"] = plain_attribute(op.attributes["value"])
         for result in op.results:
             set_plain(result)
         if op.name in CASTS:

@@ -230,11 +230,12 @@ class GraphExpressions:
 
     def check_sizes(self, value: ir.Value) -> None:
         """Problem for a size whose value cannot be known: of no argument, and of nothing that a packed function returns."""
-        if not isinstance(value.owner, ir.Block) and value.owner.name == "relax.nonzero":
-            self.counted.add(value.owner.attributes["size"].value)
         there = {n for a in self.main.arguments for s in dims.dims(a.type) for n in dims.symbols(s)} | self.late | self.counted
         for size in dims.dims(value.type):
-            if unknown := sorted(dims.symbols(size) - there):
+            if dims.symbols(size) - there:   # counted in the ops that this one is made of
+                self.counted |= {op.attributes["size"].value for op in self.main.body.blocks[0].operations
+                                 if op.operation.name == "relax.nonzero"}
+            if unknown := sorted(dims.symbols(size) - there - self.counted):
                 raise Problem(f"the size '{unknown[0]}' is not known here: it is a size of no argument, and nothing is matched with it")
 
     def only(self, node: ast.Call, tensor: bool = False) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...dialects import relax
 from ...dialects.relax import dims
+from ...dialects.relax.distinct import distinct
 from ...mlir import ir
 from . import tvm_shapes
 from .source import Problem
@@ -237,6 +238,17 @@ def along(values: Any, axis: int, x: ir.Value) -> ir.Value:
     return relax.reshape(values, [*dims.dims(values.type), *[1] * (x.type.rank - 1 - place)])
 
 
+def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: int | None = None) -> Any:
+    """The distinct elements in order; how many there are depends on data."""
+    x = tensor(x)
+    if axis is not None and (x.type.rank != 1 or axis_of(axis, x) != 0):
+        raise Problem("R.unique is of all elements, not along an axis")
+    values, *others = distinct(x if x.type.rank == 1 else flatten(x))
+    chosen = [o for o, wanted in zip(others, (return_index, return_inverse, return_counts)) if wanted]
+    return (values, *chosen) if chosen else values
+
+
 # --- no ops at run time ---
 
 def identity(x: Any) -> ir.Value:
@@ -252,6 +264,6 @@ OPS: dict[str, Any] = {
     "cumsum": cumulative("cumsum"), "cumprod": cumulative("cumprod"), "argmax": arg("argmax"), "argmin": arg("argmin"),
     "stop_lift_params": identity, "memory_scope_hint": identity, **tvm_shapes.OPS,
     **{f.__name__: f for f in (
-        mod, floor_mod, log_add_exp, ewise_fma, variance, std, topk, argsort, sort, clip, where, masked_fill, astype, full, zeros, ones,
-        full_like, zeros_like, ones_like, eye, arange, tril, triu, matmul, linear, outer, quantize, dequantize, prim_value)},
+        mod, floor_mod, log_add_exp, ewise_fma, variance, std, topk, argsort, sort, unique, clip, where, masked_fill, astype, full,
+        zeros, ones, full_like, zeros_like, ones_like, eye, arange, tril, triu, matmul, linear, outer, quantize, dequantize, prim_value)},
 }

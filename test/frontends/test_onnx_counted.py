@@ -69,3 +69,21 @@ def test_two_sizes_that_depend_on_data():
              helper.make_node("Concat", ["a", "b"], ["both"], axis=1), helper.make_node("Transpose", ["both"], ["z"])]
     proto = model(nodes, [("x", TensorProto.FLOAT, ["n", 3]), ("y", TensorProto.FLOAT, ["k", 2])], [("z", TensorProto.INT64, None)])
     check(proto, sparse(4, 3), sparse(6, 2))
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((7,), "float32"), ((3, 4), "int64"), ((1,), "float32")])
+def test_unique(shape, dtype):
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    proto = model([helper.make_node("Unique", ["x"], ["y", "first", "which", "often"])], [("x", kind, list(shape))],
+                  [("y", kind, [None]), *((n, TensorProto.INT64, [None]) for n in ("first", "which", "often"))])
+    for seed in range(3):
+        check(proto, np.random.default_rng(seed).integers(0, 4, shape).astype(dtype))
+
+
+@pytest.mark.parametrize(("attributes", "shape", "reason"), [
+    ({"sorted": 0}, (4,), "sorted = 0"), ({"axis": 0}, (4, 2), "along an axis"), ({}, ("n",), "known only at run time")])
+def test_unique_refused(attributes, shape, reason):
+    proto = model([helper.make_node("Unique", ["x"], ["y"], **attributes)], [("x", TensorProto.FLOAT, list(shape))],
+                  [("y", TensorProto.FLOAT, None)])
+    with pytest.raises(legato.UnsupportedError, match=reason):
+        legato.from_onnx(proto)

@@ -150,7 +150,7 @@ def test_everything_unsupported_is_listed_at_once_and_nothing_else():
     error = refuses(model(nodes, inputs, ["y"], 20, {"k": np.array([1])}), kind=UnsupportedError)
     assert str(error).splitlines() == [
         "model 'test' asks for what Legato does not do, in 4 places:",
-        "  distinct (Unique, opset 20): how many elements it gives depends on data",
+        "  distinct (Unique, opset 20): distinct parts along an axis are not supported, only distinct elements",
         "  dice (Bernoulli, opset 20): random numbers are not supported",
         "  soft (Softmax, opset 20): attribute 'temperature' of Softmax is not supported",
         "  pool (MaxPool, opset 20): its output 1 is used, which is not supported",
@@ -286,7 +286,10 @@ def test_initializers():
     refuses(broken(raw_data=b"1234"), "c (initializer): it has 4 bytes of data, but [2, 3] of float32 takes 24")
     refuses(broken(dims=[2, -3]), "its shape [2, -3] has a negative size")
     refuses(broken(data_type=99), "c (initializer): its element type 99 does not exist")
-    refuses(broken(data_type=TensorProto.INT4), "c (initializer): element type int4 is not supported", kind=UnsupportedError)
+    refuses(broken(data_type=TensorProto.INT4), "c (initializer): it has 24 bytes of data, but [2, 3] of int4 takes 3")
+    refuses(broken(data_type=TensorProto.INT4, raw_data=b"abc"), "/n (Add, opset 20): element type int4 is supported only for constants",
+            kind=UnsupportedError)
+    refuses(broken(data_type=TensorProto.FLOAT8E5M2), "c (initializer): element type float8e5m2 is not supported", kind=UnsupportedError)
     proto = broken(float_data=[1.0, 2.0])
     proto.graph.initializer[0].ClearField("raw_data")
     refuses(proto, "it has 2 elements, but its shape [2, 3] has 6")

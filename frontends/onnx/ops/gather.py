@@ -4,8 +4,9 @@ import numpy as np
 from ....dialects import relax
 from ....dialects.dtypes import kind
 from ....dialects.relax import dims
+from ....dialects.relax.distinct import distinct
 from ..entry import Entry, op
-from ..problems import Malformed
+from ..problems import Malformed, Refused
 
 
 def _fold_gather(node, data, indices):
@@ -78,8 +79,22 @@ def compress(node):
     return relax.take(data, places, axis=node.axis(axis, node.rank()))
 
 
+@op("Unique", 11, 28)
+def unique(node):
+    axis = node.integer("axis", None)
+    if not node.flag("sorted", True):
+        raise Refused("distinct elements in the order of the tensor (sorted = 0) are not supported")
+    if axis is not None and node.rank() != 1:
+        raise Refused("distinct parts along an axis are not supported, only distinct elements")
+    data = node.x(0) if node.rank() == 1 else relax.reshape(node.x(0), shape=[-1])
+    if not isinstance(dims.dims(data.type)[0], int):
+        raise Refused("distinct elements of a tensor whose size is known only at run time are not supported")
+    return distinct(data)
+
+
 ENTRIES = (
     gather,
+    unique,
     compress,
     gather_elements,
     gather_nd,

@@ -400,3 +400,26 @@ def test_the_size_that_an_op_counts_can_be_matched():
     np.testing.assert_array_equal(both, np.concatenate([kept, y], 1))
     with pytest.raises(ValueError, match=r"the match_cast of 'picked' \(test_packed.py:\d+\) needs dimension 0, nonzero, to be k"):
         legato.compile(picks)(x, np.ones((len(kept) + 1, 3), F))
+
+
+def test_distinct_elements():
+    module = parse('''
+@R.function
+def main(x: R.Tensor((3, 4), "int32")):
+    values, inverse, counts = R.unique(x, return_inverse=True, return_counts=True)
+    return values, inverse, R.multiply(R.astype(values, "int64"), counts)
+''')
+    x = np.array([[5, 1, 1, -2], [5, 5, 0, 1], [1, 1, 1, 7]], np.int32)
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    for found, expected in zip(legato.compile(module)(x), (values, inverse.reshape(-1), values * counts), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_constants_of_all_types_as_operands():
+    module = parse('''
+@R.function
+def main(x: R.Tensor((2,), "bool"), y: R.Tensor((2,), "uint8")):
+    return R.concat([R.const([True, False], "bool"), x], axis=0), R.concat([R.const([200, 3], "uint8"), y], axis=0)
+''')
+    found = legato.compile(module)(np.array([False, True]), np.array([1, 255], np.uint8))
+    assert [f.tolist() for f in found] == [[True, False, False, True], [200, 3, 1, 255]]
