@@ -13,11 +13,30 @@
 
 ``from legato import module, relax, tir`` gives the same under Legato's own names: ``@tir.prim_func``, ``@relax.function``, ``@module``.
 """
-from .frontends.script import I, R, T, parse, print_script
+from typing import TYPE_CHECKING
+
+from .frontends.script import I, R, T, parse
 from .frontends.script.faces import ir_module
 
 ir, relax, tir = I, R, T
 dataflow = R.dataflow
 module = ir_module
+
+if TYPE_CHECKING:
+    from .dialects import Module
+
+
+def print_script(module: "Module") -> str:
+    """The module as the source of a script, which ``parse`` reads; kernels of structured ops as loops. LegatoError, naming the function
+    and the op, for what a script has no words for."""
+    from .frontends.script import print_script
+    from .passes.base import PassContext
+    from .passes.to_loops import ToLoops
+
+    module = module.clone()
+    ToLoops().run(module, PassContext())
+    with module.context:
+        return print_script(module)
+
 
 __all__ = ["I", "R", "T", "dataflow", "ir", "ir_module", "module", "parse", "print_script", "relax", "tir"]

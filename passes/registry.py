@@ -33,6 +33,7 @@ from .require_sizes import RequireSizes
 from .run_codegen import RunCodegen
 from .schedule import Schedule
 from .split_windows import SplitWindows
+from .to_loops import ToLoops
 
 PASSES: tuple[type[ModulePass], ...] = (
     InferShapes,
@@ -49,6 +50,7 @@ PASSES: tuple[type[ModulePass], ...] = (
     InlineFunctions,
     Legalize,
     RaiseLoops,
+    ToLoops,
     Fuse,
     CollapseDims,
     PackWeights,

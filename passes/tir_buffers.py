@@ -1,5 +1,7 @@
 """Where the buffers of loop kernels live, and how large they are: each goes into the innermost code that holds all its users, and becomes
 as large as what they touch there."""
+from collections.abc import Iterable
+
 from ..dialects.tir.linear import Linear, build, linear, place
 from ..dialects.tir.loops import AllocBufferOp, ForOp
 from ..dialects.tir.walk import FIRST_INDEX, ancestors, find
@@ -21,7 +23,7 @@ def place_buffer(made: AllocBufferOp) -> None:
     if not users:
         made.operation.erase()
         return
-    home = common_block(made.operation, users)
+    home = common_block(made, users)
     accesses = [u for u in users if u.name in FIRST_INDEX]
     type_ = buffer.type
     shrunk = shrink(home, accesses) if len(accesses) == len(users) and type_.has_static_shape else None
@@ -41,14 +43,80 @@ def place_buffer(made: AllocBufferOp) -> None:
     made.operation.erase()
 
 
-def common_block(made: ir.Operation, users: list[ir.Operation]) -> ir.Block:
-    """The innermost loop body, or the block of the allocation, that holds all the users."""
+def common_block(made: AllocBufferOp, users: list[ir.Operation]) -> ir.Block:
+    """The innermost loop body, or the block of the allocation, that holds all the users, and whose steps do not need what others wrote."""
     chains = [[op for op in reversed(ancestors(u)) if op.name in ("tir.for", "func.func")] for u in users]
     depth = 0
     while all(len(c) > depth for c in chains) and all(c[depth] == chains[0][depth] for c in chains):
+        if chains[0][depth].name == "tir.for" and carries_over(chains[0][depth].opview, made, users):
+            break
         depth += 1
     holder = chains[0][depth - 1]
-    return made.block if holder.name == "func.func" else holder.regions[0].blocks[0]
+    return made.operation.block if holder.name == "func.func" else holder.regions[0].blocks[0]
+
+
+def carries_over(loop: ForOp, made: AllocBufferOp, users: list[ir.Operation]) -> bool:
+    """Whether a step of a loop may read what another step has written."""
+    if loop.extent == 1:
+        return False
+    accesses = [u for u in users if u.name in FIRST_INDEX]
+    if len(accesses) != len(users):
+        return any(u.name != "memref.dim" for u in users) and not begins_anew(loop, made, accesses)
+    forms = {n: [place(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for n, a in enumerate(accesses)}
+    stores = [n for n, a in enumerate(accesses) if a.name == "memref.store"]
+    apart = all(any(is_apart(f, g, loop, accesses[s], accesses[n]) for f, g in zip(forms[s], forms[n])) for s in stores for n in forms)
+    return not apart and not begins_anew(loop, made, accesses)
+
+
+def is_apart(f: Linear, g: Linear, loop: ForOp, *accesses: ir.Operation) -> bool:
+    """Whether two indices are the same in one step of a loop only."""
+    factor = f.coefficient(loop.variable)
+    if factor == 0 or g.coefficient(loop.variable) != factor:
+        return False
+    own = Linear({loop.variable: factor})
+    outer = {v for form in (f, g) for v in form.terms if v not in inner_extents(loop, accesses) and v != loop.variable}
+    rests = [form - own for form in (f, g)]
+    if any(rests[0].coefficient(v) != rests[1].coefficient(v) for v in outer):
+        return False
+    ranges = [Linear({v: c for v, c in r.terms.items() if v not in outer}, r.constant).range(inner_extents(loop, accesses)) for r in rests]
+    if ranges[0] is None or ranges[1] is None:
+        return False
+    (a, b), (c, d) = ranges
+    return max(abs(d - a), abs(b - c)) < abs(factor)
+
+
+def inner_extents(loop: ForOp, accesses: Iterable[ir.Operation]) -> dict[ir.Value, int]:
+    """The loops between a loop and accesses in it, by their extents; those that run from 0 on, by a number of steps that is known."""
+    found = {}
+    for access in accesses:
+        for op in ancestors(access):
+            if op == loop.operation:
+                break
+            if op.name == "tir.for" and op.opview.extent is not None and linear(op.opview.bounds[0]) == Linear({}):
+                found[op.opview.variable] = op.opview.extent
+    return found
+
+
+def begins_anew(loop: ForOp, made: AllocBufferOp, accesses: list[ir.Operation]) -> bool:
+    """Whether each step first writes all of the buffer that it touches."""
+    order = [op for op in find(loop.operation, *FIRST_INDEX) if op in accesses]
+    first = order[0] if order else None
+    if first is None or first.name != "memref.store":
+        return False
+    for op in ancestors(first):
+        if op == loop.operation:
+            break
+        if op.name != "tir.for":
+            return False
+    inner = inner_extents(loop, [first])
+    stored = [place(v) for v in list(first.operands)[FIRST_INDEX[first.name]:]]
+    others = [[place(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
+    for axis, (form, size) in enumerate(zip(stored, made.operation.results[0].type.shape)):
+        variable = form.variable
+        covers = variable is not None and variable in inner and inner[variable] == size
+        if not covers and any(other[axis] != form or any(v in inner for v in form.terms) for other in others):
+            return False
+    return True
 
 
 def shrink(home: ir.Block, accesses: list[ir.Operation]) -> tuple[list[int], list[list[Linear]]] | None:

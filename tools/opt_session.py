@@ -93,10 +93,9 @@ class Session:
     def _emitted(self, module: Module) -> str:
         """The module in the form that --emit asks for."""
         if self.arguments.emit == "script":
-            from ..frontends.script import print_script
+            from ..script import print_script
 
-            with module.context:
-                return print_script(module).rstrip("\n")
+            return print_script(module).rstrip("\n")
         return self._text(module.module)
 
     def _check_roundtrip(self, module: Module) -> None:

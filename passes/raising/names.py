@@ -19,7 +19,7 @@ WINDOWED = re.compile(r"d(\d+)(?: \* (\d+))? \+ d(\d+)(?: \* (\d+))?")
 def name_structures(kernel: func.FuncOp) -> None:
     """Gives sums of products and windows upstream's names (matmul, convolution, pooling); what has none stays generic."""
     for op in [o.operation for o in kernel.body.blocks[0].operations]:
-        if op.name != "linalg.generic" or name_pool(op) or generic_kind(op) not in (CONTRACTION, WINDOW):
+        if op.name != "linalg.generic" or name_pool(op) or generic_kind(op) not in (CONTRACTION, WINDOW) or batches(op) > 1:
             continue
         op.attributes[MARK] = ir.UnitAttr.get()
         try:
@@ -27,6 +27,12 @@ def name_structures(kernel: func.FuncOp) -> None:
                          "%n = transform.structured.specialize %g : (!transform.any_op) -> !transform.any_op", kernel)
         except PassFailed:
             del op.attributes[MARK]
+
+
+def batches(op: ir.Operation) -> int:
+    """How many loops run over all operands of a contraction; upstream's names are for one at most."""
+    inside = [{str(e) for e in ir.AffineMapAttr(a).value.results} for a in op.attributes["indexing_maps"]]
+    return len(set.intersection(*inside))
 
 
 def name_pool(op: ir.Operation) -> bool:

@@ -12,7 +12,7 @@ def privatize(statements: list[Statement], own: dict[ir.Value, str], sizes: Size
     found = {}
     for buffer, name in own.items():
         users = [s for s in statements if touches(s, buffer)]
-        loops = [loop for loop in loops_of(users) if not any(reads_by(s, buffer, loop) for s in users)]
+        loops = [loop for loop in loops_of(users) if not any(reads_by(s, buffer, loop) or reduces_over(s, loop) for s in users)]
         known = [(loop, sizes.of(loop.bounds[1])) for loop in loops]
         usable = known and all(size is not None and constant_of(loop.bounds[0]) == 0 for loop, size in known)
         if usable and begins_anew(users[0], buffer) and all(axis(s, loop) is not None for s in users for loop in loops):
@@ -50,6 +50,12 @@ def touches(statement: Statement, buffer: ir.Value) -> bool:
 def axis(statement: Statement, loop: ForOp) -> int | None:
     """The number of the axis that takes a loop's variable."""
     return next((n for n, v in enumerate(statement.block.values) if v == loop.variable), None)
+
+
+def reduces_over(statement: Statement, loop: ForOp) -> bool:
+    """Whether a block says that it adds up over a loop: what it has so far is kept from step to step."""
+    number = axis(statement, loop)
+    return number is not None and statement.block.kinds[number] == REDUCE
 
 
 def reads_by(statement: Statement, buffer: ir.Value, loop: ForOp) -> bool:

@@ -17,7 +17,6 @@ from .words import (
     INFIX,
     MINUS,
     NOT,
-    OR,
     PREDICATES_F,
     PREDICATES_I,
     PRODUCT,
@@ -67,7 +66,7 @@ class Expressions:
                 use.owner.operation not in self.skipped]
         if len(uses) == 1:
             self.pending[value] = text
-        elif uses and not text.reads and ((len(text.source) <= CHEAP and text.dtype == "index") or (text.binds == ATOM and "(" not in text.source)):
+        elif uses and not text.reads and is_cheap(text):
             self.texts[value] = text
         elif uses:
             self.let(value, text)
@@ -128,7 +127,9 @@ class Expressions:
         """Operands of one type: where one says it, literals need not."""
         if all(t.literal is not None for t in operands):
             return operands
-        return [t.short() for t in operands]
+        dtype = common(operands)
+        return [number(int(t.literal) % 2 ** int(dtype[4:]), dtype).short() if t.literal and dtype.startswith("uint") else t.short()
+                for t in operands]
 
     def signed(self, text: Text, name: str) -> Text:
         """An integer as an op takes it, with a sign or without one."""
@@ -224,8 +225,11 @@ class Expressions:
             return Text(f"{a.inside(COMPARE + 1)} {COMPARISONS[predicate]} {b.inside(COMPARE + 1)}", "bool", COMPARE, reads([a, b]))
         if predicate not in COMPOSED:
             return Text(str(predicate == "true"), "bool")
-        both = {"a": a.inside(COMPARE + 1), "b": b.inside(COMPARE + 1)}
-        return Text(COMPOSED[predicate].format(**both), "bool", NOT if predicate.startswith("u") else OR, reads([a, b]))
+        if predicate in ("uno", "ord") and op.operands[0] == op.operands[1]:
+            none = Text(f"T.isnan({a.source})", "bool", reads=a.reads)
+            return none if predicate == "uno" else Text(f"not {none.source}", "bool", NOT, a.reads)
+        form, binds = COMPOSED[predicate]
+        return Text(form.format(a=a.inside(COMPARE + 1), b=b.inside(COMPARE + 1)), "bool", binds, reads([a, b]))
 
     def expression_select(self, op: ir.Operation, operands: list[Text]) -> Text:
         test, a, b = operands
@@ -256,6 +260,11 @@ class Expressions:
         """The larger or smaller of two, the other one where one is not a number."""
         a, b = (t.source for t in operands)
         return Text(f"T.Select(T.isnan({a}), {b}, T.Select(T.isnan({b}), {a}, {word}({a}, {b})))", operands[0].dtype, reads=reads(operands))
+
+
+def is_cheap(text: Text) -> bool:
+    """Whether an expression is written twice rather than given a name."""
+    return (len(text.source) <= CHEAP and text.dtype == "index") or (text.binds == ATOM and "(" not in text.source)
 
 
 def reads(operands: list[Text]) -> frozenset[str]:

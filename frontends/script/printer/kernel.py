@@ -4,7 +4,7 @@ from ....dialects import tir
 from ....dialects.dtypes import numpy_dtype
 from ....dialects.relax import dims
 from ....dialects.tir.loops import constant_of
-from ....dialects.tir.walk import body
+from ....dialects.tir.walk import body, find
 from ....mlir import func, ir
 from ..kernel import INPLACE, NAMES, SIGNATURE
 from ..types import spelled
@@ -21,8 +21,10 @@ class KernelPrinter(Statements):
         attributes = self.kernel.attributes
         self.types = list((attributes[SIGNATURE].value if SIGNATURE in attributes else self.kernel.type).inputs)
         self.given = [a.value for a in attributes[NAMES]] if NAMES in attributes else self.letters()
-        symbols = list(dict.fromkeys(s for t in self.types if not is_index(t) for size in self.sizes(t) for s in dims.symbols(size)))
+        tensors = [n for n, t in enumerate(self.types) if not is_index(t)]
+        symbols = list(dict.fromkeys(s for n in tensors for size in self.sizes(n) for s in dims.symbols(size)))
         self.taken |= set(self.given) | set(symbols)
+        self.check_outputs()
         self.skipped = parts_of_addresses(self.kernel.operation)
         operations, changed = body(self.kernel.body.blocks[0]), {}
         if INPLACE in attributes:
@@ -33,7 +35,7 @@ class KernelPrinter(Statements):
                 parameters.append(f"{name}: T.int64")
                 self.texts[argument] = Text(name, "index")
             elif number not in changed:
-                parameters.append(f"{name}: {self.buffer_type(type_)}")
+                parameters.append(f"{name}: {self.buffer_type(number)}")
         self.shown = [self.given[changed.get(n, n)] for n in range(len(self.given))]
         self.line("@T.prim_func")
         self.line(f"def {self.kernel.name.value}({', '.join(parameters)}):")
@@ -48,6 +50,19 @@ class KernelPrinter(Statements):
             self.line("pass")
         return "\n".join(self.lines) + "\n"
 
+    def check_outputs(self) -> None:
+        """A script's outputs are what it writes."""
+        outputs = list(self.kernel.arguments)[len(self.types) - tir.out_count(self.kernel):]
+        stores = [op.operands[1] for op in find(self.kernel.operation, "memref.store")]
+        for op in find(self.kernel.operation, "bufferization.to_buffer"):
+            unwritten = op.operands[0] in outputs and op.results[0] not in stores
+            if unwritten and not any(u.owner.operation.name != "bufferization.to_tensor" for u in op.results[0].uses):
+                raise self.refuse("it has an output that it does not write, as those without elements are")
+        names = [op.operation.name for op in self.kernel.body.blocks[0].operations]
+        structured = [name for name in names if name.startswith(("linalg.", "tensor."))]
+        if structured:
+            raise self.refuse(f"it has {structured[0]}; tir-to-loops makes loops of it")
+
     def letters(self) -> list[str]:
         """Names for the arguments of a kernel that has none."""
         outputs = tir.out_count(self.kernel)
@@ -56,13 +71,14 @@ class KernelPrinter(Statements):
         inputs = self.types[: count - outputs]
         return [("n" if is_index(t) else "x") + (str(n) if len(inputs) > 1 else "") for n, t in enumerate(inputs)] + named
 
-    def sizes(self, type_: ir.Type) -> list[dims.Size]:
-        """A tensor's sizes; one without a name gets one of its own."""
-        name = self.given[self.types.index(type_)]
-        return [dims.symbol(f"{name}_{axis}") if s is dims.UNKNOWN else s for axis, s in enumerate(dims.dims(type_))]
+    def sizes(self, number: int) -> list[dims.Size]:
+        """The sizes of an argument that is a tensor; one without a name gets one of its own."""
+        sizes = dims.dims(self.types[number])
+        return [dims.symbol(f"{self.given[number]}_{axis}") if s is dims.UNKNOWN else s for axis, s in enumerate(sizes)]
 
-    def buffer_type(self, type_: ir.Type) -> str:
-        shape = ", ".join(str(s) if isinstance(s, int) else f'"{s}"' for s in self.sizes(type_))
+    def buffer_type(self, number: int) -> str:
+        type_ = self.types[number]
+        shape = ", ".join(str(s) if isinstance(s, int) else f'"{s}"' for s in self.sizes(number))
         return f'T.Buffer(({shape}{"," if type_.rank == 1 else ""}), "{spelled(numpy_dtype(type_.element_type))}")'
 
     # --- buffers ---
@@ -80,7 +96,7 @@ class KernelPrinter(Statements):
         owner = buffer.owner
         size = None
         if axis is not None and not isinstance(owner, ir.Block) and owner.name == "bufferization.to_buffer":
-            size = self.sizes(self.types[list(self.kernel.arguments).index(owner.operands[0])])[axis]
+            size = self.sizes(list(self.kernel.arguments).index(owner.operands[0]))[axis]
         if isinstance(size, dims.Dim) and size.is_symbol:
             self.texts[op.results[0]] = Text(str(size), "index")
         else:

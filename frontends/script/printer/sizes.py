@@ -40,7 +40,8 @@ class GraphSizes:
             return self.of(op.operands[len(op.operands) - len(op.results) + number])
         if op.name in ("tensor.empty", "tensor.expand_shape"):
             sizes = iter(list(op.operands)[1 if op.name == "tensor.expand_shape" else 0:])
-            return tuple(self.integer(next(sizes)) or dims.UNKNOWN if s is dims.UNKNOWN else s for s in found)
+            known = [self.integer(next(sizes)) if s is dims.UNKNOWN else s for s in found]
+            return tuple(dims.UNKNOWN if s is None else s for s in known)
         if op.name == "tensor.collapse_shape":
             groups = [[ir.IntegerAttr(i).value for i in ir.ArrayAttr(g)] for g in ir.ArrayAttr(op.attributes["reassociation"])]
             sizes = self.of(op.operands[0])

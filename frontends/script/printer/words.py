@@ -20,9 +20,9 @@ CASTS = ("arith.index_cast", "arith.index_castui", "arith.extf", "arith.truncf",
 COMPARISONS = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "ult": "<", "ule": "<=", "ugt": ">", "uge": ">=",
                "oeq": "==", "une": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">="}
 # comparisons that also hold, or never hold, where an operand is not a number, by those that scripts have
-COMPOSED = {"ult": "not {a} >= {b}", "ule": "not {a} > {b}", "ugt": "not {a} <= {b}", "uge": "not {a} < {b}",
-            "one": "{a} < {b} or {a} > {b}",
-            "ueq": "not ({a} < {b} or {a} > {b})", "uno": "{a} != {a} or {b} != {b}", "ord": "{a} == {a} and {b} == {b}"}
+COMPOSED = {"ult": ("not {a} >= {b}", NOT), "ule": ("not {a} > {b}", NOT), "ugt": ("not {a} <= {b}", NOT), "uge": ("not {a} < {b}", NOT),
+            "one": ("{a} < {b} or {a} > {b}", OR), "ueq": ("not ({a} < {b} or {a} > {b})", NOT), "uno": ("{a} != {a} or {b} != {b}", OR),
+            "ord": ("{a} == {a} and {b} == {b}", AND)}
 PREDICATES_I = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 PREDICATES_F = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
 LOOPS = {SERIAL: "range", PARALLEL: "T.parallel", VECTORIZED: "T.vectorized", UNROLLED: "T.unroll", THREAD: "T.thread_binding"}

@@ -721,6 +721,24 @@ def argmax_of_integers(A: T.Buffer((6, 64), "int32"), top: T.Buffer((6,), "int32
                 place[vi] = T.cast(vk, "int64")
 
 
+@raises_to("linalg.generic", by=lambda x: (x.view(np.uint8).min(0).view(np.int8), x.view(np.uint8).argmin(0)))
+@T.prim_func
+def argmin_of_bytes(X: T.Buffer((9, 5), "int8"), low: T.Buffer((5,), "int8"), place: T.Buffer((5,), "int64")):
+    least = T.alloc_buffer((5,), "int8")
+    for i, j in T.grid(9, 5):
+        with T.block("argmin"):
+            vi, vj = T.axis.remap("RS", [i, j])
+            with T.init():
+                least[vj] = -1
+                place[vj] = T.int64(0)
+            x = X[vi, vj]
+            before = least[vj]
+            least[vj] = T.min(T.Cast("uint8", x), T.Cast("uint8", before))
+            place[vj] = T.Select(T.Cast("uint8", x) < T.Cast("uint8", before), T.Cast("int64", vi), place[vj])
+    for j in range(5):
+        low[j] = least[j]
+
+
 # --- what stays ---
 
 

@@ -1,12 +1,14 @@
 """Modules printed as scripts parse to the same IR."""
 import kernels
 import loop_kernels
+import numpy as np
 import pytest
 import test_kernels
 import test_modules
 from same import described
 
 import legato
+from legato.frontends.script import print_script as as_it_stands
 from legato.script import parse, print_script
 from legato.script import tir as T
 
@@ -75,6 +77,14 @@ def test_it_looks_as_a_person_would_write_it():
     assert SOURCE in print_script(pool.module())
 
 
-def test_a_structured_kernel_has_no_words():
-    with pytest.raises(legato.LegatoError, match="@matmul cannot be written as a script: it has linalg"):
-        print_script(legato.lower(kernels.matmul, last="legalized"))
+def test_a_structured_kernel_is_printed_as_loops():
+    lowered = legato.lower(kernels.matmul_relu, last="legalized")
+    text = print_script(lowered)
+    assert "T.axis.remap" in text and "linalg" not in text and "linalg.matmul" in str(lowered)
+    a, b = (np.random.rand(16, 16).astype("float32") - 0.5 for _ in range(2))
+    np.testing.assert_allclose(legato.compile(parse(text))(a, b), np.maximum(a @ b, 0), rtol=1e-4, atol=1e-5)
+
+
+def test_what_has_no_words_says_so():
+    with pytest.raises(legato.LegatoError, match=r"@matmul cannot be written as a script: it has linalg\.fill; tir-to-loops makes loops"):
+        as_it_stands(legato.lower(kernels.matmul, last="legalized"))

@@ -1,0 +1,39 @@
+"""Kernels that legalization makes of graph ops, printed as scripts: the loops compute the same. A part of the sweep over all cases."""
+import numpy as np
+import pytest
+from generic_main import together
+from one_op import difference
+from test_generic_rules import FAMILIES
+
+import legato
+from legato.script import parse, print_script
+
+EVERY = 41
+UNSAID = ("an output that it does not write", "a while loop that carries values")  # no elements; powers of integers
+
+
+def computed(case):
+    """What the printed and parsed kernels of an op compute; None where the op's kernel is refused."""
+    module, inputs = together([case])
+    try:
+        text = print_script(legato.lower(module, last="legalized"))
+    except legato.LegatoError as error:
+        assert any(reason in str(error) for reason in UNSAID), error
+        return None
+    exe = legato.compile(parse(text))
+    arrays = [np.array(a, order="C") for a in inputs]
+    return exe(*(a if a.dtype == p.dtype else a.view(p.dtype) for p, a in zip(exe.inputs, arrays)))
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
+def test_the_loops_compute_the_same(family):
+    wrong = []
+    for case in list(family())[7::EVERY]:
+        result, want = computed(case), np.asarray(case.expected())
+        if result is None:
+            continue
+        result = np.asarray(result)
+        problem = difference(result if result.dtype == want.dtype else result.view(want.dtype), want)
+        if problem:
+            wrong.append(f"{case}: {problem[:400]}")
+    assert wrong == []

@@ -1,0 +1,70 @@
+// RUN: legato-opt %s --split-input-file --tir-to-loops | filecheck %s
+// RUN: legato-opt %s --split-input-file --emit=script | filecheck %s --check-prefix=SCRIPT
+
+// A plain nest becomes loops around a block, with its init.
+// CHECK-LABEL: func.func private @matmul(
+// CHECK-SAME: tir.fixed
+// CHECK-NOT: linalg
+// CHECK: "tir.block"
+// CHECK: kinds = ["spatial", "spatial", "reduce"]
+// SCRIPT-LABEL: def matmul(x0: T.Buffer((4, 8), "float32"), x1: T.Buffer((8, 6), "float32"), out: T.Buffer((4, 6), "float32")):
+// SCRIPT: for i0, i1, i2 in T.grid(4, 6, 8):
+// SCRIPT: T.axis.remap("SSR", [i0, i1, i2])
+// SCRIPT: out[v0, v1] = out[v0, v1] + x0[v0, v2] * x1[v2, v1]
+func.func private @matmul(%x: tensor<4x8xf32>, %y: tensor<8x6xf32>, %out: tensor<4x6xf32> {tir.out}) -> tensor<4x6xf32>
+    attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = linalg.matmul ins(%x, %y : tensor<4x8xf32>, tensor<8x6xf32>) outs(%0 : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %1 : tensor<4x6xf32>
+}
+
+// -----
+
+// What is more than nests goes through buffers: the part of the output that is copied into.
+// CHECK-LABEL: func.func private @padded(
+// CHECK-NOT: tensor.insert_slice
+// CHECK: "tir.for"
+// CHECK: memref.store %{{.*}}, %[[OUT:.*]][%{{.*}}]
+// CHECK: bufferization.to_tensor %[[OUT]]
+// SCRIPT-LABEL: def padded(x: T.Buffer((4,), "float32"), out: T.Buffer((6,), "float32")):
+// SCRIPT: out[i{{.*}}] = 0.0
+// SCRIPT: out[i{{.*}} + 1] = x[i{{.*}}]
+func.func private @padded(%x: tensor<4xf32>, %out: tensor<6xf32> {tir.out}) -> tensor<6xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<6xf32>) -> tensor<6xf32>
+  %1 = tensor.insert_slice %x into %0[1] [4] [1] : tensor<4xf32> into tensor<6xf32>
+  return %1 : tensor<6xf32>
+}
+
+// -----
+
+// One empty tensor that two fills start from: each gets its own buffer, or the second would overwrite the first.
+// CHECK-LABEL: func.func private @two_sums(
+// CHECK-COUNT-2: "tir.alloc_buffer"
+// SCRIPT-LABEL: def two_sums(
+func.func private @two_sums(%x: tensor<4x8xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<4xf32>
+  %0 = linalg.fill ins(%zero : f32) outs(%empty : tensor<4xf32>) -> tensor<4xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x8xf32>) outs(%0 : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %b, %a : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>, affine_map<(i, k) -> (i)>],
+                       iterator_types = ["parallel", "reduction"]} ins(%x, %1 : tensor<4x8xf32>, tensor<4xf32>) outs(%0 : tensor<4xf32>) {
+  ^bb0(%a: f32, %m: f32, %b: f32):
+    %d = arith.subf %a, %m : f32
+    %s = arith.addf %b, %d : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  %3 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%1, %2 : tensor<4xf32>, tensor<4xf32>) outs(%out : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  return %3 : tensor<4xf32>
+}
