@@ -104,6 +104,7 @@ class GraphBranches(GraphSizes):
     def statements_of_branch(self, statements: list[ast.stmt], scope: dict[str, Any]) -> dict[str, Any]:
         """What the names stand for behind a branch."""
         self.scope = scope
+        of_data = self.late | self.counted
         for statement in statements:
             if isinstance(statement, ast.Return):
                 raise self.source.error("a graph returns at its end: give a name a value in both branches, and return that", statement)
@@ -112,6 +113,9 @@ class GraphBranches(GraphSizes):
             except Restart:
                 raise self.source.error("a size that is matched in a branch only cannot be checked when the function is called: match it "
                                         "in front of the branch", statement) from None
+            if (self.late | self.counted) - of_data:
+                raise self.source.error("a tensor whose size depends on data cannot be made in a branch: make it in front of the branch",
+                                        statement)
         return self.scope
 
     def join(self, trial: ir.Operation, values: dict[str, tuple[Any, Any]], node: ast.If) -> None:

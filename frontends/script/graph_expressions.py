@@ -11,6 +11,7 @@ from ...dialects import relax
 from ...dialects.errors import LegatoError
 from ...dialects.relax import dims
 from ...dialects.relax.calls import fresh_name
+from ...dialects.tir.walk import find
 from ...mlir import func, ir
 from .faces import Face, OnlyInScript, R
 from .functions import RelaxFunc
@@ -233,8 +234,7 @@ class GraphExpressions:
         there = {n for a in self.main.arguments for s in dims.dims(a.type) for n in dims.symbols(s)} | self.late | self.counted
         for size in dims.dims(value.type):
             if dims.symbols(size) - there:   # counted in the ops that this one is made of
-                self.counted |= {op.attributes["size"].value for op in self.main.body.blocks[0].operations
-                                 if op.operation.name == "relax.nonzero"}
+                self.counted |= {op.attributes["size"].value for op in find(self.main.operation, "relax.nonzero")}
             if unknown := sorted(dims.symbols(size) - there - self.counted):
                 raise Problem(f"the size '{unknown[0]}' is not known here: it is a size of no argument, and nothing is matched with it")
 

@@ -197,6 +197,9 @@ def graph(body):
     ("if x:\n    y = x\nelse:\n    y = x\nreturn y", "a condition is a tensor of type bool without dimensions"),
     ("if c:\n    return x\nreturn x", "a graph returns at its end"),
     ("if c:\n    y = R.match_cast(m, R.Tensor((3, 4), 'float32'))\nelse:\n    y = m\nreturn x", "matched in a branch only"),
+    ("if c:\n    y = R.sum(R.call_packed('some.function', x, sinfo_args=R.Tensor(('k',), 'float32')))\nelse:\n    y = R.sum(x)\nreturn y",
+     "a tensor whose size depends on data cannot be made in a branch"),
+    ("if c:\n    y = R.sum(R.nonzero(x))\nelse:\n    y = R.const(3, 'int64')\nreturn y", "a tensor whose size depends on data cannot"),
     ("if c and True:\n    y = x\nelse:\n    y = x\nreturn y", "of tensors by R.logical_and"),
     ("while c:\n    x = R.exp(x)\nreturn x", "Python's While is not supported in a graph"),
 ])
