@@ -9,7 +9,7 @@ from ...dialects import relax
 from ...dialects.relax.dims import Size
 from ...mlir import ir
 from .problems import Malformed, Refused
-from .values import Constant, Emitter, Value, elements, size_array
+from .values import Constant, Emitter, Narrow, Value, elements, size_array
 
 Body = Callable[[Sequence[Value]], list[Value]]  # a graph that is an attribute: what it gives for its inputs
 
@@ -149,6 +149,12 @@ class Node:
     def x(self, index: int = 0) -> ir.Value:
         """The input as a tensor in the IR."""
         return self.value(index).emit(self._emitter)
+
+    def widen(self, *indices: int) -> None:
+        """Takes these inputs as bytes, where they have fewer than 8 bits an element: only their numbers matter to the op."""
+        for index in indices:
+            if self.given(index) and isinstance(value := self._inputs[index], Narrow):
+                self._inputs[index] = value.widened()
 
     def emit(self, value: Value) -> ir.Value:
         """Any value as a tensor in the IR."""

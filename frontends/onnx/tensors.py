@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from .problems import Malformed, Refused
-from .values import Constant, FileConstant
+from .values import Constant, FileConstant, Narrow
 
 _DTYPES = {
     code: np.dtype(scalar)
@@ -29,7 +29,16 @@ _DTYPES = {
         (TensorProto.UINT64, np.uint64),
     )
 }
-_CODES = {dtype: code for code, dtype in _DTYPES.items()}
+_NARROW = {
+    code: np.dtype(scalar)
+    for code, scalar in (
+        (TensorProto.INT4, ml_dtypes.int4),
+        (TensorProto.UINT4, ml_dtypes.uint4),
+        (TensorProto.INT2, ml_dtypes.int2),
+        (TensorProto.UINT2, ml_dtypes.uint2),
+    )
+}
+_CODES = {dtype: code for code, dtype in (_DTYPES | _NARROW).items()}
 
 
 def dtype_of(code: int) -> np.dtype:
@@ -48,13 +57,16 @@ def code_of(dtype: np.dtype) -> int:
     return _CODES[np.dtype(dtype)]
 
 
-def constant(tensor: TensorProto, name: str, folder: Path | None) -> Constant:
+def constant(tensor: TensorProto, name: str, folder: Path | None) -> Constant | Narrow:
     """The tensor as a constant. External data is not read; its files are looked for in ``folder`` (None: the model came without one)."""
-    dtype, shape = dtype_of(tensor.data_type), tuple(tensor.dims)
+    narrow = _NARROW.get(tensor.data_type)
+    dtype, shape = narrow or dtype_of(tensor.data_type), tuple(tensor.dims)
     if any(size < 0 for size in shape):
         raise Malformed(f"its shape {list(shape)} has a negative size")
     if tensor.HasField("segment"):
         raise Refused("it is stored in segments")
+    if narrow is not None:
+        return Narrow(name, _unpacked(tensor, name, narrow, shape, folder))
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external(tensor, name, dtype, shape, folder)
     count = math.prod(shape)
@@ -67,6 +79,24 @@ def constant(tensor: TensorProto, name: str, folder: Path | None) -> Constant:
     if stored != count:
         raise Malformed(f"it has {stored} elements, but its shape {list(shape)} has {count}")
     return Constant(name, numpy_helper.to_array(tensor))
+
+
+def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], folder: Path | None) -> np.ndarray:
+    """Elements of 2 or 4 bits, of which a byte holds several, the first in its lowest bits."""
+    bits = ml_dtypes.iinfo(dtype).bits
+    count, size = math.prod(shape), -(-math.prod(shape) * bits // 8)
+    if tensor.data_location == TensorProto.EXTERNAL:
+        data = _external(tensor, name, np.dtype(np.uint8), (size,), folder).array
+    elif tensor.HasField("raw_data"):
+        data = np.frombuffer(tensor.raw_data, np.uint8)
+    else:
+        data = np.array(tensor.int32_data, np.int32).astype(np.uint8)
+    if data.size != size:
+        raise Malformed(f"it has {data.size} bytes of data, but {list(shape)} of {dtype} takes {size}")
+    numbers = (data[:, None] >> np.arange(0, 8, bits, dtype=np.uint8)).reshape(-1)[:count] & ((1 << bits) - 1)
+    if dtype.name.startswith("int"):
+        numbers = numbers.astype(np.int8) - ((numbers >> (bits - 1)).astype(np.int8) << bits)
+    return numbers.astype(dtype).reshape(shape)
 
 
 def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], folder: Path | None) -> Constant:

@@ -105,6 +105,21 @@ class FileConstant(Constant):
         return weights.add_file(self.name, self._path, self._offset, self.dtype, self.dims)
 
 
+class Narrow(Value):
+    """A constant of integers of fewer than 8 bits, packed in the file. Ops that only read its numbers ask for them in bytes."""
+
+    def __init__(self, name: str, array: np.ndarray) -> None:
+        """``array``: of ml_dtypes' int4, uint4, int2 or uint2."""
+        self.name, self.dtype, self.dims, self._array = name, array.dtype, array.shape, array
+
+    def widened(self) -> Constant:
+        """The same numbers, one in a byte."""
+        return Constant(self.name, self._array.astype(np.uint8 if self.dtype.name.startswith("u") else np.int8))
+
+    def emit(self, emitter: Emitter) -> ir.Value:
+        raise Refused(f"element type {self.dtype} is supported only for constants that DequantizeLinear or Cast reads")
+
+
 class Symbolic(Value):
     """A small integer tensor whose elements are sizes, some of them symbolic: what ``Shape`` gives, and what is computed from that."""
 

@@ -3,6 +3,7 @@ import sys
 import time
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -132,6 +133,24 @@ def test_external_data_is_mapped(tmp_path):
     while not isinstance(base, np.memmap):
         base = base.base
     assert Path(base.filename) == tmp_path / "w.bin"
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_weights_of_four_bits(tmp_path, external):
+    """Two in a byte, of an odd number; in the model, or in a file beside it."""
+    numbers = np.array([[-8, 7, -1], [0, 3, -5], [1, 2, -2]], np.int8)
+    constants = {"w": numbers.astype(ml_dtypes.int4), "s": np.float32([0.5, 1, 2])}
+    proto = model([node("DequantizeLinear", "w s", "d", axis=0), node("MatMul", "x d", "y")], [value("x", X)], ["y"], 21, constants)
+    if external:
+        stored = proto.graph.initializer[0]
+        (tmp_path / "w.bin").write_bytes(b"..." + stored.raw_data)
+        stored.ClearField("raw_data")
+        stored.data_location = TensorProto.EXTERNAL
+        for key, entry in (("location", "w.bin"), ("offset", "3"), ("length", "5")):
+            stored.external_data.add(key=key, value=entry)
+    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+    module = from_onnx(tmp_path / "m.onnx", context=CONTEXT)
+    assert_same(interpret(module, [X]), [X @ (numbers * np.float32([[0.5], [1], [2]]))])
 
 
 @pytest.mark.parametrize("attributes, expected", [

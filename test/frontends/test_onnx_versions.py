@@ -2,6 +2,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -230,6 +231,9 @@ CASES = [
     *case("DequantizeLinear", (10, 13), np.arange(8, dtype=np.uint8), C(0.5, np.float32), C(3, np.uint8)),
     *case("DequantizeLinear", 13, np.arange(12, dtype=np.int8).reshape(3, 4), C([0.5, 1, 2], np.float32), C([1, 2, 3], np.int8), axis=0),
     *case("QuantizeLinear", (10, 13), X, C(0.05, np.float32), C(3, np.uint8)),
+    *case("DequantizeLinear", 21, C(np.arange(-8, 8).reshape(8, 2), ml_dtypes.int4), C(floats(4, 2)),
+          C(np.arange(8).reshape(4, 2), ml_dtypes.int4), axis=0, block_size=2),
+    *case("DequantizeLinear", 21, C(np.arange(15).reshape(3, 5), ml_dtypes.uint4), C(floats(3)), C([1, 15, 7], ml_dtypes.uint4), axis=0),
     *case("MatMulInteger", 10, np.arange(12, dtype=np.uint8).reshape(3, 4), np.arange(8, dtype=np.uint8).reshape(4, 2), C(2, np.uint8)),
     *case("MatMulInteger", 10, BYTES[0, 0], C(BYTES[0, 1].T.astype(np.int8)), C(3, np.uint8), C(np.arange(9), np.int8)),
     *case("ConvInteger", 10, BYTES, C(BYTES[:1, :, :3, :2]), C(7, np.uint8), C(120, np.uint8), pads=[1, 0, 2, 1], strides=[2, 1],

@@ -55,12 +55,14 @@ def _ignore_float8(node) -> None:
 @op("Cast", 6, 9, 13, 19, 21, 23, 24, 25, 28)
 def cast(node):
     _ignore_float8(node)
+    node.widen(0)
     return _convert(node, dtype_of(node.integer("to")))
 
 
 @op("CastLike", 15, 19, 21, 23, 24, 25)
 def cast_like(node):
     _ignore_float8(node)
+    node.widen(0)
     return _convert(node, node.dtype(1))
 
 

@@ -40,6 +40,7 @@ def _axis(node) -> int:
 
 @op("DequantizeLinear", *_VERSIONS)
 def dequantize(node):
+    node.widen(0, 2)
     axis = _axis(node)
     x, scale, of_scale = node.x(), _along(node, 1, axis), node.dtype(1)
     if kind(node.dtype()) not in ("int", "uint"):
