@@ -14,7 +14,7 @@
 
 // LOW-LABEL: func.func @main(
 // LOW-SAME: memref<1xi64> {tir.functions}, %{{.*}}: !llvm.ptr {tir.frame}) -> i32
-// LOW-SAME: relax.late_symbols = ["m"], relax.packed_functions = ["t.pos"]
+// LOW-SAME: relax.late_symbols = ["m"], relax.packed_callers = [""], relax.packed_functions = ["t.pos"]
 // LOW-SAME: relax.packed_results = {{\[}}["t.pos", tensor<?x4xf32, #relax.dims<["m", 4]>>, ""]]
 // LOW: call @legato.late_arena
 // LOW: cf.cond_br
