@@ -108,10 +108,11 @@ def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]]
 
 def allocate_first(kernel: Kernel, block: BlockOp) -> None:
     """Buffers that a block writes are there before all else: the block may go to the front."""
+    first = kernel.top(first_statement(kernel))
     for buffer in writes(block):
         owner = buffer.owner.operation
-        if owner.name == "tir.alloc_buffer" and not len(owner.operands):
-            owner.move_before(kernel.top(first_statement(kernel)))
+        if owner.name == "tir.alloc_buffer" and not len(owner.operands) and first.is_before_in_block(owner):
+            owner.move_before(first)
 
 
 def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> None:
