@@ -1,6 +1,6 @@
 """What threads read and write in memory that they share, and where two threads may meet."""
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -96,7 +96,7 @@ class Conflicts:
         outer = [one for one in common[:at] if can_count(one)]
         free = {one.variable for access in (first, second) for one in access.loops[at:]}
         if not next_only:
-            return self._meet(first, second, outer, free, {})
+            return self._meet(first, second, outer, free, {}) and self._apart(first, second, outer, loop)
         if can_count(loop):
             return self._meet(first, second, [*outer, loop], free - {loop.variable}, {loop.variable: 1})
         return self._meet(first, second, outer, free - {loop.variable}, {loop.variable: 1})
@@ -123,6 +123,29 @@ class Conflicts:
             left.append(mine)
             right.append(theirs + moved)
         return meeting(a.thread, left, b.thread, right) is not None
+
+    def _apart(self, first: Access, second: Access, outer: list[ForOp], loop: ForOp) -> bool:
+        """Whether threads meet in an element in different steps of a loop, and not only in one step: then it is no matter of the loop."""
+        kept = [*outer, loop]
+        a, b = (self.touched(one, kept) for one in (first, second)) if can_count(loop) else (None, None)
+        if a is None or b is None or any(x != y or x for (x, _), (y, _) in zip(a.columns, b.columns)):
+            return True
+        rows = [[*(t.steps[one.variable] for one in outer), *(c for _, c in t.columns)] for t in (a, b)]
+        keys = np.concatenate(as_keys(rows))
+        _, low, high = spans(keys, np.concatenate([a.thread, b.thread]))
+        _, begin, end = spans(keys, np.concatenate([t.steps[loop.variable] for t in (a, b)]))
+        return bool(((low != high) & (begin != end)).any())
+
+    def one_value(self, access: Access, sources: Sequence[ir.Value], blocks: Sequence[Axis] = ()) -> bool:
+        """Whether all threads that write one element at once by a store have the same ``sources``, which the value is computed from."""
+        kept = [loop for loop in access.loops if can_count(loop)]
+        found = self.touched(replace(access, indices=[*access.indices, *sources], cache={}), kept, blocks)
+        if found is None:
+            return False
+        steps = [found.steps[loop.variable] for loop in kept]
+        columns = [c for _, c in found.columns]
+        places, values = (as_keys([[*steps, *some]])[0] for some in (columns[:len(access.indices)], columns))
+        return len(np.unique(places)) == len(np.unique(values))
 
     def in_doubt(self, first: Access, second: Access) -> bool:
         """Whether threads are taken to meet where it is not seen: in shared memory yes; in global memory, where statements say where each

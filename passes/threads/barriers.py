@@ -78,7 +78,8 @@ class Inserter:
             threads = None if self.uniform(op.operands[0]) else self.conflicts.race(access)
             if threads is None and blocks and op.operands[1].type.memory_space is None and constant_of(op.operands[0]) is None:
                 threads = self.conflicts.race(access, blocks)
-            if threads is not None:
+            sources = self.uniform.sources(op.operands[0])
+            if threads is not None and (sources is None or not self.conflicts.one_value(access, sources, blocks)):
                 raise PassFailed(f"the threads {threads} write the same element of {name_of(op.operands[1])} at the same time, and no "
                                  "barrier can tell which comes last: give each its own element, or make the axis a reduce axis of the "
                                  "block", op)

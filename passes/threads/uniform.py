@@ -20,6 +20,19 @@ class Uniform:
             self.known[value] = self._is_uniform(value)
         return self.known[value]
 
+    def sources(self, value: ir.Value) -> list[ir.Value] | None:
+        """The indices that a value is computed from, by arithmetic and from memory that the launch does not write; None where it is
+        computed from something else."""
+        if isinstance(value.owner, ir.Block):
+            return [value] if isinstance(value.type, ir.IndexType) else None
+        op = value.owner.operation
+        if op.name == "memref.load" and buffer_of(op.operands[0]) not in self.written:
+            return list(op.operands)[1:]
+        if not op.name.startswith(("arith.", "math.")):
+            return None
+        found = [self.sources(v) for v in op.operands]
+        return None if any(f is None for f in found) else [v for f in found for v in f]
+
     def _is_uniform(self, value: ir.Value) -> bool:
         owner = value.owner
         if isinstance(owner, ir.Block):

@@ -362,6 +362,18 @@ def every_other_numpy(a):
     return b
 
 
+@T.prim_func
+def fetched_twice(A: T.Buffer((8, 16), "float32"), B: T.Buffer((4, 16), "float32")):
+    """All rows of threads fetch the same: they write one element, and the same value."""
+    s = T.alloc_buffer((8, 16), scope="shared")
+    for _ in T.thread_binding(1, thread="blockIdx.x"):
+        for ty in T.thread_binding(4, thread="threadIdx.y"):
+            for tx in T.thread_binding(16, thread="threadIdx.x"):
+                for i in range(8):
+                    s[i, tx] = A[i, tx] * 2.0
+                B[ty, tx] = s[ty + 4, 15 - tx]
+
+
 REFERENCES = {
     add_one: lambda a: np.exp(a) + F(1), reversed_rows: lambda a: a[:, ::-1], rotated: rotated_numpy,
     double_buffer: lambda a: a[:, ::-1], matmul: np.matmul, matmul_tiled: np.matmul, matmul_any: np.matmul, softmax: softmax_numpy,
@@ -370,4 +382,5 @@ REFERENCES = {
     cube: lambda a: a.transpose(2, 1, 0), tree: lambda a: a.sum(-1),
     histogram: lambda a: np.bincount(a, minlength=10)[::-1].astype(np.int32), device_function: np.cos,
     from_the_step_before: lambda a: np.concatenate([np.zeros_like(a[:, :1]), a[:, :-1, ::-1]], 1), every_other: every_other_numpy,
+    fetched_twice: lambda a: a[4:, ::-1] * F(2),
 }
