@@ -31,6 +31,12 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
         if any(r in under for bound in one.bounds for r in roots(bound)):
             raise ScheduleError(f"decompose_reduction: the bounds of the loop {one.name} depend on the loops around it")
     tests = [a.operands[0] for a in reversed(ancestors(block.operation)) if a.name == "scf.if" and loop.operation in ancestors(a)]
+    run_over = [a.variable for a in inner]
+    for test in tests:
+        found = roots(test)
+        if any(r in under and r not in run_over for r in found) and any(r not in under for r in found):
+            raise ScheduleError(f"decompose_reduction: whether block '{block.name}' is run depends on loops outside of {loop.name} and on "
+                                "loops that are not the init's: the init would be run where the block is not")
     with ir.InsertionPoint(loop), block.operation.location:
         bounds = [(rebuild(lower, {}), rebuild(upper, {})) for lower, upper in (a.bounds for a in inner)]
         made = nest([(b, a.kind, f"{a.name}_init", a.thread) for a, b in zip(inner, bounds)])

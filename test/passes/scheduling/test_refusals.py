@@ -123,6 +123,13 @@ def fuse_threads(sch):
     sch.fuse(i, j)
 
 
+@refuse(row_sum, "decompose_reduction: whether block 'B' is run depends on loops outside of u_1 and on loops that are not the init's")
+def decompose_where_steps_are_left_out(sch):
+    i, _ = loops(sch, "B")
+    _, inner = sch.split(sch.add_unit_loop(i), [2, 2])
+    sch.decompose_reduction(sch.get_block("B"), inner)
+
+
 @refuse(three_steps, "blockize: the axis vi of block 'B' is not cut into tiles by the loops")
 def blockize_fused_loops(sch):
     sch.blockize(sch.fuse(*loops(sch, "B")))
