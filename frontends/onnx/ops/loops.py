@@ -3,42 +3,69 @@ import numpy as np
 
 from ....mlir import ir
 from ..entry import op
+from ..node import Body
 from ..problems import Malformed, Refused
 from ..values import Computed, Constant, Value
 from .unrolled import at, check_steps, stacked
 
 
-@op("Scan", 9, 11, 16, 19, 21, 23, 24, 25)
+@op("Scan", 8, 9, 11, 16, 19, 21, 23, 24, 25)
 def scan(node):
     """The body reads its states, and one place of each scanned input; it gives new states, and one place of each scanned output."""
     body, scanned = node.body(node.graph("body")), node.integer("num_scan_inputs")
-    states = len(node) - scanned
-    if scanned < 1 or states < 0:
-        raise Malformed(f"num_scan_inputs = {scanned}, but it has {len(node)} inputs")
-    outputs = len(node.used) - states
-    axes = _listed(node, "scan_input_axes", scanned)
-    axes = [node.axis(axis, node.rank(states + i)) for i, axis in enumerate(axes)]
+    values = [node.value(i) for i in range(0 if node.version >= 9 else 1, len(node))]
+    states, outputs = len(values) - scanned, len(node.used) - len(values) + scanned
+    if scanned < 1 or states < 0 or outputs < 0:
+        raise Malformed(f"num_scan_inputs = {scanned}, but it has {len(node)} inputs and {len(node.used)} outputs")
+    if node.version < 9:
+        return _batches(node, body, values, states)
+    axes = [node.axis(axis, len(value.dims)) for axis, value in zip(_listed(node, "scan_input_axes", scanned), values[states:])]
     backwards = _listed(node, "scan_input_directions", scanned)
     output_axes, output_backwards = _listed(node, "scan_output_axes", outputs), _listed(node, "scan_output_directions", outputs)
-    lengths = [node.dims(states + i)[axis] for i, axis in enumerate(axes)]
-    count = check_steps(lengths[0])
+    carried, made = _scanned(node, body, values[:states], values[states:], axes, backwards)
+    stacks = []
+    for parts, axis, back, used in zip(made, output_axes, output_backwards, node.used[states:]):
+        stacks.append(_stacked(node, parts[::-1] if back else parts, axis) if used else None)
+    return (*carried, *stacks)
+
+
+def _batches(node, body: Body, values: list[Value], states: int):
+    """Scan before opset 9: axis 0 of everything is a batch, each example of which is scanned along its axis 1."""
+    size = check_steps(values[0].dims[0])
+    if node.given(0):
+        lengths = node.known(0, "the lengths of its sequences")
+        if any(length != values[-1].dims[1] for length in lengths.ravel().tolist()):
+            raise Refused("sequences shorter than the others are not supported")
+    node.ignore_input(0)
+    backwards = _listed(node, "directions", len(values) - states)
+    examples = []
+    for number in range(size):
+        own = [_at(node, value, 0, number) for value in values]
+        carried, made = _scanned(node, body, own[:states], own[states:], [0] * (len(values) - states), backwards)
+        examples.append([*carried, *(_valued(_stacked(node, parts, 0)) for parts in made)])
+    return tuple(_stacked(node, list(results), 0) for results in zip(*examples))
+
+
+def _scanned(node, body: Body, carried: list[Value], inputs: list[Value], axes: list[int], backwards: list[int]):
+    """The states behind the last step, and what each scanned output is at each step."""
+    lengths = [value.dims[axis] for value, axis in zip(inputs, axes)]
+    count, states = check_steps(lengths[0]), len(carried)
     if any(length != count for length in lengths):
         raise Malformed(f"its scanned inputs have different lengths: {lengths}")
-    carried = [node.value(i) for i in range(states)]
-    made: list[list[Value]] = [[] for _ in range(outputs)]
+    made: list[list[Value]] = [[] for _ in range(len(node.used) - states)]
     for step in range(count):
         places = [count - 1 - step if back else step for back in backwards]
-        parts = [_at(node, states + i, axis, place) for i, (axis, place) in enumerate(zip(axes, places))]
-        results = body([*carried, *parts])
-        if len(results) != states + outputs:
-            raise Malformed(f"its body gives {len(results)} values; {states} states and {outputs} scanned outputs are expected")
+        results = body([*carried, *(_at(node, value, axis, place) for value, axis, place in zip(inputs, axes, places))])
+        if len(results) != len(node.used):
+            raise Malformed(f"its body gives {len(results)} values; {states} states and {len(made)} scanned outputs are expected")
         carried = results[:states]
         for values, value in zip(made, results[states:]):
             values.append(value)
-    stacks = []
-    for values, axis, back, used in zip(made, output_axes, output_backwards, node.used[states:]):
-        stacks.append(_stacked(node, values[::-1] if back else values, axis) if used else None)
-    return (*carried, *stacks)
+    return carried, made
+
+
+def _valued(result: "ir.Value | Value") -> Value:
+    return result if isinstance(result, Value) else Computed(result)
 
 
 @op("Loop", 1, 11, 13, 16, 19, 21, 23, 24, 25)
@@ -73,12 +100,12 @@ def _listed(node, name: str, count: int) -> list[int]:
     return values
 
 
-def _at(node, index: int, axis: int, place: int) -> Value:
-    """One place of an axis of an input; of a constant, a constant."""
-    known = node.value(index).known()
+def _at(node, value: Value, axis: int, place: int) -> Value:
+    """One place of an axis; of a constant, a constant."""
+    known = value.known()
     if known is not None:
-        return node.elements(known.take(place, axis), node.dtype(index))
-    return Computed(at(node.x(index), axis, place))
+        return node.elements(known.take(place, axis), value.dtype)
+    return Computed(at(node.emit(value), axis, place))
 
 
 def _stacked(node, values: list[Value], axis: int) -> "ir.Value | Value":
