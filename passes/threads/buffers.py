@@ -1,7 +1,7 @@
 """The buffers of a launch: shared ones in the memory of a block, local ones on each thread, global ones as workspaces."""
 from math import prod
 
-from ...dialects.tir.loops import AllocBufferOp, index
+from ...dialects.tir.loops import AllocBufferOp, constant_of, index
 from ...dialects.tir.walk import ancestors, find
 from ...mlir import ir, memref
 from ..base import PassFailed
@@ -37,6 +37,8 @@ def place_buffers(kernel: ir.Operation, launches: list[Launch], shared_bytes: in
     for op in find(kernel, "tir.alloc_buffer"):
         made: AllocBufferOp = op.opview
         scope = scope_of(op.results[0])
+        if scope != GLOBAL:
+            resolve_sizes(made)
         users = [u.owner.operation for u in op.results[0].uses]
         if not users:
             op.erase()
@@ -58,20 +60,27 @@ def place_buffers(kernel: ir.Operation, launches: list[Launch], shared_bytes: in
                                  launches[number].operation)
 
 
+def resolve_sizes(made: AllocBufferOp) -> None:
+    """Who asks for the size of a buffer gets what was written down, not what is made of it."""
+    shape = list(made.operation.results[0].type.shape)
+    dynamic = [axis for axis, s in enumerate(shape) if s == ir.ShapedType.get_dynamic_size()]
+    for op in [u.owner.operation for u in made.operation.results[0].uses]:
+        axis = constant_of(op.operands[1]) if op.name == "memref.dim" else None
+        if axis is not None:
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(made.operation.operands[dynamic.index(axis)] if axis in dynamic else index(shape[axis]))
+            op.erase()
+
+
 def place(launch: Launch, made: AllocBufferOp, scope: str, users: list[ir.Operation]) -> int:
     """Puts one buffer into a launch, as large as what is touched of it. Returns its bytes."""
     buffer = made.operation.results[0]
     type_ = buffer.type
     accesses = [u for u in users if u.name in FIRST_INDEX]
-    others = [u for u in users if u.name not in FIRST_INDEX and u.name != "memref.dim"]
+    others = [u for u in users if u not in accesses]
     if others and scope == SHARED:
         raise PassFailed(f"{others[0].name} takes the shared buffer {made.name} as a whole: its elements can be read and written",
                          others[0])
-    for op in users:
-        if op.name == "memref.dim":
-            with ir.InsertionPoint(op), op.location:
-                op.results[0].replace_all_uses_with(index(type_.shape[op.operands[1].owner.attributes["value"].value])
-                                                    if type_.has_static_shape else op.results[0])
     shape = list(type_.shape) if others else compact(launch, made, accesses, private=scope == LOCAL)
     if any(s == ir.ShapedType.get_dynamic_size() for s in shape):
         raise PassFailed(f"the size of the {scope} buffer {made.name}, {type_}, is not known when the kernel is compiled", made.operation)

@@ -51,11 +51,6 @@ def name_of(buffer: ir.Value) -> str:
     return "a buffer"
 
 
-def stored(op: ir.Operation) -> ir.Value | None:
-    """The buffer that an op writes one element of; None for other ops."""
-    return buffer_of(op.operands[1]) if op.name == "memref.store" else None
-
-
 def is_local_store(op: ir.Operation) -> bool:
     return op.name == "memref.store" and scope_of(op.operands[1]) == LOCAL
 

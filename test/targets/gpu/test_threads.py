@@ -11,7 +11,8 @@ from legato.script import T
 
 SIZES = {"n": 5, "m": 13, "k": 19}
 BARRIERS = {"reversed_rows": 1, "rotated": 2, "double_buffer": 1, "matmul": 2, "matmul_tiled": 2, "matmul_any": 2, "softmax": 2,
-            "under_condition": 1, "once": 1, "tree": 1, "histogram": 2, "from_the_step_before": 1, "every_other": 2, "fetched_twice": 1}
+            "under_condition": 1, "once": 1, "tree": 1, "histogram": 2, "from_the_step_before": 1, "every_other": 2, "fetched_twice": 1,
+            "sizes_of_buffers": 1}
 
 
 @pytest.mark.parametrize("kernel", REFERENCES, ids=lambda k: k.__name__)

@@ -374,6 +374,17 @@ def fetched_twice(A: T.Buffer((8, 16), "float32"), B: T.Buffer((4, 16), "float32
                 B[ty, tx] = s[ty + 4, 15 - tx]
 
 
+@T.prim_func
+def sizes_of_buffers(A: T.Buffer(("m", 8), "float32"), B: T.Buffer(("m", 8), "float32")):
+    """A buffer's size is what was written down, however little of it a block keeps."""
+    s = T.alloc_buffer((A.shape[0], 8), "float32", scope="shared")
+    for bx in T.thread_binding(s.shape[0], thread="blockIdx.x"):
+        for tx in T.thread_binding(s.shape[1], thread="threadIdx.x"):
+            s[bx, tx] = A[bx, tx] + T.cast(s.shape[0], "float32")
+        for tx in T.thread_binding(8, thread="threadIdx.x"):
+            B[bx, tx] = s[bx, 7 - tx]
+
+
 REFERENCES = {
     add_one: lambda a: np.exp(a) + F(1), reversed_rows: lambda a: a[:, ::-1], rotated: rotated_numpy,
     double_buffer: lambda a: a[:, ::-1], matmul: np.matmul, matmul_tiled: np.matmul, matmul_any: np.matmul, softmax: softmax_numpy,
@@ -382,5 +393,5 @@ REFERENCES = {
     cube: lambda a: a.transpose(2, 1, 0), tree: lambda a: a.sum(-1),
     histogram: lambda a: np.bincount(a, minlength=10)[::-1].astype(np.int32), device_function: np.cos,
     from_the_step_before: lambda a: np.concatenate([np.zeros_like(a[:, :1]), a[:, :-1, ::-1]], 1), every_other: every_other_numpy,
-    fetched_twice: lambda a: a[4:, ::-1] * F(2),
+    fetched_twice: lambda a: a[4:, ::-1] * F(2), sizes_of_buffers: lambda a: a[:, ::-1] + F(len(a)),
 }
