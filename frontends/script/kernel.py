@@ -14,6 +14,7 @@ from .buffers import Buffer
 from .faces import T
 from .kernel_accesses import WRITE, Accesses
 from .kernel_blocks import IGNORED
+from .kernel_notes import SCHEDULED, is_scheduled
 from .kernel_statements import Statements
 from .pointers import strides_in_memory
 from .refused import refused
@@ -75,6 +76,9 @@ class KernelParser(Statements):
             kernel = tir.prim_func(module, name or tree.name, [p.relax_type for p in inputs], [p.relax_type for p in outputs], body,
                                    self.source.location(tree), symbols)
             kernel.attributes[FIXED] = ir.UnitAttr.get()
+            given = [s.value for s in tree.body if isinstance(s, ast.Expr) and self.word(s.value) == "func_attr"]
+            if is_scheduled([a for call in given if isinstance(call, ast.Call) for a in call.args]):
+                kernel.attributes[SCHEDULED] = ir.UnitAttr.get()
             if changed:
                 places = [next((n for n, i in enumerate(inputs) if i.name == o.changes), -1) for o in outputs]
                 kernel.attributes[INPLACE] = ir.DenseI64ArrayAttr.get(places)

@@ -8,6 +8,7 @@ from typing import Any
 from ...dialects.tir import loops
 from ...dialects.tir.loops import OPAQUE, REDUCE, SPATIAL
 from ...mlir import ir, scf
+from .kernel_notes import noted
 from .kernel_regions import Region, Regions
 from .source import Problem
 from .values import Scalar, as_index, condition
@@ -118,7 +119,7 @@ class Blocks(Regions):
         where: list[Any] = []
         regions: dict[str, ast.Call] = {}
         named: dict[str, tuple[list[Region], ast.AST]] = {}
-        init, rest = None, []
+        init, notes, rest = None, None, []
         for statement in node.body:
             word = self.word(statement.value) if isinstance(statement, ast.Expr) else None
             if self.axis_words(statement):
@@ -131,6 +132,8 @@ class Blocks(Regions):
                 if init is not None:
                     raise self.source.error(f"the block '{name}' has an init already", statement)
                 init = statement
+            elif word in ("block_attr", "sblock_attr") and statement.value.args:
+                notes = statement.value.args[0]
             elif word not in IGNORED:
                 rest.append(statement)
         if init is not None and not any(kind == REDUCE for kind, _, _ in axes.values()):
@@ -140,6 +143,7 @@ class Blocks(Regions):
         with self.under(tests):
             kinds, extents, bound = ([a[i] for a in axes.values()] for i in range(3))
             made = loops.make_block(name, list(axes), kinds, extents, bound, init is not None)
+            noted(made.operation, notes)
             first = [*self.names_given(node.body[: node.body.index(init)]), *init.body] if init else []
             for block, statements in ((made.init_block, first), (made.block, rest)):
                 if block is not None:

@@ -15,6 +15,7 @@ from .kernel_accesses import PACKED
 from .kernel_blocks import IGNORED
 from .kernel_expressions import Cell
 from .kernel_macros import Macros
+from .kernel_notes import NOTES, noted
 from .kernel_packed import call_packed
 from .kernel_scopes import thread_tag
 from .lanes import Lanes
@@ -110,6 +111,7 @@ class Statements(Macros):
     def loop(self, node: ast.For, call: ast.Call, word: str) -> None:
         arguments = self.arguments(call)
         keywords = {k.arg: self.expression(k.value) for k in call.keywords if k.arg not in HINTS}
+        notes = next((k.value for k in call.keywords if k.arg == NOTES), None)
         if word == "thread_binding" and arguments and isinstance(arguments[-1], str):
             keywords["thread"] = arguments.pop()
         step = keywords.pop("step", None)
@@ -128,24 +130,26 @@ class Statements(Macros):
                 raise self.source.error(str(problem), call) from None
         name = self.variable(node.target)
         if step in (None, 1):
-            self.nest(node, [name], [(lower, upper)], LOOPS[word], thread)
+            self.nest(node, [name], [(lower, upper)], LOOPS[word], thread, notes=notes)
             return
         if isinstance(step, bool) or not isinstance(step, int) or step < 1:
             raise self.source.error(f"a loop's step is a number of 1 or more, not {describe_value(step)}", call)
         steps = values.binary("//", values.binary("+", values.binary("-", upper, lower), step - 1), step)
         with loops.loop(as_index(0), as_index(steps), LOOPS[word], name, thread) as made:
+            noted(made.operation, notes)
             place = values.binary("+", lower, values.binary("*", Scalar(made.variable, "index"), step))
             with self.inside(**{name: place}):
                 self.statements(node.body)
 
     def nest(self, node: ast.For, names: list[str], bounds: list[tuple[Any, Any]], kind: str, thread: str | None,
-             groups: dict[str, list[str]] | None = None) -> None:
+             groups: dict[str, list[str]] | None = None, notes: ast.expr | None = None) -> None:
         if not names:
             with self.inside(**{group: tuple(self.scope[n] for n in members) for group, members in (groups or {}).items()}):
                 self.statements(node.body)
             return
         name, (lower, upper) = names[0], bounds[0]
         with loops.loop(as_index(lower), as_index(upper), kind, name, thread) as made:
+            noted(made.operation, notes)
             self.around.append(name)
             with self.inside(**{name: Scalar(made.variable, "index")}):
                 self.nest(node, names[1:], bounds[1:], kind, thread, groups)

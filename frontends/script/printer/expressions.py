@@ -62,8 +62,7 @@ class Expressions:
 
     def remember(self, value: ir.Value, text: Text) -> None:
         """Keeps an expression for where it is read, or gives it a name where it is read more than once."""
-        uses = [use for use in value.uses if not self.is_inside_remainder(use.owner.operation) and
-                use.owner.operation not in self.skipped]
+        uses = [use for use in value.uses if self.is_written(use) and use.owner.operation not in self.skipped]
         if len(uses) == 1:
             self.pending[value] = text
         elif uses and not text.reads and is_cheap(text):
@@ -187,6 +186,11 @@ class Expressions:
         fits = quotient.name == "arith.floordivsi" and quotient.operands[0] == op.operands[0] and (
             quotient.operands[1] == product.operands[1] or same_constant(quotient.operands[1], product.operands[1]))
         return (product, quotient) if fits else None
+
+    def is_written(self, use: Any) -> bool:
+        """Whether a use of a value is a place where it is written: in ``x % n`` the value n is once, for its quotient and its product."""
+        user = use.owner.operation
+        return not self.is_inside_remainder(user) or (user.name == "arith.muli" and use.operand_number == 1)
 
     def is_inside_remainder(self, op: ir.Operation) -> bool:
         """Whether an op is only a part of what ``%`` does."""

@@ -13,7 +13,7 @@ from ....mlir import func, ir
 from ..types import spelled
 from .branches import branch
 from .sizes import GraphSizes
-from .text import NotPrintable
+from .text import NotPrintable, repr_text
 
 ALIASES = ("builtin.unrealized_conversion_cast", "tensor.cast", "tensor.bitcast")
 SKIPPED = ("tensor.empty", "tensor.dim", "tensor.extract", "func.return")
@@ -216,10 +216,6 @@ class GraphPrinter:
         if isinstance(value, float):
             return number_text(np.float64(value))
         return repr_text(value) if isinstance(value, str) else repr(value)
-
-
-def repr_text(text: str) -> str:
-    return '"' + repr(text)[1:-1].replace('"', '\\"').replace("\\'", "'") + '"'
 
 
 def tuple_text(values: list[str]) -> str:

@@ -9,7 +9,7 @@ from ....mlir import func, ir
 from .addresses import address_of
 from .expressions import Expressions, common
 from .packed import packed_call, packed_declaration
-from .text import Text, dtype_of
+from .text import Text, dtype_of, repr_text
 from .words import LOOPS
 
 LETTERS = {"spatial": "S", "reduce": "R", "opaque": "O"}
@@ -150,7 +150,7 @@ class Statements(Expressions):
     def notes(self, op: ir.Operation) -> str:
         """Annotations as an argument."""
         found = notes_of(op)
-        return f", annotations={found}" if found else ""
+        return f", annotations={shown(found)}" if found else ""
 
     def grid_of(self, op: ir.Operation) -> list[ForOp]:
         """The serial loops from 0 on that are perfectly nested from here on, their bounds known in front of the first."""
@@ -205,7 +205,7 @@ class Statements(Expressions):
             for test in tests:
                 self.line(f"T.where({test})")
             if notes_of(op):
-                self.line(f"T.block_attr({notes_of(op)})")
+                self.line(f"T.block_attr({shown(notes_of(op))})")
             if block.init_block is not None:
                 self.name_axes(block.init_block, axes)
                 self.line("with T.init():")
@@ -325,6 +325,11 @@ def around(value: ir.Value) -> list[ir.Operation]:
     if isinstance(owner, ir.Block):
         return [owner.owner.operation, *ancestors(owner.owner.operation)]
     return ancestors(owner.operation)
+
+
+def shown(notes: dict[str, Any]) -> str:
+    """Annotations as a dictionary."""
+    return "{" + ", ".join(f'"{key}": {repr_text(v) if isinstance(v, str) else repr(v)}' for key, v in notes.items()) + "}"
 
 
 def notes_of(op: ir.Operation) -> dict[str, Any]:

@@ -76,3 +76,8 @@ def extremes(dtype: str) -> tuple[float, float]:
 
     found = (ml_dtypes.finfo if dtype == "bfloat16" else np.finfo)(as_dtype(dtype))
     return float(found.min), float(found.max)
+
+
+def repr_text(text: str) -> str:
+    """A text in double quotes."""
+    return '"' + repr(text)[1:-1].replace('"', '\\"').replace("\\'", "'") + '"'
