@@ -26,6 +26,7 @@ def block(name, root="%kernel", value="%b"):
 
 C = block("C") + "%l:3 = " + step("get_loops", ["%b"], 3)
 D = block("D", value="%d") + "%m:2 = " + step("get_loops", ["%d"], 2)
+NOTE = step("annotate", ["%l"], 0, 'key = "noted", value = 1 : i64')
 KINDS = [("i", 16, "serial"), ("j", 32, "serial"), ("k", 24, "serial")]
 
 
@@ -44,12 +45,12 @@ MIXED = {
         f"transform.foreach %all : {OP} {{\n^bb0(%one: {OP}):\n"
         f'%up = transform.get_parent_op %one {{op_name = "tir.for", nth_parent = 2}} : ({OP}) -> {OP}\n' + step("unroll", ["%up"]) + "}",
         kinds("j")),
-    "one handle for all loops": (block("C") + "%l = " + step("get_loops", ["%b"], 1) + step("unroll", ["%l"]), kinds("ijk")),
+    "one handle for all loops": (block("C") + "%l = " + step("get_loops", ["%b"], 1) + NOTE, KINDS),
     "split_handle and merge_handles": (
         block("C") + "%l = " + step("get_loops", ["%b"], 1) + f"%i, %j, %k = transform.split_handle %l : ({OP}) -> ({OP}, {OP}, {OP})\n"
         f"%two = transform.merge_handles %i, %k : {OP}\n" + step("unroll", ["%two"]), kinds("ik")),
     "select": (block("C") + "%l = " + step("get_loops", ["%b"], 1) + f'%same = transform.select "tir.for" in %l : ({OP}) -> {OP}\n'
-               + step("unroll", ["%same"]), kinds("ijk")),
+               + NOTE.replace("%l", "%same"), KINDS),
     "annotate and print": (C + f'%n = transform.param.constant 5 : i64 -> {INT}\ntransform.annotate %l#0 "my.note" = %n : {OP}, {INT}\n'
                            f"transform.print %l#2 : {OP}\n" + step("unroll", ["%l#0"]), kinds("i")),
     "suppressed failure": (
@@ -75,6 +76,7 @@ def test_steps_and_upstreams_ops_in_one_script(body, wanted):
     again = Schedule(matmul_relu).replay(sch.trace)
     assert str(again) == str(sch) and again.trace == sch.trace
     check(sch, wanted)
+    assert str(sch).count("{noted = 1 : i64}") == (3 if "noted" in body else 0)
 
 
 def test_alternatives_take_the_first_that_can_be_done():
