@@ -110,7 +110,7 @@ def seen_by(load: Load, nest: Nest, tensors: Tensors) -> View | None:
 
 def is_known(nest: Nest, form, size: Size) -> bool:
     """Whether the sizes that say if an index is inside of a dimension are known now."""
-    bounds = nest.indices.bounds(form)
+    bounds = nest.indices.bounds(form) if nest.indices.is_linear(form) else None  # those of quotients are wider than what is reached
     return bounds is not None and isinstance(bounds[0], int) and isinstance(size - bounds[1], int)
 
 
