@@ -12,6 +12,7 @@ from .kept import Kept
 from .sizes import Size, Sizes
 from .statements import Statement, localize, shown
 from .straighten import Guard, straighten
+from .units import with_units
 
 COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf",
              "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori")
@@ -225,43 +226,11 @@ def read_nest(block: BlockOp, inside: ir.Block, indices: Indices, guards: dict[i
         indices = Indices({a: e for a, e in indices.extents.items() if a in kinds}, indices.sizes)
     for store in stores:
         check_store(name, store, kinds, indices, block)
-    kinds, indices = with_units([*stores, *loads], kinds, indices)
+    kinds, indices = with_units([*stores, *loads], len(stores), kinds, indices)
     nest = Nest(name, inside, indices, kinds, loads, stores, {}, block.operation.location)
     if nest.reduces:
         take_accumulated(nest, own, block)
     return nest
-
-
-@dataclass(frozen=True)
-class Unit:
-    """An axis of one value, for a dimension of one element."""
-
-    number: int
-
-
-def with_units(accesses: "list[Store | Load]", kinds: dict[Any, str], indices: Indices) -> tuple[dict[Any, str], Indices]:
-    """Gives dimensions of one element, which are read and written at 0, axes: structured ops then go through all dimensions alike."""
-    units: list[Unit] = []
-    for access in accesses:
-        shape, used = indices.sizes.shapes[access.buffer], 0
-        for dimension, (form, size) in enumerate(zip(access.forms, shape)):
-            if size != 1 or not form.is_constant or form.constant != 0:
-                continue
-            if used == len(units):
-                if not isinstance(access, Store):
-                    break
-                units.append(Unit(used))
-            access.forms[dimension] = Linear({units[used]: 1})
-            used += 1
-    if not units:
-        return kinds, indices
-    order = list(kinds)
-    for unit in units:  # each behind the axis of the dimension in front of it
-        forms = next(a.forms for a in accesses if any(form.terms == {unit: 1} for form in a.forms))
-        at = next(n for n, form in enumerate(forms) if form.terms == {unit: 1})
-        before = [key for form in forms[:at] for key in form.terms if key in order]
-        order.insert(order.index(before[-1]) + 1 if before else 0, unit)
-    return {axis: kinds.get(axis, SPATIAL) for axis in order}, Indices({**dict.fromkeys(units, 1), **indices.extents}, indices.sizes)
 
 
 def check_store(name: str, store: Store, kinds: dict[ir.Value, str], indices: Indices, block: BlockOp) -> None:

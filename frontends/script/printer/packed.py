@@ -7,7 +7,7 @@ from ....mlir import func, ir
 from .text import dtype_of
 
 if TYPE_CHECKING:
-    from .statements import Statements
+    from .calls import Calls
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
@@ -22,7 +22,7 @@ def packed_declaration(call: ir.Operation) -> func.FuncOp | None:
     return found if found is not None and TIR_PACKED in found.attributes else None
 
 
-def packed_call(printer: "Statements", call: ir.Operation, declaration: func.FuncOp) -> str:
+def packed_call(printer: "Calls", call: ir.Operation, declaration: func.FuncOp) -> str:
     """``T.call_packed("name", A, A[0:4, j], 3, "text")``."""
     arguments = [operand(printer, v) for v in call.operands]
     if ARGUMENTS in declaration.attributes:
@@ -32,7 +32,7 @@ def packed_call(printer: "Statements", call: ir.Operation, declaration: func.Fun
     return f"T.call_packed({', '.join([text(declaration.attributes[TIR_PACKED].value), *arguments, *dtype])})"
 
 
-def operand(printer: "Statements", value: ir.Value) -> str:
+def operand(printer: "Calls", value: ir.Value) -> str:
     if not isinstance(value.type, ir.MemRefType):
         return printer.read(value).source
     if value in printer.buffers:
@@ -42,7 +42,7 @@ def operand(printer: "Statements", value: ir.Value) -> str:
     return part(printer, value.owner.operation)
 
 
-def part(printer: "Statements", view: ir.Operation) -> str:
+def part(printer: "Calls", view: ir.Operation) -> str:
     """``A[i:i + 4, j]``: a dimension that the part does not have is an index."""
     base, *values = view.operands
     rank, given = base.type.rank, iter(values)

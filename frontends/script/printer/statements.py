@@ -6,17 +6,17 @@ from typing import Any
 from ....dialects.tir.loops import SERIAL, BlockOp, ForOp, constant_of, loop_of
 from ....dialects.tir.walk import ancestors, body, everything
 from ....mlir import func, ir
-from .addresses import address_of
-from .expressions import Expressions, common
-from .packed import packed_call, packed_declaration
-from .text import Text, dtype_of, repr_text
+from .calls import Calls
+from .expressions import common
+from .notes import notes_of, shown
+from .text import Text, dtype_of
 from .words import LOOPS
 
 LETTERS = {"spatial": "S", "reduce": "R", "opaque": "O"}
 ENDS = ("tir.yield", "scf.yield", "func.return", "scf.condition")
 
 
-class Statements(Expressions):
+class Statements(Calls):
     """Writes statements, line by line."""
 
     def __init__(self, kernel: func.FuncOp, indent: str = ""):
@@ -268,46 +268,6 @@ class Statements(Expressions):
         found = frozenset().union(test.reads, *(t.reads for t in branches))
         self.remember(op.results[0], Text(f"T.if_then_else({test.source}, {chosen})", dtype, reads=found))
 
-    # --- calls ---
-
-    def op_memref_extract_strided_metadata(self, op: ir.Operation) -> None:
-        buffer = op.operands[0]
-        rank = buffer.type.rank
-        self.texts[op.results[1]] = Text("0", "index")
-        for axis in range(rank):
-            self.texts[op.results[2 + axis]] = Text(f"{self.buffers[buffer]}.shape[{axis}]", "index")
-            self.texts[op.results[2 + rank + axis]] = Text(f"{self.buffers[buffer]}.strides[{axis}]", "index")
-
-    def op_memref_extract_aligned_pointer_as_index(self, op: ir.Operation) -> None:
-        """A part of an address."""
-
-    def op_memref_subview(self, op: ir.Operation) -> None:
-        """A part of a buffer, which stands where a packed function is given it."""
-        if any(use.owner.operation.name != "func.call" for use in op.results[0].uses):
-            raise self.refuse("it has memref.subview")
-
-    def op_llvm_inttoptr(self, op: ir.Operation) -> None:
-        address = address_of(op)
-        if address is None:
-            raise self.refuse("it computes an address")
-        self.texts[op.results[0]] = Text(f"T.address_of({self.element(address.buffer, address.indices)})", "handle")
-
-    def op_func_call(self, op: ir.Operation) -> None:
-        name, packed = op.attributes["callee"].value, packed_declaration(op)
-        dtype = dtype_of(op.results[0].type) if op.results else "void"
-        if packed is not None:
-            call = packed_call(self, op, packed)
-        else:
-            arguments = "".join(f", {self.read(v).source}" for v in op.operands)
-            call = f'T.call_extern("{dtype}", "{name}"{arguments})'
-        self.disturb(None)
-        if not op.results:
-            self.line(call if packed is not None else f"T.evaluate({call})")
-        elif len(list(op.results[0].uses)) == 1:
-            self.remember(op.results[0], Text(call, dtype, reads=frozenset(self.buffers.values())))
-        else:
-            self.let(op.results[0], Text(call, dtype))
-
 
 def is_under(block: ir.Operation, test: ir.Operation) -> bool:
     """Whether a block stands alone under a condition, which is its predicate: its axes are bound in front of it."""
@@ -325,21 +285,3 @@ def around(value: ir.Value) -> list[ir.Operation]:
     if isinstance(owner, ir.Block):
         return [owner.owner.operation, *ancestors(owner.owner.operation)]
     return ancestors(owner.operation)
-
-
-def shown(notes: dict[str, Any]) -> str:
-    """Annotations as a dictionary."""
-    return "{" + ", ".join(f'"{key}": {repr_text(v) if isinstance(v, str) else repr(v)}' for key, v in notes.items()) + "}"
-
-
-def notes_of(op: ir.Operation) -> dict[str, Any]:
-    """The annotations of a loop or block."""
-    if "annotations" not in op.attributes:
-        return {}
-    return {note.name: plain(note.attr) for note in op.attributes["annotations"]}
-
-
-def plain(attribute: ir.Attribute) -> Any:
-    if isinstance(attribute, ir.ArrayAttr):
-        return [plain(a) for a in attribute]
-    return bool(attribute.value) if isinstance(attribute, ir.BoolAttr) else attribute.value

@@ -1,0 +1,24 @@
+"""Annotations of loops and blocks."""
+
+from typing import Any
+
+from ....mlir import ir
+from .text import repr_text
+
+
+def shown(notes: dict[str, Any]) -> str:
+    """Annotations as a dictionary."""
+    return "{" + ", ".join(f'"{key}": {repr_text(v) if isinstance(v, str) else repr(v)}' for key, v in notes.items()) + "}"
+
+
+def notes_of(op: ir.Operation) -> dict[str, Any]:
+    """The annotations of a loop or block."""
+    if "annotations" not in op.attributes:
+        return {}
+    return {note.name: plain(note.attr) for note in op.attributes["annotations"]}
+
+
+def plain(attribute: ir.Attribute) -> Any:
+    if isinstance(attribute, ir.ArrayAttr):
+        return [plain(a) for a in attribute]
+    return bool(attribute.value) if isinstance(attribute, ir.BoolAttr) else attribute.value
