@@ -142,12 +142,12 @@ def reaches_out(block: BlockOp) -> bool:
 
 
 def buffer_name(buffer: ir.Value) -> str:
-    """A buffer as a person knows it: its own name, or that of the kernel's parameter."""
+    """A buffer as a person knows it: its own name, or that of the kernel's parameter (``arg0`` if it has none)."""
     owner = buffer.owner
     if isinstance(owner, ir.Block):
         return "buffer"
     if owner.name == "bufferization.to_buffer" and isinstance(owner.operands[0].owner, ir.Block):
         number = ir.BlockArgument(owner.operands[0]).arg_number
         kernel = owner.operands[0].owner.owner
-        return kernel.attributes["tir.names"][number].value if "tir.names" in kernel.attributes else f"parameter {number}"
+        return kernel.attributes["tir.names"][number].value if "tir.names" in kernel.attributes else f"arg{number}"
     return text(owner.operation, "name", "buffer")

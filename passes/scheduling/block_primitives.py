@@ -1,7 +1,7 @@
 """Primitives that move blocks: compute_at, reverse_compute_at, compute_inline, reverse_compute_inline."""
 from ...dialects.tir.linear import Linear, build, linear, place
 from ...dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, before_end, index
-from ...dialects.tir.walk import ancestors, blocks, body, copy, loops_around
+from ...dialects.tir.walk import ancestors, blocks, body, buffer_name, copy, loops_around
 from ...mlir import arith, ir, scf
 from .buffer_primitives import first_statement
 from .loop_primitives import nest
@@ -119,7 +119,7 @@ def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> 
     others = [b.name for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)
               and b.operation not in ancestors(block.operation) and block.operation not in ancestors(b.operation)]
     if others:
-        raise ScheduleError(f"{what}: '{kernel.buffer_name(buffer)}' is also written by block '{others[0]}'")
+        raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also written by block '{others[0]}'")
 
 
 def overflows(begin: Linear, extent: int, size: int) -> bool:
@@ -139,7 +139,7 @@ def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = F
     only_accessed(kernel, buffer, "compute_at")
     only_writer(kernel, buffer, block, "compute_at")
     if kernel.is_output(buffer):
-        raise ScheduleError(f"compute_at: '{kernel.buffer_name(buffer)}' is an output of the kernel, all of it has to be computed")
+        raise ScheduleError(f"compute_at: '{buffer_name(buffer)}' is an output of the kernel, all of it has to be computed")
     if under(block.operation, loop):
         raise ScheduleError(f"compute_at: block '{block.name}' is under the loop {loop.name} already")
     only_block(kernel, block, "compute_at")
@@ -147,10 +147,10 @@ def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = F
         raise ScheduleError(f"compute_at: block '{block.name}' has a predicate")
     consumers = [op for op in users(buffer, "memref.load") if block.operation not in ancestors(op)]
     if not consumers:
-        raise ScheduleError(f"compute_at: nobody reads '{kernel.buffer_name(buffer)}'")
+        raise ScheduleError(f"compute_at: nobody reads '{buffer_name(buffer)}'")
     for op in consumers:
         if not under(op, loop):
-            raise ScheduleError(f"compute_at: '{kernel.buffer_name(buffer)}' is also read outside of the loop {loop.name}")
+            raise ScheduleError(f"compute_at: '{buffer_name(buffer)}' is also read outside of the loop {loop.name}")
     store = accesses(block, "memref.store")[0]
     axes = plain_axes(store, block, "compute_at")
     if None in block.extents:
@@ -175,7 +175,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
     only_accessed(kernel, produced[0], "reverse_compute_at")
     stores = users(produced[0], "memref.store")
     if not all(under(s, loop) for s in stores):
-        raise ScheduleError(f"reverse_compute_at: '{kernel.buffer_name(produced[0])}' is also written outside of the loop {loop.name}")
+        raise ScheduleError(f"reverse_compute_at: '{buffer_name(produced[0])}' is also written outside of the loop {loop.name}")
     for producer in [b for b in blocks(loop.operation) if produced[0] in writes(b)]:
         for around in [loop, *loops_around(loop.operation)]:
             if any(kind == REDUCE for _, kind in dependent_axes(producer, around.variable)):
@@ -184,7 +184,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
     loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]
     axes = plain_axes(loads[0], block, "reverse_compute_at")
     if any(plain_axes(op, block, "reverse_compute_at") != axes for op in loads) or REDUCE in block.kinds:
-        raise ScheduleError(f"reverse_compute_at: block '{block.name}' does not read '{kernel.buffer_name(produced[0])}' element by "
+        raise ScheduleError(f"reverse_compute_at: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
     if None in block.extents:
         raise ScheduleError(f"reverse_compute_at: block '{block.name}' has an axis of unknown extent")
@@ -241,16 +241,16 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     writers = [b for b in blocks(kernel.function.operation) if produced[0] in writes(b)]
     own = [block.operation, *(b.operation for b in writers)]
     if any(not any(a in own for a in ancestors(op)) for op in users(produced[0], "memref.load")):
-        raise ScheduleError(f"reverse_compute_inline: '{kernel.buffer_name(produced[0])}' is also read outside of block '{block.name}'")
+        raise ScheduleError(f"reverse_compute_inline: '{buffer_name(produced[0])}' is also read outside of block '{block.name}'")
     if len(writers) != 1 or REDUCE in writers[0].kinds:
-        raise ScheduleError(f"reverse_compute_inline: the producer of '{kernel.buffer_name(produced[0])}' is a reduction: its value is "
+        raise ScheduleError(f"reverse_compute_inline: the producer of '{buffer_name(produced[0])}' is a reduction: its value is "
                             "known only when it is finished (reverse_compute_at takes it then)")
     top = own_nest(block)
     allocate_first(kernel, block)
     loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]
     axes = plain_axes(loads[0], block, "reverse_compute_inline")
     if any(plain_axes(op, block, "reverse_compute_inline") != axes for op in loads) or sorted(axes) != list(range(len(block.axes))):
-        raise ScheduleError(f"reverse_compute_inline: block '{block.name}' does not read '{kernel.buffer_name(produced[0])}' element by "
+        raise ScheduleError(f"reverse_compute_inline: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
     written = accesses(writers[0], "memref.store")[0]
     places = dict(zip(axes, indices_of(written)))

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 from ...dialects.tir.linear import Linear, build, linear
 from ...dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
-from ...dialects.tir.walk import ancestors, blocks
+from ...dialects.tir.walk import ancestors, blocks, buffer_name
 from ...mlir import arith, ir, memref
 from .loop_primitives import nest
 from .state import Kernel, ScheduleError, accesses, buffer_of, indices_of, only_accessed, reads, users, writes
@@ -15,7 +15,7 @@ def cached(kernel: Kernel, buffer: ir.Value, scope: str) -> ir.Value:
     owner = buffer.owner
     with ir.InsertionPoint(kernel.top(first_statement(kernel))), owner.operation.location:
         sizes = [memref.DimOp(buffer, constant(d)).result for d in range(type_.rank) if type_.is_dynamic_dim(d)]
-        return make_buffer(ir.MemRefType.get(type_.shape, type_.element_type), f"{kernel.buffer_name(buffer)}_{scope}", scope, sizes)
+        return make_buffer(ir.MemRefType.get(type_.shape, type_.element_type), f"{buffer_name(buffer)}_{scope}", scope, sizes)
 
 
 def first_statement(kernel: Kernel) -> ir.Operation:
@@ -45,7 +45,7 @@ def copy_nest(kernel: Kernel, source: ir.Value, target: ir.Value, name: str) -> 
 
 def pick(kernel: Kernel, found: Sequence[ir.Value], at: int | str, block: BlockOp, what: str, does: str) -> ir.Value:
     """One of the buffers that a block reads or writes: by its number, or by its name."""
-    names = [kernel.buffer_name(b) for b in found]
+    names = [buffer_name(b) for b in found]
     if isinstance(at, str) and names.count(at) == 1:
         return found[names.index(at)]
     if isinstance(at, int) and 0 <= at < len(found):
@@ -64,7 +64,7 @@ def cache_read(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Blo
     alone_in_nest(kernel, block, buffer, "cache_read", "memref.store", "written")
     new = cached(kernel, buffer, scope)
     with ir.InsertionPoint(kernel.top(block)), block.operation.location:
-        made = copy_nest(kernel, buffer, new, f"{kernel.buffer_name(buffer)}_{scope}")
+        made = copy_nest(kernel, buffer, new, f"{buffer_name(buffer)}_{scope}")
     redirect([op for op in accesses(block, "memref.load") if buffer_of(op) == buffer], new)
     return made
 
@@ -75,7 +75,7 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
     others = [b for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)]
     only_accessed(kernel, buffer, "cache_write")
     if others:
-        raise ScheduleError(f"cache_write: '{kernel.buffer_name(buffer)}' is also written by block '{others[0].name}'")
+        raise ScheduleError(f"cache_write: '{buffer_name(buffer)}' is also written by block '{others[0].name}'")
     alone_in_nest(kernel, block, buffer, "cache_write", "memref.load", "read")
     new = cached(kernel, buffer, scope)
     mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
@@ -83,7 +83,7 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
     following = list(top.block.operations)
     behind = following[[o.operation for o in following].index(top) + 1]
     with ir.InsertionPoint(behind), block.operation.location:
-        made = copy_nest(kernel, new, buffer, f"{kernel.buffer_name(buffer)}_{scope}")
+        made = copy_nest(kernel, new, buffer, f"{buffer_name(buffer)}_{scope}")
     redirect(mine, new)
     return made
 
@@ -94,7 +94,7 @@ def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, k
     for other in blocks(around):
         if other.operation != block.operation and block.operation not in ancestors(other.operation) and any(
                 buffer_of(op) == buffer for op in accesses(other, kind)) and other.operation not in ancestors(block.operation):
-            raise ScheduleError(f"{what}: '{kernel.buffer_name(buffer)}' is {done} by block '{other.name}' in the same loops as block "
+            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is {done} by block '{other.name}' in the same loops as block "
                                 f"'{block.name}': {what} comes before the two are put together")
 
 

@@ -1,7 +1,7 @@
 """Primitives that change how much, and in which order, a block reads: pack and pad."""
 from ...dialects import relax
 from ...dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, before_end, index, loop_of, make_block, make_buffer
-from ...dialects.tir.walk import blocks, body, find
+from ...dialects.tir.walk import blocks, body, buffer_name, find
 from ...mlir import arith, bufferization, ir, memref, scf
 from .buffer_primitives import copy_nest, expression, pick, redirect, transform_layout
 from .loop_primitives import nest
@@ -31,14 +31,14 @@ def pack(kernel: Kernel, block: BlockOp, at: int | str, tiles: list[int]) -> Non
     buffer = pick(kernel, reads(block), at, block, "pack", "reads")
     type_ = buffer.type
     if not type_.has_static_shape or len(tiles) != type_.rank or any(t < 1 for t in tiles):
-        raise ScheduleError(f"pack: '{kernel.buffer_name(buffer)}' is {type_}; {tiles} are no tiles of it")
+        raise ScheduleError(f"pack: '{buffer_name(buffer)}' is {type_}; {tiles} are no tiles of it")
     producers = [b for b in blocks(kernel.function.operation) if buffer in writes(b)]
     if producers:
         transform_layout(kernel, producers[0], writes(producers[0]).index(buffer), tile_map(tiles))
         return
     others = [u.owner.operation.name for u in buffer.uses if u.owner.operation.name != "memref.load"]
     if others:
-        raise ScheduleError(f"pack: '{kernel.buffer_name(buffer)}' is used by {others[0]}, which would not find it")
+        raise ScheduleError(f"pack: '{buffer_name(buffer)}' is used by {others[0]}, which would not find it")
     pack_parameter(kernel, buffer, tiles)
 
 
@@ -119,9 +119,9 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
             found = [plain_axes(op, block, "pad") for op in accesses(block, kind) if buffer_of(op) == buffer]
             others = [b for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)]
             if any(axes != found[0] for axes in found):
-                raise ScheduleError(f"pad: block '{block.name}' accesses '{kernel.buffer_name(buffer)}' in several ways")
+                raise ScheduleError(f"pad: block '{block.name}' accesses '{buffer_name(buffer)}' in several ways")
             if buffer in written and others:
-                raise ScheduleError(f"pad: '{kernel.buffer_name(buffer)}' is also written by block '{others[0].name}'")
+                raise ScheduleError(f"pad: '{buffer_name(buffer)}' is also written by block '{others[0].name}'")
             touched[buffer] = found[0]
     for buffer, axes in touched.items():
         shape = [extents[a] for a in axes]
@@ -129,13 +129,13 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
             continue
         mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
         with ir.InsertionPoint(top), block.operation.location:
-            new = make_buffer(ir.MemRefType.get(shape, buffer.type.element_type), f"{kernel.buffer_name(buffer)}_pad")
+            new = make_buffer(ir.MemRefType.get(shape, buffer.type.element_type), f"{buffer_name(buffer)}_pad")
             if buffer not in written:
                 fill_nest(kernel, buffer, new)
         if buffer in written:
             following = [o.operation for o in top.block.operations]
             with ir.InsertionPoint(following[following.index(top) + 1]), block.operation.location:
-                copy_nest(kernel, SmallerView(new, buffer).value, buffer, f"{kernel.buffer_name(buffer)}_crop")
+                copy_nest(kernel, SmallerView(new, buffer).value, buffer, f"{buffer_name(buffer)}_crop")
         redirect(mine, new)
     block.operation.attributes["extents"] = ir.DenseI64ArrayAttr.get(extents, block.operation.context)
     for loop, extent in zip(loops, extents):
@@ -164,7 +164,7 @@ def fill_nest(kernel: Kernel, source: ir.Value, target: ir.Value) -> None:
     shape, element = list(target.type.shape), target.type.element_type
     made = nest([(s, SERIAL, f"ax{d}", None) for d, s in enumerate(shape)])
     with before_end(made[-1].block):
-        block = make_block(kernel.unique(f"{kernel.buffer_name(source)}_pad"), [f"v{d}" for d in range(len(shape))], [SPATIAL] * len(shape),
+        block = make_block(kernel.unique(f"{buffer_name(source)}_pad"), [f"v{d}" for d in range(len(shape))], [SPATIAL] * len(shape),
                            shape, [f.variable for f in made])
         with before_end(block.block):
             axes = list(block.block.arguments)

@@ -1,7 +1,7 @@
 """Primitives on reductions: decompose_reduction and rfactor."""
 from ...dialects.tir.linear import Linear, build, linear
 from ...dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block, make_buffer
-from ...dialects.tir.walk import ancestors, body, copy, loops_around
+from ...dialects.tir.walk import ancestors, body, buffer_name, copy, loops_around
 from ...mlir import ir, memref, scf
 from .block_primitives import one_written
 from .loop_primitives import nest, require_static
@@ -121,7 +121,7 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
     shape = list(buffer.type.shape)
     shape.insert(axis, extent)
     with ir.InsertionPoint(kernel.top(block)), block.operation.location:
-        parts = make_buffer(ir.MemRefType.get(shape, buffer.type.element_type), f"{kernel.buffer_name(buffer)}_rf")
+        parts = make_buffer(ir.MemRefType.get(shape, buffer.type.element_type), f"{buffer_name(buffer)}_rf")
     top = kernel.top(block)
     following = list(top.block.operations)
     behind = following[[o.operation for o in following].index(top) + 1].operation

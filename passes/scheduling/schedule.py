@@ -8,7 +8,7 @@ from typing import Any
 from ...dialects import tir
 from ...dialects.module import Module
 from ...dialects.tir.text import FIXED
-from ...dialects.tir.walk import blocks, localize_constants
+from ...dialects.tir.walk import blocks, buffer_name, localize_constants
 from ...mlir import ir
 from . import script
 from .elsewhere import ELSEWHERE
@@ -16,7 +16,7 @@ from .handle import Handle, Knob, Numbers, Work, numbers_of, on_side
 from .index_map import affine_map
 from .interpret import GONE
 from .primitives import run
-from .state import Kernel, ScheduleError
+from .state import Kernel, ScheduleError, reads
 from .trace import Trace, attribute_of
 
 SCHEDULED = "tir.scheduled"
@@ -224,9 +224,25 @@ class Schedule:
         """What stands under the loop is done by an intrinsic (``legato.register_tensor_intrinsic``); gives the block around it."""
         return self._step("tensorize", [block_or_loop], intrinsic=tensor_intrin)[0]
 
-    def pack(self, block: Handle, read_buffer_index: Buffer, tiles: Sequence[int | Knob]) -> None:
-        """What the block reads lies in tiles; a parameter is packed where the kernel is called, a constant at compile time."""
+    def pack(self, block: Handle | str, read_buffer_index: Any, tiles: Sequence[int | Knob] | None = None) -> None:
+        """What the block reads lies in tiles; a parameter is packed where the kernel is called, a constant at compile time.
+
+        ``pack("W", (16, 16))`` is of the one block that reads ``W``.
+        """
+        if tiles is None:
+            return self.pack(self._reader(block), block, read_buffer_index)
         self._step("pack", [block], numbers=("tiles", list(tiles)), at=on_side(read_buffer_index, "read"))
+
+    def _reader(self, buffer: Any) -> Handle:
+        """The block that reads a buffer of this name. ScheduleError if it is not one."""
+        if not isinstance(buffer, str):
+            raise ScheduleError(f"pack: takes a block, a buffer and tiles, or a buffer's name and tiles; not {buffer!r} and tiles")
+        kernel = self._work().kernel
+        found = [b.name for b in blocks(kernel.function.operation) if buffer in map(buffer_name, reads(b))]
+        if len(found) != 1:
+            raise ScheduleError(f"pack: {len(found)} blocks read '{buffer}'{': ' if found else ''}{', '.join(found)}; say which, "
+                                "pack(block, buffer, tiles)")
+        return self.get_block(found[0])
 
     def pad(self, block: Handle, sizes: Sequence[int | Knob]) -> None:
         """The block works on extents that are multiples of these, one for each axis (TVM's pad_einsum)."""

@@ -8,10 +8,8 @@ from ...dialects.errors import LegatoError
 from ...dialects.tir.linear import Linear, linear
 from ...dialects.tir.loops import REDUCE, SPATIAL, AllocBufferOp, BlockOp, ForOp
 from ...dialects.tir.races import roots
-from ...dialects.tir.walk import blocks, body, find
+from ...dialects.tir.walk import blocks, body, buffer_name, find
 from ...mlir import func, ir
-
-NAMES = "tir.names"
 
 
 class ScheduleError(LegatoError):
@@ -62,14 +60,6 @@ class Kernel:
         taken = {b.name for b in blocks(self.function.operation)}
         return fresh(name, taken)
 
-    def buffer_name(self, buffer: ir.Value) -> str:
-        owner = buffer.owner
-        if owner.operation.name == "tir.alloc_buffer":
-            return owner.operation.opview.name
-        if owner.operation.name == "bufferization.to_buffer" and NAMES in self.function.attributes:
-            return self.function.attributes[NAMES][ir.BlockArgument(owner.operation.operands[0]).arg_number].value
-        return "buffer"
-
     def is_output(self, buffer: ir.Value) -> bool:
         owner = buffer.owner.operation
         if owner.name != "bufferization.to_buffer":
@@ -86,7 +76,7 @@ class Kernel:
     def allocation(self, buffer: ir.Value, what: str) -> AllocBufferOp:
         owner = buffer.owner.operation
         if owner.name != "tir.alloc_buffer":
-            raise ScheduleError(f"{what}: '{self.buffer_name(buffer)}' is a parameter of the kernel, not a buffer of its own")
+            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is a parameter of the kernel, not a buffer of its own")
         return owner.opview
 
 
@@ -136,7 +126,7 @@ def only_accessed(kernel: Kernel, buffer: ir.Value, what: str) -> None:
     for use in buffer.uses:
         name = use.owner.operation.name
         if name not in ("memref.load", "memref.store", "memref.dim", "bufferization.to_tensor"):
-            raise ScheduleError(f"{what}: '{kernel.buffer_name(buffer)}' is also used by {name}, in which its elements are not seen")
+            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also used by {name}, in which its elements are not seen")
 
 
 # --- loops around blocks ---

@@ -40,6 +40,17 @@ def packed_by_hand(A: T.Buffer((8, 48), "float32"), W: T.Buffer((3, 3, 16, 16), 
             C[vi, vj] = C[vi, vj] + A[vi, vk] * W[vk // 16, vj // 16, vk % 16, vj % 16]
 
 
+def test_a_buffer_by_its_name():
+    named, spelled_out = Schedule(Dense), Schedule(Dense)
+    named.pack("W", (16, 16))
+    spelled_out.pack(spelled_out.get_block("C"), "W", (16, 16))
+    assert str(named) == str(spelled_out)
+    with pytest.raises(ScheduleError, match="pack: 0 blocks read 'V'; say which"):
+        named.pack("V", (16, 16))
+    with pytest.raises(ScheduleError, match="pack: takes a block, a buffer and tiles"):
+        named.pack(1, (16, 16))
+
+
 def test_a_constant_is_packed_at_compile_time():
     sch = Schedule(Dense)
     sch.pack(sch.get_block("C"), 1, (16, 16))
