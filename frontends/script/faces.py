@@ -41,6 +41,8 @@ class OnlyInScript:
         from .operators import call_word
 
         face, _, word = self.name.partition(".")
+        if face == "R" and word in ("extern", "ExternFunc") and len(arguments) == 1 and isinstance(arguments[0], str):
+            return arguments[0]  # in a script, too, a packed function is known by its name
         found = call_word(word, arguments, keywords) if face == "T" else None
         if found is None:
             raise LegatoError(f"{self.name}(...) has a meaning inside of a script only: in a function under @T.prim_func or @R.function, "

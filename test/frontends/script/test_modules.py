@@ -209,3 +209,30 @@ def test_ops_in_tvms_words():
     c = np.maximum(np.einsum("nchwij,fcij->nfhw", windows, w), 0)
     f = c.reshape(1, 8, 8, 2, 8, 2).max((3, 5)).mean((2, 3))
     np.testing.assert_allclose(legato.compile(convolutional)(x, w), np.concatenate([f[:, 4:], f[:, :4]], 1), rtol=1e-4)
+
+
+twice = R.extern("legato.test.twice")
+
+
+@I.ir_module
+class NamedFunctions:
+    """Packed functions that have names of their own: outside, in the class, and where they are called."""
+
+    thrice = R.ExternFunc("legato.test.thrice")
+
+    @R.func
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        with dataflow():
+            y = R.call_dps_packed(twice, (x,), R.Tensor((n,), "float32"))
+            z = R.call_dps_packed(thrice, (y,), R.Tensor((n,), "float32"))  # noqa: F821 (a script sees the names of its class)
+            u = R.call_dps_packed(R.extern("legato.test.twice"), (z,), R.Tensor((n,), "float32"))
+            R.output(u)
+        return u
+
+
+def test_packed_functions_have_names():
+    for name, factor in (("twice", 2), ("thrice", 3)):
+        tvm_ffi.register_global_func(f"legato.test.{name}", lambda x, y, by=factor: np.multiply(
+            np.from_dlpack(x), by, out=np.from_dlpack(y)) is None, override=True)
+    np.testing.assert_array_equal(legato.compile(NamedFunctions)(np.ones(3, F)), np.full(3, 12, F))
