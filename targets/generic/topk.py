@@ -12,9 +12,9 @@ from .structured import empty, extract, filled, is_empty
 
 @kernel("relax.topk")
 def topk(k, x, out):
-    """One pass over each row. The best elements so far are kept in order; one that is better than the last of them moves up from there.
+    """One pass over each row, which keeps the best elements so far in a heap, the one that goes next at its root; then the heap is sorted.
 
-    Of n elements in random order k * log(n / k) do, and all others cost one comparison.
+    Of n elements in random order about k * log(n / k) enter the heap, at a cost of log(k) each; all others cost one comparison.
     """
     axis, count, e = k.attrs["axis"] % x.type.rank, k.attrs["k"], element(k.input_types[0]).wide
     kind, place = element(k.input_types[0]), element(k.output_types[0])
@@ -22,35 +22,66 @@ def topk(k, x, out):
         return out
     order = _Order(e, place, largest=k.attrs["largest"])
     sizes = dims(x)
-    last = index_value(count - 1)
 
     def row(at: list[ir.Value], places: ir.Value) -> ir.Value:
-        """``places`` with those of one row, whose index is ``at``; a place without an element yet is -1."""
+        """``places`` with those of one row, whose index is ``at``; a place without an element is -1."""
         def slot(number: ir.Value) -> list[ir.Value]:
             return [*at[:axis], number, *at[axis:]]
 
-        def step(number: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
+        heap = _Heap(order, count, slot)
+        root = index_value(0)
+
+        def offer(number: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
             new, new_at = read(extract(x, slot(number)), kind), index().cast(number, place)
-            enters = order.first(new, new_at, extract(values, [last]), extract(places, slot(last)))
+            enters = order.first(new, new_at, extract(values, [root]), extract(places, slot(root)))
             test = scf.IfOp(enters, [values.type, places.type], has_else=True)
             with ir.InsertionPoint(test.then_block):
-                scf.YieldOp(_loop(count, [new, new_at, values, places], move)[2:])
+                scf.YieldOp(heap.sift(new, new_at, index_value(count), values, places))
             with ir.InsertionPoint(test.else_block):
                 scf.YieldOp([values, places])
             return test.results
 
-        def move(number: ir.Value, new: ir.Value, new_at: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
-            """The new element, or the one that it has taken the place of, against the next."""
-            old, old_at = extract(values, [number]), extract(places, slot(number))
-            wins = order.first(new, new_at, old, old_at)
-            stays, goes = [arith.select(wins, a, b) for a, b in ((new, old), (new_at, old_at))], (old, old_at)
-            values = tensor.InsertOp(stays[0], values, [number]).result
-            places = tensor.InsertOp(stays[1], places, slot(number)).result
-            return [*(arith.select(wins, b, a) for a, b in zip((new, new_at), goes)), values, places]
+        def take(number: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
+            """The root, the last of what the heap still has, goes to the end; what stood there goes into the smaller heap."""
+            end = arith.subi(index_value(count - 1), number)
+            moved, moved_at, goes = extract(values, [end]), extract(places, slot(end)), extract(places, slot(root))
+            return heap.sift(moved, moved_at, end, values, tensor.InsertOp(goes, places, slot(end)).result)
 
-        return _loop(sizes[axis], [empty([count], e.type), places], step)[1]
+        return _loop(count - 1, _loop(sizes[axis], [empty([count], e.type), places], offer), take)[1]
 
     return _rows([size for i, size in enumerate(sizes) if i != axis], [], filled(out, place.const(-1)), row)
+
+
+class _Heap:
+    """A heap of ``count`` elements: values in a tensor of their own, their places in a row of the result.
+
+    In order each comes behind its children, so that the last of all is the root.
+    """
+
+    def __init__(self, order: "_Order", count: int, slot: Callable[[ir.Value], list[ir.Value]]) -> None:
+        self.order, self.count, self.slot = order, count, slot
+
+    def sift(self, item: ir.Value, item_at: ir.Value, size: ir.Value, values: ir.Value, places: ir.Value) -> list[ir.Value]:
+        """Values and places with an item in the place of the root of a heap of ``size`` elements."""
+        first, slot = self.order.first, self.slot
+        highest = index_value(self.count - 1)
+
+        def descend(_: ir.Value, hole: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
+            left = arith.addi(arith.muli(hole, index_value(2)), index_value(1))
+            right = arith.addi(left, index_value(1))
+            left_in, right_in = (arith.cmpi(arith.CmpIPredicate.ult, child, size) for child in (left, right))
+            children = [arith.minui(child, highest) for child in (left, right)]  # what is read beyond the heap is not used
+            (a, a_at), (b, b_at) = ((extract(values, [child]), extract(places, slot(child))) for child in children)
+            other = arith.andi(right_in, first(a, a_at, b, b_at))
+            child, value, at = (arith.select(other, *both) for both in ((children[1], children[0]), (b, a), (b_at, a_at)))
+            down = arith.andi(left_in, first(item, item_at, value, at))
+            values = tensor.InsertOp(arith.select(down, value, item), values, [hole]).result
+            places = tensor.InsertOp(arith.select(down, at, item_at), places, slot(hole)).result
+            return [arith.select(down, child, hole), values, places]
+
+        levels = (self.count - 1).bit_length()
+        hole, values, places = _loop(levels, [index_value(0), values, places], descend)
+        return [tensor.InsertOp(item, values, [hole]).result, tensor.InsertOp(item_at, places, slot(hole)).result]
 
 
 def _loop(count: Size, carried: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
@@ -82,9 +113,10 @@ class _Order:
         return arith.ori(beats, arith.andi(self.e.is_nan(nan), _not(self.e.is_nan(number))))
 
     def first(self, a: ir.Value, a_at: ir.Value, b: ir.Value, b_at: ir.Value) -> ir.Value:
-        """Whether a, at its place, comes in front of b; whatever is there does in front of what has no place."""
+        """Whether a, at its place, comes in front of b; what has no place comes behind all that have one."""
+        a_is, b_is = (_not(self.place.compare("lt", at, self.place.const(0))) for at in (a_at, b_at))
         equal = arith.andi(_not(self._beats(b, a)), self.place.compare("lt", a_at, b_at))
-        return arith.ori(self.place.compare("lt", b_at, self.place.const(0)), arith.ori(self._beats(a, b), equal))
+        return arith.andi(a_is, arith.ori(_not(b_is), arith.ori(self._beats(a, b), equal)))
 
 
 def _not(condition: ir.Value) -> ir.Value:
