@@ -15,18 +15,21 @@ Kinds = Sequence[type[ir.Type]]  # the element types that become integers
 
 def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:
     """Rewrites every function of ``module``; nothing of it has one of these types afterwards."""
-    casts: list[ir.Operation] = []
+    casts: list[tuple[ir.Operation, bool]] = []  # whether the half float is bf16: types change before all casts are rewritten
     others: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        cast = op.name in ("arith.extf", "arith.truncf") and (is_half(op.operands[0].type, kinds) or is_half(op.results[0].type, kinds))
-        (casts if cast else others).append(op)
+        halves = [v.type for v in (*op.operands, *op.results) if is_half(v.type, kinds)]
+        if halves and op.name in ("arith.extf", "arith.truncf"):
+            casts.append((op, is_half(halves[0], (ir.BF16Type,))))
+        else:
+            others.append(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    for op in casts:
+    for op, brain in casts:
         with ir.InsertionPoint(op), op.location:
-            value = _extended(op) if op.name == "arith.extf" else _truncated(op)
+            value = _extended(op, brain) if op.name == "arith.extf" else _truncated(op, brain)
         op.results[0].replace_all_uses_with(value)
         op.erase()
     for op in others:
@@ -136,22 +139,22 @@ class _Bits:
         return arith.BitcastOp(type_ or self.i32, x).result
 
 
-def _extended(op: ir.Operation) -> ir.Value:
+def _extended(op: ir.Operation, brain: bool) -> ir.Value:
     """A half float in f32 or f64. The operand has its integer type a moment later."""
     x, result = op.operands[0], op.results[0].type
     bits = _Bits(x.type)
     half = arith.ExtUIOp(bits.i32, bits.of(x, bits.i16)).result
-    wide = from_bf16(bits, half) if isinstance(element_of(x.type), ir.BF16Type) else from_f16(bits, half)
+    wide = from_bf16(bits, half) if brain else from_f16(bits, half)
     return wide if wide.type == result else arith.ExtFOp(result, wide).result
 
 
-def _truncated(op: ir.Operation) -> ir.Value:
+def _truncated(op: ir.Operation, brain: bool) -> ir.Value:
     """A half float as an i16, rounded to nearest and even; a NaN stays one."""
     x = op.operands[0]
     bits = _Bits(x.type)
     if x.type != bits.f32:
         x = arith.TruncFOp(bits.f32, x).result
-    half = to_bf16(bits, x) if isinstance(element_of(op.results[0].type), ir.BF16Type) else to_f16(bits, x)
+    half = to_bf16(bits, x) if brain else to_f16(bits, x)
     return arith.TruncIOp(bits.i16, half).result
 
 

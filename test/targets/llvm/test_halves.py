@@ -1,4 +1,5 @@
 """Half floats where the machine has no conversions of them: by integer arithmetic, rounded as numpy rounds, without a library's help."""
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -71,6 +72,23 @@ def test_scalars_constants_and_odd_sizes(cpu):
         x = np.abs(np.random.default_rng(0).standard_normal(shape)).astype(np.float16)
         found = legato.compile(module, f"llvm{{cpu={cpu}}}")(x)
         np.testing.assert_allclose(found.astype(np.float32), 1 / np.sqrt(x.astype(np.float32) * 2 + 1), rtol=2e-3)
+
+
+@pytest.mark.parametrize("cpu", [*CPUS, None])
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_steps_round_in_between(cpu, element):
+    """(x * x + x) - x * x: each step is rounded to the half float, so that casts follow each other directly."""
+    dtype = np.dtype({"f16": np.float16, "bf16": ml_dtypes.bfloat16}[element])
+    type_ = f"tensor<37x{element}>"
+    op = lambda name, a, b: f'"relax.{name}"({a}, {b}) : ({type_}, {type_}) -> {type_}'  # noqa: E731
+    module = Module.parse(f"""func.func @main(%x: {type_} {{relax.name = "x"}}) -> ({type_} {{relax.name = "y"}}) {{
+        %0 = {op("multiply", "%x", "%x")}
+        %1 = {op("add", "%0", "%x")}
+        %2 = {op("subtract", "%1", "%0")}
+        return %2 : {type_} }}""")
+    x = np.random.default_rng(0).standard_normal(37).astype(dtype)
+    found = np.asarray(legato.compile(module, "llvm" if cpu is None else f"llvm{{cpu={cpu}}}")(x)).view(dtype)
+    assert (found == (x * x + x) - x * x).all()
 
 
 @pytest.mark.parametrize("cpu", CPUS[:2])
