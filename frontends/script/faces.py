@@ -1,8 +1,10 @@
 """What scripts import: ``T``, ``R`` and ``I``. Annotations and decorators are real; other words have a meaning inside a script only."""
 
+import ast
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from types import ModuleType
 from typing import Any
 
 from ...dialects.errors import LegatoError
@@ -221,3 +223,26 @@ I.module_attrs = I.module_global_infos = lambda *_, **__: None
 I.pyfunc = R.py_module = no_python
 I.dummy_global_info = I.vdevice = lambda *_, **__: None
 FACES = (T, R, I)
+
+
+def word_path(node: ast.AST, names: Mapping[str, Any], scope: Collection[str]) -> list[str] | None:
+    """What an expression is, or calls, in the script's words: ``["R", "nn", "relu"]``; None for what is none.
+
+    ``names``: what was captured; ``scope``: names that have another meaning now.
+    """
+    if isinstance(node, ast.Call):
+        node = node.func
+    path = []
+    while isinstance(node, ast.Attribute):
+        path.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id in scope:
+        return None
+    found = names.get(node.id)
+    while isinstance(found, ModuleType) and path:  # legato.script.tir.grid
+        found = getattr(found, path.pop(), None)
+    if isinstance(found, Face):
+        return [found._name, *reversed(path)]
+    if isinstance(found, OnlyInScript):  # from legato.script.tir import grid
+        return [*found.name.split("."), *reversed(path)]
+    return None

@@ -13,7 +13,7 @@ from ...dialects.relax import dims
 from ...dialects.relax.calls import fresh_name
 from ...dialects.tir.walk import find
 from ...mlir import func, ir
-from .faces import Face, OnlyInScript, R
+from .faces import R, word_path
 from .functions import RelaxFunc
 from .graph_calls import call_dps_packed, call_packed, call_tir
 from .graph_inplace import call_tir_inplace
@@ -61,18 +61,8 @@ class GraphExpressions:
 
     def word(self, node: ast.AST) -> str | None:
         """``R.nn.relu`` for what an expression is, or calls, in the script's words."""
-        if isinstance(node, ast.Call):
-            node = node.func
-        path = []
-        while isinstance(node, ast.Attribute):
-            path.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name) or node.id in self.scope:
-            return None
-        found = self.source.names.get(node.id)
-        if isinstance(found, (Face, OnlyInScript)):
-            return ".".join([found._name if isinstance(found, Face) else found.name, *reversed(path)])
-        return None
+        path = word_path(node, self.source.names, self.scope)
+        return None if path is None else ".".join(path)
 
     def python(self, node: ast.expr) -> Any:
         """What Python makes of an expression of captured names and sizes; of a tensor, what its type says."""

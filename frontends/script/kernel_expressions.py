@@ -12,7 +12,7 @@ from ...dialects.tir.linear import linear
 from . import values
 from .buffers import Buffer
 from .describe import describe_value, not_in_kernels
-from .faces import Face, OnlyInScript, T
+from .faces import Face, T, word_path
 from .lanes import Lanes, lanes_of, lifted
 from .pointers import pointer, strides_in_memory
 from .source import Problem, ScriptError, Source
@@ -45,23 +45,10 @@ class Expressions:
 
     def word(self, node: ast.AST) -> str | None:
         """The name of the language's word that a call calls, or an expression is: ``axis.spatial`` for ``T.axis.spatial(...)``."""
-        if isinstance(node, ast.Call):
-            node = node.func
-        path = []
-        while isinstance(node, ast.Attribute):
-            path.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name) or node.id in self.scope:
+        path = word_path(node, self.source.names, self.scope)
+        if path is None:
             return None
-        found = self.source.names.get(node.id)
-        while isinstance(found, ModuleType) and path:  # legato.script.tir.grid
-            found = getattr(found, path.pop(), None)
-        if isinstance(found, Face):
-            word = ".".join(reversed(path))
-        elif isinstance(found, OnlyInScript):  # from legato.script.tir import grid
-            word = ".".join([found.name.partition(".")[2], *reversed(path)])
-        else:
-            return None
+        word = ".".join(path[1:])
         return OLDER.get(word, word) or None
 
     def evaluate_type(self, node: ast.expr) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...dialects.errors import LegatoError
 from ...dialects.tir.schedule_ops import EXPECT, PREFIX
-from ...dialects.tir.walk import find
+from ...dialects.tir.walk import everything, find
 from ...mlir import func, ir
 from ..base import PassFailed
 from ..diagnostics import Diagnostic, Position, position_of
@@ -83,18 +83,7 @@ def is_on_loops(roots: list[ir.Operation]) -> bool:
 
 def only_steps(module: ir.Module) -> bool:
     """Whether a script has nothing but steps of ours."""
-    return all(op.name.startswith(PREFIX) or op.name in HARMLESS for op in operations(module.operation))
-
-
-def operations(root: ir.Operation) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        found.append(op.operation)
-        return ir.WalkResult.ADVANCE
-
-    root.walk(visit)
-    return found
+    return all(op.name.startswith(PREFIX) or op.name in HARMLESS for op in everything(module.operation))
 
 
 def set_knobs(module: ir.Module, values: Mapping[str, Any]) -> None:
@@ -202,4 +191,4 @@ def line_of(position: Position | None) -> str:
 
 def step_lines(roots: list[ir.Operation]) -> dict[str, str]:
     """The first lines of the ops of sequences, by where they stand."""
-    return {str(position_of(op.location)): str(op).strip().splitlines()[0] for root in roots for op in operations(root)}
+    return {str(position_of(op.location)): str(op).strip().splitlines()[0] for root in roots for op in everything(root)}

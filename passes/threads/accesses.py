@@ -7,11 +7,11 @@ import numpy as np
 
 from ...dialects.tir.loops import ForOp
 from ...dialects.tir.races import roots
-from ...dialects.tir.walk import ancestors
+from ...dialects.tir.walk import FIRST_INDEX, ancestors
 from ...mlir import ir
 from .indices import MOST_POINTS, Points, as_keys, can_count, conditions
 from .launch import Axis, Launch
-from .memory import FIRST_INDEX, buffer_of
+from .memory import buffer_of
 from .uniform import Uniform
 
 FEW = 4  # blocks on an axis that are looked at

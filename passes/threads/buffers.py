@@ -2,11 +2,11 @@
 from math import prod
 
 from ...dialects.tir.loops import AllocBufferOp, constant_of, index
-from ...dialects.tir.walk import ancestors, find
+from ...dialects.tir.walk import FIRST_INDEX, ancestors, find
 from ...mlir import ir, memref
 from ..base import PassFailed
 from .launch import Launch
-from .memory import FIRST_INDEX, GLOBAL, LOCAL, NAME, SHARED, SHARED_NAMES, scope_of
+from .memory import GLOBAL, LOCAL, NAME, SHARED, SHARED_NAMES, scope_of
 from .windows import compact
 
 WORKGROUP = "#gpu.address_space<workgroup>"

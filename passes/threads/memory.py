@@ -1,5 +1,5 @@
 """Which buffers a launch uses, and the scopes that they have."""
-from ...dialects.tir.walk import find
+from ...dialects.tir.walk import buffer_name, find
 from ...mlir import ir
 from ..base import PassFailed
 
@@ -9,7 +9,6 @@ VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collaps
          "memref.memory_space_cast")
 SHARED_NAMES = "tir.shared"  # of a launch: what its shared buffers are called
 NAME = "tir.name"              # of an allocation: what the buffer is called
-FIRST_INDEX = {"memref.load": 1, "memref.store": 2}
 
 
 def buffer_of(value: ir.Value) -> ir.Value:
@@ -40,15 +39,7 @@ def name_of(buffer: ir.Value) -> str:
         names = list(holder.attributes[SHARED_NAMES]) if SHARED_NAMES in holder.attributes else []
         return names[number - len(holder.regions[0].blocks[0].arguments)].value if names else f"argument {number}"
     op = owner.operation
-    if op.name == "tir.alloc_buffer":
-        return op.opview.name
-    if NAME in op.attributes:
-        return op.attributes[NAME].value
-    if op.name == "bufferization.to_buffer" and isinstance(op.operands[0].owner, ir.Block):
-        function, number = op.operands[0].owner.owner.operation, ir.BlockArgument(op.operands[0]).arg_number
-        names = function.attributes["tir.names"] if "tir.names" in function.attributes else []
-        return names[number].value if number < len(names) else f"argument {number}"
-    return "a buffer"
+    return op.attributes[NAME].value if NAME in op.attributes else buffer_name(buffer)
 
 
 def is_local_store(op: ir.Operation) -> bool:

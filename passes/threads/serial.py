@@ -1,13 +1,13 @@
 """Kernels with loops bound to threads on a CPU, where their steps run one after the other: right where no step waits for a later one."""
 from ...dialects.tir.loops import ForOp
-from ...dialects.tir.walk import ancestors, find
+from ...dialects.tir.walk import FIRST_INDEX, ancestors, find
 from ...mlir import func, ir
 from ..base import PassFailed
 from .accesses import Access, Conflicts
 from .barriers import Inserter
 from .buffers import place_buffers, place_global
 from .launch import Launch, thread_loops
-from .memory import FIRST_INDEX, SHARED, scope_of
+from .memory import SHARED, scope_of
 from .nests import make_launches
 
 LOOPS = "tir.threads"  # of a loop or an access, while it is looked at: the loops bound to threads around it, by number

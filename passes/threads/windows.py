@@ -6,12 +6,11 @@ import numpy as np
 
 from ...dialects.tir.linear import Linear, build, linear
 from ...dialects.tir.loops import AllocBufferOp, ForOp
-from ...dialects.tir.walk import ancestors, find
+from ...dialects.tir.walk import FIRST_INDEX, ancestors, find
 from ...mlir import ir
 from ..base import PassFailed
 from .indices import MOST_POINTS, Form, Points, as_keys, can_count, conditions
 from .launch import Launch
-from .memory import FIRST_INDEX
 
 
 @dataclass(frozen=True)

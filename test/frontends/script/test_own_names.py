@@ -29,3 +29,14 @@ def test_they_are_what_the_script_module_has():
     from legato.script import I, R, T
 
     assert (legato.module, legato.relax, legato.tir) == (I.ir_module, R, T)
+
+
+def test_words_by_their_module():
+    from legato import script
+
+    @script.relax.function
+    def negated(x: script.relax.Tensor((8,), "float32")):
+        return script.relax.negative(script.relax.exp(x))
+
+    x = np.arange(8, dtype=np.float32)
+    np.testing.assert_allclose(legato.compile(negated)(x), -np.exp(x), rtol=1e-5)
