@@ -5,8 +5,8 @@ Run: python bench/peak.py    prints GFLOP/s (f32) for each vector width the mach
 import ctypes
 import time
 
-from legato.mlir import execution_engine, ir, passmanager
-from legato.targets.llvm.machine import Machine
+from legato.core.mlir import execution_engine, ir, passmanager
+from legato.targets.cpu.machine import Machine
 
 CHAINS = 12  # more than latency times FMAs a cycle on every x86 core so far, and they fit into 16 registers
 STEPS = 65536

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import LegatoError
+from legato.core.errors import LegatoError
 
 if TYPE_CHECKING:
-    from .module import Module
+    from legato.dialects.module import Module
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .dtypes import spelling
-from .relax import OPS
-from .relax.attributes import REQUIRED, Attribute
-from .relax.op import ANY
-from .tir.dialect import Tir
+from legato.core.dtypes import spelling
+from legato.dialects.relax import OPS
+from legato.dialects.relax.attributes import REQUIRED, Attribute
+from legato.dialects.relax.op import ANY
+from legato.dialects.tir.dialect import Tir
 
 _HEAD = """# The relax dialect
 

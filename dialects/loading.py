@@ -4,9 +4,9 @@ import sys
 import threading
 from collections.abc import Iterable
 
-from ..mlir import PROVIDER, ext, ir
-from .relax import Relax
-from .tir.dialect import Tir
+from legato.core.mlir import PROVIDER, ext, ir
+from legato.dialects.relax import Relax
+from legato.dialects.tir.dialect import Tir
 
 _lock = threading.Lock()
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ..mlir import func, ir
-from . import dtypes
-from .errors import LegatoError
-from .loading import make_context
-from .locations import describe
-from .relax.ops.constant import Constant
-from .weights import WeightStore
+from legato.core import dtypes
+from legato.core.errors import LegatoError
+from legato.core.locations import describe
+from legato.core.mlir import func, ir
+from legato.core.weights import WeightStore
+from legato.dialects.loading import make_context
+from legato.dialects.relax.ops.constant import Constant
 
 
 class Module:

@@ -12,42 +12,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .dialects.errors import LegatoError, Refusal, UnsupportedError
-    from .dialects.module import Module
-    from .driver import Report, compile, explain, lower
-    from .frontends.onnx import from_onnx
-    from .frontends.script.replace import replace
-    from .partitioning import partition
-    from .passes.base import ModulePass, PassContext
-    from .passes.pipeline import Pipeline
-    from .passes.scheduling.attach import attach_schedule
-    from .passes.scheduling.state import ScheduleError
-    from .passes.scheduling.tensor_primitives import register_tensor_intrinsic
-    from .runtime import Executable, load
-    from .scheduling import Schedule
-    from .script import module, relax, tir
-    from .targets.backend import Backend
-    from .targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
-    from .targets.rule import kernel, rewrite
-    from .targets.target import Target
+    from legato.core.errors import LegatoError, Refusal, UnsupportedError
+    from legato.dialects.module import Module
+    from legato.driver import Report, compile, explain, lower
+    from legato.frontends.onnx import from_onnx
+    from legato.frontends.script.replace import replace
+    from legato.partitioning import partition
+    from legato.passes.pipeline.base import ModulePass, PassContext
+    from legato.passes.pipeline.pipeline import Pipeline
+    from legato.runtime import Executable, load
+    from legato.schedule.attach import attach_schedule
+    from legato.schedule.state import ScheduleError
+    from legato.schedule.tensor_primitives import register_tensor_intrinsic
+    from legato.scheduling import Schedule
+    from legato.script import module, relax, tir
+    from legato.targets.backend import Backend
+    from legato.targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
+    from legato.targets.rule import kernel, rewrite
+    from legato.targets.target import Target
 
 __version__ = "0.1.0"
 
 _WHERE = {
     "Backend": ".targets.backend",
     "Executable": ".runtime",
-    "LegatoError": ".dialects.errors",
+    "LegatoError": ".core.errors",
     "Module": ".dialects.module",
-    "ModulePass": ".passes.base",
-    "PassContext": ".passes.base",
-    "Pipeline": ".passes.pipeline",
+    "ModulePass": ".passes.pipeline.base",
+    "PassContext": ".passes.pipeline.base",
+    "Pipeline": ".passes.pipeline.pipeline",
     "Report": ".driver",
     "Schedule": ".scheduling",
-    "ScheduleError": ".passes.scheduling.state",
-    "attach_schedule": ".passes.scheduling.attach",
+    "ScheduleError": ".schedule.state",
+    "attach_schedule": ".schedule.attach",
     "Target": ".targets.target",
-    "UnsupportedError": ".dialects.errors",
-    "Refusal": ".dialects.errors",
+    "UnsupportedError": ".core.errors",
+    "Refusal": ".core.errors",
     "compile": ".driver",
     "explain": ".driver",
     "from_onnx": ".frontends.onnx",
@@ -60,7 +60,7 @@ _WHERE = {
     "partition": ".partitioning",
     "lower_intrinsic": ".targets.registry",
     "register_target": ".targets.registry",
-    "register_tensor_intrinsic": ".passes.scheduling.tensor_primitives",
+    "register_tensor_intrinsic": ".schedule.tensor_primitives",
     "relax": ".script",
     "replace": ".frontends.script.replace",
     "rewrite": ".targets.rule",
@@ -78,7 +78,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'legato' has no attribute '{name}'")
-    value = getattr(import_module(_WHERE[name], __name__), name)
+    value = getattr(import_module(f"legato{_WHERE[name]}"), name)
     globals()[name] = value
     return value
 

@@ -6,19 +6,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .dialects.errors import LegatoError
-from .dialects.module import Module
-from .mlir import llvm
-from .passes.base import PassContext
-from .passes.conversion import RuleError
-from .passes.partition.artifacts import listed, strip_external
-from .passes.pipeline import Pipeline
-from .targets.catalog import Catalog, GivenRules
-from .targets.explain import Explanation, explanation
-from .targets.target import Target, nearest
+from legato.core.errors import LegatoError
+from legato.core.mlir import llvm
+from legato.dialects.module import Module
+from legato.passes.legalize.conversion import RuleError
+from legato.passes.partition.artifacts import listed, strip_external
+from legato.passes.pipeline.base import PassContext
+from legato.passes.pipeline.pipeline import Pipeline
+from legato.targets.catalog import Catalog, GivenRules
+from legato.targets.explain import Explanation, explanation
+from legato.targets.target import Target, nearest
 
 if TYPE_CHECKING:
-    from .runtime import Executable
+    from legato.runtime import Executable
 
 Progress = Callable[[str, float], None]
 
@@ -101,7 +101,7 @@ def own_copy(module: Any) -> Any:
 
 def give_to_backends(module: Module, backends: Sequence[Any], context: PassContext) -> None:
     """Partitions a module as ``legato.partition`` does, behind the passes that bring it into the form that patterns are written for."""
-    from .partitioning import BEFORE, partition
+    from legato.partitioning import BEFORE, partition
 
     Pipeline(BEFORE).run(module, context)
     partition(module, backends, context=context)
@@ -117,7 +117,7 @@ None, progress: Progress | None = None, verify_each: bool = False) -> "Executabl
     behind each stage. The module is left as it is. Raises ``LegatoError``; ``UnsupportedError`` where the model asks for what Legato does
     not do.
     """
-    from .jit import jit
+    from legato.codegen.jit import jit
 
     report = Report()
     target = runnable(target)
@@ -146,7 +146,7 @@ def _check_callable(target: str | Target) -> None:
 
 def runnable(target: str | Target) -> str | Target:
     """The target with as many threads as this process can have: one, with a warning, where there is no OpenMP runtime."""
-    from .runtime.threads import usable_threads
+    from legato.runtime.threads import usable_threads
 
     resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
     asked = resolved.options.get("threads", 1)
@@ -178,8 +178,8 @@ def device_code(module: Module) -> dict[str, str]:
 
 
 def ptx(module: Module, target: Target) -> str:
-    """The PTX of a fully lowered module's kernels, for the chip that is an option of its target. LegatoError: see ``legato.ptx``."""
-    from .ptx import ptx
+    """The PTX of a fully lowered module's kernels, for the chip that is an option of its target. LegatoError: see ``codegen.ptx``."""
+    from legato.codegen.ptx import ptx
 
     device = device_code(module)
     if not device or "chip" not in target.options:

@@ -4,10 +4,10 @@
 ``compute`` one loop nest given by index expressions, in the manner of TVM's te.compute; ``named`` an op of linalg. The target schedules
 what they build.
 """
-from .targets.generic.element import Element
-from .targets.generic.pointwise import element, pointwise, read, stored
-from .targets.generic.sizes import dims
-from .targets.generic.structured import (
+from legato.targets.builders.element import Element
+from legato.targets.builders.pointwise import element, pointwise, read, stored
+from legato.targets.builders.sizes import dims
+from legato.targets.builders.structured import (
     accumulated,
     collapse,
     compute,
@@ -26,7 +26,7 @@ from .targets.generic.structured import (
     reduce,
     window,
 )
-from .targets.predicates import attribute, dtype, layout, rank, static_shape
+from legato.targets.predicates import attribute, dtype, layout, rank, static_shape
 
 __all__ = [
     "Element", "accumulated", "attribute", "collapse", "compute", "copy", "dims", "dtype", "element", "elementwise", "empty", "expand",

@@ -1,73 +1,46 @@
-"""The one module that knows which wheel provides MLIR.
+"""MLIR's bindings as passes, rules and backends import them: ``from legato.mlir import arith, ir``."""
+from legato.core.mlir import (
+    affine,
+    arith,
+    bufferization,
+    builtin,
+    cf,
+    execution_engine,
+    ext,
+    func,
+    interpreter,
+    ir,
+    linalg,
+    llvm,
+    math,
+    memref,
+    passmanager,
+    rewrite,
+    scf,
+    tensor,
+    transform,
+    vector,
+)
 
-Everything else says ``from legato.mlir import ir, linalg``. The package ``mlir`` serves where it is installed and new enough (it has
-dialect conversion and Python-defined operations), else the wheel ``torch_mlir``, which carries the same bindings under its own prefix.
-"""
-import importlib
-import importlib.util
-from typing import TYPE_CHECKING
-
-
-def _provider() -> str:
-    if importlib.util.find_spec("mlir") is not None:
-        try:
-            rewrite = importlib.import_module("mlir.rewrite")
-            extension = importlib.import_module("mlir.dialects.ext")
-        except ImportError:
-            pass  # the placeholder package of that name, or one built without bindings
-        else:
-            if hasattr(rewrite, "apply_partial_conversion") and hasattr(extension, "Pure"):
-                return "mlir"
-    if importlib.util.find_spec("torch_mlir") is not None:
-        return "torch_mlir"
-    raise ImportError("legato needs MLIR's Python bindings: pip install torch-mlir==20261001")
-
-
-PROVIDER = _provider()
-
-
-def _load(name: str):
-    return importlib.import_module(f"{PROVIDER}.{name}")
-
-
-if TYPE_CHECKING:
-    from torch_mlir import execution_engine, ir, passmanager, rewrite
-    from torch_mlir.dialects import (
-        affine,
-        arith,
-        bufferization,
-        builtin,
-        cf,
-        ext,
-        func,
-        linalg,
-        llvm,
-        math,
-        memref,
-        scf,
-        tensor,
-        transform,
-        vector,
-    )
-    from torch_mlir.dialects.transform import interpreter
-else:
-    ir = _load("ir")
-    passmanager = _load("passmanager")
-    rewrite = _load("rewrite")
-    execution_engine = _load("execution_engine")
-    interpreter = _load("dialects.transform.interpreter")
-    affine = _load("dialects.affine")
-    arith = _load("dialects.arith")
-    bufferization = _load("dialects.bufferization")
-    builtin = _load("dialects.builtin")
-    cf = _load("dialects.cf")
-    ext = _load("dialects.ext")
-    func = _load("dialects.func")
-    linalg = _load("dialects.linalg")
-    llvm = _load("dialects.llvm")
-    math = _load("dialects.math")
-    memref = _load("dialects.memref")
-    scf = _load("dialects.scf")
-    tensor = _load("dialects.tensor")
-    transform = _load("dialects.transform")
-    vector = _load("dialects.vector")
+__all__ = [
+    "affine",
+    "arith",
+    "bufferization",
+    "builtin",
+    "cf",
+    "execution_engine",
+    "ext",
+    "func",
+    "interpreter",
+    "ir",
+    "linalg",
+    "llvm",
+    "math",
+    "memref",
+    "passmanager",
+    "rewrite",
+    "scf",
+    "tensor",
+    "transform",
+    "vector",
+]

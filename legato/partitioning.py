@@ -3,17 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .dialects.errors import LegatoError
-from .dialects.module import Module
-from .passes.base import ModulePass, PassContext
-from .passes.fuse_by_pattern import FuseByPattern
-from .passes.merge_composites import MergeComposites
-from .passes.outline_external import OutlineExternal
-from .passes.pipeline import Pipeline
-from .passes.run_codegen import RunCodegen
-from .targets.backend import Backend
-from .targets.backend_catalog import BackendCatalog
-from .targets.catalog import Catalog
+from legato.core.errors import LegatoError
+from legato.dialects.module import Module
+from legato.passes.partition.fuse_by_pattern import FuseByPattern
+from legato.passes.partition.merge_composites import MergeComposites
+from legato.passes.partition.outline_external import OutlineExternal
+from legato.passes.partition.run_codegen import RunCodegen
+from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.pipeline import Pipeline
+from legato.targets.backend import Backend
+from legato.targets.backend_catalog import BackendCatalog
+from legato.targets.catalog import Catalog
 
 BEFORE = "relax-infer-shapes,relax-fold-constants,relax-canonicalize"  # what patterns are matched on by ``legato.compile``
 

@@ -1,6 +1,6 @@
-"""``legato.Schedule``: the schedule of passes/scheduling, which can also be seen as a script."""
-from .frontends.script import print_script
-from .passes.scheduling import schedule
+"""``legato.Schedule``: the schedule of schedule/, which can also be seen as a script."""
+from legato.frontends.script import print_script
+from legato.schedule import schedule
 
 
 class Schedule(schedule.Schedule):

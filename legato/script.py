@@ -15,23 +15,23 @@
 """
 from typing import TYPE_CHECKING
 
-from .frontends.script import I, R, T, parse
-from .frontends.script.faces import ir_module
+from legato.frontends.script import I, R, T, parse
+from legato.frontends.script.faces import ir_module
 
 ir, relax, tir = I, R, T
 dataflow = R.dataflow
 module = ir_module
 
 if TYPE_CHECKING:
-    from .dialects import Module
+    from legato.dialects import Module
 
 
 def print_script(module: "Module") -> str:
     """The module as the source of a script, which ``parse`` reads; kernels of structured ops as loops. LegatoError, naming the function
     and the op, for what a script has no words for."""
-    from .frontends.script import print_script
-    from .passes.base import PassContext
-    from .passes.to_loops import ToLoops
+    from legato.frontends.script import print_script
+    from legato.passes.loops.to_loops import ToLoops
+    from legato.passes.pipeline.base import PassContext
 
     module = module.clone()
     ToLoops().run(module, PassContext())

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dialects.errors import LegatoError
-from .packed import Artifacts
+from legato.core.errors import LegatoError
+from legato.runtime.packed import Artifacts
 
 FORMAT = 1
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import tvm_ffi
 
-from ..dialects.errors import LegatoError
-from .arrays import BFLOAT16, bfloat16_to_numpy, passable
-from .signature import Parameter, Signature
+from legato.core.errors import LegatoError
+from legato.runtime.arrays import BFLOAT16, bfloat16_to_numpy, passable
+from legato.runtime.signature import Parameter, Signature
 
 _item = tvm_ffi.get_global_func("ffi.ArrayGetItem")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tvm_ffi.libinfo
 
-from ..dialects.errors import LegatoError
+from legato.core.errors import LegatoError
 
 DRIVERS = ("cc", "gcc", "clang")      # compilers, which know where the system's libraries are
 LINKERS = ("ld.lld", "ld.mold", "ld")

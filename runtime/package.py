@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import tvm_ffi
 
-from .. import cpu
-from ..dialects.errors import LegatoError
-from . import artifacts_file, threads, weights_file
-from .elf import MACHINES, ElfError, SharedObject
-from .executable import Executable
-from .linker import find_linker, link
-from .packed import Artifacts, resolve
-from .signature import Signature
+from legato.core import cpu
+from legato.core.errors import LegatoError
+from legato.runtime import artifacts_file, threads, weights_file
+from legato.runtime.elf import MACHINES, ElfError, SharedObject
+from legato.runtime.executable import Executable
+from legato.runtime.linker import find_linker, link
+from legato.runtime.packed import Artifacts, resolve
+from legato.runtime.signature import Signature
 
 WEIGHTS_MARK, ARTIFACTS_MARK = b"legato weights digest: ", b"legato artifacts digest: "   # the object has 32 zeros behind each
 NO_DIGEST = b"0" * 32

@@ -11,8 +11,8 @@ from typing import Any
 
 import tvm_ffi
 
-from ..dialects.errors import LegatoError
-from .arrays import bfloat16_to_numpy
+from legato.core.errors import LegatoError
+from legato.runtime.arrays import bfloat16_to_numpy
 
 Artifacts = Sequence[Mapping[str, Any]]  # as passes/partition/artifacts.py lists them
 

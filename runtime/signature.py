@@ -6,7 +6,7 @@ from math import prod
 import ml_dtypes
 import numpy as np
 
-from ..dialects.errors import LegatoError
+from legato.core.errors import LegatoError
 
 FORMAT = 1   # the newest metadata that this version reads
 

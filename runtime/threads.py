@@ -10,7 +10,7 @@ import sysconfig
 import warnings
 from pathlib import Path
 
-from ..dialects.errors import LegatoError
+from legato.core.errors import LegatoError
 
 ENTRY = "__kmpc_fork_call"   # what LLVM calls; GNU's libgomp does not have it
 _NAMES = ("libomp.so", "libomp.so.5", "libiomp5.so")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..dialects.errors import LegatoError
-from .signature import Parameter, weight_bytes
+from legato.core.errors import LegatoError
+from legato.runtime.signature import Parameter, weight_bytes
 
 ALIGNMENT = 64
 _MAGIC, _FORMAT = b"LEGATO-W", 1

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..dialects.artifacts import Artifact
-from ..dialects.errors import LegatoError
-from ..dialects.module import Module
-from ..dialects.relax.patterns import Composite, as_composites
+from legato.analysis.patterns import Composite, as_composites
+from legato.core.errors import LegatoError
+from legato.dialects.artifacts import Artifact
+from legato.dialects.module import Module
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 

@@ -4,9 +4,9 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from ..dialects.errors import LegatoError
-from .backend import Backend, as_backend
-from .target import nearest
+from legato.core.errors import LegatoError
+from legato.targets.backend import Backend, as_backend
+from legato.targets.target import nearest
 
 GROUP = "legato.backends"
 BUILTIN = {"onnxruntime": "OnnxRuntime", "openvino": "OpenVino", "tensorrt": "TensorRt", "onednn": "OneDnn"}  # module in backends/: class

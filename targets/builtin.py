@@ -2,17 +2,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .generic import RULES as GENERIC_RULES
-from .gpu.machine import Gpu
-from .intrinsics.generic import RULES as GENERIC_INTRINSICS
-from .intrinsics.libraries import GLSL, LIBDEVICE, LIBM, NVVM_NATIVE
-from .llvm.intrinsics import RULES as LLVM_INTRINSICS
-from .llvm.machine import Machine
-from .llvm.packing import choose_packing
-from .llvm.prepare import prepare
-from .llvm.schedules import schedule
-from .pipelines import CPU_STAGES, NVVM_STAGES
-from .target import Target
+from legato.passes.cpu.prepare_contractions import prepare
+from legato.targets.cpu.intrinsics import RULES as LLVM_INTRINSICS
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.packing import choose_packing
+from legato.targets.cpu.schedules import schedule
+from legato.targets.generic import RULES as GENERIC_RULES
+from legato.targets.gpu.machine import Gpu
+from legato.targets.intrinsics.generic import RULES as GENERIC_INTRINSICS
+from legato.targets.intrinsics.libraries import GLSL, LIBDEVICE, LIBM, NVVM_NATIVE
+from legato.targets.pipelines import CPU_STAGES, NVVM_STAGES
+from legato.targets.target import Target
 
 
 def _machine(options: Mapping[str, Any]) -> Machine:

@@ -5,12 +5,12 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from ..dialects.errors import LegatoError
-from . import registry
-from .builtin import TARGETS
-from .known_ops import check_op, is_graph_op
-from .rule import GIVEN, REGISTERED, Rule, make_rules
-from .target import Target, nearest, split_target, with_options
+from legato.core.errors import LegatoError
+from legato.targets import registry
+from legato.targets.builtin import TARGETS
+from legato.targets.known_ops import check_op, is_graph_op
+from legato.targets.rule import GIVEN, REGISTERED, Rule, make_rules
+from legato.targets.target import Target, nearest, split_target, with_options
 
 GROUP = "legato.targets"
 GivenRules = Iterable[Rule] | Mapping[str, Callable[..., Any] | Rule]

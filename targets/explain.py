@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..dialects.errors import LegatoError
-from .known_ops import check_op
-from .target import Target
+from legato.core.errors import LegatoError
+from legato.targets.known_ops import check_op
+from legato.targets.target import Target
 
 NO_RULE = "no rule"
 

@@ -1,11 +1,11 @@
 """Which ops there are: a rule for one that does not exist is a typing error."""
 from functools import cache
 
-from .. import mlir
-from ..dialects.errors import LegatoError
-from ..dialects.relax import semantics
-from ..mlir import ext
-from .target import nearest
+from legato.core import mlir
+from legato.core.errors import LegatoError
+from legato.core.mlir import ext
+from legato.dialects.relax import semantics
+from legato.targets.target import nearest
 
 UPSTREAM = ("affine", "arith", "bufferization", "func", "linalg", "math", "memref", "scf", "tensor", "vector")
 

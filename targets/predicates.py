@@ -5,8 +5,8 @@ A predicate is called with the op as the rule sees it, and answers True, or the 
 from collections.abc import Callable
 from typing import Any
 
-from ..dialects.relax import dims as relax_dims
-from ..mlir import ir
+from legato.core.mlir import ir
+from legato.dialects.relax import dims as relax_dims
 
 Predicate = Callable[[Any], Any]
 

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..dialects.errors import LegatoError
-from .builtin import TARGETS
-from .known_ops import check_op, is_graph_op
-from .rule import Form, Moment, Predicate, Rule, make_rules
-from .target import Target, nearest
+from legato.core.errors import LegatoError
+from legato.targets.builtin import TARGETS
+from legato.targets.known_ops import check_op, is_graph_op
+from legato.targets.rule import Form, Moment, Predicate, Rule, make_rules
+from legato.targets.target import Target, nearest
 
 
 @dataclass
@@ -121,7 +121,7 @@ def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, for
 
 
 def _check_target(name: str, where: str) -> None:
-    from .catalog import installed
+    from legato.targets.catalog import installed
 
     known = [t.name for t in (*TARGETS, *_state.targets)] + [e.name for e in installed()]
     if name not in known:
@@ -143,7 +143,7 @@ def _again(old: Rule, target: str, rules: list[Rule], name: str) -> bool:
 
 
 def _check_rank(registered: list[tuple[str, Rule]], target: str, rule: Rule) -> None:
-    from .catalog import two_of_a_rank
+    from legato.targets.catalog import two_of_a_rank
 
     for name, other in registered:
         if (name, other.op, other.moment, other.rank) == (target, rule.op, rule.moment, rule.rank):

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..dialects.errors import LegatoError
-from .rule import Rule
+from legato.core.errors import LegatoError
+from legato.targets.rule import Rule
 
 NAME = re.compile(r"[A-Za-z_][\w.-]*")
 

@@ -3,8 +3,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from legato.core.dtypes import numpy_dtype
 from legato.dialects import relax
-from legato.dialects.dtypes import numpy_dtype
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 

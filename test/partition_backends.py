@@ -7,7 +7,7 @@ from interpret import interpret
 
 import legato
 from legato.artifacts import Blob, Closure, Lowered
-from legato.mlir import func
+from legato.core.mlir import func
 from legato.patterns import is_const, is_op, wildcard
 
 CONV = is_op("relax.conv2d")(wildcard(), is_const()).named("conv")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..passes.diagnostics import Diagnostic, Position
+    from legato.core.diagnostics import Diagnostic, Position
 
 FAILURE, INTERRUPTED = 1, 130
 DEBUG_VARIABLE = "LEGATO_DEBUG"
@@ -101,7 +101,7 @@ def reported(tool: str, debug: bool = False) -> Iterator[Outcome]:
 
 
 def _failure(tool: str, error: Exception) -> str:
-    from ..dialects.errors import LegatoError
+    from legato.core.errors import LegatoError
 
     if isinstance(error, UsageError):
         return f"{tool}: error: {error}\n{tool} --help shows what there is"
@@ -112,7 +112,7 @@ def _failure(tool: str, error: Exception) -> str:
 
 
 def _message(error: BaseException) -> str:
-    from ..dialects.errors import LegatoError
+    from legato.core.errors import LegatoError
 
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
@@ -125,6 +125,6 @@ def _mlir_diagnostics(error: BaseException) -> list[Diagnostic]:
     """What MLIR said, where an error is MLIR's or was raised from one of MLIR's."""
     if "MLIRError" not in (type(error).__name__, type(error.__cause__).__name__) or not isinstance(error, Exception):
         return []
-    from ..passes.diagnostics import of_error
+    from legato.core.diagnostics import of_error
 
     return of_error(error)

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..passes.diagnostics import Diagnostic
-from .errors import Source
+from legato.core.diagnostics import Diagnostic
+from legato.tools.errors import Source
 
 DESIGNATOR = re.compile(
     r"expected-(?P<kind>error|note|remark|warning)(?P<re>-re)? *(?:@(?P<at>[+-][0-9]+|above|below|unknown))? *\{\{(?P<text>.*)\}\}$")

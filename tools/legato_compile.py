@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .models import add_compile_options
+from legato.tools.models import add_compile_options
 
 IMPORTED, PARTITIONED, ONNX, LLVM_IR, PTX = "imported", "partitioned", "onnx", "ll", "ptx"
 EXAMPLES = """examples:
@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """The tool. Returns the exit code."""
     options = parser().parse_args(argv)
-    from .errors import reported
+    from legato.tools.errors import reported
 
     with reported("legato-compile", debug=options.debug) as outcome:
         run(options)
@@ -49,13 +49,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> None:
-    from .. import driver
-    from ..dialects.errors import LegatoError
-    from ..passes.base import PassContext
-    from ..runtime.linker import find_linker
-    from .models import is_stream, read_model
-    from .progress import Progress, print_times
-    from .user_file import register_user_files
+    from legato import driver
+    from legato.core.errors import LegatoError
+    from legato.passes.pipeline.base import PassContext
+    from legato.runtime.linker import find_linker
+    from legato.tools.models import is_stream, read_model
+    from legato.tools.progress import Progress, print_times
+    from legato.tools.user_file import register_user_files
 
     if not options.emit and not options.output:
         raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
@@ -102,8 +102,8 @@ def run(options: argparse.Namespace) -> None:
 
 def write_onnx(module: Any, output: str | None) -> None:
     """The main of a module as an ONNX model, into a file."""
-    from ..dialects.errors import LegatoError
-    from ..targets.backends.onnx import export
+    from legato.core.errors import LegatoError
+    from legato.targets.backends.onnx import export
 
     if not output:
         raise LegatoError("--emit onnx writes a binary file: give -o model.onnx")

@@ -4,8 +4,8 @@ from __future__ import annotations
 import sys
 import time
 
-from .errors import reported
-from .opt_arguments import Arguments, parse_arguments
+from legato.tools.errors import reported
+from legato.tools.opt_arguments import Arguments, parse_arguments
 
 TOOL = "legato-opt"
 
@@ -21,19 +21,27 @@ def main(words: list[str] | None = None) -> int:
 def run(arguments: Arguments) -> int:
     """Do what the command line asks for. Returns the exit code; raises what is wrong before the first pass runs."""
     if arguments.help:
-        from .opt_help import HELP
+        from legato.tools.opt_help import HELP
 
         print(HELP)
         return 0
     if arguments.version:
-        from .. import __version__
+        from legato import __version__
 
         print(f"{TOOL} (legato {__version__})")
         return 0
     begun = time.perf_counter()
-    from .opt_input import read_input
-    from .opt_session import Session
-    from .opt_setup import follow_reproducer, list_all_passes, list_target_rules, load_user_code, make_pipeline, mlir_context, pass_context
+    from legato.tools.opt_input import read_input
+    from legato.tools.opt_session import Session
+    from legato.tools.opt_setup import (
+        follow_reproducer,
+        list_all_passes,
+        list_target_rules,
+        load_user_code,
+        make_pipeline,
+        mlir_context,
+        pass_context,
+    )
 
     text = read_input(arguments.input) if arguments.run_reproducer else None
     if text is not None:
@@ -51,7 +59,7 @@ def run(arguments: Arguments) -> int:
     context.times.append(("start", time.perf_counter() - begun))
     code = session.run(text or read_input(arguments.input))
     if arguments.timing:
-        from ..passes.instrumentation import time_report
+        from legato.passes.pipeline.instrumentation import time_report
 
         print(time_report(context.times, time.perf_counter() - begun), file=sys.stderr)
     return code

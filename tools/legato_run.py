@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .models import TARGET, add_compile_options, count_option, dim_option
+from legato.tools.models import TARGET, add_compile_options, count_option, dim_option
 
 EXAMPLES = """examples:
   legato-run model.onnx --random                              compile, run on random inputs, show the outputs
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """The tool. Returns the exit code."""
     options = parser().parse_args(argv)
-    from .errors import reported
+    from legato.tools.errors import reported
 
     with reported("legato-run", debug=options.debug) as outcome:
         outcome.code = run(options)
@@ -49,13 +49,13 @@ def main(argv: list[str] | None = None) -> int:
 def executable(options: argparse.Namespace) -> Any:
     """The model, compiled or loaded."""
     if options.model.endswith(".so"):
-        from ..runtime import load
+        from legato.runtime import load
 
         return load(options.model)
-    from .. import driver
-    from .models import read_model
-    from .progress import Progress
-    from .user_file import register_user_files
+    from legato import driver
+    from legato.tools.models import read_model
+    from legato.tools.progress import Progress
+    from legato.tools.user_file import register_user_files
 
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
@@ -67,7 +67,7 @@ def executable(options: argparse.Namespace) -> Any:
 
 
 def run(options: argparse.Namespace) -> int:
-    from .models import LegatoError, Peer, random_inputs, relative_error, symbol_in
+    from legato.tools.models import LegatoError, Peer, random_inputs, relative_error, symbol_in
 
     if options.check and not options.model.endswith(".onnx"):
         raise LegatoError("--check compares with onnxruntime, which wants the .onnx file")
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
 
 def name_and_file(option: str, text: str) -> tuple[str, str]:
     """The two sides of NAME=FILE.npy."""
-    from .models import LegatoError
+    from legato.tools.models import LegatoError
 
     name, equals, file = text.rpartition("=")
     if not equals or not name or not file:
@@ -118,7 +118,7 @@ def read_arrays(requests: list[str]) -> dict[str, Any]:
     """The arrays that --input names. Raises ``LegatoError`` for a file that is not there or is no array."""
     import numpy as np
 
-    from .models import LegatoError
+    from legato.tools.models import LegatoError
 
     arrays = {}
     for text in requests:
@@ -135,7 +135,7 @@ def read_arrays(requests: list[str]) -> dict[str, Any]:
 
 
 def refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> None:
-    from .models import LegatoError
+    from legato.tools.models import LegatoError
 
     for name in names:
         if name not in known:

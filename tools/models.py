@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dialects.errors import LegatoError
+from legato.core.errors import LegatoError
 
 if TYPE_CHECKING:
-    from ..dialects.module import Module
+    from legato.dialects.module import Module
 
 
 TARGET = "llvm"
@@ -57,12 +57,12 @@ def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> "
     if file.suffix == ".mlir":
         if shapes:
             raise LegatoError(f"--shape is for ONNX models; '{path}' has its shapes in its text")
-        from ..dialects.module import Module
+        from legato.dialects.module import Module
 
         return Module.load(path)
     if file.suffix != ".onnx":
         raise LegatoError(f"'{path}' is no model by its name: it ends neither in .onnx nor in .mlir")
-    from ..frontends.onnx import from_onnx
+    from legato.frontends.onnx import from_onnx
 
     return from_onnx(path, shapes=shapes or None)
 

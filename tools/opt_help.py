@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..passes.base import ModulePass
+    from legato.passes.pipeline.base import ModulePass
 
 WIDTH = 110
 HELP = """\
@@ -77,8 +77,8 @@ def list_passes(table: Mapping[str, type[ModulePass]], upstream: Mapping[str, st
 
 
 def _describe(one: type[ModulePass]) -> str:
-    from ..passes.base import options_of
-    from ..passes.options import print_value
+    from legato.passes.pipeline.base import options_of
+    from legato.passes.pipeline.options import print_value
 
     lines = [f"  --{one.name}"]
     for paragraph in one.help().split("\n\n"):

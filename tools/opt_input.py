@@ -6,9 +6,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..dialects.errors import LegatoError
-from ..dialects.weights import WeightStore
-from .errors import Source
+from legato.core.errors import LegatoError
+from legato.core.weights import WeightStore
+from legato.tools.errors import Source
 
 STANDARD_INPUT = "-"
 STANDARD_INPUT_NAME = "<stdin>"

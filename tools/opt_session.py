@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..dialects.errors import LegatoError
-from ..dialects.module import Module
-from ..mlir import ir
-from ..passes.base import PassContext
-from ..passes.diagnostics import Diagnostic, from_mlir, of_error
-from ..passes.pipeline import Pipeline
-from .errors import FAILURE, UsageError, show_diagnostic, show_error
-from .expected_diagnostics import expectations, mismatches
-from .models import is_stream
-from .opt_arguments import Arguments
-from .opt_input import SEPARATOR, Input, weights_file
-from .view import write_view
+from legato.core.diagnostics import Diagnostic, from_mlir, of_error
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import PassContext
+from legato.passes.pipeline.pipeline import Pipeline
+from legato.tools.errors import FAILURE, UsageError, show_diagnostic, show_error
+from legato.tools.expected_diagnostics import expectations, mismatches
+from legato.tools.models import is_stream
+from legato.tools.opt_arguments import Arguments
+from legato.tools.opt_input import SEPARATOR, Input, weights_file
+from legato.tools.view import write_view
 
 STANDARD_OUTPUT = "-"
 
@@ -93,7 +93,7 @@ class Session:
     def _emitted(self, module: Module) -> str:
         """The module in the form that --emit asks for."""
         if self.arguments.emit == "script":
-            from ..script import print_script
+            from legato.script import print_script
 
             return print_script(module).rstrip("\n")
         return self._text(module.module)
@@ -122,7 +122,7 @@ class Session:
 
     def _explain(self) -> None:
         """Which rules fired and which patterns matched, in all parts of the input. Raises where no pass works by either."""
-        from ..targets.explain import explanation
+        from legato.targets.explain import explanation
 
         target = self.context.report.get("target")
         if target is None and "partition" not in self.context.report:

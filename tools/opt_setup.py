@@ -1,20 +1,20 @@
 """What legato-opt settles before it reads its input: the user's code, the pipeline, the contexts."""
 from __future__ import annotations
 
-from ..dialects.loading import make_context
-from ..mlir import ir
-from ..passes import upstream
-from ..passes.base import PassContext
-from ..passes.instrumentation import Instrumentation
-from ..passes.options import nearest
-from ..passes.pipeline import Pipeline
-from ..passes.pipeline_steps import PassNames
-from ..passes.reproducer import read_header
-from .errors import UsageError
-from .opt_arguments import SWITCHES, VALUED, Arguments
-from .opt_help import list_passes
-from .opt_input import Input
-from .user_file import UserCode, load_user_file
+from legato.core.mlir import ir
+from legato.dialects.loading import make_context
+from legato.passes.pipeline import upstream
+from legato.passes.pipeline.base import PassContext
+from legato.passes.pipeline.instrumentation import Instrumentation
+from legato.passes.pipeline.options import nearest
+from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.reproducer import read_header
+from legato.passes.pipeline.steps import PassNames
+from legato.tools.errors import UsageError
+from legato.tools.opt_arguments import SWITCHES, VALUED, Arguments
+from legato.tools.opt_help import list_passes
+from legato.tools.opt_input import Input
+from legato.tools.user_file import UserCode, load_user_file
 
 
 def follow_reproducer(arguments: Arguments, text: Input) -> None:
@@ -37,8 +37,8 @@ def list_all_passes(user: UserCode) -> None:
 
 def list_target_rules(arguments: Arguments, user: UserCode) -> None:
     """``--list-rules``."""
-    from ..targets.catalog import Catalog
-    from ..targets.explain import list_rules
+    from legato.targets.catalog import Catalog
+    from legato.targets.explain import list_rules
 
     print(list_rules(Catalog(user.targets).resolve(arguments.target), arguments.op or None))
 
@@ -50,7 +50,7 @@ def pass_context(user: UserCode) -> PassContext:
     def resolve(text: str) -> object:
         nonlocal catalog
         if catalog is None:
-            from ..targets.catalog import Catalog
+            from legato.targets.catalog import Catalog
 
             catalog = Catalog(user.targets)
         return catalog.resolve(text)
@@ -58,7 +58,7 @@ def pass_context(user: UserCode) -> PassContext:
     def resolve_backend(name: str) -> object:
         nonlocal backends
         if backends is None:
-            from ..targets.backend_catalog import BackendCatalog
+            from legato.targets.backend_catalog import BackendCatalog
 
             backends = BackendCatalog(user.backends)
         return backends.resolve(name)

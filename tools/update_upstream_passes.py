@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from ..mlir import PROVIDER, ir, passmanager
+from legato.core.mlir import PROVIDER, ir, passmanager
 
 OUTPUT = Path(__file__).resolve().parent.parent / "passes" / "upstream_passes.txt"
 HEADER = """\

@@ -8,13 +8,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ..dialects.errors import LegatoError
-from ..mlir import ext
-from ..passes.base import ModulePass
+from legato.core.errors import LegatoError
+from legato.core.mlir import ext
+from legato.passes.pipeline.base import ModulePass
 
 if TYPE_CHECKING:
-    from ..targets.backend import Backend
-    from ..targets.target import Target
+    from legato.targets.backend import Backend
+    from legato.targets.target import Target
 
 PACKAGE = __name__.split(".")[0]
 
@@ -56,7 +56,7 @@ def _backends(values: list[object]) -> list[Backend | type[Backend]]:
     """The backends among the values: values, and classes that no value is of. Who has not imported Backend has made none."""
     if f"{PACKAGE}.targets.backend" not in sys.modules:
         return []
-    from ..targets.backend import Backend
+    from legato.targets.backend import Backend
 
     found = [value for value in values if isinstance(value, Backend)]
     classes = [value for value in values if isinstance(value, type) and issubclass(value, Backend) and value is not Backend and value.name]
@@ -67,7 +67,7 @@ def register_user_files(paths: list[str]) -> UserCode:
     """Executes Python files for a tool that compiles: the targets that they define and have not registered become known in this process."""
     user = sum(map(load_user_file, paths), UserCode())
     if user.targets:
-        from ..targets.registry import register_target, snapshot
+        from legato.targets.registry import register_target, snapshot
 
         for target in user.targets:
             if target.name not in snapshot().owners:
@@ -79,8 +79,8 @@ def _targets(values: list[object]) -> list[Target]:
     """The targets among the values, Legato's own left out. Who has not imported the targets has made none."""
     if f"{PACKAGE}.targets.target" not in sys.modules:
         return []
-    from ..targets.builtin import TARGETS
-    from ..targets.target import Target
+    from legato.targets.builtin import TARGETS
+    from legato.targets.target import Target
 
     return [value for value in values if isinstance(value, Target) and not any(value is ours for ours in TARGETS)]
 

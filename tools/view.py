@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from ..dialects.errors import LegatoError
-from ..dialects.locations import model_name
-from ..dialects.module import Module
-from ..dialects.relax.dims import dims
-from ..mlir import func, ir
-from ..passes.scope import backend_of, external_modules, symbol
+from legato.core.errors import LegatoError
+from legato.core.locations import model_name
+from legato.core.mlir import func, ir
+from legato.dialects.module import Module
+from legato.dialects.relax.dims import dims
+from legato.passes.pipeline.scope import backend_of, external_modules, symbol
 
 HOST = "host"
 COLOURS = ("#ffd8a8", "#b2f2bb", "#a5d8ff", "#eebefa", "#ffc9c9", "#99e9f2", "#d8f5a2", "#fcc2d7")

@@ -7,13 +7,13 @@ docs/relax-ops.md describes each op.
 
 from collections.abc import Callable
 
-from . import dims
-from .calls import call_dps_packed, call_packed
-from .dialect import DimsAttr, Relax
-from .graph import attributes_of, evaluate, infer_op, op_class
-from .op import SEMANTICS as semantics
-from .op import graph_op, signature
-from .ops import (  # noqa: F401 - they declare the ops
+from legato.dialects.relax import dims
+from legato.dialects.relax.calls import call_dps_packed, call_packed
+from legato.dialects.relax.dialect import DimsAttr, Relax
+from legato.dialects.relax.graph import attributes_of, evaluate, infer_op, op_class
+from legato.dialects.relax.op import SEMANTICS as semantics
+from legato.dialects.relax.op import graph_op, signature
+from legato.dialects.relax.ops import (  # noqa: F401 - they declare the ops
     binary,
     concat,
     conv,
@@ -29,8 +29,8 @@ from .ops import (  # noqa: F401 - they declare the ops
     space,
     unary,
 )
-from .ops.constant import constant, weight
-from .types import TensorType
+from legato.dialects.relax.ops.constant import constant, weight
+from legato.dialects.relax.types import TensorType
 
 __all__ = [
     "OPS", "DimsAttr", "Relax", "TensorType", "attributes_of", "call_dps_packed", "call_packed", "constant", "dims", "evaluate", "graph_op",

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...mlir import ir
-from .. import dtypes
-from ..errors import InferenceError, LegatoError
-from . import dims
+from legato.core import dtypes
+from legato.core.errors import InferenceError, LegatoError
+from legato.core.mlir import ir
+from legato.dialects.relax import dims
 
 REQUIRED = object()
 

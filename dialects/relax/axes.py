@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..errors import InferenceError
+from legato.core.errors import InferenceError
 
 
 def axis_of(axis: int, rank: int, name: str = "axis") -> int:

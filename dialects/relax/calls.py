@@ -11,10 +11,10 @@ the one size as an integer.
 from collections.abc import Sequence
 from typing import Any
 
-from ...mlir import func, ir, tensor
-from ..errors import LegatoError
-from ..tir.kernel import OUT
-from . import dims
+from legato.core.errors import LegatoError
+from legato.core.mlir import func, ir, tensor
+from legato.dialects.relax import dims
+from legato.dialects.tir.kernel import OUT
 
 PACKED = "relax.packed"
 RETURNS = "relax.returns"

@@ -1,6 +1,6 @@
 """The relax dialect and the encoding that names symbolic dimensions."""
 
-from ...mlir import ext, ir
+from legato.core.mlir import ext, ir
 
 
 class Relax(ext.Dialect, name="relax"):

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from ...mlir import arith, func, ir, tensor
-from ..errors import LegatoError
-from .dialect import DimsAttr
-from .dim import UNKNOWN, Dim, Part, Size, Unknown, floor_divide, maximum, minimum, modulo, symbol
-from .sizes import ceil_divide, product, substitute, symbols  # noqa: F401 - this module is where others find them
+from legato.core.errors import LegatoError
+from legato.core.mlir import arith, func, ir, tensor
+from legato.dialects.relax.dialect import DimsAttr
+from legato.dialects.relax.dim import UNKNOWN, Dim, Part, Size, Unknown, floor_divide, maximum, minimum, modulo, symbol
+from legato.dialects.relax.sizes import ceil_divide, product, substitute, symbols  # noqa: F401 - this module is where others find them
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))")

@@ -1,12 +1,12 @@
 """The distinct elements of a tensor, composed of ops that sort, count and take."""
 import numpy as np
 
-from ...mlir import ir
-from .. import dtypes
-from ..errors import InferenceError
-from . import dims
-from .dialect import Relax
-from .ops.constant import constant
+from legato.core import dtypes
+from legato.core.errors import InferenceError
+from legato.core.mlir import ir
+from legato.dialects.relax import dims
+from legato.dialects.relax.dialect import Relax
+from legato.dialects.relax.ops.constant import constant
 
 
 def distinct(x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:

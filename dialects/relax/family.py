@@ -3,8 +3,8 @@
 import types
 from collections.abc import Callable
 
-from .attributes import Attribute
-from .op import Operand, RelaxOp
+from legato.dialects.relax.attributes import Attribute
+from legato.dialects.relax.op import Operand, RelaxOp
 
 
 def define(

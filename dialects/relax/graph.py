@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...mlir import ir
-from ..errors import InferenceError, LegatoError
-from ..locations import describe
-from .dims import Size, substitute
-from .ops.concat import Concat
+from legato.core.errors import InferenceError, LegatoError
+from legato.core.locations import describe
+from legato.core.mlir import ir
+from legato.dialects.relax.dims import Size, substitute
+from legato.dialects.relax.ops.concat import Concat
 
 
 def op_class(op) -> type | None:

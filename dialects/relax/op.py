@@ -26,14 +26,14 @@ from typing import Any, ClassVar
 import ml_dtypes
 import numpy as np
 
-from ...mlir import ext, ir
-from .. import dtypes
-from ..errors import ElementTypeError, InferenceError, LegatoError, StaticSizeError
-from ..locations import model_name
-from .attributes import REQUIRED, Attribute
-from .dialect import Relax
-from .dims import UNKNOWN, Dim, compatible
-from .types import TensorType
+from legato.core import dtypes
+from legato.core.errors import ElementTypeError, InferenceError, LegatoError, StaticSizeError
+from legato.core.locations import model_name
+from legato.core.mlir import ext, ir
+from legato.dialects.relax.attributes import REQUIRED, Attribute
+from legato.dialects.relax.dialect import Relax
+from legato.dialects.relax.dims import UNKNOWN, Dim, compatible
+from legato.dialects.relax.types import TensorType
 
 FLOAT = frozenset({"float"})
 INTEGER = frozenset({"int", "uint"})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import reduce
 
-from .dim import Dim, Size, floor_divide, maximum, minimum, modulo, symbol
+from legato.dialects.relax.dim import Dim, Size, floor_divide, maximum, minimum, modulo, symbol
 
 
 def ceil_divide(a: Size, b: Size) -> Size:

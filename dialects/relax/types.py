@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...mlir import ir
-from ..dtypes import mlir_type, numpy_dtype, spelling
-from ..errors import InferenceError, LegatoError
-from .dims import UNKNOWN, Size, dims, tensor_type
+from legato.core.dtypes import mlir_type, numpy_dtype, spelling
+from legato.core.errors import InferenceError, LegatoError
+from legato.core.mlir import ir
+from legato.dialects.relax.dims import UNKNOWN, Size, dims, tensor_type
 
 
 class TensorType(NamedTuple):

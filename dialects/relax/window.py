@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import InferenceError
-from .axes import check_length
-from .dims import Size, ceil_divide, floor_divide, minimum
+from legato.core.errors import InferenceError
+from legato.dialects.relax.axes import check_length
+from legato.dialects.relax.dims import Size, ceil_divide, floor_divide, minimum
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 

@@ -1,22 +1,14 @@
 """The tir dialect: kernels, and the conventions of the functions that hold them."""
-from . import schedule_ops  # noqa: F401 - its ops are part of the dialect
-from .check import check_prim_func, check_prim_funcs
-from .dialect import Tir
-from .extern import call_extern
-from .intrinsics import INTRINSICS
-from .kernel import (
-    call_tir,
-    is_prim_func,
-    out_count,
-    prim_func,
-    prim_funcs,
-    set_signature,
-    tie_outputs,
-)
-from .loops import AllocBufferOp, BlockOp, ForOp, YieldOp
-from .packed import call_packed
-from .plain import memory_element, plain_attribute, plain_type, plain_types
-from .text import is_fixed, parse_prim_func, schedulable
+from legato.dialects.tir import schedule_ops  # noqa: F401 - its ops are part of the dialect
+from legato.dialects.tir.check import check_prim_func, check_prim_funcs
+from legato.dialects.tir.dialect import Tir
+from legato.dialects.tir.extern import call_extern
+from legato.dialects.tir.intrinsics import INTRINSICS
+from legato.dialects.tir.kernel import call_tir, is_prim_func, out_count, prim_func, prim_funcs, set_signature, tie_outputs
+from legato.dialects.tir.loops import AllocBufferOp, BlockOp, ForOp, YieldOp
+from legato.dialects.tir.packed import call_packed
+from legato.dialects.tir.plain import memory_element, plain_attribute, plain_type, plain_types
+from legato.dialects.tir.text import is_fixed, parse_prim_func, schedulable
 
 __all__ = [
     "INTRINSICS", "AllocBufferOp", "BlockOp", "ForOp", "Tir", "YieldOp", "call_extern", "call_packed", "call_tir", "check_prim_func",

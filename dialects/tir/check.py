@@ -1,10 +1,10 @@
 """The verifier of prim_funcs: a func.func has no hook for one, so this is called where a stage hands kernels on."""
 
-from ...mlir import func, ir
-from ..errors import LegatoError
-from ..locations import model_name
-from .kernel import OUT, PRIM_FUNC, is_prim_func
-from .plain import plain_type
+from legato.core.errors import LegatoError
+from legato.core.locations import model_name
+from legato.core.mlir import func, ir
+from legato.dialects.tir.kernel import OUT, PRIM_FUNC, is_prim_func
+from legato.dialects.tir.plain import plain_type
 
 _CALLEES = (PRIM_FUNC, "relax.packed", "relax.external")
 

@@ -1,6 +1,6 @@
 """The tir dialect."""
 
-from ...mlir import ext
+from legato.core.mlir import ext
 
 
 class Tir(ext.Dialect, name="tir"):

@@ -1,8 +1,8 @@
 """Calls of C functions from inside kernels."""
 from collections.abc import Sequence
 
-from ...mlir import func, ir
-from ..errors import LegatoError
+from legato.core.errors import LegatoError
+from legato.core.mlir import func, ir
 
 EXTERN = "tir.extern"
 

@@ -1,8 +1,8 @@
 """The intrinsics that math and arith lack: C's and numpy's functions of numbers, on scalars and vectors alike."""
 from typing import Any
 
-from ...mlir import ext, ir
-from .dialect import Tir
+from legato.core.mlir import ext, ir
+from legato.dialects.tir.dialect import Tir
 
 FLOAT, INTEGER = "float", "integer"
 

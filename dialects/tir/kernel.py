@@ -5,8 +5,8 @@ them. Its types are plain: no encodings, signless integers, booleans as bytes. A
 """
 from collections.abc import Callable, Iterable, Sequence
 
-from ...mlir import func, ir, tensor
-from .plain import plain_type
+from legato.core.mlir import func, ir, tensor
+from legato.dialects.tir.plain import plain_type
 
 PRIM_FUNC = "tir.prim_func"
 OUT = "tir.out"

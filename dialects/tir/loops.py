@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ...mlir import arith, ext, ir
-from .dialect import Tir
-from .verify import Problem, verified
+from legato.core.mlir import arith, ext, ir
+from legato.dialects.tir.dialect import Tir
+from legato.dialects.tir.verify import Problem, verified
 
 SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD = "serial", "parallel", "vectorized", "unrolled", "thread"
 KINDS = (SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD)

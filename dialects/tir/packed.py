@@ -13,8 +13,8 @@ func.func private @k(...) attributes {tir.prim_func, tir.fixed} {
 """
 from collections.abc import Sequence
 
-from ...mlir import func, ir
-from ..errors import LegatoError
+from legato.core.errors import LegatoError
+from legato.core.mlir import func, ir
 
 TIR_PACKED, DTYPES, ARGUMENTS = "tir.packed", "tir.dtypes", "relax.arguments"
 SCALARS = ("bool", "index", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),

@@ -3,9 +3,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...mlir import func, ir
-from ..dtypes import numpy_dtype
-from ..weights import WeightStore
+from legato.core.dtypes import numpy_dtype
+from legato.core.mlir import func, ir
+from legato.core.weights import WeightStore
 
 CASTS = {"tensor.cast", "tensor.bitcast", "builtin.unrealized_conversion_cast"}
 SIGNATURE = "relax.signature"

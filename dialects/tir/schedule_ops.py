@@ -29,9 +29,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from ...mlir import ext, ir, transform
-from .dialect import Tir
-from .verify import Problem, verified
+from legato.core.mlir import ext, ir, transform
+from legato.dialects.tir.dialect import Tir
+from legato.dialects.tir.verify import Problem, verified
 
 PREFIX = "tir.sch_"
 EXPECT = f"{PREFIX}expect"

@@ -1,8 +1,8 @@
 """Prim_funcs written by hand, as MLIR text."""
-from ...mlir import func, ir
-from ..errors import LegatoError
-from .check import check_prim_func
-from .kernel import OUT, PRIM_FUNC, prim_funcs
+from legato.core.errors import LegatoError
+from legato.core.mlir import func, ir
+from legato.dialects.tir.check import check_prim_func
+from legato.dialects.tir.kernel import OUT, PRIM_FUNC, prim_funcs
 
 FIXED = "tir.fixed"  # a kernel whose body stays as it is written: not fused, not scheduled
 SCHEDULE = "tir.schedule"  # the sequence that schedules a kernel: it stays as it is until then

@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from ...dialects import load_dialects, make_context
-from ...dialects.dtypes import spelling
-from ...dialects.errors import LegatoError
-from ...dialects.module import Module
-from ...dialects.weights import WeightStore
-from ...mlir import func, ir
-from .entry import Entry, op
-from .graph import check_names, check_text
-from .importer import Importer, Scope
-from .inputs import input_types
-from .ops import ENTRIES
-from .problems import Malformed, Problem, Problems, Refused
-from .reader import check_opset, opset_versions, read_model
-from .tensors import dtype_of
-from .values import POISON, Computed, Emitter, Value
+from legato.core.dtypes import spelling
+from legato.core.errors import LegatoError
+from legato.core.mlir import func, ir
+from legato.core.weights import WeightStore
+from legato.dialects import load_dialects, make_context
+from legato.dialects.module import Module
+from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.graph import check_names, check_text
+from legato.frontends.onnx.importer import Importer, Scope
+from legato.frontends.onnx.inputs import input_types
+from legato.frontends.onnx.ops import ENTRIES
+from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
+from legato.frontends.onnx.reader import check_opset, opset_versions, read_model
+from legato.frontends.onnx.tensors import dtype_of
+from legato.frontends.onnx.values import POISON, Computed, Emitter, Value
 
 __all__ = ["Entry", "Malformed", "Problem", "Refused", "from_onnx", "op"]
 

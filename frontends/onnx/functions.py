@@ -4,9 +4,9 @@ from collections.abc import Sequence
 import onnx
 from onnx import AttributeProto, TypeProto
 
-from ...dialects.relax.dims import UNKNOWN
-from .tensors import code_of
-from .values import Value
+from legato.dialects.relax.dims import UNKNOWN
+from legato.frontends.onnx.tensors import code_of
+from legato.frontends.onnx.values import Value
 
 
 def schema_of(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import onnx
 
-from ...dialects.errors import LegatoError
+from legato.core.errors import LegatoError
 
 
 def check_text(model: onnx.ModelProto, label: str) -> None:

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from ...dialects.errors import ElementTypeError, InferenceError, LegatoError
-from ...mlir import ir
-from . import functions, tensors
-from .entry import Entry
-from .graph import live_nodes, node_name, reads
-from .node import Body, Node
-from .ops.refusals import REASONS
-from .problems import Malformed, Problem, Problems, Refused, Told, Undecided
-from .reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
-from .values import POISON, Computed, Constant, Emitter, Value, elements
+from legato.core.errors import ElementTypeError, InferenceError, LegatoError
+from legato.core.mlir import ir
+from legato.frontends.onnx import functions, tensors
+from legato.frontends.onnx.entry import Entry
+from legato.frontends.onnx.graph import live_nodes, node_name, reads
+from legato.frontends.onnx.node import Body, Node
+from legato.frontends.onnx.ops.refusals import REASONS
+from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused, Told, Undecided
+from legato.frontends.onnx.reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
+from legato.frontends.onnx.values import POISON, Computed, Constant, Emitter, Value, elements
 
 FunctionId = tuple[str, str, str]  # domain, name, overload
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")

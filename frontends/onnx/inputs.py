@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from ...dialects.errors import LegatoError
-from ...dialects.relax import dims as sizes
-from ...dialects.relax.dims import Dim, Size
-from ...dialects.relax.types import TensorType
-from .problems import Malformed, Problem, Problems, Refused
-from .tensors import dtype_of
+from legato.core.errors import LegatoError
+from legato.dialects.relax import dims as sizes
+from legato.dialects.relax.dims import Dim, Size
+from legato.dialects.relax.types import TensorType
+from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
+from legato.frontends.onnx.tensors import dtype_of
 
 Shapes = Mapping[str, Sequence[int | str]]
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
-from ...dialects import relax
-from ...dialects.relax.dims import Size
-from ...mlir import ir
-from .problems import Malformed, Refused
-from .values import Constant, Emitter, Narrow, Value, elements, size_array
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.dims import Size
+from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import Constant, Emitter, Narrow, Value, elements, size_array
 
 Body = Callable[[Sequence[Value]], list[Value]]  # a graph that is an attribute: what it gives for its inputs
 

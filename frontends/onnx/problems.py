@@ -1,7 +1,7 @@
 """What an import finds wrong, collected node by node and told at once."""
 from dataclasses import dataclass
 
-from ...dialects.errors import LegatoError, UnsupportedError
+from legato.core.errors import LegatoError, UnsupportedError
 
 
 class Refused(Exception):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import onnx
 from google.protobuf.message import DecodeError
 
-from ...dialects.errors import LegatoError
-from .problems import Refused
+from legato.core.errors import LegatoError
+from legato.frontends.onnx.problems import Refused
 
 OLDEST_OPSET = 7
 _OWN_DOMAINS = ("", "ai.onnx")

@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from .problems import Malformed, Refused
-from .values import Constant, FileConstant, Narrow
+from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import Constant, FileConstant, Narrow
 
 _DTYPES = {
     code: np.dtype(scalar)

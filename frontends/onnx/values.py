@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ...dialects import relax
-from ...dialects.dtypes import mlir_type
-from ...dialects.relax import dims as sizes
-from ...dialects.relax.dims import Dim, Size
-from ...dialects.relax.types import TensorType
-from ...dialects.weights import WeightStore
-from ...mlir import arith, func, ir, tensor
-from .problems import Refused
+from legato.core.dtypes import mlir_type
+from legato.core.mlir import arith, func, ir, tensor
+from legato.core.weights import WeightStore
+from legato.dialects import relax
+from legato.dialects.relax import dims as sizes
+from legato.dialects.relax.dims import Dim, Size
+from legato.dialects.relax.types import TensorType
+from legato.frontends.onnx.problems import Refused
 
 KNOWN_ELEMENTS = 4096  # constants up to this many elements are computed with at import
 MADE_ELEMENTS = 1 << 24  # constants that are made at import, not found in the model, have no more elements than this

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ...dialects.tir.bounds import outside
-from ...dialects.tir.loops import index
-from ...mlir import arith, ir, memref
-from .source import Problem
-from .types import memory_type
-from .values import Scalar, as_index, binary, cast, compare, constant, number_of
+from legato.analysis.bounds import outside
+from legato.core.mlir import arith, ir, memref
+from legato.dialects.tir.loops import index
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import memory_type
+from legato.frontends.script.values import Scalar, as_index, binary, cast, compare, constant, number_of
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 

@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...dialects import Module, make_context, tir
-from ...dialects.errors import LegatoError
-from ...dialects.relax import dims
-from ...dialects.tir.loops import REDUCE, SPATIAL, before_end, loop, make_block, make_buffer
-from ...dialects.tir.text import FIXED
-from ...mlir import bufferization, func, ir
-from . import intrinsics, values
-from .buffers import DYNAMIC, Buffer
-from .functions import PrimFunc
-from .kernel import NAMES, SIGNATURE
-from .types import dtype_name, memory_type, relax_element, sizes_of
-from .values import Scalar, as_index
+from legato.core.errors import LegatoError
+from legato.core.mlir import bufferization, func, ir
+from legato.dialects import Module, make_context, tir
+from legato.dialects.relax import dims
+from legato.dialects.tir.loops import REDUCE, SPATIAL, before_end, loop, make_block, make_buffer
+from legato.dialects.tir.text import FIXED
+from legato.frontends.script import intrinsics, values
+from legato.frontends.script.buffers import DYNAMIC, Buffer
+from legato.frontends.script.functions import PrimFunc
+from legato.frontends.script.kernel import NAMES, SIGNATURE
+from legato.frontends.script.types import dtype_name, memory_type, relax_element, sizes_of
+from legato.frontends.script.values import Scalar, as_index
 
 
 class Expr:
@@ -140,7 +140,7 @@ class Computed(PrimFunc):
         self.outputs = outputs
 
     def module(self, context: ir.Context | None = None) -> Module:
-        from .program import Program
+        from legato.frontends.script.program import Program
 
         program = Program(context or make_context())
         program.wrap(program.kernel(self))

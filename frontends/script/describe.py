@@ -3,9 +3,9 @@
 import ast
 from typing import Any
 
-from . import values
-from .buffers import Buffer
-from .lanes import Lanes
+from legato.frontends.script import values
+from legato.frontends.script.buffers import Buffer
+from legato.frontends.script.lanes import Lanes
 
 WAY_OUT = {
     "Break": ": a while loop with a flag ends early", "Continue": ": put the rest of the loop under an if", "Lambda": ": define it outside",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
 from typing import Any
 
-from ...dialects.errors import LegatoError
-from .types import DTYPES, BufferType, HandleType, ScalarType, ShapeInfo, TensorInfo, TupleInfo
+from legato.core.errors import LegatoError
+from legato.frontends.script.types import DTYPES, BufferType, HandleType, ScalarType, ShapeInfo, TensorInfo, TupleInfo
 
 MOST_DIMENSIONS = 64  # that a tensor of which the rank alone is said may have
 
@@ -24,7 +24,7 @@ class Face:
         if attribute.startswith("_"):
             raise AttributeError(attribute)
         if self._name == "T" and attribute in COMPUTE:
-            from . import compute
+            from legato.frontends.script import compute
 
             return getattr(compute, attribute)
         return OnlyInScript(f"{self._name}.{attribute}")
@@ -40,7 +40,7 @@ class OnlyInScript:
         self.name = name
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        from .operators import call_word
+        from legato.frontends.script.operators import call_word
 
         face, _, word = self.name.partition(".")
         if face == "R" and word in ("extern", "ExternFunc") and len(arguments) == 1 and isinstance(arguments[0], str):
@@ -61,7 +61,7 @@ class ScalarWord(ScalarType):
     """``T.int32``: a type in an annotation; called on a number, that number, as sizes are written: ``T.int64(128)``."""
 
     def __call__(self, *arguments: Any, **__: Any) -> Any:
-        from .operators import call_word
+        from legato.frontends.script.operators import call_word
 
         if len(arguments) == 1 and isinstance(arguments[0], (int, float)):
             return float(arguments[0]) if self.dtype.startswith(("float", "bfloat")) else int(arguments[0])
@@ -148,7 +148,7 @@ def prim_func(function: Callable | None = None, *, private: bool = False, check_
 
 
 def _prim_func(function: Callable, names: dict[str, Any]) -> Any:
-    from .functions import PrimFunc
+    from legato.frontends.script.functions import PrimFunc
 
     made = PrimFunc(function, names if not in_class(function) else {})
     return made if in_class(function) else made.checked()
@@ -162,7 +162,7 @@ def relax_function(function: Callable | None = None, *, pure: bool = True, priva
 
 
 def _relax_function(function: Callable, private: bool, names: dict[str, Any]) -> Any:
-    from .functions import RelaxFunc
+    from legato.frontends.script.functions import RelaxFunc
 
     made = RelaxFunc(function, private, names if not in_class(function) else {})
     return made if in_class(function) else made.checked()
@@ -170,7 +170,7 @@ def _relax_function(function: Callable, private: bool, names: dict[str, Any]) ->
 
 def macro(function: Callable | None = None, *, hygienic: bool = True) -> Any:
     """Statements to be put in the place of each call: ``@T.macro``. ``hygienic``: its free names are those of its own place."""
-    from .functions import Macro
+    from legato.frontends.script.functions import Macro
 
     names = _names_around()
     return _made(function, "T.macro", lambda f: Macro(f, hygienic, names))
@@ -178,7 +178,7 @@ def macro(function: Callable | None = None, *, hygienic: bool = True) -> Any:
 
 def ir_module(cls: type | None = None, *, check_well_formed: bool = True, **_: Any) -> Any:
     """A module of kernels and graphs, written as a class: ``@I.ir_module``. Gives a ``legato.Module``."""
-    from .functions import module_of_class
+    from legato.frontends.script.functions import module_of_class
 
     if cls is not None and not isinstance(cls, type):
         raise LegatoError("I.ir_module decorates a class")

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...dialects import Module, make_context
-from ...dialects.errors import LegatoError
-from ...mlir import func, ir
-from .source import Problem, Source, names_of_function
+from legato.core.errors import LegatoError
+from legato.core.mlir import func, ir
+from legato.dialects import Module, make_context
+from legato.frontends.script.source import Problem, Source, names_of_function
 
 
 class Function:
@@ -40,14 +40,14 @@ class PrimFunc(Function):
     def parse(self, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
               sizes: Mapping[str, int] | None = None) -> func.FuncOp:
         """Adds the kernel to a module, for sizes of which some are known."""
-        from .kernel import parse_kernel
+        from legato.frontends.script.kernel import parse_kernel
 
         return parse_kernel(self.source, module, name, symbols, sizes)
 
     def text_for(self, types: Sequence[ir.Type]) -> str:
         """The kernel as MLIR text, for arguments of these types: what a rule's ``op.call_prim_func(kernel)`` takes."""
-        from .graph_calls import match_type
-        from .program import Program
+        from legato.frontends.script.graph_calls import match_type
+        from legato.frontends.script.program import Program
 
         program = Program(types[0].context)
         signature = program.signature(self).attributes["tir.signature"].value
@@ -60,7 +60,7 @@ class PrimFunc(Function):
         return str(program.kernel(self, {name: size for name, size in table.items() if isinstance(size, int)}))
 
     def module(self, context: ir.Context | None = None) -> Module:
-        from .program import Program
+        from legato.frontends.script.program import Program
 
         program = Program(context or make_context())
         kernel = program.kernel(self)
@@ -71,7 +71,7 @@ class PrimFunc(Function):
         return program.module
 
     def checked(self) -> "PrimFunc":
-        from .program import Program
+        from legato.frontends.script.program import Program
 
         Program(make_context()).kernel(self)
         return self
@@ -85,7 +85,7 @@ class RelaxFunc(Function):
         self.private = private
 
     def module(self, context: ir.Context | None = None) -> Module:
-        from .program import Program
+        from legato.frontends.script.program import Program
 
         program = Program(context or make_context())
         program.graph(self, "main")
@@ -102,7 +102,7 @@ class Macro:
 
 def module_of_class(cls: type) -> Module:
     """The module that a class of kernels and graphs is."""
-    from .program import Program
+    from legato.frontends.script.program import Program
 
     members = vars(cls)
     program = Program(make_context(), cls.__name__, members)

@@ -3,15 +3,15 @@
 import ast
 from typing import Any
 
-from ...dialects.errors import LegatoError
-from ...dialects.relax import dims
-from ...mlir import func, ir
-from .functions import RelaxFunc
-from .graph_branches import GraphBranches
-from .graph_sizes import Restart
-from .program import Program
-from .source import Problem
-from .types import DTYPES, NAMES_OF_SIZES, TensorInfo, TupleInfo, dtype_name, relax_element
+from legato.core.errors import LegatoError
+from legato.core.mlir import func, ir
+from legato.dialects.relax import dims
+from legato.frontends.script.functions import RelaxFunc
+from legato.frontends.script.graph_branches import GraphBranches
+from legato.frontends.script.graph_sizes import Restart
+from legato.frontends.script.program import Program
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import DTYPES, NAMES_OF_SIZES, TensorInfo, TupleInfo, dtype_name, relax_element
 
 WAY_OUT = {
     "For": ": a graph has no loops; write the steps out, make the graph by a function of Python, or loop in a kernel",

@@ -4,14 +4,14 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from ...dialects import tir
-from ...dialects.relax import dims
-from ...mlir import arith, ir, scf, tensor
-from .graph_sizes import GraphSizes, Restart
-from .program import cast, plain
-from .source import Problem
-from .tvm_values import describe
-from .types import ShapeInfo
+from legato.core.mlir import arith, ir, scf, tensor
+from legato.dialects import tir
+from legato.dialects.relax import dims
+from legato.frontends.script.graph_sizes import GraphSizes, Restart
+from legato.frontends.script.program import cast, plain
+from legato.frontends.script.source import Problem
+from legato.frontends.script.tvm_values import describe
+from legato.frontends.script.types import ShapeInfo
 
 PREDICATES = {ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge", ast.Eq: "eq", ast.NotEq: "ne"}
 

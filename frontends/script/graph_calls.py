@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...dialects import relax
-from ...dialects.relax import dims
-from ...mlir import func, ir
-from .functions import PrimFunc
-from .kernel import NAMES, SIGNATURE
-from .program import Program, call_kernel, plain
-from .source import Problem
-from .types import ShapeInfo, TensorInfo, TupleInfo
+from legato.core.mlir import func, ir
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.frontends.script.functions import PrimFunc
+from legato.frontends.script.kernel import NAMES, SIGNATURE
+from legato.frontends.script.program import Program, call_kernel, plain
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import ShapeInfo, TensorInfo, TupleInfo
 
 if TYPE_CHECKING:
-    from .graph import GraphParser
+    from legato.frontends.script.graph import GraphParser
 
 
 RESULT_TYPES = ("out_sinfo", "out_ty", "sinfo_args", "ty_args", "out_shape")   # as TVM has called it, one time or another

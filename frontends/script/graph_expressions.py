@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects import relax
-from ...dialects.errors import LegatoError
-from ...dialects.relax import dims
-from ...dialects.relax.calls import fresh_name
-from ...dialects.tir.walk import find
-from ...mlir import func, ir
-from .faces import R, word_path
-from .functions import RelaxFunc
-from .graph_calls import call_dps_packed, call_packed, call_tir
-from .graph_inplace import call_tir_inplace
-from .graph_ops import build
-from .program import Program
-from .source import Problem, ScriptError
-from .tvm_values import describe, dtype_of, element, ints, numpy_type
-from .types import ScalarType, ShapeInfo, TensorInfo, dtype_name
+from legato.core.errors import LegatoError
+from legato.core.ir_helpers import find
+from legato.core.mlir import func, ir
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.dialects.relax.calls import fresh_name
+from legato.frontends.script.faces import R, word_path
+from legato.frontends.script.functions import RelaxFunc
+from legato.frontends.script.graph_calls import call_dps_packed, call_packed, call_tir
+from legato.frontends.script.graph_inplace import call_tir_inplace
+from legato.frontends.script.graph_ops import build
+from legato.frontends.script.program import Program
+from legato.frontends.script.source import Problem, ScriptError
+from legato.frontends.script.tvm_values import describe, dtype_of, element, ints, numpy_type
+from legato.frontends.script.types import ScalarType, ShapeInfo, TensorInfo, dtype_name
 
 BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Pow: "power",
           ast.Mod: "floor_mod", ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",

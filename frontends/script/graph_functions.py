@@ -4,13 +4,13 @@ import ast
 import copy
 from typing import Any
 
-from ...dialects.relax import dims
-from ...mlir import ir
-from .functions import PrimFunc, RelaxFunc
-from .graph_expressions import GraphExpressions
-from .graph_ops import build
-from .source import Problem, Source
-from .types import ShapeInfo, TensorInfo, size_of
+from legato.core.mlir import ir
+from legato.dialects.relax import dims
+from legato.frontends.script.functions import PrimFunc, RelaxFunc
+from legato.frontends.script.graph_expressions import GraphExpressions
+from legato.frontends.script.graph_ops import build
+from legato.frontends.script.source import Problem, Source
+from legato.frontends.script.types import ShapeInfo, TensorInfo, size_of
 
 MOST = 1 << 16  # numbers that Python makes for a graph
 

@@ -3,13 +3,13 @@
 import ast
 from typing import TYPE_CHECKING, Any
 
-from .functions import PrimFunc
-from .graph_calls import RESULT_TYPES, call, call_arguments
-from .kernel import INPLACE
-from .source import Problem
+from legato.frontends.script.functions import PrimFunc
+from legato.frontends.script.graph_calls import RESULT_TYPES, call, call_arguments
+from legato.frontends.script.kernel import INPLACE
+from legato.frontends.script.source import Problem
 
 if TYPE_CHECKING:
-    from .graph import GraphParser
+    from legato.frontends.script.graph import GraphParser
 
 HOW = "R.call_tir_inplace(cls.kernel, (x, y), inplace_indices=[0, -1], out_sinfo=[R.Tensor(...), R.Tensor(...)])"
 

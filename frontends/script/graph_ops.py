@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects import relax
-from ...mlir import ir
-from . import tvm_nn, tvm_ops
-from .refused import GRAPH, refused
-from .source import Problem
-from .tvm_values import number_like, tensor
-from .types import ShapeInfo
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.frontends.script import tvm_nn, tvm_ops
+from legato.frontends.script.refused import GRAPH, refused
+from legato.frontends.script.source import Problem
+from legato.frontends.script.tvm_values import number_like, tensor
+from legato.frontends.script.types import ShapeInfo
 
 build_binary = tvm_ops.binary_of
 TVM = {**tvm_ops.OPS, **{f"nn.{n}": f for n, f in tvm_nn.OPS.items()}}

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ...dialects.relax import dims
-from ...mlir import ir
-from .graph_functions import GraphFunctions
-from .program import cast
-from .types import ShapeInfo, TensorInfo, dtype_name, relax_element, size_of
+from legato.core.mlir import ir
+from legato.dialects.relax import dims
+from legato.frontends.script.graph_functions import GraphFunctions
+from legato.frontends.script.program import cast
+from legato.frontends.script.types import ShapeInfo, TensorInfo, dtype_name, relax_element, size_of
 
 
 class Restart(Exception):

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...dialects.tir.intrinsics import build as tir_intrinsic
-from ...mlir import arith, math
-from . import values
-from .source import Problem
-from .types import DTYPES, value_type
-from .values import FLOATS, Scalar, as_scalar, binary, cast, dtype_of
+from legato.core.mlir import arith, math
+from legato.dialects.tir.intrinsics import build as tir_intrinsic
+from legato.frontends.script import values
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import DTYPES, value_type
+from legato.frontends.script.values import FLOATS, Scalar, as_scalar, binary, cast, dtype_of
 
 UNARY_FLOAT = {
     "exp": math.ExpOp, "exp2": math.Exp2Op, "log": math.LogOp, "log2": math.Log2Op, "log10": math.Log10Op, "log1p": math.Log1pOp,

@@ -5,22 +5,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...dialects import tir
-from ...dialects.relax import dims
-from ...dialects.tir.loops import index, loop
-from ...dialects.tir.text import FIXED
-from ...mlir import bufferization, func, ir, memref
-from .buffers import Buffer
-from .faces import T
-from .kernel_accesses import WRITE, Accesses
-from .kernel_blocks import IGNORED
-from .kernel_notes import SCHEDULED, is_scheduled
-from .kernel_statements import Statements
-from .pointers import strides_in_memory
-from .refused import refused
-from .source import Problem, Source
-from .types import NAMES_OF_SIZES, BufferType, HandleType, ScalarType, dtype_name, memory_type, relax_element, sizes_of
-from .values import Scalar, as_index
+from legato.core.mlir import bufferization, func, ir, memref
+from legato.dialects import tir
+from legato.dialects.relax import dims
+from legato.dialects.tir.loops import index, loop
+from legato.dialects.tir.text import FIXED
+from legato.frontends.script.buffers import Buffer
+from legato.frontends.script.faces import T
+from legato.frontends.script.kernel_accesses import WRITE, Accesses
+from legato.frontends.script.kernel_blocks import IGNORED
+from legato.frontends.script.kernel_notes import SCHEDULED, is_scheduled
+from legato.frontends.script.kernel_statements import Statements
+from legato.frontends.script.pointers import strides_in_memory
+from legato.frontends.script.refused import refused
+from legato.frontends.script.source import Problem, Source
+from legato.frontends.script.types import (
+    NAMES_OF_SIZES,
+    BufferType,
+    HandleType,
+    ScalarType,
+    dtype_name,
+    memory_type,
+    relax_element,
+    sizes_of,
+)
+from legato.frontends.script.values import Scalar, as_index
 
 SIGNATURE = "tir.signature"  # the function type with its symbolic sizes and unsigned types
 NAMES = "tir.names"          # of the parameters

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...dialects.tir import loops
-from ...dialects.tir.loops import OPAQUE, REDUCE, SPATIAL
-from ...mlir import ir, scf
-from .kernel_notes import noted
-from .kernel_regions import Region, Regions
-from .source import Problem
-from .values import Scalar, as_index, condition
+from legato.core.mlir import ir, scf
+from legato.dialects.tir import loops
+from legato.dialects.tir.loops import OPAQUE, REDUCE, SPATIAL
+from legato.frontends.script.kernel_notes import noted
+from legato.frontends.script.kernel_regions import Region, Regions
+from legato.frontends.script.source import Problem
+from legato.frontends.script.values import Scalar, as_index, condition
 
 AXES = {"spatial": SPATIAL, "S": SPATIAL, "reduce": REDUCE, "R": REDUCE, "opaque": OPAQUE, "O": OPAQUE}
 BLOCK_WORDS = ("block", "sblock")

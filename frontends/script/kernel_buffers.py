@@ -3,14 +3,14 @@
 import ast
 from typing import Any
 
-from ...dialects.tir import loops
-from ...mlir import ir
-from .buffers import DYNAMIC, Buffer
-from .kernel_calls import Calls
-from .source import Problem
-from .types import dtype_name, memory_type
-from .values import Scalar, as_index, dtype_of
-from .views import Reshaped, part
+from legato.core.mlir import ir
+from legato.dialects.tir import loops
+from legato.frontends.script.buffers import DYNAMIC, Buffer
+from legato.frontends.script.kernel_calls import Calls
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import dtype_name, memory_type
+from legato.frontends.script.values import Scalar, as_index, dtype_of
+from legato.frontends.script.views import Reshaped, part
 
 # what makes a buffer, and the scope that it says by itself
 ALLOCATIONS = {"alloc_buffer": None, "sblock_alloc_buffer": None, "alloc_local": "local", "alloc_shared": "shared", "allocate": None,

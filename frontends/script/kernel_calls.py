@@ -5,18 +5,18 @@ import inspect
 from types import FunctionType
 from typing import Any
 
-from ...dialects import tir
-from ...mlir import ir
-from . import intrinsics, operators, values
-from .buffers import Buffer
-from .kernel_expressions import Expressions
-from .kernel_packed import call_packed
-from .lanes import Lanes, broadcast, lanes_of, lifted, ramp, vector_type
-from .pointers import Pointer, c_value, pointer, pointer_behind
-from .refused import refused
-from .source import Problem
-from .types import value_type
-from .values import Scalar, condition
+from legato.core.mlir import ir
+from legato.dialects import tir
+from legato.frontends.script import intrinsics, operators, values
+from legato.frontends.script.buffers import Buffer
+from legato.frontends.script.kernel_expressions import Expressions
+from legato.frontends.script.kernel_packed import call_packed
+from legato.frontends.script.lanes import Lanes, broadcast, lanes_of, lifted, ramp, vector_type
+from legato.frontends.script.pointers import Pointer, c_value, pointer, pointer_behind
+from legato.frontends.script.refused import refused
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import value_type
+from legato.frontends.script.values import Scalar, condition
 
 SAID = ("dtype", "span")  # arguments that say again what is known
 TYPED = ("cast", "Cast", "reinterpret", "min_value", "max_value", "infinity")  # the type is not what the arguments' is

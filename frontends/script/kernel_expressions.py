@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects.errors import LegatoError
-from ...dialects.relax import dims
-from ...dialects.tir.linear import linear
-from . import values
-from .buffers import Buffer
-from .describe import describe_value, not_in_kernels
-from .faces import Face, T, word_path
-from .lanes import Lanes, lanes_of, lifted
-from .pointers import pointer, strides_in_memory
-from .source import Problem, ScriptError, Source
-from .types import ScalarType
-from .values import Scalar, as_index
+from legato.analysis.linear import linear
+from legato.core.errors import LegatoError
+from legato.dialects.relax import dims
+from legato.frontends.script import values
+from legato.frontends.script.buffers import Buffer
+from legato.frontends.script.describe import describe_value, not_in_kernels
+from legato.frontends.script.faces import Face, T, word_path
+from legato.frontends.script.lanes import Lanes, lanes_of, lifted
+from legato.frontends.script.pointers import pointer, strides_in_memory
+from legato.frontends.script.source import Problem, ScriptError, Source
+from legato.frontends.script.types import ScalarType
+from legato.frontends.script.values import Scalar, as_index
 
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.LShift: "<<", ast.RShift: ">>",
           ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Pow: "**"}

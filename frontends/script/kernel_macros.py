@@ -3,9 +3,9 @@
 import ast
 from typing import Any
 
-from .functions import Macro
-from .kernel_scopes import Scopes
-from .source import Problem, ScriptError
+from legato.frontends.script.functions import Macro
+from legato.frontends.script.kernel_scopes import Scopes
+from legato.frontends.script.source import Problem, ScriptError
 
 
 class Macros(Scopes):

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from ...mlir import ir
+from legato.core.mlir import ir
 
 NOTES = "annotations"
 SCHEDULED = "tir.scheduled"  # the kernel's loops stay as they are

@@ -3,21 +3,21 @@
 import ast
 from typing import TYPE_CHECKING, Any
 
-from ...dialects import tir
-from ...dialects.relax.dims import product
-from ...dialects.tir.loops import PARALLEL, THREAD, VECTORIZED
-from ...dialects.tir.walk import ancestors
-from ...mlir import ir, memref
-from .buffers import DYNAMIC, Buffer
-from .intrinsics import check_dtype
-from .pointers import Pointer
-from .source import Problem
-from .types import value_type
-from .values import Scalar, as_index
-from .views import Part, Reshaped, View
+from legato.core.ir_helpers import ancestors
+from legato.core.mlir import ir, memref
+from legato.dialects import tir
+from legato.dialects.relax.dims import product
+from legato.dialects.tir.loops import PARALLEL, THREAD, VECTORIZED
+from legato.frontends.script.buffers import DYNAMIC, Buffer
+from legato.frontends.script.intrinsics import check_dtype
+from legato.frontends.script.pointers import Pointer
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import value_type
+from legato.frontends.script.values import Scalar, as_index
+from legato.frontends.script.views import Part, Reshaped, View
 
 if TYPE_CHECKING:
-    from .kernel_calls import Calls
+    from legato.frontends.script.kernel_calls import Calls
 
 TOGETHER = {PARALLEL: "parallel", VECTORIZED: "vectorized", THREAD: "thread-bound"}
 

@@ -4,14 +4,15 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from ...dialects.tir.bounds import extents_around
-from ...dialects.tir.linear import Linear, in_loops
-from ...dialects.tir.walk import FIRST_INDEX, find
-from ...mlir import ir
-from .buffers import Buffer
-from .kernel_buffers import Buffers
-from .values import as_index
-from .views import View
+from legato.analysis.bounds import extents_around
+from legato.analysis.linear import Linear, in_loops
+from legato.core.ir_helpers import find
+from legato.core.mlir import ir
+from legato.dialects.tir.walk import FIRST_INDEX
+from legato.frontends.script.buffers import Buffer
+from legato.frontends.script.kernel_buffers import Buffers
+from legato.frontends.script.values import as_index
+from legato.frontends.script.views import View
 
 
 @dataclass(frozen=True)

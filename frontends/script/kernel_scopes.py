@@ -3,12 +3,12 @@
 import ast
 from typing import Any
 
-from ...dialects.tir import loops
-from ...dialects.tir.loops import THREAD, THREADS
-from .kernel_blocks import Blocks
-from .refused import refused
-from .source import Problem
-from .values import Scalar, as_index
+from legato.dialects.tir import loops
+from legato.dialects.tir.loops import THREAD, THREADS
+from legato.frontends.script.kernel_blocks import Blocks
+from legato.frontends.script.refused import refused
+from legato.frontends.script.source import Problem
+from legato.frontends.script.values import Scalar, as_index
 
 
 class Thread:

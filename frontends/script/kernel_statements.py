@@ -3,25 +3,25 @@
 import ast
 from typing import Any
 
-from ...dialects.relax import dims
-from ...dialects.tir import loops
-from ...dialects.tir.loops import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
-from ...dialects.tir.races import race
-from ...mlir import ir, scf
-from . import values
-from .buffers import Buffer
-from .describe import describe_value, not_in_kernels
-from .kernel_accesses import PACKED
-from .kernel_blocks import IGNORED
-from .kernel_expressions import Cell
-from .kernel_macros import Macros
-from .kernel_notes import NOTES, noted
-from .kernel_packed import call_packed
-from .kernel_scopes import thread_tag
-from .lanes import Lanes
-from .source import Problem
-from .types import DTYPES
-from .values import Scalar, as_index, condition
+from legato.analysis.races import race
+from legato.core.mlir import ir, scf
+from legato.dialects.relax import dims
+from legato.dialects.tir import loops
+from legato.dialects.tir.loops import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
+from legato.frontends.script import values
+from legato.frontends.script.buffers import Buffer
+from legato.frontends.script.describe import describe_value, not_in_kernels
+from legato.frontends.script.kernel_accesses import PACKED
+from legato.frontends.script.kernel_blocks import IGNORED
+from legato.frontends.script.kernel_expressions import Cell
+from legato.frontends.script.kernel_macros import Macros
+from legato.frontends.script.kernel_notes import NOTES, noted
+from legato.frontends.script.kernel_packed import call_packed
+from legato.frontends.script.kernel_scopes import thread_tag
+from legato.frontends.script.lanes import Lanes
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import DTYPES
+from legato.frontends.script.values import Scalar, as_index, condition
 
 LOOPS = {"serial": SERIAL, "range": SERIAL, "parallel": PARALLEL, "vectorized": VECTORIZED, "unroll": UNROLLED, "thread_binding": THREAD}
 HINTS = ("annotations", "pragma")  # which change no value

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .operators import Operators
-from .source import Problem
-from .types import DTYPES
+from legato.frontends.script.operators import Operators
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import DTYPES
 
 MOST = 256  # lanes: each is an instruction
 
@@ -53,7 +53,7 @@ def vector_type(dtype: Any) -> tuple[str, int] | None:
 
 def ramp(base: Any, stride: Any, count: Any) -> Lanes:
     """``T.Ramp(base, stride, lanes)``: base, base + stride, ..."""
-    from .values import binary
+    from legato.frontends.script.values import binary
 
     return lanes_of(count, lambda lane: binary("+", base, binary("*", stride, lane)))
 

@@ -11,19 +11,19 @@ class Operators:
         raise TypeError("whether a value of the kernel holds is known at run time only: use T.if_then_else or T.Select")
 
     def __neg__(self) -> Any:
-        from . import lanes, values
+        from legato.frontends.script import lanes, values
 
         return lanes.lifted(values.negate, self)
 
     def __invert__(self) -> Any:
-        from . import lanes, values
+        from legato.frontends.script import lanes, values
 
         return lanes.lifted(values.invert, self)
 
 
 def _binary(op: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        from . import lanes, values
+        from legato.frontends.script import lanes, values
 
         a, b = (other, self) if swapped else (self, other)
         return lanes.lifted(lambda x, y: values.binary(op, x, y), a, b)
@@ -47,8 +47,8 @@ def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -
 
     None where there is no kernel, or the word is no function.
     """
-    from .intrinsics import FUNCTIONS
-    from .lanes import lifted
+    from legato.frontends.script.intrinsics import FUNCTIONS
+    from legato.frontends.script.lanes import lifted
 
     if ALLOCATES and word in ("alloc_buffer", "sblock_alloc_buffer", "alloc_local", "alloc_shared"):
         return (ALLOCATES[-1](word, *arguments, **keywords),)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from ...mlir import arith, ir, llvm, memref
-from . import values
-from .buffers import Buffer
-from .values import Scalar, as_index, as_scalar
-from .views import Part, View, unravel
+from legato.core.mlir import arith, ir, llvm, memref
+from legato.frontends.script import values
+from legato.frontends.script.buffers import Buffer
+from legato.frontends.script.values import Scalar, as_index, as_scalar
+from legato.frontends.script.views import Part, View, unravel
 
 POINTER = "!llvm.ptr"
 

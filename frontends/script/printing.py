@@ -1,9 +1,9 @@
 """Modules as the source of scripts: what ``parse`` reads."""
 
-from ...dialects import Module, tir
-from .printer.graph import GraphPrinter
-from .printer.kernel import print_kernel
-from .printer.text import NotPrintable
+from legato.dialects import Module, tir
+from legato.frontends.script.printer.graph import GraphPrinter
+from legato.frontends.script.printer.kernel import print_kernel
+from legato.frontends.script.printer.text import NotPrintable
 
 __all__ = ["NotPrintable", "print_script"]
 HEAD = "from legato.script import ir as I, relax as R, tir as T\n\n\n@I.ir_module\nclass Module:\n"

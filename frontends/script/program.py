@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...dialects import Module, tir
-from ...dialects.relax import dims
-from ...mlir import builtin, func, ir
-from .functions import Function, PrimFunc, RelaxFunc
-from .kernel import NAMES, SIGNATURE
-from .source import Problem
+from legato.core.mlir import builtin, func, ir
+from legato.dialects import Module, tir
+from legato.dialects.relax import dims
+from legato.frontends.script.functions import Function, PrimFunc, RelaxFunc
+from legato.frontends.script.kernel import NAMES, SIGNATURE
+from legato.frontends.script.source import Problem
 
 C_FUNCTIONS = frozenset("exp exp2 log log2 log10 log1p expm1 sqrt sin cos tan asin acos atan sinh cosh tanh erf floor ceil round trunc pow "
                         "fabs fmod fma abs malloc free memcpy memset".split())
@@ -50,7 +50,7 @@ class Program:
 
     def graph(self, function: RelaxFunc, name: str) -> None:
         """Parses a graph into the module, as the function ``name``. The one graph of a program is its ``main``."""
-        from .graph import parse_graph
+        from legato.frontends.script.graph import parse_graph
 
         with self.context, ir.Location.unknown():
             parse_graph(self, function, name)

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...dialects.errors import LegatoError
-from ...dialects.locations import describe, model_name
-from ...dialects.module import Module, walk
-from ...dialects.relax import op_class
-from ...mlir import func, ir
-from .functions import PrimFunc
-from .graph_calls import call
-from .program import Program
-from .source import Problem
+from legato.core.errors import LegatoError
+from legato.core.locations import describe, model_name
+from legato.core.mlir import func, ir
+from legato.dialects.module import Module, walk
+from legato.dialects.relax import op_class
+from legato.frontends.script.functions import PrimFunc
+from legato.frontends.script.graph_calls import call
+from legato.frontends.script.program import Program
+from legato.frontends.script.source import Problem
 
 
 def replace(module: Module, what: str | Callable[[Any], bool], kernel: PrimFunc, *, operands: tuple[int, ...] | None = None) -> Module:

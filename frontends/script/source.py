@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...dialects.errors import LegatoError
-from ...mlir import ir
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
 
 
 class ScriptError(LegatoError):

@@ -6,11 +6,11 @@ import traceback
 from itertools import count
 from typing import Any
 
-from ...dialects import Module
-from ...dialects.errors import LegatoError
-from .faces import I, R, T
-from .functions import Function
-from .source import ScriptError, remember_text
+from legato.core.errors import LegatoError
+from legato.dialects import Module
+from legato.frontends.script.faces import I, R, T
+from legato.frontends.script.functions import Function
+from legato.frontends.script.source import ScriptError, remember_text
 
 _numbers = count()
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects import relax
-from ...dialects.relax import dims
-from ...mlir import ir
-from .source import Problem
-from .tvm_ops import UNARY, identity, unary
-from .tvm_shapes import flatten, reshape
-from .tvm_values import axes_of, axis_of, dtype_of, element, full_of, ints, number_like, numpy_type, tensor
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.frontends.script.source import Problem
+from legato.frontends.script.tvm_ops import UNARY, identity, unary
+from legato.frontends.script.tvm_shapes import flatten, reshape
+from legato.frontends.script.tvm_values import axes_of, axis_of, dtype_of, element, full_of, ints, number_like, numpy_type, tensor
 
 LAYOUTS = {1: ("NCW", "OIW"), 2: ("NCHW", "OIHW"), 3: ("NCDHW", "OIDHW")}
 NO_DTYPE = (None, "", "void")

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects import relax
-from ...dialects.relax import dims
-from ...dialects.relax.distinct import distinct
-from ...mlir import ir
-from . import tvm_shapes
-from .source import Problem
-from .tvm_shapes import flatten
-from .tvm_values import axes_of, axis_of, dtype_of, element, full_of, ints, numpy_type, tensor, tensors
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.dialects.relax.distinct import distinct
+from legato.frontends.script import tvm_shapes
+from legato.frontends.script.source import Problem
+from legato.frontends.script.tvm_shapes import flatten
+from legato.frontends.script.tvm_values import axes_of, axis_of, dtype_of, element, full_of, ints, numpy_type, tensor, tensors
 
 UNARY = ("abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp floor isfinite isinf isnan log logical_not negative round "
          "rsqrt sigmoid sign sin sinh square sqrt tan tanh trunc").split()

@@ -6,11 +6,11 @@ Each function is the op ``R.<its name>``. Sizes are ints and expressions of symb
 from itertools import pairwise
 from typing import Any
 
-from ...dialects import relax
-from ...dialects.relax import dims
-from ...mlir import ir
-from .source import Problem
-from .tvm_values import axis_of, full_of, ints, sizes, tensor, tensors
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.frontends.script.source import Problem
+from legato.frontends.script.tvm_values import axis_of, full_of, ints, sizes, tensor, tensors
 
 SCATTER = {"update": "none"}  # TVM's word
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects import relax
-from ...dialects.dtypes import as_dtype, numpy_dtype
-from ...dialects.errors import LegatoError
-from ...dialects.relax import dims
-from ...mlir import ir
-from .source import Problem
-from .types import ScalarType, ShapeInfo, dtype_name, sizes_of
+from legato.core.dtypes import as_dtype, numpy_dtype
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import ScalarType, ShapeInfo, dtype_name, sizes_of
 
 
 def tensor(x: Any) -> ir.Value:

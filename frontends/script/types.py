@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects import dtypes
-from ...dialects.errors import LegatoError
-from ...dialects.relax import dims
-from ...mlir import ir
+from legato.core import dtypes
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.dialects.relax import dims
 
 DTYPES = {
     "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "bool",

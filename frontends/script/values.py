@@ -6,10 +6,10 @@ Loop variables, axes and sizes are of type ``index``; in arithmetic with an inte
 from dataclasses import dataclass
 from typing import Any
 
-from ...mlir import arith, ir, math
-from .operators import Operators
-from .source import Problem
-from .types import value_type
+from legato.core.mlir import arith, ir, math
+from legato.frontends.script.operators import Operators
+from legato.frontends.script.source import Problem
+from legato.frontends.script.types import value_type
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INT, FLOAT = "int", "float"  # the types of literals

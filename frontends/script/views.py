@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from .buffers import Buffer, row_major
-from .source import Problem
-from .values import Scalar, binary
+from legato.frontends.script.buffers import Buffer, row_major
+from legato.frontends.script.source import Problem
+from legato.frontends.script.values import Scalar, binary
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects.artifacts import Artifact, Blob, Closure, PythonFunction, Registered, SharedObject
-from ...dialects.errors import LegatoError
-from ...dialects.module import Module
-from ...mlir import ir
-from ..scope import external_modules, symbol
-from .marks import ARTIFACTS, PACKED, text_of
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.dialects.artifacts import Artifact, Blob, Closure, PythonFunction, Registered, SharedObject
+from legato.dialects.module import Module
+from legato.passes.partition.marks import ARTIFACTS, PACKED, text_of
+from legato.passes.pipeline.scope import external_modules, symbol
 
 KINDS = {PythonFunction: "python", Blob: "blob", SharedObject: "shared", Registered: "registered", Closure: "closure"}
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...dialects.module import Module
-from ...dialects.relax.types import TensorType
-from ...mlir import func, ir
-from .marks import CODEGEN, COMPOSITE, VETO, text_of
+from legato.core.mlir import func, ir
+from legato.dialects.module import Module
+from legato.dialects.relax.types import TensorType
+from legato.passes.partition.marks import CODEGEN, COMPOSITE, VETO, text_of
 
 
 @dataclass(frozen=True)

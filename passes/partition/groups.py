@@ -4,8 +4,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from ...mlir import func, ir
-from ..graph import CONSTANT, defining_op
+from legato.core.mlir import func, ir
+from legato.passes.graph.functions import CONSTANT, defining_op
 
 Values = dict[ir.Value, ir.Value]
 

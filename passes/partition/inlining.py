@@ -1,12 +1,12 @@
 """An external module's functions in the place of the host's calls."""
 from __future__ import annotations
 
-from ...dialects import tir
-from ...dialects.module import Module
-from ...mlir import func, ir
-from ..graph import defining_op
-from .groups import erase_unread, inline
-from .marks import EXTERNAL, calls_of, unique
+from legato.core.mlir import func, ir
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.graph.functions import defining_op
+from legato.passes.partition.groups import erase_unread, inline
+from legato.passes.partition.marks import EXTERNAL, calls_of, unique
 
 
 def inline_module(module: Module, nested: ir.Operation, home: str) -> None:

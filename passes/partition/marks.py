@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...dialects import tir
-from ...dialects.module import Module
-from ...mlir import func, ir
-from ..scope import CODEGEN
+from legato.core.mlir import func, ir
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.pipeline.scope import CODEGEN
 
 COMPOSITE = "relax.composite"    # on a function made of a match: "backend.pattern"
 EXTERNAL = "relax.external"      # on a declaration: the function of an external module that it stands for

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects.errors import LegatoError
+from legato.core.errors import LegatoError
 
 NAMES = ("libdnnl.so.2", "libdnnl.so")
 F32, ANY, INFERENCE, CPU, IN_ORDER = 3, 1, 96, 1, 1   # of dnnl_types.h

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .onnxruntime import threads_of
+from legato.runtime.engines.onnxruntime import threads_of
 
 
 def load(data: memoryview, name: str) -> Callable[..., None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects.errors import LegatoError
+from legato.core.errors import LegatoError
 
 
 def load(data: memoryview, name: str) -> Callable[..., None]:

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...dialects.artifacts import Blob
-from ...dialects.errors import LegatoError
-from ...dialects.module import Module
-from ..backend import Backend
-from ..target import nearest
-from .onnx import export, op_patterns
+from legato.core.errors import LegatoError
+from legato.dialects.artifacts import Blob
+from legato.dialects.module import Module
+from legato.targets.backend import Backend
+from legato.targets.backends.onnx import export, op_patterns
+from legato.targets.target import nearest
 
 
 class OnnxEngine(Backend):

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects import relax
-from ...dialects.artifacts import Blob
-from ...dialects.errors import LegatoError
-from ...dialects.module import Module
-from ...dialects.relax import TensorType
-from ...dialects.relax.patterns import Match, composite, is_const, is_op, wildcard
-from ...mlir import func
-from ..backend import Backend
+from legato.analysis.patterns import Match, composite, is_const, is_op, wildcard
+from legato.core.errors import LegatoError
+from legato.core.mlir import func
+from legato.dialects import relax
+from legato.dialects.artifacts import Blob
+from legato.dialects.module import Module
+from legato.dialects.relax import TensorType
+from legato.targets.backend import Backend
 
 LOADER = "legato.runtime.engines.onednn:load"
 

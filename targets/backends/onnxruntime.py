@@ -1,5 +1,5 @@
 """onnxruntime as a backend: takes every op that ONNX has."""
-from .engine import OnnxEngine
+from legato.targets.backends.engine import OnnxEngine
 
 
 class OnnxRuntime(OnnxEngine):

@@ -1,6 +1,6 @@
 """OpenVINO as a backend: takes every op that ONNX has and OpenVINO reads."""
-from .engine import OnnxEngine
-from .onnx import op_patterns
+from legato.targets.backends.engine import OnnxEngine
+from legato.targets.backends.onnx import op_patterns
 
 UNREAD = ("relax.gather_elements", "relax.pad")  # of other shapes than x, and with mode wrap: it does not read what ONNX says
 

@@ -1,7 +1,7 @@
 """TensorRT as a backend: takes the ops of ONNX that it reads, on sizes that are known when it is compiled."""
-from ...dialects.relax.patterns import Match
-from .engine import OnnxEngine
-from .onnx import op_patterns
+from legato.analysis.patterns import Match
+from legato.targets.backends.engine import OnnxEngine
+from legato.targets.backends.onnx import op_patterns
 
 # not in its list of ONNX operators, or with restrictions of its own
 UNREAD = tuple(f"relax.{name}" for name in (

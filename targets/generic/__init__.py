@@ -1,5 +1,5 @@
 """The root of every fallback chain: a legalization of each relax op to structured loops that any device can begin with."""
-from . import (
+from legato.targets.generic import (
     activations,
     arg_reductions,
     convolution,

@@ -1,10 +1,10 @@
 """Activation functions: elementwise ops of one operand that neural networks brought."""
 from math import pi, sqrt
 
-from ...mlir import arith, ir, math
-from ..rule import kernel
-from .element import Element
-from .pointwise import pointwise
+from legato.core.mlir import arith, ir, math
+from legato.targets.builders.element import Element
+from legato.targets.builders.pointwise import pointwise
+from legato.targets.rule import kernel
 
 
 def sigmoid_of(e: Element, x: ir.Value) -> ir.Value:

@@ -1,10 +1,10 @@
 """argmax and argmin along one axis."""
-from ...mlir import arith, ir
-from ..rule import kernel
-from .element import boolean, index
-from .pointwise import element, read
-from .sizes import dims
-from .structured import compute, empty, filled, loop_index, names
+from legato.core.mlir import arith, ir
+from legato.targets.builders.element import boolean, index
+from legato.targets.builders.pointwise import element, read
+from legato.targets.builders.sizes import dims
+from legato.targets.builders.structured import compute, empty, filled, loop_index, names
+from legato.targets.rule import kernel
 
 
 @kernel("relax.argmax", "relax.argmin")

@@ -1,11 +1,24 @@
 """Convolutions in one to three dimensions: a named linalg op where upstream has one for the layouts, else the same loop nest by hand."""
 from collections.abc import Sequence
 
-from ...mlir import ir, linalg
-from ..rule import kernel
-from .pointwise import element
-from .sizes import dims, largest, minus, plus, quotient, times
-from .structured import accumulated, collapse, compute, empty, expand, filled, multiply_add, named, names, padded, put, window
+from legato.core.mlir import ir, linalg
+from legato.targets.builders.pointwise import element
+from legato.targets.builders.sizes import dims, largest, minus, plus, quotient, times
+from legato.targets.builders.structured import (
+    accumulated,
+    collapse,
+    compute,
+    empty,
+    expand,
+    filled,
+    multiply_add,
+    named,
+    names,
+    padded,
+    put,
+    window,
+)
+from legato.targets.rule import kernel
 
 # data layout, kernel layout: the op. Upstream's f is our O.
 _NAMED = {

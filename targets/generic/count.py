@@ -1,9 +1,9 @@
 """Results as large as the data says, by two kernels: the first counts, the second fills what main has allocated in between."""
 from collections.abc import Sequence
 
-from ...dialects.tir.plain import memory_element
-from ...mlir import arith, ir, tensor
-from ..rule import rewrite
+from legato.core.mlir import arith, ir, tensor
+from legato.dialects.tir.plain import memory_element
+from legato.targets.rule import rewrite
 
 SYMBOL = "relax.symbol"   # on the op that makes the value of a symbol: what behind it is as large is allocated there
 TEST = {"f": 'arith.cmpf une', "i": "arith.cmpi ne"}

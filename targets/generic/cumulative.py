@@ -1,9 +1,9 @@
 """cumsum, cumprod: a loop along the axis, in which all other elements stand side by side."""
-from ...mlir import arith, ir, scf
-from ..rule import kernel
-from .pointwise import element
-from .sizes import dims, index
-from .structured import compute, empty, filled, inserted, names, window
+from legato.core.mlir import arith, ir, scf
+from legato.targets.builders.pointwise import element
+from legato.targets.builders.sizes import dims, index
+from legato.targets.builders.structured import compute, empty, filled, inserted, names, window
+from legato.targets.rule import kernel
 
 
 @kernel("relax.cumsum", "relax.cumprod")

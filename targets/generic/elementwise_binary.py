@@ -1,11 +1,11 @@
 """Elementwise ops of two and more operands, with numpy's broadcasting."""
 from math import ceil, floor, isinf
 
-from ...mlir import arith, ir, math, scf
-from ..rule import kernel
-from .element import Element
-from .pointwise import pointwise
-from .structured import scalar_constant
+from legato.core.mlir import arith, ir, math, scf
+from legato.targets.builders.element import Element
+from legato.targets.builders.pointwise import pointwise
+from legato.targets.builders.structured import scalar_constant
+from legato.targets.rule import kernel
 
 _ARITHMETIC = {
     "relax.add": Element.add, "relax.subtract": Element.sub, "relax.multiply": Element.mul, "relax.divide": Element.div,

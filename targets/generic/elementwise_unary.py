@@ -1,8 +1,8 @@
 """Elementwise ops of one operand, activations aside."""
-from ...mlir import arith, ir, math
-from ..rule import kernel
-from .element import Element, boolean
-from .pointwise import pointwise
+from legato.core.mlir import arith, ir, math
+from legato.targets.builders.element import Element, boolean
+from legato.targets.builders.pointwise import pointwise
+from legato.targets.rule import kernel
 
 # float functions that math has under the op's own name
 _MATH = {

@@ -1,8 +1,8 @@
 """Ops that, with these types and attributes, give their operand as it is: no kernel, no copy."""
-from ...dialects.errors import Refusal
-from ...dialects.relax import dims
-from ..rule import rewrite
-from .element import Element
+from legato.core.errors import Refusal
+from legato.dialects.relax import dims
+from legato.targets.builders.element import Element
+from legato.targets.rule import rewrite
 
 
 def _element(type_) -> Element:

@@ -2,13 +2,13 @@
 
 Indices below 0 count from the end. What still lies outside is brought to the nearest element: nothing is read out of bounds.
 """
-from ...mlir import arith, ir
-from ..rule import kernel
-from .element import Element, index
-from .pointwise import element
-from .sizes import Size, dim
-from .sizes import index as index_value
-from .structured import compute, extract, loop_index, names
+from legato.core.mlir import arith, ir
+from legato.targets.builders.element import Element, index
+from legato.targets.builders.pointwise import element
+from legato.targets.builders.sizes import Size, dim
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.structured import compute, extract, loop_index, names
+from legato.targets.rule import kernel
 
 
 def place(scalar: ir.Value, kind: Element, size: Size) -> ir.Value:

@@ -1,10 +1,10 @@
 """matmul, with the meaning of numpy.matmul: batches broadcast, a vector stands for a row or a column that the result lacks."""
 from collections.abc import Sequence
 
-from ...mlir import ir, linalg
-from ..rule import kernel
-from .pointwise import element
-from .structured import accumulated, collapse, compute, multiply_add, named
+from legato.core.mlir import ir, linalg
+from legato.targets.builders.pointwise import element
+from legato.targets.builders.structured import accumulated, collapse, compute, multiply_add, named
+from legato.targets.rule import kernel
 
 
 @kernel("relax.matmul")

@@ -1,11 +1,24 @@
 """Ops that copy elements to other places: permute_dims, broadcast_to, tile, slices, concat, pad, triangles."""
-from ...mlir import arith, ir, linalg
-from ..rule import kernel
-from .element import Element, index
-from .pointwise import element
-from .sizes import Size, dim, dims, largest, minus, plus, smallest
-from .sizes import index as index_value
-from .structured import collapse, compute, copy, elementwise, expand, extract, filled, is_empty, loop_index, names, put, window
+from legato.core.mlir import arith, ir, linalg
+from legato.targets.builders.element import Element, index
+from legato.targets.builders.pointwise import element
+from legato.targets.builders.sizes import Size, dim, dims, largest, minus, plus, smallest
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.structured import (
+    collapse,
+    compute,
+    copy,
+    elementwise,
+    expand,
+    extract,
+    filled,
+    is_empty,
+    loop_index,
+    names,
+    put,
+    window,
+)
+from legato.targets.rule import kernel
 
 
 @kernel("relax.permute_dims")

@@ -1,13 +1,13 @@
 """Normalizations: mean and variance in two passes, half floats through f32."""
 from collections.abc import Callable, Sequence
 
-from ...mlir import arith, ir, math
-from ..rule import kernel
-from .element import Element
-from .pointwise import element, read, stored
-from .reductions import axes_of, count
-from .sizes import dim, dims, quotient
-from .structured import collapse, compute, elementwise, empty, expand, filled, names, padded, reduce
+from legato.core.mlir import arith, ir, math
+from legato.targets.builders.element import Element
+from legato.targets.builders.pointwise import element, read, stored
+from legato.targets.builders.sizes import dim, dims, quotient
+from legato.targets.builders.structured import collapse, compute, elementwise, empty, expand, filled, names, padded, reduce
+from legato.targets.generic.reductions import axes_of, count
+from legato.targets.rule import kernel
 
 
 class Normalizer:

@@ -1,14 +1,14 @@
 """Max and average pooling in one to three dimensions."""
 from collections.abc import Sequence
 
-from ...mlir import arith, ir, linalg
-from ..rule import kernel
-from .convolution import pad_spatial, per_window, positions
-from .element import Element, index
-from .pointwise import element, read, stored
-from .sizes import Size, dim, dims, largest, minus, plus, times
-from .sizes import index as index_value
-from .structured import compute, elementwise, empty, filled, loop_index, named, names
+from legato.core.mlir import arith, ir, linalg
+from legato.targets.builders.element import Element, index
+from legato.targets.builders.pointwise import element, read, stored
+from legato.targets.builders.sizes import Size, dim, dims, largest, minus, plus, times
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.structured import compute, elementwise, empty, filled, loop_index, named, names
+from legato.targets.generic.convolution import pad_spatial, per_window, positions
+from legato.targets.rule import kernel
 
 _MAX = {"NWC": linalg.PoolingNwcMaxOp, "NCW": linalg.PoolingNcwMaxOp, "NHWC": linalg.PoolingNhwcMaxOp, "NCHW": linalg.PoolingNchwMaxOp,
         "NDHWC": linalg.PoolingNdhwcMaxOp}

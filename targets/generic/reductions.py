@@ -1,13 +1,13 @@
 """Reductions over axes: sum, mean, prod, max, min."""
 from collections.abc import Sequence
 
-from ...mlir import ir
-from ..rule import kernel
-from .element import Element, index
-from .pointwise import element
-from .sizes import dim, dims, product
-from .sizes import index as index_value
-from .structured import Body, elementwise, empty, reduce
+from legato.core.mlir import ir
+from legato.targets.builders.element import Element, index
+from legato.targets.builders.pointwise import element
+from legato.targets.builders.sizes import dim, dims, product
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.structured import Body, elementwise, empty, reduce
+from legato.targets.rule import kernel
 
 
 def axes_of(axis: Sequence[int] | int | None, rank: int) -> list[int]:

@@ -1,11 +1,11 @@
 """Ops that only rename the places of elements: views in the graph (tensor.collapse_shape, tensor.expand_shape) that move nothing."""
 from collections.abc import Sequence
 
-from ...dialects.errors import Refusal
-from ...dialects.relax import dims
-from ...mlir import ir
-from ..rule import rewrite
-from .structured import collapse, expand
+from legato.core.errors import Refusal
+from legato.core.mlir import ir
+from legato.dialects.relax import dims
+from legato.targets.builders.structured import collapse, expand
+from legato.targets.rule import rewrite
 
 Group = tuple[list[int], list[int]]
 

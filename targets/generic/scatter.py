@@ -1,14 +1,14 @@
 """Writing by index: a copy of the tensor, then the updates one after the other, as several may meet in one place."""
 from collections.abc import Callable, Sequence
 
-from ...mlir import arith, ir, scf, tensor
-from ..rule import kernel
-from .element import Element
-from .indexing import place
-from .pointwise import element
-from .sizes import Size, dim, dims
-from .sizes import index as index_value
-from .structured import copy, extract
+from legato.core.mlir import arith, ir, scf, tensor
+from legato.targets.builders.element import Element
+from legato.targets.builders.pointwise import element
+from legato.targets.builders.sizes import Size, dim, dims
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.structured import copy, extract
+from legato.targets.generic.indexing import place
+from legato.targets.rule import kernel
 
 
 def loop_nest(sizes: Sequence[Size], initial: ir.Value, body: Callable[[list[ir.Value], ir.Value], ir.Value]) -> ir.Value:

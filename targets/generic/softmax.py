@@ -1,9 +1,9 @@
 """softmax and log_softmax over one axis: the greatest element, exponentials, their sum, the quotient."""
-from ...mlir import arith, ir, math
-from ..rule import kernel
-from .pointwise import element, read, stored
-from .sizes import dims
-from .structured import elementwise, empty, reduce
+from legato.core.mlir import arith, ir, math
+from legato.targets.builders.pointwise import element, read, stored
+from legato.targets.builders.sizes import dims
+from legato.targets.builders.structured import elementwise, empty, reduce
+from legato.targets.rule import kernel
 
 
 def _rows(x: ir.Value, axis: int) -> tuple[list[int], list]:

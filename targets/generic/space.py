@@ -1,7 +1,7 @@
 """Channels and space exchanged: a reshape, a permutation, a reshape."""
-from ...dialects import relax
-from ...dialects.relax import dims
-from ..rule import rewrite
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.targets.rule import rewrite
 
 
 @rewrite("relax.depth_to_space")

@@ -1,13 +1,13 @@
 """topk along one axis."""
 from collections.abc import Callable, Sequence
 
-from ...mlir import arith, ir, scf, tensor
-from ..rule import kernel
-from .element import Element, boolean, index
-from .pointwise import element, read
-from .sizes import Size, dims
-from .sizes import index as index_value
-from .structured import empty, extract, filled, is_empty
+from legato.core.mlir import arith, ir, scf, tensor
+from legato.targets.builders.element import Element, boolean, index
+from legato.targets.builders.pointwise import element, read
+from legato.targets.builders.sizes import Size, dims
+from legato.targets.builders.sizes import index as index_value
+from legato.targets.builders.structured import empty, extract, filled, is_empty
+from legato.targets.rule import kernel
 
 
 @kernel("relax.topk")

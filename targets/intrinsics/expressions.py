@@ -3,8 +3,8 @@
 Each takes the number's type and values, and gives a value; exact unless it says otherwise. f32 and f64; half floats are promoted by whoever
 calls. The bits of IEEE 754 are taken apart where that is the shortest way.
 """
-from ...mlir import arith, ir, math, scf, vector
-from .lanes import Lanes
+from legato.core.mlir import arith, ir, math, scf, vector
+from legato.targets.intrinsics.lanes import Lanes
 
 
 def signbit(e: Lanes, x: ir.Value) -> ir.Value:

@@ -1,6 +1,6 @@
 """The gamma functions and erfc as expressions, for devices whose libraries lack them."""
-from ...mlir import arith, ir, math
-from .lanes import Lanes
+from legato.core.mlir import arith, ir, math
+from legato.targets.intrinsics.lanes import Lanes
 
 # Lanczos' approximation with g = 5 and 7 terms (Lanczos 1964): relative error 2e-10
 LANCZOS_G = 5.0

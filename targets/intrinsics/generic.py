@@ -2,13 +2,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...mlir import arith, ir, math
-from ..llvm import vector_functions as f32
-from ..llvm.vector_builder import Builder
-from ..rule import Rule, source_of
-from . import expressions as x
-from . import gamma
-from .lanes import Lanes
+from legato.core.mlir import arith, ir, math
+from legato.targets.cpu import vector_functions as f32
+from legato.targets.cpu.vector_builder import Builder
+from legato.targets.intrinsics import expressions as x
+from legato.targets.intrinsics import gamma
+from legato.targets.intrinsics.lanes import Lanes
+from legato.targets.rule import Rule, source_of
 
 FLOATS = ("f32", "f64")
 ALL_FLOATS = ("f16", "bf16", *FLOATS)

@@ -2,8 +2,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...mlir import arith, ir, math
-from ..generic.element import Element
+from legato.core.mlir import arith, ir, math
+from legato.targets.builders.element import Element
 
 MANTISSA = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
 

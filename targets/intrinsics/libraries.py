@@ -1,10 +1,10 @@
 """Intrinsics as functions of a library: C's libm on CPUs, CUDA's libdevice on NVIDIA GPUs, GLSL's extended instructions in SPIR-V."""
 from typing import Any
 
-from ...dialects import tir
-from ...dialects.errors import Refusal
-from ...mlir import arith, ir
-from ..rule import Rule, intrinsic, make_rules
+from legato.core.errors import Refusal
+from legato.core.mlir import arith, ir
+from legato.dialects import tir
+from legato.targets.rule import Rule, intrinsic, make_rules
 
 # the op, and the name of the function in C, for f64; f32's has an "f" behind it
 C_FUNCTIONS = {

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...dialects.tir.intrinsics import build as tir
-from ...mlir import arith, ir, math
-from .lanes import Lanes
+from legato.core.mlir import arith, ir, math
+from legato.dialects.tir.intrinsics import build as tir
+from legato.targets.intrinsics.lanes import Lanes
 
 FLOAT, SIGNED, UNSIGNED = "float", "signed", "unsigned"
 FLOATS, INTEGERS, NUMBERS = (FLOAT,), (SIGNED, UNSIGNED), (FLOAT, SIGNED, UNSIGNED)

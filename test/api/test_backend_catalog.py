@@ -6,7 +6,7 @@ from legato.targets.backend_catalog import BackendCatalog
 
 PACKAGE = """
 import legato
-from legato.dialects.relax.patterns import is_op, wildcard
+from legato.analysis.patterns import is_op, wildcard
 
 class Tpu(legato.Backend):
     name = "tpu_of_a_package"

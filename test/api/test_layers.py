@@ -15,7 +15,7 @@ MAY_KNOW = {
     "tools": {"dialects", "passes", "targets", "frontends", "runtime"},
 }
 IR_FREE = {"runtime"}
-KNOWN_TO_ALL = {"legato.dialects.errors", "legato.cpu"}  # they load no MLIR
+KNOWN_TO_ALL = {"legato.core.errors", "legato.core.cpu"}  # they load no MLIR
 
 
 def sources(folder: Path) -> list[Path]:

@@ -5,7 +5,7 @@ import pytest
 
 import legato
 from legato import kernels
-from legato.dialects.errors import LegatoError
+from legato.core.errors import LegatoError
 from legato.targets import catalog, registry
 from legato.targets.catalog import Catalog
 

@@ -4,8 +4,8 @@ import pytest
 
 import legato
 from legato import kernels
+from legato.core.mlir import arith, ir, math
 from legato.dialects import relax, tir
-from legato.mlir import arith, ir, math
 from legato.targets import registry
 from legato.targets.catalog import Catalog
 

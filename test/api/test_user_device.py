@@ -9,11 +9,11 @@ import pytest
 
 import legato
 from legato import kernels
+from legato.core.errors import InferenceError
+from legato.core.mlir import arith, ext, ir
 from legato.dialects import Module, make_context, relax, tir
-from legato.dialects.errors import InferenceError
 from legato.dialects.relax.attributes import Float
 from legato.dialects.relax.op import FLOAT, Operand
-from legato.mlir import arith, ext, ir
 
 VTA = legato.Target("vta", parents=("llvm",), doc="a coprocessor with queues")
 

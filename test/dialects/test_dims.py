@@ -2,10 +2,11 @@
 
 import pytest
 
-from legato.dialects import LegatoError, Module, make_context
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir, passmanager
+from legato.dialects import Module, make_context
 from legato.dialects.relax import dims
 from legato.dialects.relax.dims import UNKNOWN, Dim, parse
-from legato.mlir import ir, passmanager
 
 CONTEXT = make_context()
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from cases import counted
 
-from legato.dialects import LegatoError, make_context, relax
-from legato.dialects.errors import InferenceError
+from legato.core.errors import InferenceError, LegatoError
+from legato.core.mlir import ir
+from legato.dialects import make_context, relax
 from legato.dialects.relax import TensorType, attributes, dims
-from legato.mlir import ir
 
 CONTEXT = make_context()
 

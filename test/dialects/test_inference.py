@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from cases import CASES, counted
 
-from legato.dialects import LegatoError, make_context, relax
-from legato.dialects.dtypes import as_dtype, kind
+from legato.core.dtypes import as_dtype, kind
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.dialects import make_context, relax
 from legato.dialects.relax import TensorType, dims
-from legato.mlir import ir
 
 CONTEXT = make_context()
 

@@ -8,9 +8,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from legato.dialects import LegatoError, Module, WeightStore, dtypes, load_dialects, make_context
-from legato.dialects.locations import describe, model_name
-from legato.mlir import ir
+from legato.core import dtypes
+from legato.core.errors import LegatoError
+from legato.core.locations import describe, model_name
+from legato.core.mlir import ir
+from legato.core.weights import WeightStore
+from legato.dialects import Module, load_dialects, make_context
 
 TEXT = """
 func.func @main(%x: tensor<2x3xf32> {relax.name = "x"}, %w: tensor<3xf32> {relax.weight = "lifted"}) -> tensor<2x3xf32> {
@@ -170,5 +173,5 @@ def test_unsupported_element_types(value):
 
 
 def test_the_store_and_the_errors_load_no_compiler():
-    code = "import sys, legato.dialects.weights, legato.dialects.errors; sys.exit(any('mlir' in m for m in sys.modules))"
+    code = "import sys, legato.core.weights, legato.core.errors; sys.exit(any('mlir' in m for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

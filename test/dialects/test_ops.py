@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legato.dialects import LegatoError, Module, docs, make_context, relax
+from legato.core.errors import LegatoError
+from legato.core.mlir import ext, ir, passmanager
+from legato.dialects import Module, docs, make_context, relax
 from legato.dialects.relax import TensorType
 from legato.dialects.relax.attributes import Bool, Float
 from legato.dialects.relax.op import FLOAT, Operand
-from legato.mlir import ext, ir, passmanager
 
 CONTEXT = make_context()
 FOLDER = Path(__file__).parent

@@ -2,7 +2,7 @@
 import pytest
 
 import legato
-from legato.dialects.relax.patterns import Graph, Matcher, composite, each_operand, is_const, is_op, outputs, wildcard
+from legato.analysis.patterns import Graph, Matcher, composite, each_operand, is_const, is_op, outputs, wildcard
 
 TEXT = """
 func.func @main(%x: tensor<2x8xf32>, %y: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>, tensor<4x8xf32>) {

@@ -6,7 +6,8 @@ import pytest
 from cases import CASES
 from oracles import ORACLES
 
-from legato.dialects import LegatoError, relax
+from legato.core.errors import LegatoError
+from legato.dialects import relax
 
 
 def test_every_op_has_an_oracle():

@@ -2,7 +2,8 @@
 
 import pytest
 
-from legato.dialects import LegatoError, Module, tir
+from legato.core.errors import LegatoError
+from legato.dialects import Module, tir
 
 KERNEL = """
 func.func private @double(%n: index, %x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func} {

@@ -6,7 +6,7 @@ from emulate import emulated, inputs
 from test_tir_page import lines_of_code
 
 import legato
-from legato.dialects.tir.walk import find
+from legato.core.ir_helpers import find
 from legato.frontends.script.source import remember_text
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_check import CONTEXT, assert_same, imported, model, reference, value
 
 from legato import LegatoError, UnsupportedError, from_onnx
+from legato.core.locations import model_name
 from legato.dialects import relax
-from legato.dialects.locations import model_name
 from legato.frontends.onnx import op
 
 ROOT = Path(__file__).parents[2]

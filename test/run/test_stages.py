@@ -5,8 +5,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import legato
-from legato.jit import jit
-from legato.passes.base import PassContext
+from legato.codegen.jit import jit
+from legato.passes.pipeline.base import PassContext
 from legato.targets.catalog import Catalog
 
 ROWS = 2000  # more than stands in the IR as text

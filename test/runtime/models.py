@@ -1,11 +1,11 @@
 """Small modules as tir-bufferize leaves them, and what makes them executable: our passes around a plain upstream lowering."""
 import numpy as np
 
+from legato.codegen.emit_entry import emit_entry
+from legato.codegen.jit import jit
+from legato.core.mlir import ir, passmanager
 from legato.dialects.module import Module
-from legato.jit import jit
-from legato.mlir import ir, passmanager
-from legato.passes.emit_entry import emit_entry
-from legato.passes.plan_memory import plan_memory
+from legato.passes.memory.plan_memory.plan_memory import plan_memory
 
 LOWER = ("builtin.module(func.func(convert-linalg-to-loops,canonicalize,cse),convert-scf-to-cf,expand-strided-metadata,lower-affine,"
          "canonicalize,convert-to-llvm,reconcile-unrealized-casts,canonicalize,cse)")

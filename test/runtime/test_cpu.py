@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from models import identity, lowered, numbers
 
-from legato import cpu
-from legato.cpu_table import CPUS, FLAGS
-from legato.dialects.errors import LegatoError
-from legato.jit import jit
-from legato.mlir import ir, passmanager
+from legato.codegen.jit import jit
+from legato.core import cpu
+from legato.core.cpu_table import CPUS, FLAGS
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir, passmanager
 from legato.runtime import load
 
 

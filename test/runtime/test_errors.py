@@ -7,11 +7,11 @@ import pytest
 import tvm_ffi
 from models import STATIC, SYMBOLIC, build, identity, numbers
 
-from legato.dialects.errors import LegatoError, UnsupportedError
+from legato.codegen.emit_entry import emit_entry
+from legato.codegen.jit import jit
+from legato.core.errors import LegatoError, UnsupportedError
+from legato.core.mlir import ir
 from legato.dialects.module import Module
-from legato.jit import jit
-from legato.mlir import ir
-from legato.passes.emit_entry import emit_entry
 
 X = numbers(3, 8)
 

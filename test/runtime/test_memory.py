@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from models import ADD, SYMBOLIC, build, numbers
 
-from legato.dialects.errors import LegatoError
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.relax.dims import parse, substitute, symbols
-from legato.mlir import ir
-from legato.passes.memory.placement import Life, place
-from legato.passes.plan_memory import plan_memory
+from legato.passes.memory.plan_memory.placement import Life, place
+from legato.passes.memory.plan_memory.plan_memory import plan_memory
 
 
 def value(size, **sizes):

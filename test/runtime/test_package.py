@@ -13,8 +13,8 @@ import tvm_ffi
 from models import STATIC, SYMBOLIC, build, identity, numbers
 
 import legato
-from legato import cpu
-from legato.dialects.errors import LegatoError
+from legato.core import cpu
+from legato.core.errors import LegatoError
 from legato.runtime import linker, load, package, threads, weights_file
 
 WEIGHT = numbers(4, 8)
@@ -59,7 +59,7 @@ def test_in_a_process_without_a_compiler(saved):
     program = f"""
 import sys, numpy as np, legato
 y = legato.load({str(saved)!r})(np.ones((4, 8), np.float32))
-print(y.sum(), [m for m in sys.modules if m.split('.')[0] in ('torch_mlir', 'mlir', 'onnx', 'torch') or m.startswith('legato.mlir')])
+print(y.sum(), [m for m in sys.modules if m.split('.')[0] in ('torch_mlir', 'mlir', 'onnx', 'torch') or m.startswith('legato.core.mlir')])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("560.0 []\n", "")

@@ -267,7 +267,7 @@ except Exception as error:
 module = tvm_ffi.load_module({str(library)!r})
 for name in ("compact", "same"):
     tvm_ffi.register_global_func(f"legato.test.results.c_{{name}}", module[name])
-assert "legato.mlir" not in sys.modules
+assert "legato.core.mlir" not in sys.modules
 print(load({str(path)!r})(np.array([1, -1, 2], "float32")).tolist())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

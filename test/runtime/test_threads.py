@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from models import LOWER, numbers
 
-from legato.dialects.errors import LegatoError
+from legato.codegen.emit_entry import emit_entry
+from legato.codegen.jit import jit
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir, passmanager
 from legato.dialects.module import Module
-from legato.jit import jit
-from legato.mlir import ir, passmanager
-from legato.passes.emit_entry import emit_entry
-from legato.passes.plan_memory import plan_memory
+from legato.passes.memory.plan_memory.plan_memory import plan_memory
 from legato.runtime import load, threads
 
 PARALLEL = """

@@ -1,6 +1,6 @@
 // Which pattern took which op; which refused, and why; which could not even begin.
-// RUN: legato-opt %s --load %S/../passes/inputs/npu.py --relax-fuse-by-pattern=backend=npu --explain | filecheck %s
-// RUN: legato-opt %s --load %S/../passes/inputs/npu.py --relax-fuse-by-pattern=backend=npu --explain=json | filecheck %s --check-prefix=JSON
+// RUN: legato-opt %s --load %S/../passes/partition/inputs/npu.py --relax-fuse-by-pattern=backend=npu --explain | filecheck %s
+// RUN: legato-opt %s --load %S/../passes/partition/inputs/npu.py --relax-fuse-by-pattern=backend=npu --explain=json | filecheck %s --check-prefix=JSON
 
 // CHECK: patterns of backends took 2 ops in 1 groups
 // CHECK-NEXT: @npu_conv2d_relu_0 npu.conv2d_relu relax.conv2d "Conv_0", relax.relu "Relu_0"

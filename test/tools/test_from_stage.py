@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import legato
-from legato.dialects.weights import WeightStore
+from legato.core.weights import WeightStore
 from legato.tools import legato_compile
 
 TEXT = """

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..attributes import Bool
-from ..family import define, example
-from ..op import ANY, BOOL, FLOAT, INTEGER, NUMBER, Operand
-from ..types import TensorType, broadcast
+from legato.dialects.relax.attributes import Bool
+from legato.dialects.relax.family import define, example
+from legato.dialects.relax.op import ANY, BOOL, FLOAT, INTEGER, NUMBER, Operand
+from legato.dialects.relax.types import TensorType, broadcast
 
 _ELEMENT = {FLOAT: "f32", NUMBER: "f32", ANY: "f32", INTEGER: "i32", BOOL: "i1"}
 

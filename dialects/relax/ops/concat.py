@@ -5,14 +5,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ....mlir import ir, tensor
-from ... import dtypes
-from ...errors import ElementTypeError, InferenceError, LegatoError
-from ..attributes import Attribute, Int
-from ..axes import axis_of
-from ..dims import UNKNOWN, Size
-from ..op import SEMANTICS, GraphOp
-from ..types import TensorType
+from legato.core import dtypes
+from legato.core.errors import ElementTypeError, InferenceError, LegatoError
+from legato.core.mlir import ir, tensor
+from legato.dialects.relax.attributes import Attribute, Int
+from legato.dialects.relax.axes import axis_of
+from legato.dialects.relax.dims import UNKNOWN, Size
+from legato.dialects.relax.op import SEMANTICS, GraphOp
+from legato.dialects.relax.types import TensorType
 
 
 def _same(a: Size, b: Size, axis: int, number: int) -> Size:

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ....mlir import ir
-from ... import dtypes
-from ...errors import InferenceError, LegatoError
-from ..attributes import Dense, Str
-from ..dims import tensor_type
-from ..op import RelaxOp
-from ..types import TensorType
+from legato.core import dtypes
+from legato.core.errors import InferenceError, LegatoError
+from legato.core.mlir import ir
+from legato.dialects.relax.attributes import Dense, Str
+from legato.dialects.relax.dims import tensor_type
+from legato.dialects.relax.op import RelaxOp
+from legato.dialects.relax.types import TensorType
 
 
 class Constant(RelaxOp, name="constant"):

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from ...errors import InferenceError, StaticSizeError
-from .. import window
-from ..attributes import Int, Ints, Str
-from ..axes import check_length
-from ..dims import compatible
-from ..family import define, example
-from ..op import FLOAT, Operand, RelaxOp
-from ..types import TensorType
+from legato.core.errors import InferenceError, StaticSizeError
+from legato.dialects.relax import window
+from legato.dialects.relax.attributes import Int, Ints, Str
+from legato.dialects.relax.axes import check_length
+from legato.dialects.relax.dims import compatible
+from legato.dialects.relax.family import define, example
+from legato.dialects.relax.op import FLOAT, Operand, RelaxOp
+from legato.dialects.relax.types import TensorType
 
 
 def _check_ranks(rank: int, **operands: TensorType) -> None:

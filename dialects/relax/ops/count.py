@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ....mlir import ir
-from ...errors import InferenceError, LegatoError
-from ..attributes import Str
-from ..calls import fresh_name, symbols_of
-from ..dims import symbol, symbol_name
-from ..op import ANY, Operand, RelaxOp
-from ..types import TensorType
+from legato.core.errors import InferenceError, LegatoError
+from legato.core.mlir import ir
+from legato.dialects.relax.attributes import Str
+from legato.dialects.relax.calls import fresh_name, symbols_of
+from legato.dialects.relax.dims import symbol, symbol_name
+from legato.dialects.relax.op import ANY, Operand, RelaxOp
+from legato.dialects.relax.types import TensorType
 
 
 class NonZero(RelaxOp, name="nonzero"):

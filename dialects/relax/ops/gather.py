@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from ...errors import InferenceError, LegatoError, StaticSizeError
-from ..attributes import DType, Int, Str
-from ..axes import axis_of
-from ..dims import compatible
-from ..op import ANY, INTEGER, Operand, RelaxOp
-from ..types import TensorType
+from legato.core.errors import InferenceError, LegatoError, StaticSizeError
+from legato.dialects.relax.attributes import DType, Int, Str
+from legato.dialects.relax.axes import axis_of
+from legato.dialects.relax.dims import compatible
+from legato.dialects.relax.op import ANY, INTEGER, Operand, RelaxOp
+from legato.dialects.relax.types import TensorType
 
 _REDUCTIONS = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 

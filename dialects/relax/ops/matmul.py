@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ...errors import InferenceError
-from ..dims import compatible
-from ..op import NUMBER, Operand, RelaxOp
-from ..types import TensorType, broadcast
+from legato.core.errors import InferenceError
+from legato.dialects.relax.dims import compatible
+from legato.dialects.relax.op import NUMBER, Operand, RelaxOp
+from legato.dialects.relax.types import TensorType, broadcast
 
 
 class Matmul(RelaxOp, name="matmul"):

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from ...errors import InferenceError
-from ..attributes import Float, Int, Ints
-from ..axes import axes_of, axis_of
-from ..dims import compatible
-from ..family import define, example
-from ..op import FLOAT, Operand, RelaxOp
-from ..types import TensorType
+from legato.core.errors import InferenceError
+from legato.dialects.relax.attributes import Float, Int, Ints
+from legato.dialects.relax.axes import axes_of, axis_of
+from legato.dialects.relax.dims import compatible
+from legato.dialects.relax.family import define, example
+from legato.dialects.relax.op import FLOAT, Operand, RelaxOp
+from legato.dialects.relax.types import TensorType
 
 
 def _check_parameters(expected: tuple, where: str, **parameters: TensorType) -> None:

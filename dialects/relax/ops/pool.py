@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ...errors import InferenceError
-from .. import window
-from ..attributes import Bool, Ints, Str
-from ..axes import check_length
-from ..family import define, example
-from ..op import FLOAT, NUMBER, Operand
-from ..types import TensorType
+from legato.core.errors import InferenceError
+from legato.dialects.relax import window
+from legato.dialects.relax.attributes import Bool, Ints, Str
+from legato.dialects.relax.axes import check_length
+from legato.dialects.relax.family import define, example
+from legato.dialects.relax.op import FLOAT, NUMBER, Operand
+from legato.dialects.relax.types import TensorType
 
 
 def _result(rank):

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ...errors import InferenceError, LegatoError
-from ..attributes import Bool, Int, Ints
-from ..axes import axes_of, axis_of
-from ..family import define, example
-from ..op import ANY, NUMBER, Operand, RelaxOp
-from ..types import TensorType
-from .binary import truncating_divide
+from legato.core.errors import InferenceError, LegatoError
+from legato.dialects.relax.attributes import Bool, Int, Ints
+from legato.dialects.relax.axes import axes_of, axis_of
+from legato.dialects.relax.family import define, example
+from legato.dialects.relax.op import ANY, NUMBER, Operand, RelaxOp
+from legato.dialects.relax.ops.binary import truncating_divide
+from legato.dialects.relax.types import TensorType
 
 
 def _wide(x: np.ndarray) -> np.dtype:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ...errors import InferenceError
-from ..attributes import Ints, Shape
-from ..axes import axes_of, check_length
-from ..dims import compatible, floor_divide, product
-from ..op import ANY, Operand, RelaxOp
-from ..types import TensorType, broadcast
+from legato.core.errors import InferenceError
+from legato.dialects.relax.attributes import Ints, Shape
+from legato.dialects.relax.axes import axes_of, check_length
+from legato.dialects.relax.dims import compatible, floor_divide, product
+from legato.dialects.relax.op import ANY, Operand, RelaxOp
+from legato.dialects.relax.types import TensorType, broadcast
 
 
 class Reshape(RelaxOp, name="reshape"):

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from ..attributes import DType, Float
-from ..op import ANY, BOOL, FLOAT, NUMBER, Operand, RelaxOp
-from ..types import TensorType, broadcast
+from legato.dialects.relax.attributes import DType, Float
+from legato.dialects.relax.op import ANY, BOOL, FLOAT, NUMBER, Operand, RelaxOp
+from legato.dialects.relax.types import TensorType, broadcast
 
 
 class Where(RelaxOp, name="where"):

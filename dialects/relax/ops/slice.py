@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ...errors import InferenceError
-from ..attributes import Float, Int, Ints, Shape, Str
-from ..axes import axes_of, check_length
-from ..dims import Size, ceil_divide, maximum, minimum
-from ..family import define, example
-from ..op import ANY, Operand, RelaxOp
-from ..types import TensorType
+from legato.core.errors import InferenceError
+from legato.dialects.relax.attributes import Float, Int, Ints, Shape, Str
+from legato.dialects.relax.axes import axes_of, check_length
+from legato.dialects.relax.dims import Size, ceil_divide, maximum, minimum
+from legato.dialects.relax.family import define, example
+from legato.dialects.relax.op import ANY, Operand, RelaxOp
+from legato.dialects.relax.types import TensorType
 
 _END = 2**31 - 1  # exporters write this, or more, for "up to the end"
 

@@ -1,10 +1,10 @@
 """Elements moved between channels and space."""
 
-from ...errors import InferenceError
-from ..attributes import Int, Str
-from ..dims import floor_divide, modulo
-from ..op import ANY, Operand, RelaxOp
-from ..types import TensorType
+from legato.core.errors import InferenceError
+from legato.dialects.relax.attributes import Int, Str
+from legato.dialects.relax.dims import floor_divide, modulo
+from legato.dialects.relax.op import ANY, Operand, RelaxOp
+from legato.dialects.relax.types import TensorType
 
 
 def _check(x: TensorType, block: int) -> None:

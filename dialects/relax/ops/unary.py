@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from ..attributes import Float, Str
-from ..family import define, example
-from ..op import BOOL, FLOAT, INTEGER, NUMBER, Operand
-from ..types import TensorType
+from legato.dialects.relax.attributes import Float, Str
+from legato.dialects.relax.family import define, example
+from legato.dialects.relax.op import BOOL, FLOAT, INTEGER, NUMBER, Operand
+from legato.dialects.relax.types import TensorType
 
 _ELEMENT = {FLOAT: "f32", NUMBER: "f32", INTEGER: "i32", BOOL: "i1"}
 _erf = np.frompyfunc(math.erf, 1, 1)

@@ -1,6 +1,6 @@
 """The table of ONNX ops. A new op is an entry in a family's file and a name in its ENTRIES."""
-from ..entry import table
-from . import (
+from legato.frontends.onnx.entry import table
+from legato.frontends.onnx.ops import (
     activations,
     arithmetic,
     constants,

@@ -3,9 +3,9 @@ import math
 
 import numpy as np
 
-from ....dialects import relax
-from ..entry import Entry, op
-from ..problems import Refused
+from legato.dialects import relax
+from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.problems import Refused
 
 
 def _activation(op_type: str, versions: tuple[int, ...], builder: str, **defaults: float) -> Entry:

@@ -4,10 +4,10 @@ import operator
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.dtypes import kind
-from ..entry import Entry, op
-from . import folding
+from legato.core.dtypes import kind
+from legato.dialects import relax
+from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.ops import folding
 
 
 def _binary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:

@@ -3,15 +3,15 @@ import math
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.dtypes import kind
-from ....dialects.relax import dims
-from ....dialects.relax.dims import Dim
-from ..entry import op
-from ..problems import Malformed, Refused
-from ..tensors import dtype_of
-from ..values import MADE_ELEMENTS, Constant
-from .folding import is_at_least
+from legato.core.dtypes import kind
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.dialects.relax.dims import Dim
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.folding import is_at_least
+from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.tensors import dtype_of
+from legato.frontends.onnx.values import MADE_ELEMENTS, Constant
 
 
 @op("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)

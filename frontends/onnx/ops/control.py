@@ -1,9 +1,9 @@
 """Ops that decide at import, and those that do nothing at inference."""
 import numpy as np
 
-from ....dialects import relax
-from ..entry import op
-from ..problems import Refused
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Refused
 
 
 @op("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)

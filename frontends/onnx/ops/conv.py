@@ -1,8 +1,8 @@
 """Convolutions."""
-from ....dialects import relax
-from ..entry import op
-from ..problems import Malformed, Refused
-from .windows import auto_padding, check_kernel, read_window
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.windows import auto_padding, check_kernel, read_window
+from legato.frontends.onnx.problems import Malformed, Refused
 
 
 def _with_bias(node, y, rank: int):

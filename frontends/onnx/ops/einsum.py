@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.relax import dims
-from ....dialects.relax.dims import Size
-from ....dialects.relax.types import TensorType
-from ....mlir import ir
-from ..entry import op
-from ..problems import Malformed, Refused
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.dialects.relax.dims import Size
+from legato.dialects.relax.types import TensorType
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Malformed, Refused
 
 
 @dataclass

@@ -3,9 +3,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....dialects.dtypes import kind
-from ....dialects.relax.dims import Dim, Part, Size, floor_divide, maximum, minimum, modulo
-from ..problems import Undecided
+from legato.core.dtypes import kind
+from legato.dialects.relax.dims import Dim, Part, Size, floor_divide, maximum, minimum, modulo
+from legato.frontends.onnx.problems import Undecided
 
 
 def concrete(function: Callable) -> Callable:

@@ -1,12 +1,12 @@
 """Reading and writing by index."""
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.dtypes import kind
-from ....dialects.relax import dims
-from ....dialects.relax.distinct import distinct
-from ..entry import Entry, op
-from ..problems import Malformed, Refused
+from legato.core.dtypes import kind
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.dialects.relax.distinct import distinct
+from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.problems import Malformed, Refused
 
 
 def _fold_gather(node, data, indices):

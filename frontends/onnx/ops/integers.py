@@ -3,12 +3,12 @@ import math
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.dtypes import kind
-from ....mlir import ir
-from ..entry import op
-from ..problems import Malformed, Refused
-from .windows import read_window
+from legato.core.dtypes import kind
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.windows import read_window
+from legato.frontends.onnx.problems import Malformed, Refused
 
 _EXACT_IN_F32 = 1 << 24
 _GREATEST = 255  # of the difference of two integers of 8 bits

@@ -1,12 +1,12 @@
 """Comparisons, logic, choices and conversions."""
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.dtypes import kind
-from ..entry import Entry, op
-from ..problems import Refused
-from ..tensors import dtype_of
-from . import folding
+from legato.core.dtypes import kind
+from legato.dialects import relax
+from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.ops import folding
+from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.tensors import dtype_of
 
 
 def _binary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:

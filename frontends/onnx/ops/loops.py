@@ -1,12 +1,12 @@
 """Loops whose number of steps is known at import: one copy of the body a step."""
 import numpy as np
 
-from ....mlir import ir
-from ..entry import op
-from ..node import Body
-from ..problems import Malformed, Refused
-from ..values import Computed, Constant, Value
-from .unrolled import at, check_steps, stacked
+from legato.core.mlir import ir
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.node import Body
+from legato.frontends.onnx.ops.unrolled import at, check_steps, stacked
+from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import Computed, Constant, Value
 
 
 @op("Scan", 8, 9, 11, 16, 19, 21, 23, 24, 25)

@@ -1,8 +1,8 @@
 """Matrix products."""
-from ....dialects import relax
-from ....dialects.dtypes import kind
-from ..entry import op
-from ..problems import Malformed, Refused
+from legato.core.dtypes import kind
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Malformed, Refused
 
 
 @op("MatMul", 1, 9, 13)

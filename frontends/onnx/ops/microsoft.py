@@ -1,7 +1,7 @@
 """Ops of onnxruntime's own domain, ``com.microsoft``, that its optimizer puts into graphs and that are a few ops of ours."""
-from ....dialects import relax
-from ..entry import op
-from ..problems import Refused
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Refused
 
 _DOMAIN = "com.microsoft"
 

@@ -1,9 +1,9 @@
 """Normalizations."""
 import numpy as np
 
-from ....dialects import relax
-from ..entry import op
-from ..problems import Refused
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Refused
 
 
 def _check_stash_type(node) -> None:

@@ -1,11 +1,11 @@
 """Pools."""
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.dtypes import kind
-from ..entry import op
-from ..problems import Refused
-from .windows import read_window
+from legato.core.dtypes import kind
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.windows import read_window
+from legato.frontends.onnx.problems import Refused
 
 
 @op("MaxPool", 1, 8, 10, 11, 12, 22)

@@ -1,11 +1,11 @@
 """Quantization, spelled out in arithmetic."""
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.dtypes import kind
-from ..entry import op
-from ..problems import Refused
-from ..tensors import dtype_of
+from legato.core.dtypes import kind
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.tensors import dtype_of
 
 _VERSIONS = (10, 13, 19, 21, 23, 24, 25, 28)
 

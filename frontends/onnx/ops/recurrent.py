@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....dialects import relax
-from ....mlir import ir
-from ..entry import Entry
-from ..problems import Malformed, Refused
-from .unrolled import at, check_steps, stacked
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.frontends.onnx.entry import Entry
+from legato.frontends.onnx.ops.unrolled import at, check_steps, stacked
+from legato.frontends.onnx.problems import Malformed, Refused
 
 _VERSIONS = (7, 14, 22)
 _ACTIVATIONS: dict[str, tuple[dict[str, float], Callable]] = {  # defaults of its factors, and the function of a tensor and those

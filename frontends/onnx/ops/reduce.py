@@ -3,10 +3,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.dtypes import kind
-from ..entry import Entry, op
-from ..problems import Refused, Undecided
+from legato.core.dtypes import kind
+from legato.dialects import relax
+from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.problems import Refused, Undecided
 
 # The version of each reduction from which its axes are an input.
 _AXES_INPUT = {"ReduceSum": 13}

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from ....dialects import relax
-from ....mlir import ir
-from ..entry import op
-from ..problems import Malformed, Refused
-from .sampling import linear_taps, number, summed
-from .windows import auto_padding
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.sampling import linear_taps, number, summed
+from legato.frontends.onnx.ops.windows import auto_padding
+from legato.frontends.onnx.problems import Malformed, Refused
 
 
 @op("RoiAlign", 10, 16, 22)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.relax.dims import Dim
-from ....mlir import ir
-from ..entry import Entry
-from ..problems import Malformed, Refused
-from ..values import MADE_ELEMENTS
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.dims import Dim
+from legato.frontends.onnx.entry import Entry
+from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import MADE_ELEMENTS
 
 _LONGEST = 1 << 16  # elements that an axis can be resized to
 _FAR = 1 << 31

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.relax.types import TensorType
-from ....mlir import ir
-from ..entry import op
-from ..problems import Malformed, Refused
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.types import TensorType
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Malformed, Refused
 
 _CUBIC = -0.75
 Tap = tuple[ir.Value, ir.Value | None]  # an index along an axis, and its weight (None: 1)

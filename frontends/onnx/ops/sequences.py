@@ -1,9 +1,9 @@
 """Sequences of different lengths, and caches that they are written to."""
 import numpy as np
 
-from ....dialects import relax
-from ..entry import op
-from ..problems import Malformed
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Malformed
 
 
 @op("TensorScatter", 24)

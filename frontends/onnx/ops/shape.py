@@ -3,13 +3,13 @@ import math
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.relax import dims
-from ....dialects.relax.dims import UNKNOWN, Size
-from ....dialects.relax.types import broadcast
-from ..entry import op
-from ..problems import Malformed, Refused
-from ..values import KNOWN_ELEMENTS
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.dialects.relax.dims import UNKNOWN, Size
+from legato.dialects.relax.types import broadcast
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import KNOWN_ELEMENTS
 
 
 @op("Shape", 1, 13, 15, 19, 21, 23, 24, 25)

@@ -3,13 +3,13 @@ import math
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.relax import dims
-from ....dialects.relax.dims import Dim, Size
-from ..entry import op
-from ..problems import Malformed, Refused
-from ..values import KNOWN_ELEMENTS
-from .folding import is_at_least
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.dialects.relax.dims import Dim, Size
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.folding import is_at_least
+from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import KNOWN_ELEMENTS
 
 _FAR = (1 << 31) - 1  # what exporters write for "to the end"
 

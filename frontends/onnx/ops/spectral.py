@@ -3,12 +3,12 @@ import math
 
 import numpy as np
 
-from ....dialects import relax
-from ....dialects.relax.types import TensorType
-from ....mlir import ir
-from ..entry import op
-from ..problems import Malformed, Refused
-from ..values import MADE_ELEMENTS
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.types import TensorType
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import MADE_ELEMENTS
 
 
 def _waves(node, length: int, bins: int, sign: int, scale: float, window: np.ndarray | None = None) -> tuple[ir.Value, ir.Value]:

@@ -1,9 +1,9 @@
 """Elementwise ops of one input."""
 import numpy as np
 
-from ....dialects import relax
-from ..entry import Entry, op
-from . import folding
+from legato.dialects import relax
+from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.ops import folding
 
 
 def _unary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:

@@ -1,10 +1,10 @@
 """What loops and recurrent layers share: the graph has one copy of the body for each step."""
 from collections.abc import Sequence
 
-from ....dialects import relax
-from ....dialects.relax.dims import Size
-from ....mlir import ir
-from ..problems import Refused
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.dims import Size
+from legato.frontends.onnx.problems import Refused
 
 MOST_STEPS = 1024  # beyond, a graph with a copy of the body for each step takes too long to compile
 

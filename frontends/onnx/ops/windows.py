@@ -2,8 +2,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....dialects.relax.dims import Size
-from ..problems import Malformed, Refused
+from legato.dialects.relax.dims import Size
+from legato.frontends.onnx.problems import Malformed, Refused
 
 
 @dataclass(frozen=True)

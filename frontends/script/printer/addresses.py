@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ....dialects.tir.walk import find
-from ....mlir import ir
+from legato.core.ir_helpers import find
+from legato.core.mlir import ir
 
 
 @dataclass

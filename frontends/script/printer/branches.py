@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from ....mlir import arith, ir
+from legato.core.mlir import arith, ir
 
 if TYPE_CHECKING:
-    from .graph import GraphPrinter
+    from legato.frontends.script.printer.graph import GraphPrinter
 
 INFIX = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")

@@ -1,11 +1,11 @@
 """Calls of C functions, and the addresses that they are given."""
 
 
-from ....mlir import ir
-from .addresses import address_of
-from .expressions import Expressions
-from .packed import packed_call, packed_declaration
-from .text import Text, dtype_of
+from legato.core.mlir import ir
+from legato.frontends.script.printer.addresses import address_of
+from legato.frontends.script.printer.expressions import Expressions
+from legato.frontends.script.printer.packed import packed_call, packed_declaration
+from legato.frontends.script.printer.text import Text, dtype_of
 
 
 class Calls(Expressions):

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from ....dialects.tir.loops import constant_of
-from ....mlir import func, ir
-from .text import NotPrintable, Text, constant, dtype_of, number
-from .words import (
+from legato.core.mlir import func, ir
+from legato.dialects.tir.loops import constant_of
+from legato.frontends.script.printer.text import NotPrintable, Text, constant, dtype_of, number
+from legato.frontends.script.printer.words import (
     ATOM,
     BOOLEAN,
     CALLS,

@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from ....dialects import dtypes, relax, tir
-from ....dialects.locations import model_name
-from ....dialects.relax import dims
-from ....dialects.relax.calls import ARGUMENTS, PACKED, PURE, RETURNS
-from ....mlir import func, ir
-from ..types import spelled
-from .branches import branch
-from .sizes import GraphSizes
-from .text import NotPrintable, repr_text
+from legato.core import dtypes
+from legato.core.locations import model_name
+from legato.core.mlir import func, ir
+from legato.dialects import relax, tir
+from legato.dialects.relax import dims
+from legato.dialects.relax.calls import ARGUMENTS, PACKED, PURE, RETURNS
+from legato.frontends.script.printer.branches import branch
+from legato.frontends.script.printer.sizes import GraphSizes
+from legato.frontends.script.printer.text import NotPrintable, repr_text
+from legato.frontends.script.types import spelled
 
 ALIASES = ("builtin.unrealized_conversion_cast", "tensor.cast", "tensor.bitcast")
 SKIPPED = ("tensor.empty", "tensor.dim", "tensor.extract", "func.return")

@@ -1,16 +1,16 @@
 """A kernel as a function's source: its parameters, and the buffers and sizes that they are."""
 
-from ....dialects import tir
-from ....dialects.dtypes import numpy_dtype
-from ....dialects.relax import dims
-from ....dialects.tir.loops import constant_of
-from ....dialects.tir.walk import body, find
-from ....mlir import func, ir
-from ..kernel import INPLACE, NAMES, SIGNATURE
-from ..types import spelled
-from .addresses import parts_of_addresses
-from .statements import Statements
-from .text import NotPrintable, Text
+from legato.core.dtypes import numpy_dtype
+from legato.core.ir_helpers import body, find
+from legato.core.mlir import func, ir
+from legato.dialects import tir
+from legato.dialects.relax import dims
+from legato.dialects.tir.loops import constant_of
+from legato.frontends.script.kernel import INPLACE, NAMES, SIGNATURE
+from legato.frontends.script.printer.addresses import parts_of_addresses
+from legato.frontends.script.printer.statements import Statements
+from legato.frontends.script.printer.text import NotPrintable, Text
+from legato.frontends.script.types import spelled
 
 
 class KernelPrinter(Statements):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ....mlir import ir
-from .text import repr_text
+from legato.core.mlir import ir
+from legato.frontends.script.printer.text import repr_text
 
 
 def shown(notes: dict[str, Any]) -> str:

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from ....dialects.tir.packed import ARGUMENTS, TIR_PACKED
-from ....mlir import func, ir
-from .text import dtype_of
+from legato.core.mlir import func, ir
+from legato.dialects.tir.packed import ARGUMENTS, TIR_PACKED
+from legato.frontends.script.printer.text import dtype_of
 
 if TYPE_CHECKING:
-    from .calls import Calls
+    from legato.frontends.script.printer.calls import Calls
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 

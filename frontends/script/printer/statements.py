@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from ....dialects.tir.loops import SERIAL, BlockOp, ForOp, constant_of, loop_of
-from ....dialects.tir.walk import ancestors, body, everything
-from ....mlir import func, ir
-from .calls import Calls
-from .expressions import common
-from .notes import notes_of, shown
-from .text import Text, dtype_of
-from .words import LOOPS
+from legato.core.ir_helpers import ancestors, body, everything
+from legato.core.mlir import func, ir
+from legato.dialects.tir.loops import SERIAL, BlockOp, ForOp, constant_of, loop_of
+from legato.frontends.script.printer.calls import Calls
+from legato.frontends.script.printer.expressions import common
+from legato.frontends.script.printer.notes import notes_of, shown
+from legato.frontends.script.printer.text import Text, dtype_of
+from legato.frontends.script.printer.words import LOOPS
 
 LETTERS = {"spatial": "S", "reduce": "R", "opaque": "O"}
 ENDS = ("tir.yield", "scf.yield", "func.return", "scf.condition")

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ....dialects.dtypes import as_dtype, numpy_dtype
-from ....dialects.errors import LegatoError
-from ....mlir import ir
-from ..types import spelled
-from .words import ATOM
+from legato.core.dtypes import as_dtype, numpy_dtype
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.frontends.script.printer.words import ATOM
+from legato.frontends.script.types import spelled
 
 
 class NotPrintable(LegatoError):

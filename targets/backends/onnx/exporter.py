@@ -8,13 +8,13 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from ....dialects import relax
-from ....dialects.errors import LegatoError, Refusal, UnsupportedError
-from ....dialects.locations import describe, model_name
-from ....dialects.module import Module
-from ....dialects.relax import TensorType
-from ....mlir import func, ir
-from .ops import TABLE
+from legato.core.errors import LegatoError, Refusal, UnsupportedError
+from legato.core.locations import describe, model_name
+from legato.core.mlir import func, ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax import TensorType
+from legato.targets.backends.onnx.ops import TABLE
 
 OPSET, IR_VERSION = 20, 10
 CONSTANT = "relax.constant"

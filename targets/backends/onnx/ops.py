@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from onnx import helper
 
-from ....dialects.errors import Refusal
+from legato.core.errors import Refusal
 
 Write = Callable[[Any, Any], "str | Refusal"]  # (writer, op) -> the name of the result
 

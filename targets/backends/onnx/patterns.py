@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ....dialects.relax.patterns import Composite, Match, composite, is_op
-from .exporter import exportable
-from .ops import TABLE
+from legato.analysis.patterns import Composite, Match, composite, is_op
+from legato.targets.backends.onnx.exporter import exportable
+from legato.targets.backends.onnx.ops import TABLE
 
 
 def op_patterns(also: Callable[[Match], bool | str] | None = None, without: Iterable[str] = ()) -> list[Composite]:

@@ -5,8 +5,8 @@ import pytest
 from test_kernels import arguments
 
 import legato
+from legato.core.mlir import ir
 from legato.driver import Report, lower
-from legato.mlir import ir
 
 UNCOUNTED = ("linalg.fill", "tensor.empty", "tensor.dim")
 LIMITS = {("gather_and_sum", "ids"): 50, ("histogram", "A"): 8}  # what is an index has to be one

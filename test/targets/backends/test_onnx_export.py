@@ -8,8 +8,8 @@ import pytest
 from interpret import relative_error
 
 import legato
+from legato.core.mlir import func, ir
 from legato.dialects import make_context, relax
-from legato.mlir import func, ir
 from legato.runtime.engines import onnxruntime, openvino
 from legato.targets.backends.onnx import export, exportable
 from legato.targets.backends.openvino import OpenVino
@@ -37,7 +37,7 @@ def module_of(case, dynamic=False):
 
 
 def relax_type(case, number):
-    from legato.dialects.dtypes import mlir_type
+    from legato.core.dtypes import mlir_type
 
     return mlir_type(case.dtype(number))
 

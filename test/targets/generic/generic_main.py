@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from one_op import Case
 
+from legato.core.dtypes import mlir_type
+from legato.core.mlir import func, ir
 from legato.dialects import relax
-from legato.dialects.dtypes import mlir_type
 from legato.dialects.loading import make_context
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.mlir import func, ir
 
 
 class Side:

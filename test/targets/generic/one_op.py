@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from legato.core.dtypes import as_dtype, mlir_type
+from legato.core.mlir import execution_engine, func, ir, linalg, passmanager
 from legato.dialects import relax
-from legato.dialects.dtypes import as_dtype, mlir_type
 from legato.dialects.loading import make_context
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.mlir import execution_engine, func, ir, linalg, passmanager
-from legato.passes.base import PassContext
-from legato.passes.legalize import Legalize
+from legato.passes.legalize.legalize import Legalize
+from legato.passes.pipeline.base import PassContext
 from legato.targets import generic
 from legato.targets.target import Target
 

@@ -3,8 +3,9 @@ import numpy as np
 import pytest
 
 import legato
-from legato.dialects import Module, dtypes, make_context, relax
-from legato.mlir import func, ir
+from legato.core import dtypes
+from legato.core.mlir import func, ir
+from legato.dialects import Module, make_context, relax
 
 DTYPES = ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "ui8", "ui64", "i1")
 SHAPES = ((7,), (3, 5), (2, 3, 4), (1, 2, 1, 3), (0, 4))

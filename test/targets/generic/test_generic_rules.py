@@ -9,8 +9,8 @@ from test_generic_elementwise import binary_cases, other_cases, unary_cases
 from test_generic_movement import CASES as MOVEMENT
 from test_generic_reductions import arg_cases, cumulative_cases, norm_cases, reduction_cases, softmax_cases, topk_cases
 
+from legato.core.mlir import interpreter, ir
 from legato.dialects import relax, tir
-from legato.mlir import interpreter, ir
 from legato.targets import generic
 
 FAMILIES = [

@@ -8,9 +8,9 @@ import ctypes
 import numpy as np
 
 import legato
-from legato.dialects.tir.walk import body, copy, find
-from legato.jit import jit
-from legato.mlir import arith, func, ir, memref, scf
+from legato.codegen.jit import jit
+from legato.core.ir_helpers import body, copy, find
+from legato.core.mlir import arith, func, ir, memref, scf
 from legato.runtime.threads import load_openmp
 from legato.targets.catalog import Catalog
 

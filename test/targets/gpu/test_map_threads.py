@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 
 import legato
+from legato.codegen.jit import jit
+from legato.core.mlir import ir, scf
 from legato.driver import llvm_ir
-from legato.jit import jit
-from legato.mlir import ir, scf
-from legato.passes.map_threads import index, map_threads
+from legato.passes.gpu.map_threads import index, map_threads
 from legato.targets.catalog import Catalog
 from legato.targets.gpu.machine import Gpu
 

@@ -6,8 +6,8 @@ import pytest
 from threads_kernels import REFERENCES, add_one, matmul, matmul_tiled, two_launches
 
 import legato
+from legato.codegen.llvm_text import for_llvm_22
 from legato.driver import ptx
-from legato.llvm_text import for_llvm_22
 from legato.targets.catalog import Catalog
 
 
@@ -70,6 +70,6 @@ def test_modules_without_gpu_code_are_refused():
 
 
 def test_without_llvmlite_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("legato.ptx.find_spec", lambda name: None)
+    monkeypatch.setattr("legato.codegen.ptx.find_spec", lambda name: None)
     with pytest.raises(legato.LegatoError, match=r"pip install 'legato\[gpu\]'"):
         ptx_of(matmul)

@@ -2,7 +2,7 @@
 import pytest
 
 import legato
-from legato.passes.base import PassFailed
+from legato.core.diagnostics import PassFailed
 from legato.script import T
 
 

@@ -5,7 +5,7 @@ from emulate import barriers_of, emulated, inputs
 from threads_kernels import REFERENCES, matmul, matmul_tiled
 
 import legato
-from legato.dialects.tir.walk import find
+from legato.core.ir_helpers import find
 from legato.driver import llvm_ir
 from legato.script import T
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+from legato.core.mlir import arith, func, ir, memref, scf, vector
 from legato.dialects.loading import make_context
-from legato.mlir import arith, func, ir, memref, scf, vector
 from legato.targets.intrinsics.lanes import Lanes
 from legato.targets.intrinsics.ops import FLOAT, OPS, SIGNED, Op
 

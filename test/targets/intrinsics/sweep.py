@@ -14,9 +14,9 @@ import numpy as np
 import references
 from functions import CASES, DTYPES, FLOAT, KINDS, LANES
 
-from legato.mlir import execution_engine, ir
-from legato.passes.intrinsics import legalize_intrinsics, lower_intrinsics
-from legato.passes.lower import lower
+from legato.core.mlir import execution_engine, ir
+from legato.passes.cpu.lower import lower
+from legato.passes.legalize.intrinsics import legalize_intrinsics, lower_intrinsics
 from legato.targets.catalog import Catalog
 from legato.targets.intrinsics.ops import OPS
 

@@ -5,7 +5,7 @@ import pytest
 import sweep
 from functions import CASES, DTYPES
 
-from legato.mlir import ir, passmanager
+from legato.core.mlir import ir, passmanager
 from legato.targets.intrinsics.ops import OPS
 
 SPIRV = "#spirv.target_env<#spirv.vce<v1.5, [Shader, Float16, Float64, Int8, Int16, Int64], []>, #spirv.resource_limits<>>"

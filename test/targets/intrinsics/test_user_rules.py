@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import legato
+from legato.core.mlir import arith, ir, memref, scf, vector
 from legato.dialects import tir
-from legato.mlir import arith, ir, memref, scf, vector
 from legato.targets import registry
 from legato.targets.catalog import Catalog
 
@@ -95,7 +95,7 @@ def test_intrinsics_go_through_the_conversion_engine(monkeypatch):
     module = legato.Module.parse(TEXT.format(op="tan"))
     assert "math.tan" not in str(legato.lower(module, "npu"))
     scheduled = legato.lower(module, "npu", last="bufferized")
-    monkeypatch.setattr("legato.passes.conversion.rewrite.apply_partial_conversion", lambda *_: None)
+    monkeypatch.setattr("legato.passes.legalize.conversion.rewrite.apply_partial_conversion", lambda *_: None)
     context = legato.PassContext(resolve_target=Catalog().resolve)
     legato.Pipeline("tir-legalize-intrinsics{target=npu}").run(scheduled, context)
     assert "math.tan" in str(scheduled)

@@ -3,9 +3,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from legato import ModulePass, PassContext
+from legato.core.diagnostics import PassFailed
+from legato.core.mlir import ext, ir
 from legato.dialects.module import Module
-from legato.mlir import ext, ir
-from legato.passes.base import PassFailed, TargetText, option
+from legato.passes.pipeline.base import TargetText, option
 
 
 class Toy(ext.Dialect, name="toy"):

@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 
-from legato.dialects.weights import WeightStore
+from legato.core.weights import WeightStore
 
 store = WeightStore()
 store.add("w", np.arange(4, dtype=np.float32))

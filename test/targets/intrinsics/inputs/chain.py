@@ -2,8 +2,8 @@
 from typing import Any
 
 import legato
+from legato.core.mlir import arith, ext, ir, memref, scf
 from legato.dialects import tir
-from legato.mlir import arith, ext, ir, memref, scf
 
 
 class Toy(ext.Dialect, name="toy"):

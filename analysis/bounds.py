@@ -1,0 +1,50 @@
+"""Accesses that lie outside of their buffers, where that can be seen for certain."""
+
+from collections.abc import Sequence
+
+from legato.analysis.linear import in_loops
+from legato.core.mlir import ir
+from legato.dialects.tir.loops import DYNAMIC, constant_of
+from legato.dialects.tir.walk import FIRST_INDEX, buffer_name
+
+
+def outside(sizes: Sequence[int | None], indices: Sequence[ir.Value], around: ir.Operation) -> tuple[int, int, int] | None:
+    """The axis, and the least and the greatest index on it, of an access under ``around`` that leaves a buffer of these sizes.
+
+    None if none is seen to. What a condition guards may never happen, and is not looked at; nor are sizes that are not known (None).
+    """
+    extents = extents_around(around)
+    if extents is None:
+        return None
+    for axis, (size, index) in enumerate(zip(sizes, indices, strict=True)):
+        reach = in_loops(index).range(extents)
+        if size is not None and reach is not None and (reach[0] < 0 or reach[1] >= size):
+            return axis, *reach
+    return None
+
+
+def extents_around(op: ir.Operation) -> dict[ir.Value, int] | None:
+    """The number of steps of each loop around, and at, an op that runs from 0; None if a condition, or another loop, is among them."""
+    extents: dict[ir.Value, int] = {}
+    while op.name != "func.func":
+        if op.name == "tir.for":
+            loop = op.opview
+            if constant_of(loop.bounds[0]) != 0 or loop.extent is None or loop.extent <= 0:
+                return None
+            extents[loop.variable] = loop.extent
+        elif op.name != "tir.block":
+            return None
+        op = op.parent.operation
+    return extents
+
+
+def leaves_buffer(access: ir.Operation) -> str | None:
+    """What is wrong with a load or store that is seen to leave its buffer."""
+    first = FIRST_INDEX[access.name]
+    buffer = access.operands[first - 1]
+    sizes = [None if size == DYNAMIC else size for size in buffer.type.shape]
+    found = outside(sizes, list(access.operands)[first:], access.parent.operation)
+    if found is None:
+        return None
+    axis, low, high = found
+    return f"the indices of '{buffer_name(buffer)}' on axis {axis} go from {low} to {high}, and its size there is {sizes[axis]}"

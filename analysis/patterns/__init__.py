@@ -1,0 +1,20 @@
+"""A dataflow language for patterns in graphs: what a backend takes.
+
+    conv = is_op("relax.conv2d")(wildcard(), is_const()).has_attr(groups=1).named("conv")
+    biased = conv.optional(lambda x: is_op("relax.add")(x, is_const()))
+    fused = biased.optional(lambda x: is_op("relax.relu")(x))
+    NPU_CONV = composite("conv2d", fused, check=lambda m: m["conv"].attrs["strides"] == [1, 1] or "only strides of 1")
+
+A pattern object stands for one value: used twice, it has to be the same value twice. It matches the ops of a graph, and calls of
+kernels that do what such an op does (``analysis/recognize.py``).
+"""
+from legato.analysis.patterns.composite import Composite, as_composites, composite
+from legato.analysis.patterns.graph import Graph, Node, Ref
+from legato.analysis.patterns.language import Pattern, each_operand, is_const, is_op, outputs, wildcard
+from legato.analysis.patterns.match import Match, Matched
+from legato.analysis.patterns.matcher import Matcher
+
+__all__ = [
+    "Composite", "Graph", "Match", "Matched", "Matcher", "Node", "Pattern", "Ref", "as_composites", "composite", "each_operand", "is_const",
+    "is_op", "outputs", "wildcard",
+]

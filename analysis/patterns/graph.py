@@ -1,0 +1,123 @@
+"""A function as patterns see it: nodes with operands and users, graph ops and calls of recognized kernels alike."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from legato.analysis.recognize import Kernel, recognize
+from legato.core.errors import LegatoError
+from legato.core.locations import describe, model_name
+from legato.core.mlir import func, ir
+from legato.dialects.relax.graph import attributes_of, op_class
+from legato.dialects.relax.types import TensorType
+
+CONSTANT = "relax.constant"
+
+
+@dataclass(eq=False, repr=False)
+class Ref:
+    """A value: result ``index`` of ``node``, or an argument (node None)."""
+
+    value: ir.Value
+    node: Node | None = None
+    index: int = 0
+
+    @cached_property
+    def type(self) -> TensorType | None:
+        """Sizes and element type; None for what is no tensor."""
+        type_ = self.value.type
+        return TensorType.of(type_) if isinstance(type_, ir.RankedTensorType) else None
+
+    @property
+    def is_constant(self) -> bool:
+        return self.node is not None and self.node.name == CONSTANT
+
+    def __str__(self) -> str:
+        return "an argument" if self.node is None else str(self.node)
+
+
+@dataclass(eq=False, repr=False)
+class Node:
+    """An op. ``name``: what patterns know it by; ``kernel``: what was recognized, where it is the call of a kernel."""
+
+    op: ir.Operation
+    name: str
+    position: int
+    operands: list[Ref] = field(default_factory=list)
+    results: list[Ref] = field(default_factory=list)
+    users: list[Node] = field(default_factory=list)
+    kernel: Kernel | None = None
+    helpers: list[Node] = field(default_factory=list)  # the tensor.empty ops that a kernel writes into
+
+    @cached_property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes as Python values, defaults filled in; empty for what is no graph op."""
+        if self.kernel is not None:
+            return self.kernel.attrs
+        return attributes_of(self.op) if op_class(self.op) is not None else {}
+
+    @cached_property
+    def is_pure(self) -> bool:
+        """Whether it may become part of a group: a graph op, or the call of a recognized kernel."""
+        return self.kernel is not None or (self.name != CONSTANT and op_class(self.op) is not None)
+
+    @property
+    def model_name(self) -> str | None:
+        return model_name(self.op)
+
+    def __str__(self) -> str:
+        named = f' "{self.model_name}"' if self.model_name else ""
+        return describe(self.op) if self.kernel is None else f"{self.name}{named} (the kernel @{self.kernel.function.name.value})"
+
+
+class Graph:
+    """The block of a function. Raises LegatoError for a function with branches."""
+
+    def __init__(self, function: func.FuncOp, kernels: dict[str, Kernel] | None = None):
+        """``kernels``: the recognized kernels of the module, by name (see ``recognized``)."""
+        if len(function.body.blocks) != 1:
+            raise LegatoError(f"@{function.name.value} has branches: patterns are matched in functions of one block")
+        self.function = function
+        self.nodes: list[Node] = []
+        self.by_name: dict[str, list[Node]] = {}
+        self._refs: dict[ir.Value, Ref] = {a: Ref(a) for a in function.body.blocks[0].arguments}
+        for position, op in enumerate(function.body.blocks[0].operations):
+            self._add(op.operation, position, kernels or {})
+
+    def _add(self, op: ir.Operation, position: int, kernels: dict[str, Kernel]) -> None:
+        node = Node(op, op.name, position)
+        operands = list(op.operands)
+        if op.name == "func.call" and (kernel := kernels.get(op.attributes["callee"].value)) is not None:
+            empties = [ref.node for v in operands[len(operands) - kernel.outputs:] if (ref := self._refs.get(v)) is not None]
+            if len(empties) == kernel.outputs and all(e and e.name == "tensor.empty" and not len(e.op.operands) for e in empties):
+                node.kernel, node.name, node.helpers = kernel, kernel.name, empties
+                operands = [operands[i] for i in kernel.operands]
+        node.operands = [self._refs.get(v) or self._refs.setdefault(v, Ref(v)) for v in operands]
+        for ref in dict.fromkeys(self._refs.get(v) for v in [*operands, *_nested_operands(op)]):
+            if ref is not None and ref.node is not None:
+                ref.node.users.append(node)
+        for index, value in enumerate(op.results):
+            ref = self._refs[value] = Ref(value, node, index)
+            node.results.append(ref)
+        self.nodes.append(node)
+        self.by_name.setdefault(node.name, []).append(node)
+
+
+def _nested_operands(op: ir.Operation) -> list[ir.Value]:
+    """What ops in the op's regions read."""
+    found: list[ir.Value] = []
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                found += [*inner.operation.operands, *_nested_operands(inner.operation)]
+    return found
+
+
+def recognized(module: ir.Module) -> dict[str, Kernel]:
+    """The kernels of a module that do what a graph op does, by function name."""
+    found = {}
+    for op in module.body.operations:
+        if isinstance(op, func.FuncOp) and (kernel := recognize(op)) is not None:
+            found[op.name.value] = kernel
+    return found

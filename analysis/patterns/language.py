@@ -1,0 +1,251 @@
+"""The patterns as values. What they match is said in matcher.py."""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from legato.analysis.patterns.graph import Ref
+from legato.core.dtypes import as_dtype
+from legato.core.errors import LegatoError
+from legato.dialects.relax.dims import parse
+
+Constraint = Callable[[Ref], "str | None"]  # None: it holds; else why not
+
+
+class Pattern:
+    """One value of a graph. Methods give changed copies, which stand for other values than the original."""
+
+    def __init__(self) -> None:
+        self.label: str | None = None
+        self.constraints: tuple[Constraint, ...] = ()
+        self.is_exposed = False
+
+    def _with(self, **changes: Any) -> Any:
+        other = copy.copy(self)
+        other.__dict__.update(changes)
+        return other
+
+    def named(self, label: str) -> Any:
+        """The pattern under a name by which a check and a backend find what it matched: ``match["conv"]``."""
+        return self._with(label=label)
+
+    def exposed(self) -> Any:
+        """The value may be read outside the match too: it becomes one more result of the group."""
+        return self._with(is_exposed=True)
+
+    def where(self, constraint: Constraint) -> Any:
+        """A constraint of one's own: takes the value (a Ref), returns None where it holds, else the reason why not."""
+        return self._with(constraints=(*self.constraints, constraint))
+
+    def has_attr(self, **wanted: Any) -> Any:
+        """Attributes, defaults included, with these values; a callable takes the value and says whether it will do."""
+        return self.where(lambda ref: _attributes(ref, wanted))
+
+    def has_dtype(self, *dtypes: Any) -> Any:
+        """One of these element types (``"f32"``, numpy's)."""
+        accepted = [as_dtype(d) for d in dtypes]
+        return self.where(lambda ref: None if ref.type is not None and ref.type.dtype in accepted else
+                          f"its elements are {ref.type and ref.type.dtype}, expected {' or '.join(str(d) for d in accepted)}")
+
+    def has_shape(self, *sizes: Any) -> Any:
+        """These sizes: ints, symbols' names, or None for any."""
+        wanted = [parse(s) if isinstance(s, str) else s for s in sizes]
+
+        def fits(ref: Ref) -> str | None:
+            found = ref.type.dims if ref.type is not None else ()
+            same = len(found) == len(wanted) and all(w is None or w == f for w, f in zip(wanted, found))
+            return None if same else f"its shape is {_shown(found)}, expected {_shown(wanted)}"
+
+        return self.where(fits)
+
+    def has_rank(self, *ranks: int) -> Any:
+        """One of these ranks."""
+        return self.where(lambda ref: None if ref.type is not None and ref.type.rank in ranks else
+                          f"its rank is {ref.type and ref.type.rank}, expected {' or '.join(map(str, ranks))}")
+
+    def __or__(self, other: Pattern) -> Alternatives:
+        return Alternatives((self, other))
+
+    def optional(self, epilogue: Callable[[Pattern], Pattern]) -> Alternatives:
+        """This, followed by what ``epilogue`` makes of it where that is there."""
+        return Alternatives((epilogue(self), self))
+
+    def repeated(self, step: Callable[[Pattern], Pattern], at_least: int = 0, at_most: int = 64) -> Repeated:
+        """This, followed by ``step`` as often as it is there: the longest chain first. ``step`` is called anew for each link."""
+        return Repeated(self, step, at_least, at_most)
+
+    def parts(self) -> Sequence[Pattern]:
+        """The patterns that this one is directly made of."""
+        return ()
+
+    def roots(self) -> set[str] | None:
+        """The names of ops that its value can be made by; None: any, or no op at all."""
+        return None
+
+
+class Wildcard(Pattern):
+    """Any value."""
+
+    def __str__(self) -> str:
+        return "anything"
+
+
+class Constant(Pattern):
+    """A constant."""
+
+    def __str__(self) -> str:
+        return "a constant"
+
+    def roots(self) -> set[str]:
+        return {"relax.constant"}
+
+
+class Op(Pattern):
+    """The result of an op of one of these names. ``operands``: their patterns; None: any operands."""
+
+    def __init__(self, names: tuple[str, ...], operands: tuple[Pattern, ...] | None = None):
+        super().__init__()
+        self.names, self.operands = names, operands
+
+    def __call__(self, *operands: Pattern) -> Op:
+        for operand in operands:
+            if not isinstance(operand, Pattern):
+                raise LegatoError(f"an operand of the pattern {self} must be a pattern, found {operand!r}")
+        return self._with(operands=operands)
+
+    def parts(self) -> Sequence[Pattern]:
+        return self.operands or ()
+
+    def roots(self) -> set[str]:
+        return set(self.names)
+
+    def __str__(self) -> str:
+        return " or ".join(self.names)
+
+
+class Alternatives(Pattern):
+    """The first of several patterns that matches."""
+
+    def __init__(self, choices: tuple[Pattern, ...]):
+        super().__init__()
+        self.choices = choices
+
+    def __or__(self, other: Pattern) -> Alternatives:
+        plain = self.label is None and not self.constraints and not self.is_exposed
+        return Alternatives((*self.choices, other) if plain else (self, other))
+
+    def parts(self) -> Sequence[Pattern]:
+        return self.choices
+
+    def roots(self) -> set[str] | None:
+        found = [choice.roots() for choice in self.choices]
+        return None if any(f is None for f in found) else set().union(*found)
+
+    def __str__(self) -> str:
+        return " or ".join(dict.fromkeys(map(str, self.choices)))
+
+
+class Repeated(Pattern):
+    """A chain. Each link is a pattern of its own, made when it is needed."""
+
+    def __init__(self, base: Pattern, step: Callable[[Pattern], Pattern], at_least: int, at_most: int):
+        super().__init__()
+        self.base, self.step, self.at_least, self.at_most = base, step, at_least, at_most
+
+    def choices(self) -> list[Pattern]:
+        """The longer chain, and the end of it where that is long enough."""
+        links: list[Pattern] = []
+        if self.at_most > 0:
+            links.append(self.step(Repeated(self.base, self.step, self.at_least - 1, self.at_most - 1)))
+        return links + ([self.base] if self.at_least <= 0 else [])
+
+    def parts(self) -> Sequence[Pattern]:
+        return (self.base, self.step(self.base))
+
+    def roots(self) -> set[str] | None:
+        found = [part.roots() for part in self.parts()]
+        return None if any(f is None for f in found) else set().union(*found)
+
+    def __str__(self) -> str:
+        return str(self.step(self.base))
+
+
+class EachOperand(Pattern):
+    """Stands for all operands of an op that takes any number of them: each has to match a fresh ``make()``."""
+
+    def __init__(self, make: Callable[[], Pattern]):
+        super().__init__()
+        self.make = make
+
+    def parts(self) -> Sequence[Pattern]:
+        return (self.make(),)
+
+
+class Outputs(Pattern):
+    """Several results of one group, each with its pattern; what they share ties them together."""
+
+    def __init__(self, patterns: tuple[Pattern, ...]):
+        super().__init__()
+        self.patterns = patterns
+
+    def parts(self) -> Sequence[Pattern]:
+        return self.patterns
+
+    def roots(self) -> set[str] | None:
+        return self.patterns[0].roots()
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.patterns))
+
+
+def wildcard() -> Pattern:
+    """Any value: of an op outside, an argument, a constant."""
+    return Wildcard()
+
+
+def is_const() -> Pattern:
+    """A constant: it becomes part of the group."""
+    return Constant()
+
+
+def is_op(*names: str) -> Op:
+    """An op of one of these full names (``"relax.conv2d"``); call it with the patterns of its operands.
+
+    The operands of a commutative op are tried in both orders.
+    """
+    for name in names:
+        if "." not in name:
+            raise LegatoError(f"is_op takes full names of ops: 'relax.{name}' rather than '{name}'")
+    if not names:
+        raise LegatoError("is_op needs the name of an op")
+    return Op(names)
+
+
+def each_operand(make: Callable[[], Pattern]) -> EachOperand:
+    """The only operand pattern of an op with any number of operands: ``is_op("tensor.concat")(each_operand(wildcard))``."""
+    return EachOperand(make)
+
+
+def outputs(*patterns: Pattern) -> Outputs:
+    """One group with several results. The first is looked for; each other one has to share a value with those before it."""
+    if len(patterns) < 2:
+        raise LegatoError("outputs(...) ties two patterns or more together")
+    return Outputs(patterns)
+
+
+def _attributes(ref: Ref, wanted: dict[str, Any]) -> str | None:
+    if ref.node is None:
+        return "it is an argument, which has no attributes"
+    attributes = ref.node.attrs
+    for name, value in wanted.items():
+        if name not in attributes:
+            return f"it has no attribute '{name}' (it has: {', '.join(attributes) or 'none'})"
+        found = attributes[name]
+        if not (value(found) if callable(value) else found == value):
+            return f"its attribute '{name}' is {found}" + ("" if callable(value) else f", expected {value}")
+    return None
+
+
+def _shown(sizes: Sequence[Any]) -> str:
+    return f"[{', '.join('any' if s is None else str(s) for s in sizes)}]"

@@ -1,0 +1,206 @@
+"""How patterns are matched: from the last op backwards, over operands, with every choice tried."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from legato.analysis.patterns.composite import Composite
+from legato.analysis.patterns.graph import Graph, Node, Ref
+from legato.analysis.patterns.language import Alternatives, Constant, EachOperand, Op, Outputs, Pattern, Repeated
+from legato.analysis.patterns.match import Match
+
+COMMUTATIVE = frozenset(f"relax.{name}" for name in (
+    "add", "multiply", "maximum", "minimum", "equal", "not_equal", "logical_and", "logical_or", "logical_xor",
+    "bitwise_and", "bitwise_or", "bitwise_xor"))
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of a pattern at one op. ``reason``: why it did not take it; None where it did, with all the ops it took."""
+
+    pattern: str
+    node: Node
+    reason: str | None
+    taken: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class State:
+    """What is matched so far."""
+
+    bound: dict[Pattern, Ref]
+    nodes: tuple[Node, ...] = ()
+
+    def binding(self, pattern: Pattern, ref: Ref) -> State:
+        return State({**self.bound, pattern: ref}, self.nodes)
+
+    def taking(self, node: Node) -> State:
+        return State(self.bound, self.nodes if node in self.nodes else (*self.nodes, node))
+
+
+class Matcher:
+    """Matches the patterns of one backend in one graph; an op that one match has taken is not there for the next.
+
+    ``attempts`` tells what became of each pattern at each op that it could have ended in.
+    """
+
+    def __init__(self, graph: Graph, taken: set[Node] | None = None):
+        self.graph = graph
+        self.taken = taken if taken is not None else set()
+        self.attempts: list[Attempt] = []
+        self._why = (-1, "")
+
+    def matches(self, composite: Composite) -> list[Match]:
+        """All matches, which share no op, the last in the program first. Raises what the composite's check raises."""
+        found = []
+        for node in self._candidates(composite.pattern):
+            if node in self.taken:
+                continue
+            match, reason = self.match_at(composite, node)
+            if match is not None:
+                self.taken.update(match.nodes)
+                found.append(match)
+            self.attempts.append(Attempt(composite.name, node, reason, tuple(match.nodes) if match is not None else ()))
+        return found
+
+    def match_at(self, composite: Composite, node: Node) -> tuple[Match | None, str | None]:
+        """The match that ends in an op, or the reason why there is none: of the try that came furthest."""
+        self._why = (-1, "")
+        for ref in node.results:
+            for roots, state in self._rooted(composite.pattern, ref):
+                match = self._finished(composite, roots, state)
+                if match is not None:
+                    return match, None
+        return None, self._why[1]
+
+    def _candidates(self, pattern: Pattern) -> list[Node]:
+        names = pattern.roots()
+        if names is None:
+            nodes = [n for n in self.graph.nodes if n.is_pure]
+        else:
+            nodes = sorted((n for name in names for n in self.graph.by_name.get(name, ())), key=lambda n: n.position)
+        return nodes[::-1]
+
+    def _finished(self, composite: Composite, roots: list[Ref], state: State) -> Match | None:
+        exposed = {ref for pattern, ref in state.bound.items() if pattern.is_exposed}
+        inside, escaping = set(state.nodes), []
+        for node in state.nodes:
+            for ref in node.results:
+                outside = next((u for u in node.users if u not in inside), None)
+                if ref in roots or outside is None:
+                    continue
+                if ref not in exposed:
+                    self._note(state, f"the result of {node} is also read outside, by {outside}")
+                    return None
+                escaping.append(ref)
+        labels = {p.label: ref for p, ref in state.bound.items() if p.label is not None}
+        match = Match(composite.name, state.nodes, roots, labels, escaping)
+        reason = composite.refusal(match)
+        if reason is not None:
+            self._note(state, reason, certain=True)
+            return None
+        return match
+
+    def _rooted(self, pattern: Pattern, ref: Ref) -> Iterator[tuple[list[Ref], State]]:
+        if not isinstance(pattern, Outputs):
+            for state in self._match(pattern, ref, State({})):
+                if state.nodes:
+                    yield [ref], state
+            return
+        first, *others = pattern.patterns
+        for state in self._match(first, ref, State({})):
+            yield from self._more_roots(others, [ref], state)
+
+    def _more_roots(self, patterns: list[Pattern], roots: list[Ref], state: State) -> Iterator[tuple[list[Ref], State]]:
+        if not patterns:
+            yield roots, state
+            return
+        first, *others = patterns
+        shared = {part for part in _all_parts(first) if part in state.bound}
+        if not shared:
+            self._note(state, f"the output {first} shares nothing with the outputs before it")
+            return
+        for node in self._candidates(first):
+            if node in state.nodes:
+                continue
+            for ref in node.results:
+                for more in self._match(first, ref, state):
+                    yield from self._more_roots(others, [*roots, ref], more)
+
+    def _match(self, pattern: Pattern, ref: Ref, state: State) -> Iterator[State]:
+        bound = state.bound.get(pattern)
+        if bound is not None:
+            if bound is ref:
+                yield state
+            else:
+                self._note(state, f"{pattern} stands for one value, and would be both {bound} and {ref}")
+            return
+        for found in self._inside(pattern, ref, state):
+            reason = next(filter(None, (constraint(ref) for constraint in pattern.constraints)), None)
+            if reason is None:
+                yield found.binding(pattern, ref)
+            else:
+                self._note(found, f"{ref}: {reason}")
+
+    def _inside(self, pattern: Pattern, ref: Ref, state: State) -> Iterator[State]:
+        if isinstance(pattern, Op):
+            yield from self._op(pattern, ref, state)
+        elif isinstance(pattern, Alternatives):
+            for choice in pattern.choices:
+                yield from self._match(choice, ref, state)
+        elif isinstance(pattern, Repeated):
+            for choice in pattern.choices():
+                yield from self._match(choice, ref, state)
+        elif isinstance(pattern, Constant):
+            if ref.is_constant:
+                yield state
+            else:
+                self._note(state, f"expected a constant, found {ref}")
+        else:
+            yield state
+
+    def _op(self, pattern: Op, ref: Ref, state: State) -> Iterator[State]:
+        node = ref.node
+        if node is None or node.name not in pattern.names:
+            self._note(state, f"expected {pattern}, found {ref}")
+            return
+        if node in self.taken:
+            self._note(state, f"{node} is taken by another group")
+            return
+        if not node.is_pure:
+            self._note(state, f"{node} is no graph op, and no kernel that is known to do what one does")
+            return
+        if pattern.operands is None:
+            yield state.taking(node)
+            return
+        operands = pattern.operands
+        if len(operands) == 1 and isinstance(operands[0], EachOperand):
+            operands = tuple(operands[0].make() for _ in node.operands)
+        if len(operands) != len(node.operands):
+            self._note(state, f"{node} has {len(node.operands)} operands, the pattern {len(operands)}")
+            return
+        orders = [node.operands]
+        if node.name in COMMUTATIVE and len(operands) == 2:
+            orders.append(node.operands[::-1])
+        for order in orders:
+            yield from self._operands(list(zip(operands, order)), state.taking(node))
+
+    def _operands(self, pairs: list[tuple[Pattern, Ref]], state: State) -> Iterator[State]:
+        if not pairs:
+            yield state
+            return
+        (pattern, ref), *others = pairs
+        for found in self._match(pattern, ref, state):
+            yield from self._operands(others, found)
+
+    def _note(self, state: State, reason: str, certain: bool = False) -> None:
+        """Keeps the reason of the try that came furthest; a check's comes before all others."""
+        depth = len(state.nodes) + (1000 if certain else 0)
+        if depth > self._why[0]:
+            self._why = (depth, reason)
+
+
+def _all_parts(pattern: Pattern) -> Iterator[Pattern]:
+    yield pattern
+    for part in pattern.parts():
+        yield from _all_parts(part)

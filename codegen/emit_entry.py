@@ -1,0 +1,74 @@
+"""tir-emit-entry: the way in for callers, by the calling convention of tvm-ffi.
+
+The module is in the LLVM dialect by then. Two things are added and exported: ``__tvm_ffi_create``, a function
+``create(owner, weight addresses...)`` that makes an instance of the model, which is a function of the inputs; and ``legato_metadata``, a
+text that describes it. All else becomes internal.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from legato.codegen.entry.metadata import metadata, target_of
+from legato.codegen.entry.tables import EXPORTED, entry_text
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.passes.memory.signature import Boundary
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+if TYPE_CHECKING:
+    from legato.dialects.module import Module
+
+BASELINE = ("x86-64", "+sse2")   # the entry itself runs anywhere, so that it can say that the kernels do not
+
+
+@dataclass(frozen=True)
+class EmitEntry(ModulePass):
+    """Adds what callers see: the tvm-ffi function __tvm_ffi_create and the model's metadata; kernels become internal."""
+
+    name: ClassVar[str] = "tir-emit-entry"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            emit_entry(module.module)
+
+
+def emit_entry(module: ir.Module) -> None:
+    """Does the work on one module, which ``tir-plan-memory`` and the lowering to the LLVM dialect have been at."""
+    functions = {op.attributes["sym_name"].value: op for op in module.body.operations if op.operation.name == "llvm.func"}
+    main = functions.get("main")
+    if main is None or "main_sizes" not in functions:
+        raise LegatoError("the entry calls @main and @main_sizes as llvm.func: run tir-plan-memory and tir-lower first")
+    boundary = Boundary.of(main)
+    for function in functions.values():
+        if len(function.operation.regions[0].blocks):
+            _hide(function)
+    entry = ir.Module.parse(entry_text(main, boundary, metadata(module, main, boundary)))
+    cpu = target_of(main)["cpu"]
+    for name, function in functions.items():
+        if name.startswith("legato.") and not len(function.operation.regions[0].blocks):
+            function.operation.erase()   # a declaration: the entry brings the definition
+    there = {op.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.attributes}
+    for op in list(entry.body.operations):
+        name = op.attributes["sym_name"].value
+        if name in there and (name in EXPORTED or name.startswith("legato.")):
+            raise LegatoError(f"the module has @{name} already: tir-emit-entry runs once")
+        if name not in there:
+            op.operation.detach_from_parent()
+            module.body.append(op)
+            if cpu and op.operation.name == "llvm.func" and len(op.operation.regions[0].blocks):
+                _made_for(op, *BASELINE)
+
+
+def _hide(function: ir.OpView) -> None:
+    """No export, no wrapper of the execution engine, and nothing inlined across kernels, which only costs time to compile."""
+    function.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+    given = list(function.attributes["passthrough"]) if "passthrough" in function.attributes else []
+    noinline = ir.StringAttr.get("noinline")
+    if noinline not in given:
+        function.attributes["passthrough"] = ir.ArrayAttr.get([*given, noinline])
+
+
+def _made_for(function: ir.OpView, cpu: str, features: str) -> None:
+    function.attributes["target_cpu"] = ir.StringAttr.get(cpu)
+    function.attributes["target_features"] = ir.Attribute.parse(f'#llvm.target_features<["{features}"]>')

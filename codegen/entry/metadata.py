@@ -1,0 +1,58 @@
+"""What a compiled model says of itself, as JSON: the runtime reads it, from the module or from a saved .so."""
+import json
+import re
+from importlib.metadata import PackageNotFoundError, version
+
+from legato.core.mlir import ir
+from legato.passes.memory.signature import CALLERS, Boundary, Value, packed_functions
+
+FORMAT = 1   # grows when a saved model of today could not be read by the runtime of yesterday
+
+
+def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
+    """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions that are called), callers (what calls each),
+    target (cpu, features), openmp."""
+    return json.dumps({
+        "format": FORMAT,
+        "legato": _version(),
+        "inputs": [_value(v) for v in boundary.inputs],
+        "outputs": [_value(v) for v in boundary.outputs],
+        "symbols": list(boundary.symbols),
+        "weights": [_value(v) for v in boundary.weights],
+        "packed": packed_functions(main),
+        **({"callers": [text.value for text in main.attributes[CALLERS]]} if CALLERS in main.attributes else {}),
+        "target": target_of(main),
+        "openmp": uses_openmp(module),
+    }, separators=(",", ":"))
+
+
+def target_of(function: ir.OpView) -> dict[str, str]:
+    """LLVM's names of the CPU and the features that an ``llvm.func`` is made for; empty texts where it does not say."""
+    attributes = function.attributes
+    cpu = attributes["target_cpu"].value if "target_cpu" in attributes else ""
+    listed = re.findall(r'"([^"]+)"', str(attributes["target_features"])) if "target_features" in attributes else []
+    return {"cpu": cpu, "features": ",".join(listed)}
+
+
+def uses_openmp(module: ir.Module) -> bool:
+    """Whether there is an op of the dialect omp, which becomes calls of the OpenMP runtime."""
+    found = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        found = found or op.name.startswith("omp.")
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def _value(value: Value) -> dict:
+    return {"name": value.name, "dtype": value.dtype, "shape": list(value.shown)}
+
+
+def _version() -> str:
+    try:
+        return version("legato")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,104 @@
+"""Compiled code in this process: from a module in the LLVM dialect to an executable."""
+import ctypes
+import ctypes.util
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+import tvm_ffi.libinfo
+
+from legato.core import cpu
+from legato.core.errors import LegatoError
+from legato.core.mlir import execution_engine, ir
+from legato.runtime import package, packed, threads
+from legato.runtime.executable import Executable
+from legato.runtime.packed import Artifacts
+from legato.runtime.signature import Parameter, Signature
+
+CREATE = "__tvm_ffi_create"
+
+
+def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2, artifacts: Artifacts = ()) -> Executable:
+    """Compiles a module that ``tir-emit-entry`` has finished, for the CPU that its functions name.
+
+    weights: key to array, for each weight of the metadata; they are used where they lie (copied if not contiguous), and kept as long as the
+    executable lives. opt_level: LLVM's, 0 to 3. artifacts: what backends made of parts of the model. LegatoError for a module without an
+    entry, an unknown CPU, a missing weight, a call of a function that no library has or a packed one that is not there, or a missing OpenMP
+    runtime. Code for a CPU that this machine is not can be saved; to call it is refused.
+    """
+    signature = Signature.parse(_metadata(module))
+    if signature.cpu:
+        cpu.features_of(signature.cpu)   # of a name that it does not know, LLVM would end the process
+    lacking = cpu.missing_features(signature.cpu, signature.features)
+    arrays = [_array(weights, weight) for weight in signature.weights]
+    functions = packed.resolve(signature.packed, artifacts, "the model", signature.callers)
+    libraries = [tvm_ffi.libinfo.find_libtvm_ffi()]
+    if signature.openmp:
+        libraries.append(threads.load_openmp("the compiled model"))
+    _check_calls(module, libraries)
+    with module.context:
+        engine = execution_engine.ExecutionEngine(
+            module, opt_level=opt_level, shared_libs=libraries, enable_object_dump=True, enable_pic=True)
+        address = engine.raw_lookup(CREATE)   # compiles; a dump without it would leave functions out
+    if not address:
+        raise LegatoError("LLVM could not compile the module; it says why on stderr")
+    create = tvm_ffi.Function.__from_mlir_packed_safe_call__(address, keep_alive_object=engine)
+    function = create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays), *functions)
+    if lacking:
+        function = _refusal(signature.cpu, lacking)
+
+    def save(path: Path, linker: str | None) -> Path:
+        return package.save(path, signature, arrays, engine.dump_to_object_file, linker, artifacts)
+
+    return Executable(signature, function, save)
+
+
+def _refusal(name: str, lacking: list[str]) -> Callable[..., Any]:
+    """What stands for code that would end the process with an illegal instruction."""
+    def refuse(*_: Any) -> None:
+        raise LegatoError(f"the model was compiled for the CPU {name}; this one ({cpu.host_name()}) does not have {', '.join(lacking)}. "
+                          "Save it and run it there, or compile it for this machine")
+
+    return refuse
+
+
+def _metadata(module: ir.Module) -> str:
+    for op in module.body.operations:
+        if op.operation.name == "llvm.mlir.global" and op.attributes["sym_name"].value == "legato_metadata":
+            return op.attributes["value"].value.rstrip("\0")
+    raise LegatoError("the module has no entry: run tir-emit-entry before it is compiled")
+
+
+def _array(weights: Mapping[str, np.ndarray], weight: Parameter) -> np.ndarray:
+    if weight.name not in weights:
+        raise LegatoError(f"there is no weight '{weight.name}', which the compiled code reads")
+    array = weights[weight.name]
+    if array.dtype != weight.dtype or array.shape != weight.shape:
+        raise LegatoError(f"the weight '{weight.name}' is {array.dtype}{list(array.shape)}, and the compiled code reads {weight}")
+    return array if array.flags.c_contiguous and array.flags.aligned else np.require(array, requirements=["C", "A"])
+
+
+def _check_calls(module: ir.Module, libraries: list[str]) -> None:
+    """Refuses calls of functions that do not exist, which would end the process when they happen."""
+    known: list[Any] = [ctypes.CDLL(None), *map(ctypes.CDLL, libraries)]
+    known += [ctypes.CDLL(name) for name in ("libm.so.6", "libc.so.6") if ctypes.util.find_library(name.split(".")[0].removeprefix("lib"))]
+    for op in module.body.operations:
+        if op.operation.name == "llvm.func" and not len(op.operation.regions[0].blocks):
+            name = op.attributes["sym_name"].value
+            if not name.startswith("llvm.") and not any(hasattr(library, name) for library in known):
+                raise LegatoError(f"the compiled code calls '{name}', which no library has, in {', '.join(_callers(module, name))}")
+
+
+def _callers(module: ir.Module, name: str) -> list[str]:
+    found = []
+    for function in module.body.operations:
+        if function.operation.name == "llvm.func":
+            def visit(op: ir.Operation, caller: str = function.attributes["sym_name"].value) -> ir.WalkResult:
+                if op.name == "llvm.call" and "callee" in op.attributes and op.attributes["callee"].value == name and caller not in found:
+                    found.append(caller)
+                return ir.WalkResult.ADVANCE
+
+            function.operation.walk(visit)
+    return found

@@ -1,0 +1,75 @@
+"""PTX of lowered GPU modules, by the LLVM of the package ``llvmlite`` (the extra ``gpu``): MLIR's wheel has no code generator for it."""
+import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from legato.codegen.llvm_text import for_llvm_22
+from legato.core.errors import LegatoError
+
+TRIPLE = "nvptx64-nvidia-cuda"
+LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
+DEVICE_FUNCTION = re.compile(r"__nv_\w+")
+UNKNOWN = re.compile(r"llvm[._]nvvm[\w.$]*")
+
+
+def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
+    """The PTX of modules of LLVM IR with kernels, all in one, for a chip. LegatoError where llvmlite is not installed, where the chip's
+    name is none, and where a function of libdevice is called that is not found."""
+    if find_spec("llvmlite") is None:
+        raise LegatoError("PTX is made by the package llvmlite, which is not installed: pip install 'legato[gpu]'")
+    llvm = import_module("llvmlite.binding")
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    if not re.fullmatch(r"sm_\d+[af]?", chip):
+        raise LegatoError(f"'{chip}' is no chip of NVIDIA's: they are called sm_80, sm_90a, ...")
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=chip, opt=3)
+    head = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
+    try:
+        module, *others = (llvm.parse_assembly(head + for_llvm_22(code)) for code in codes)
+    except RuntimeError as error:
+        version = ".".join(map(str, llvm.llvm_version_info))
+        raise LegatoError(f"llvmlite, whose LLVM is {version}, does not read the module: {error}") from None
+    for other in others:
+        module.link_in(other)
+    link_libdevice(llvm, module)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = False  # threads are the lanes
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    text = machine.emit_assembly(module)
+    unknown = sorted({name for line in text.splitlines() if not line.lstrip().startswith("//") for name in UNKNOWN.findall(line)})
+    if unknown:
+        raise LegatoError(f"llvmlite's LLVM does not know the intrinsics {', '.join(unknown)}")
+    return text
+
+
+def link_libdevice(llvm: Any, module: Any) -> None:
+    """Puts the functions of libdevice that a module calls into it. LegatoError where there is no libdevice."""
+    wanted = sorted(f.name for f in module.functions if f.is_declaration and DEVICE_FUNCTION.fullmatch(f.name))
+    if not wanted:
+        return
+    own = {f.name for f in module.functions if not f.is_declaration}
+    library = llvm.parse_bitcode(find_libdevice(wanted).read_bytes())
+    library.triple, library.data_layout = module.triple, module.data_layout
+    module.link_in(library)
+    for function in module.functions:
+        if not function.is_declaration and function.name not in own:
+            function.linkage = "internal"
+
+
+def find_libdevice(wanted: list[str]) -> Path:
+    """NVIDIA's library of functions: from LEGATO_LIBDEVICE, the package nvidia-nvvm, or a CUDA installation."""
+    given = os.environ.get("LEGATO_LIBDEVICE")
+    places = [Path(given)] if given else [
+        *(found for d in sys.path for found in Path(d, "nvidia").glob(f"*/{LIBDEVICE}")),
+        *(Path(root, LIBDEVICE) for root in (os.environ.get("CUDA_HOME"), "/usr/local/cuda") if root)]
+    for place in places:
+        if place.is_file():
+            return place
+    raise LegatoError(f"the module calls {', '.join(wanted)} of NVIDIA's libdevice, which is not found: pip install nvidia-nvvm, or say "
+                      "where it is (LEGATO_LIBDEVICE=.../libdevice.10.bc), or compile for nvvm{approx=true}")

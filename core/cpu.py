@@ -1,0 +1,70 @@
+"""CPUs: which instruction sets the host has, which of LLVM's CPU names have which, and what a compiled model lacks here."""
+import difflib
+import functools
+import platform
+from pathlib import Path
+
+from legato.core.cpu_table import CPUS, FLAGS, HOSTS
+from legato.core.errors import LegatoError
+
+CPUINFO = Path("/proc/cpuinfo")
+
+
+class UnknownCpuError(LegatoError):
+    """A CPU name that LLVM, or this version of Legato, does not know."""
+
+
+def features_of(cpu: str, features: str = "") -> frozenset[str]:
+    """The instruction sets, by LLVM's names, of a CPU with features switched on and off (``+avx2,-fma``).
+
+    Raises UnknownCpuError for a name that is not in the table.
+    """
+    if cpu not in CPUS:
+        near = difflib.get_close_matches(cpu, CPUS, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(CPUS)}"
+        raise UnknownCpuError(f"unknown CPU '{cpu}'; {hint}")
+    found = set(CPUS[cpu])
+    for feature in filter(None, features.split(",")):
+        (found.discard if feature.startswith("-") else found.add)(feature.lstrip("+-"))
+    return frozenset(found)
+
+
+@functools.cache
+def host_flags() -> dict[str, str]:
+    """What the kernel says of the first processor: ``flags``, ``vendor_id``, ``cpu family``, ``model``; empty where it does not say."""
+    found: dict[str, str] = {}
+    try:
+        lines = CPUINFO.read_text(errors="replace").splitlines()
+    except OSError:
+        return found
+    for line in lines:
+        key, separator, value = line.partition(":")
+        if not separator and found:
+            break
+        found[key.strip()] = value.strip()
+    return found
+
+
+def host_features() -> frozenset[str]:
+    """The instruction sets of this machine, of those that code can be made for, by LLVM's names."""
+    flags = set(host_flags().get("flags", "").split())
+    return frozenset(feature for feature, flag in FLAGS.items() if flag in flags)
+
+
+def host_name() -> str:
+    """The nearest name in the table whose instruction sets this machine has all: its own, or one of the x86-64 levels."""
+    info, has = host_flags(), host_features()
+    own = (info.get("vendor_id"), info.get("cpu family"), info.get("model"))
+    names = [name for vendor, family, models, name in HOSTS if own[:2] == (vendor, family) and own[2] and int(own[2]) in models]
+    for name in (*names, "x86-64-v4", "x86-64-v3", "x86-64-v2"):
+        if CPUS[name] <= has:
+            return name
+    return "x86-64"
+
+
+def missing_features(cpu: str, features: str) -> list[str]:
+    """What code made for a CPU and features needs and this machine lacks, sorted; only what the kernel has a flag for can be told."""
+    if platform.machine() not in ("x86_64", "AMD64") or not cpu:
+        return []
+    needed = features_of(cpu if cpu in CPUS else "x86-64", features)   # a saved model may name a CPU newer than this version
+    return sorted((needed & FLAGS.keys()) - host_features())

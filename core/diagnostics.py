@@ -1,0 +1,114 @@
+"""MLIR's diagnostics and the errors of passes as plain values, that outlive the IR they speak of."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from legato.core.errors import LegatoError
+from legato.core.locations import describe, model_name
+from legato.core.mlir import ir
+
+Severity = Literal["error", "warning", "note", "remark"]
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a text: file name (``-`` for text that was no file), line and column from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message of MLIR or of a pass: the model's own name for the op, and where it stands in a text; either may be None."""
+
+    severity: Severity
+    message: str
+    position: Position | None = None
+    name: str | None = None
+    notes: tuple[Diagnostic, ...] = ()
+
+    def with_notes(self) -> Iterator[Diagnostic]:
+        """The diagnostic, then its notes, each with theirs."""
+        yield self
+        for note in self.notes:
+            yield from note.with_notes()
+
+    def __str__(self) -> str:
+        where = str(self.position) if self.position else ""
+        if self.name is not None:
+            where += f' ("{self.name}")' if where else f'"{self.name}"'
+        return f"{where}: {self.severity}: {self.message}" if where else f"{self.severity}: {self.message}"
+
+
+def position_of(location: ir.Location) -> Position | None:
+    """The first place in a text that a location carries: looks through names, call sites (callee first) and fused locations."""
+    if isinstance(location, ir.FileLineColLoc):
+        return Position(location.filename, location.start_line, location.start_col)
+    if isinstance(location, ir.NameLoc):
+        return position_of(location.child_loc)
+    if isinstance(location, ir.CallSiteLoc):
+        return position_of(location.callee) or position_of(location.caller)
+    if isinstance(location, ir.FusedLoc):
+        return next((position for position in map(position_of, location.locations) if position is not None), None)
+    return None
+
+
+def from_mlir(info: Any) -> Diagnostic:
+    """A diagnostic of MLIR (``ir.Diagnostic`` of a handler, ``ir.DiagnosticInfo`` of an ``MLIRError``) as a value."""
+    severity = str(info.severity).rsplit(".", 1)[-1].lower()
+    location = ir.Location.from_attr(info.location.attr, info.location.context)  # diagnostics hand out locations without their own type
+    return Diagnostic(severity, info.message, position_of(location), model_name(location), tuple(map(from_mlir, info.notes)))
+
+
+def of_error(error: Exception) -> list[Diagnostic]:
+    """What an error says, as diagnostics: MLIR's own, those of a PassFailed, or the text of any other error, without a place."""
+    if isinstance(error.__cause__, ir.MLIRError) and not hasattr(error, "diagnostics"):
+        return of_error(error.__cause__)
+    if isinstance(error, ir.MLIRError):
+        return [from_mlir(info) for info in error.error_diagnostics] or [Diagnostic("error", error.message)]
+    if found := getattr(error, "diagnostics", None):
+        return list(found)
+    return [Diagnostic("error", str(error))]
+
+
+class PassFailed(LegatoError):
+    """A pass gave up. `where` is the op or the location it is about, or None.
+
+    The pipeline fills in `pass_name`, `scope` (the external module, if the pass ran on one) and `reproducer` (the path of a file that
+    legato-opt takes). `diagnostics` are the same as values; MLIR's own, where the pass is upstream's.
+    """
+
+    def __init__(self, message: str, where: ir.Operation | ir.OpView | ir.Location | None = None, diagnostics: tuple[Diagnostic, ...] = ()):
+        super().__init__(message)
+        self.message = message
+        self.pass_name: str | None = None
+        self.scope: str | None = None
+        self.reproducer: str | None = None
+        self.subject = ""
+        if where is not None and not diagnostics:
+            location = where if isinstance(where, ir.Location) else where.location
+            self.subject = f"location {location}" if where is location else describe(where)
+            diagnostics = (Diagnostic("error", message, position_of(location), model_name(location)),)
+        self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        where = self.diagnostics[0].position if self.diagnostics else None
+        return f"{self._who()}{f' at {where}' if where else ''}: {self.message}"
+
+    def headline(self) -> tuple[Diagnostic, ...]:
+        """The diagnostics to show: the first says which pass failed, and on what."""
+        first, *others = self.diagnostics or (Diagnostic("error", self.message),)
+        return (replace(first, message=f"{self._who()}: {self.message}"), *others)
+
+    def _who(self) -> str:
+        parts = [f"{self.pass_name} failed" if self.pass_name else "failed",
+                 f"in the external module {self.scope}" if self.scope else "",
+                 f"on {self.subject}" if self.subject else ""]
+        return " ".join(filter(None, parts))

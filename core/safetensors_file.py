@@ -1,0 +1,89 @@
+"""The safetensors format: a JSON header that says where each tensor's bytes lie, then the bytes.
+
+Read and written here, and not by the safetensors package, because the bytes must stay where they are: reading gives offsets to map,
+and writing streams one tensor after the other.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from legato.core.errors import LegatoError
+
+_CODES = {
+    "F16": np.float16, "BF16": ml_dtypes.bfloat16, "F32": np.float32, "F64": np.float64, "BOOL": np.bool_,
+    "I8": np.int8, "I16": np.int16, "I32": np.int32, "I64": np.int64, "U8": np.uint8, "U16": np.uint16, "U32": np.uint32, "U64": np.uint64,
+}  # fmt: skip
+_CODE_OF = {np.dtype(scalar): code for code, scalar in _CODES.items()}
+
+
+class Entry(NamedTuple):
+    """Where one tensor lies: byte offset from the start of the file, dtype, shape."""
+
+    offset: int
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+
+def check_dtype(name: str, dtype: np.dtype) -> None:
+    """LegatoError if a tensor of that dtype cannot be stored."""
+    if dtype not in _CODE_OF:
+        raise LegatoError(f"weight '{name}' has the element type {dtype}, which is not one of: {', '.join(map(str, _CODE_OF))}")
+
+
+def read_header(path: str | Path) -> dict[str, Entry]:
+    """The tensors of a file. LegatoError if it is not safetensors, is cut short, or describes bytes it does not have."""
+    size = os.path.getsize(path)
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > size - 8:
+            raise LegatoError(f"{path} is not a safetensors file, or is cut short: its header takes {length} bytes, the file has {size}")
+        try:
+            header = json.loads(file.read(length))
+        except ValueError as error:
+            raise LegatoError(f"{path} is not a safetensors file: its header is not JSON ({error})") from error
+    entries = {}
+    for name, fields in header.items():
+        if name == "__metadata__":
+            continue
+        try:
+            begin, end = fields["data_offsets"]
+            entry = Entry(8 + length + begin, np.dtype(_CODES[fields["dtype"]]), tuple(fields["shape"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise LegatoError(f"{path}: cannot read the description of tensor '{name}': {fields}") from error
+        needed = int(np.prod(entry.shape, dtype=np.int64)) * entry.dtype.itemsize
+        if end - begin != needed:
+            described = f"{fields['dtype']}{list(entry.shape)}"
+            raise LegatoError(f"{path}: tensor '{name}' of {described} needs {needed} bytes, but has {end - begin}")
+        if 8 + length + end > size:
+            raise LegatoError(f"{path} is cut short: tensor '{name}' ends at byte {8 + length + end}, the file has {size}")
+        entries[name] = entry
+    return entries
+
+
+def write(path: str | Path, tensors: Mapping[str, np.ndarray], keys: Iterable[str] | None = None) -> None:
+    """Writes the tensors, one in memory at a time.
+
+    An old file of that name is replaced only when the new one is complete, so it may be mapped meanwhile.
+    """
+    header, end, order = {}, 0, sorted(tensors if keys is None else keys)
+    for key in order:
+        array = tensors[key]
+        header[key] = {"dtype": _CODE_OF[array.dtype], "shape": list(array.shape), "data_offsets": [end, end + array.nbytes]}
+        end += array.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-(8 + len(text)) % 64)  # the data starts on a cache line
+    temporary = Path(f"{path}.{os.getpid()}.part")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for key in order:
+                file.write(np.asarray(tensors[key], order="C").view(np.uint8).data if tensors[key].ndim else tensors[key].tobytes())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

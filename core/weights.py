@@ -1,0 +1,150 @@
+"""The weight store: the bytes of big constants, by key, outside the IR."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from legato.core import safetensors_file
+from legato.core.errors import LegatoError
+
+
+class MissingWeightError(LegatoError, KeyError):
+    """A key that the store does not have."""
+
+    __str__ = Exception.__str__
+
+
+class WeightStore(Mapping):
+    """Key to read-only numpy array. An array is held as given, or is memory-mapped from a file when it is first read."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, np.ndarray] = {}
+        self._files: dict[str, tuple[Path, safetensors_file.Entry]] = {}
+        self._maps: dict[Path, np.ndarray] = {}
+        self._kept: frozenset[str] = frozenset()
+
+    def __getitem__(self, key: str) -> np.ndarray:
+        array = self._arrays.get(key)
+        if array is not None:
+            return array
+        if key not in self._files:
+            raise MissingWeightError(f"no weight '{key}' in the store, which has {len(self)} weights")
+        path, entry = self._files[key]
+        array = self._arrays[key] = self._map(key, path, entry)
+        return array
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._arrays or key in self._files
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(dict.fromkeys([*self._files, *self._arrays])))
+
+    def __len__(self) -> int:
+        return len(self._files.keys() | self._arrays.keys())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all weights, mapped or held."""
+        mapped = sum(_size(entry) for _, entry in self._files.values())
+        return mapped + sum(array.nbytes for key, array in self._arrays.items() if key not in self._files)
+
+    def type_of(self, key: str) -> tuple[np.dtype, tuple[int, ...]]:
+        """The dtype and shape of a weight; maps nothing."""
+        if key in self._arrays or key not in self._files:
+            return self[key].dtype, self[key].shape
+        return self._files[key][1].dtype, self._files[key][1].shape
+
+    def add(self, name: str, array: np.ndarray) -> str:
+        """Holds the array, uncopied and read-only, under a key made from the name (``name``, ``name_1``, ...), which is returned."""
+        array = np.asarray(array)
+        safetensors_file.check_dtype(name, array.dtype)
+        view = array.view()
+        view.flags.writeable = False
+        key = self._unique(name)
+        self._arrays[key] = view
+        return key
+
+    def adopt(self, key: str, array: np.ndarray) -> None:
+        """Holds an array of another store under the key that it has there, which must be free here."""
+        if self.add(key, array) != key:
+            raise LegatoError(f"there is a weight '{key}' already")
+
+    def add_file(self, name: str, path: str | Path, offset: int, dtype, shape) -> str:
+        """Promises the bytes of a file from a byte offset on; they are mapped when first read. Returns the key, as ``add`` does."""
+        path, entry = Path(path), safetensors_file.Entry(offset, np.dtype(dtype), tuple(shape))
+        safetensors_file.check_dtype(name, entry.dtype)
+        if not path.is_file():
+            raise LegatoError(f"weight '{name}' lies in {path}, which is not there")
+        if offset + _size(entry) > os.path.getsize(path):
+            raise LegatoError(f"weight '{name}' ends at byte {offset + _size(entry)} of {path}, which has {os.path.getsize(path)} bytes")
+        key = self._unique(name)
+        self._files[key] = (path, entry)
+        return key
+
+    def drop(self, key: str) -> None:
+        """Forgets a weight, unless it is kept. Its memory is freed when nobody else holds the array."""
+        if key not in self:
+            raise MissingWeightError(f"no weight '{key}' to drop")
+        if key in self._kept:
+            return
+        self._arrays.pop(key, None)
+        self._files.pop(key, None)
+        if not self._files:
+            self._maps.clear()
+
+    @contextmanager
+    def keeping(self, keys: Iterable[str]) -> Iterator[None]:
+        """For the time of a ``with`` block, dropping these keys does nothing: IR that stands aside names them, too."""
+        before = self._kept
+        self._kept = before | frozenset(keys)
+        try:
+            yield
+        finally:
+            self._kept = before
+
+    def copy(self) -> "WeightStore":
+        """Another store with the same weights. The arrays are shared, the keys are not."""
+        other = WeightStore()
+        other._arrays, other._files, other._maps = dict(self._arrays), dict(self._files), dict(self._maps)
+        return other
+
+    def save(self, path: str | Path) -> None:
+        """Writes all weights as safetensors."""
+        safetensors_file.write(path, self)
+
+    @staticmethod
+    def load(path: str | Path) -> "WeightStore":
+        """The weights of a safetensors file, each mapped when first read."""
+        store = WeightStore()
+        for key, entry in safetensors_file.read_header(path).items():
+            store._files[key] = (Path(path), entry)
+        return store
+
+    def _unique(self, name: str) -> str:
+        key, count = name, 0
+        while key in self:
+            count += 1
+            key = f"{name}_{count}"
+        return key
+
+    def _map(self, key: str, path: Path, entry: safetensors_file.Entry) -> np.ndarray:
+        size = _size(entry)
+        if size == 0:
+            return np.frombuffer(b"", entry.dtype).reshape(entry.shape)
+        if path not in self._maps:
+            try:
+                self._maps[path] = np.memmap(path, np.uint8, mode="r")
+            except OSError as error:
+                raise LegatoError(f"cannot read weight '{key}' from {path}: {error}") from error
+        data = self._maps[path][entry.offset : entry.offset + size]
+        if data.nbytes != size:
+            end = entry.offset + size
+            raise LegatoError(f"weight '{key}' ends at byte {end} of {path}, which now has {self._maps[path].nbytes} bytes")
+        return np.frombuffer(data, entry.dtype).reshape(entry.shape)
+
+
+def _size(entry: safetensors_file.Entry) -> int:
+    return int(np.prod(entry.shape, dtype=np.int64)) * entry.dtype.itemsize

@@ -1,0 +1,127 @@
+"""Part of tir-lower-packed: kernels that call packed functions, and calls that give a code."""
+from collections.abc import Mapping, Sequence
+
+from legato.core.diagnostics import PassFailed
+from legato.core.errors import LegatoError
+from legato.core.ir_helpers import ancestors, find
+from legato.core.mlir import arith, cf, func, ir, memref
+from legato.core.upstream import run_on
+from legato.dialects import tir
+from legato.dialects.tir.packed import TIR_PACKED, check_declaration, is_packed
+
+BUFFER, LIVE = "legato.buffer", "legato.live"   # while a kernel is worked on: a buffer's number; the numbers that are in use at a call
+PARALLEL = ("scf.parallel", "scf.forall", "omp.parallel", "gpu.launch")
+
+
+def kernels_that_call(functions: Mapping[str, func.FuncOp]) -> list[str]:
+    """The names of the kernels that call packed functions."""
+    return [name for name, f in functions.items() if tir.is_prim_func(f) and not f.is_external and packed_calls(f, functions)]
+
+
+def packed_calls(kernel: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> list[ir.Operation]:
+    """The calls of packed functions in a kernel, in order."""
+    return [c for c in find(kernel.operation, "func.call") if is_packed(functions[c.attributes["callee"].value])]
+
+
+def lower_kernels(names: Sequence[str], functions: Mapping[str, func.FuncOp], table: ir.Type, warnings: list[str]) -> None:
+    """Gives kernels the functions, as their last argument, and a code as their result; a call that fails ends them. Raises PassFailed for
+    a call in a parallel loop: what it does, and its error, belong to one thread."""
+    for name in names:
+        kernel = functions[name]
+        calls = packed_calls(kernel, functions)
+        for call in calls:
+            declaration = functions[call.attributes["callee"].value]
+            called = declaration.attributes[TIR_PACKED].value
+            try:
+                check_declaration(declaration)
+            except LegatoError as error:
+                raise PassFailed(str(error), call) from None
+            if any(op.name in PARALLEL for op in ancestors(call)):
+                raise PassFailed(f"the kernel @{name} calls the packed function '{called}' in a parallel loop: call it outside, or make "
+                                 "the loop serial", call)
+        if any(call.parent != kernel.operation for call in calls):
+            if find(kernel.operation, *PARALLEL):
+                warnings.append(f"the parallel loops of @{name} run step by step: it calls a packed function in another loop")
+            _note_live_buffers(kernel, calls)
+            run_on(kernel.operation, "convert-scf-to-cf")
+            calls = packed_calls(kernel, functions)
+        _give_code(kernel, calls, table)
+
+
+def _note_live_buffers(kernel: func.FuncOp, calls: Sequence[ir.Operation]) -> None:
+    """Writes on each call which of the kernel's own buffers are freed behind it: where it fails, they are freed there."""
+    buffers = find(kernel.operation, "memref.alloc")
+    for number, buffer in enumerate(buffers):
+        buffer.attributes[BUFFER] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+    for call in calls:
+        around = [call, *ancestors(call)]
+        live = []
+        for number, buffer in enumerate(buffers):
+            holder = next((op for op in around if op.parent is not None and op.block == buffer.block), None)
+            freed = any(use.owner.name == "memref.dealloc" for use in buffer.results[0].uses)
+            if freed and holder is not None and _is_behind(holder, buffer):
+                live.append(number)
+        call.attributes[LIVE] = ir.DenseI64ArrayAttr.get(live)
+
+
+def _is_behind(op: ir.Operation, other: ir.Operation) -> bool:
+    """Whether an op stands behind another one of its block."""
+    operations = [o.operation for o in op.block.operations]
+    return operations.index(op) > operations.index(other)
+
+
+def _give_code(kernel: func.FuncOp, calls: Sequence[ir.Operation], table: ir.Type) -> None:
+    functions = kernel.body.blocks[0].add_argument(table, ir.Location.unknown())
+    i32 = ir.IntegerType.get_signless(32)
+    for end in find(kernel.operation, "func.return"):
+        with ir.InsertionPoint(end), end.location:
+            func.ReturnOp([arith.ConstantOp(i32, 0).result])
+        end.erase()
+    kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([a.type for a in kernel.body.blocks[0].arguments], [i32]))
+    if "arg_attrs" in kernel.attributes:
+        kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([*kernel.attributes["arg_attrs"], ir.DictAttr.get({})])
+    leave = leaving_block(kernel)
+    buffers = {op.attributes[BUFFER].value: op.results[0] for op in find(kernel.operation, "memref.alloc") if BUFFER in op.attributes}
+    for call in reversed(calls):
+        live = [buffers[number] for number in call.attributes[LIVE]] if LIVE in call.attributes else []
+        checked_call(call, [functions, *call.operands], freeing_block(kernel, live, leave) if live else leave)
+    for op in (value.owner for value in buffers.values()):
+        del op.attributes[BUFFER]
+
+
+def leaving_block(function: func.FuncOp) -> ir.Block:
+    """A block that returns the code it is given."""
+    block = function.body.blocks.append(ir.IntegerType.get_signless(32))
+    with ir.InsertionPoint(block):
+        func.ReturnOp([block.arguments[0]])
+    return block
+
+
+def freeing_block(function: func.FuncOp, buffers: Sequence[ir.Value], leave: ir.Block) -> ir.Block:
+    """A block that frees buffers, then leaves with the code it is given."""
+    block = function.body.blocks.append(ir.IntegerType.get_signless(32))
+    with ir.InsertionPoint(block):
+        for buffer in buffers:
+            memref.DeallocOp(buffer)
+        cf.BranchOp([block.arguments[0]], leave)
+    return block
+
+
+def checked_call(call: ir.Operation, operands: Sequence[ir.Value], leave: ir.Block) -> None:
+    """Puts in the place of a call one that gives a code first, on these operands, and goes to ``leave`` where that is not 0."""
+    block = call.block
+    rest = block.create_after()
+    operations = list(block.operations)
+    place = next(i for i, op in enumerate(operations) if op.operation == call)
+    for op in operations[place + 1:]:
+        op.operation.detach_from_parent()
+        rest.append(op.operation)
+    i32 = ir.IntegerType.get_signless(32)
+    with ir.InsertionPoint(block), call.location:
+        made = func.CallOp([i32, *(r.type for r in call.results)], call.attributes["callee"], list(operands))
+        code = made.results[0]
+        good = arith.CmpIOp(arith.CmpIPredicate.eq, code, arith.ConstantOp(i32, 0).result).result
+        cf.CondBranchOp(good, [], [code], rest, leave)
+    for old, new in zip(call.results, list(made.results)[1:]):
+        old.replace_all_uses_with(new)
+    call.erase()

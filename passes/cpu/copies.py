@@ -1,0 +1,129 @@
+"""Copies between strided buffers: loops around pieces that lie in one piece in both, where upstream would call a library function.
+
+A piece of known size is a ``memcpy``; one of a size known at run time only is copied by vectors, its end under a mask.
+"""
+from typing import Any
+
+from legato.core.ir_helpers import find
+from legato.core.mlir import arith, ir, linalg, memref, scf, vector
+
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+UNKNOWN_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
+
+
+def lower_copies(module: ir.Module, machine: Any) -> None:
+    """Replaces every ``memref.copy`` of ``module`` that is not one ``memcpy``. machine: lanes(bits), has(feature)."""
+    for op in find(module.operation, "memref.copy"):
+        if all(contiguous(v.type) for v in op.operands):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            Copy(*op.operands, machine).build()
+        op.erase()
+
+
+def strides_of(type_: ir.MemRefType) -> list[int]:
+    strides, _ = type_.get_strides_and_offset()
+    return list(strides)
+
+
+def dense_from(type_: ir.MemRefType) -> int:
+    """The dimension from which on a buffer is row-major without gaps; its rank where not even the last dimension is."""
+    strides, expected = strides_of(type_), 1
+    for d in reversed(range(type_.rank)):
+        size = type_.shape[d]
+        if size != 1 and (expected == DYNAMIC or strides[d] != expected):
+            return d + 1
+        expected = DYNAMIC if size == DYNAMIC or expected == DYNAMIC else expected * size
+    return 0
+
+
+def contiguous(type_: ir.MemRefType) -> bool:
+    """Whether upstream sees that a copy of the buffer is one memcpy."""
+    identity = ir.MemRefType.get(type_.shape, type_.element_type)
+    return type_ == identity or (DYNAMIC not in type_.shape and 0 not in type_.shape and dense_from(type_) == 0)
+
+
+class Copy:
+    """One copy, built at the insertion point."""
+
+    def __init__(self, source: ir.Value, target: ir.Value, machine: Any):
+        self.source, self.target, self.machine = source, target, machine
+        self.rank = source.type.rank
+        self.dense = max(dense_from(source.type), dense_from(target.type))
+
+    def build(self) -> None:
+        if self.dense == self.rank:
+            linalg.copy(self.source, outs=[self.target])  # single elements
+        else:
+            self.loop([])
+
+    def size(self, d: int) -> ir.Value:
+        if self.source.type.shape[d] == DYNAMIC:
+            return memref.dim(self.source, index(d))
+        return index(self.source.type.shape[d])
+
+    def loop(self, places: list[ir.Value]) -> None:
+        """The loops over the dimensions in front of the piece, and the piece."""
+        if len(places) == self.dense:
+            self.piece(places)
+            return
+        around = scf.ForOp(index(0), self.size(len(places)), index(1))
+        with ir.InsertionPoint(around.body):
+            self.loop([*places, around.induction_variable])
+            scf.YieldOp([])
+
+    def piece(self, places: list[ir.Value]) -> None:
+        inner = self.source.type.shape[self.dense:]
+        if DYNAMIC not in inner:
+            memref.CopyOp(self.part(self.source, places), self.part(self.target, places))
+            return
+        self.vectors(places)
+
+    def part(self, buffer: ir.Value, places: list[ir.Value]) -> ir.Value:
+        """The piece of a buffer, of rank 1 or more."""
+        count = self.rank - self.dense
+        shape = list(buffer.type.shape[self.dense:])
+        offsets = [UNKNOWN_STRIDE] * self.dense + [0] * count
+        layout = ir.Attribute.parse(f"strided<[{', '.join(map(str, strides_of(buffer.type)[self.dense:]))}], offset: ?>")
+        type_ = ir.MemRefType.get(shape, buffer.type.element_type, layout)
+        return memref.SubViewOp(type_, buffer, places, [], [], offsets, [1] * self.dense + shape, [1] * self.rank).result
+
+    def vectors(self, places: list[ir.Value]) -> None:
+        """A piece of dynamic size: its last dimension by vectors, those before it by loops."""
+        last = self.rank - 1
+        if len(places) < last:
+            around = scf.ForOp(index(0), self.size(len(places)), index(1))
+            with ir.InsertionPoint(around.body):
+                self.vectors([*places, around.induction_variable])
+                scf.YieldOp([])
+            return
+        element = self.source.type.element_type
+        bits = 64 if isinstance(element, ir.IndexType) else element.width
+        lanes = self.machine.lanes(bits)
+        type_ = ir.VectorType.get([lanes], element)
+        size = self.size(last)
+        whole = arith.subi(size, arith.remui(size, index(lanes)))
+        around = scf.ForOp(index(0), whole, index(lanes))
+        with ir.InsertionPoint(around.body):
+            at = [*places, around.induction_variable]
+            vector.StoreOp(vector.LoadOp(type_, self.source, at).result, self.target, at)
+            scf.YieldOp([])
+        if self.machine.has("avx512bw") or (self.machine.has("avx2") and bits >= 32):
+            mask = vector.CreateMaskOp(ir.VectorType.get([lanes], ir.IntegerType.get_signless(1)), [arith.subi(size, whole)]).result
+            zero = arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, zero_of(element))).result
+            value = vector.MaskedLoadOp(type_, self.source, [*places, whole], mask, zero).result
+            vector.MaskedStoreOp(self.target, [*places, whole], mask, value)
+            return
+        rest = scf.ForOp(whole, size, index(1))
+        with ir.InsertionPoint(rest.body):
+            at = [*places, rest.induction_variable]
+            memref.StoreOp(memref.LoadOp(self.source, at).result, self.target, at)
+            scf.YieldOp([])
+
+
+def index(value: int) -> ir.Value:
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def zero_of(element: ir.Type) -> ir.Attribute:
+    return ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)

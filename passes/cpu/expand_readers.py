@@ -1,0 +1,79 @@
+"""Elementwise readers of a collapsed result read it as it is: ``collapse_shape`` sinks below them, so that they can be fused by tiling.
+
+Upstream does this where every operand is indexed by loops alone; broadcast operands here have constant indices, too.
+"""
+from legato.analysis.contraction_form import dim_positions, indexing_maps, is_contraction, is_elementwise
+from legato.analysis.kind import body_ops
+from legato.core.mlir import func, ir, tensor
+
+
+def expand_readers(kernel: func.FuncOp) -> None:
+    """Sinks reshapes of a contraction's result below the chain of its elementwise readers."""
+    ops = [op.operation for op in kernel.body.blocks[0].operations]
+    for op in ops:
+        if is_contraction(op):
+            result = op.results[0]
+            while (reader := _collapsed_reader(result)) is not None:
+                result = _expand(*reader)
+
+
+def _collapsed_reader(value: ir.Value) -> tuple[ir.Operation, ir.Operation] | None:
+    """The reshape that alone reads the value, and the elementwise op that alone reads that."""
+    view = _only_user(value)
+    if view is None or view.name != "tensor.collapse_shape" or not value.type.has_static_shape:
+        return None
+    reader = _only_user(view.results[0])
+    if reader is None or not is_elementwise(reader) or len(reader.results) != 1 or "linalg.index" in body_ops(reader):
+        return None
+    maps = indexing_maps(reader)
+    read = [dim_positions(m) for v, m in zip(reader.operands, maps) if v == view.results[0]]
+    plain = all(None not in dims and dims == read[0] for dims in read) and sorted(read[0]) == list(range(maps[0].n_dims))
+    return (view, reader) if plain else None
+
+
+def _only_user(value: ir.Value) -> ir.Operation | None:
+    users = {use.owner.operation for use in value.uses}
+    return users.pop() if len(users) == 1 else None
+
+
+def _expand(view: ir.Operation, reader: ir.Operation) -> ir.Value:
+    """Builds the reader anew on what the view reshapes. Returns its result, of which a reshape takes the old one's place."""
+    source, collapsed = view.operands[0], view.results[0]
+    maps = indexing_maps(reader)
+    read = next(dim_positions(m) for v, m in zip(reader.operands, maps) if v == collapsed)
+    sizes: dict[int, list[int]] = {}
+    for loop, group in zip(read, view.attributes["reassociation"]):
+        sizes[loop] = [source.type.get_dim_size(dim.value) for dim in group]
+    first = [sum(len(sizes[d]) for d in range(loop)) for loop in range(len(read) + 1)]  # the loops that a loop becomes
+
+    with ir.InsertionPoint(reader), reader.location:
+        operands, new_maps, groups = [], [], []
+        for value, map_ in zip(reader.operands, maps):
+            expressions, groups, shape = [], [], []
+            for position, (loop, expression) in enumerate(zip(dim_positions(map_), map_.results)):
+                parts = [value.type.get_dim_size(position)] if loop is None else sizes[loop]
+                groups.append(list(range(len(shape), len(shape) + len(parts))))
+                shape += parts
+                expressions += [expression] if loop is None else [ir.AffineExpr.get_dim(first[loop] + i) for i in range(len(parts))]
+            operands.append(source if value == collapsed else _expanded(value, groups, shape))
+            new_maps.append(ir.AffineMapAttr.get(ir.AffineMap.get(first[-1], 0, expressions)))
+        parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+        attributes = {name: reader.attributes[name] for name in reader.attributes}
+        attributes |= {"indexing_maps": ir.ArrayAttr.get(new_maps), "iterator_types": ir.ArrayAttr.get([parallel] * first[-1])}
+        made = ir.Operation.create("linalg.generic", [operands[-1].type], operands, attributes, regions=1)
+        result = tensor.CollapseShapeOp(reader.results[0].type, made.results[0], groups).result
+    reader.regions[0].blocks[0].append_to(made.regions[0])
+    reader.results[0].replace_all_uses_with(result)
+    reader.erase()
+    view.erase()
+    return made.results[0]
+
+
+def _expanded(value: ir.Value, groups: list[list[int]], shape: list[int]) -> ir.Value:
+    """The value in this shape; a fresh tensor where it is one."""
+    if not isinstance(value.type, ir.RankedTensorType) or all(len(group) == 1 for group in groups):
+        return value
+    type_ = ir.RankedTensorType.get(shape, value.type.element_type)
+    if not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty":
+        return tensor.EmptyOp(shape, value.type.element_type).result
+    return tensor.ExpandShapeOp(type_, value, groups, [], shape).result

@@ -1,0 +1,105 @@
+"""Reading rows by index: a loop over the indices around copies of rows, in the place of one index computation an element."""
+from legato.analysis.nests import PARALLEL, Nest
+from legato.core.mlir import arith, func, ir, scf, tensor
+
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+def gather_rows(kernel: func.FuncOp) -> None:
+    """Rewrites the nests of ``kernel`` that do nothing but read elements at computed places that lie side by side.
+
+    A nest of n loops that yields ``x[computed..., its k innermost loops]`` becomes n - k loops, which compute the place once, around a copy
+    of a slice of x.
+    """
+    for op in [o.operation for o in kernel.body.blocks[0].operations]:
+        if op.name == "linalg.generic" and (gather := Gather.of(op)) is not None:
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(gather.loop(gather.out, []))
+            op.erase()
+
+
+class Gather:
+    """One such nest; ``outer``: how many of its loops find the row."""
+
+    def __init__(self, nest: Nest, extract: ir.Operation, outer: int):
+        self.nest, self.extract, self.outer = nest, extract, outer
+        self.out = nest.outputs[0]
+
+    @classmethod
+    def of(cls, op: ir.Operation) -> "Gather | None":
+        nest = Nest(op, 0)
+        extracts = [o for o in nest.body if o.name == "tensor.extract"]
+        known = all(o.name.startswith("arith.") or o.name in ("linalg.index", "linalg.yield", "tensor.extract") for o in nest.body)
+        if len(extracts) != 1 or not known or len(op.results) != 1 or not nest.plain or set(nest.kinds) != {PARALLEL}:
+            return None
+        extract, loops = extracts[0], len(nest.kinds)
+        if nest.body[-1].operands[0] != extract.results[0] or nest.maps[-1] != ir.AffineMap.get_identity(loops):
+            return None
+        outer = loops - row_loops(extract, loops)
+        steps = {o.attributes["dim"].value for o in nest.body if o.name == "linalg.index" and not only_read_by(o, extract)}
+        steps |= {l for i in range(len(nest.inputs)) for l in nest.loops_of(i) if l is not None}
+        return None if outer == loops or any(l >= outer for l in steps) else cls(nest, extract, outer)
+
+    def size(self, loop: int) -> int | ir.Value:
+        if self.out.type.is_dynamic_dim(loop):
+            return tensor.DimOp(self.out, index(loop)).result
+        return self.out.type.get_dim_size(loop)
+
+    def loop(self, out: ir.Value, places: list[ir.Value]) -> ir.Value:
+        """The loops from number ``len(places)`` on, at the insertion point; the output."""
+        if len(places) == self.outer:
+            return self.row(out, places)
+        size = self.size(len(places))
+        around = scf.ForOp(index(0), index(size) if isinstance(size, int) else size, index(1), [out])
+        with ir.InsertionPoint(around.body):
+            scf.YieldOp([self.loop(around.inner_iter_args[0], [*places, around.induction_variable])])
+        return around.results[0]
+
+    def row(self, out: ir.Value, places: list[ir.Value]) -> ir.Value:
+        """One row: its place computed from scalars, and the copy."""
+        nest, values = self.nest, {}
+        for i, (value, argument) in enumerate(zip(nest.inputs, self.nest.op.regions[0].blocks[0].arguments)):
+            if isinstance(value.type, ir.RankedTensorType):
+                at = [places[e.position] if isinstance(e, ir.AffineDimExpr) else index(e.value) for e in nest.maps[i].results]
+                value = tensor.ExtractOp(value, at).result
+            values[argument] = value
+        for op in nest.body:
+            if op.name == "linalg.index":
+                loop = op.attributes["dim"].value
+                values[op.results[0]] = places[loop] if loop < self.outer else None
+            elif op != self.extract and op.name != "linalg.yield":
+                operands = [values.get(v, v) for v in op.operands]
+                attributes = {name: op.attributes[name] for name in op.attributes}
+                new = ir.Operation.create(op.name, [r.type for r in op.results], operands, attributes)
+                values[op.results[0]] = new.results[0]
+        row = [self.size(loop) for loop in range(self.outer, len(nest.kinds))]
+        source, *at = self.extract.operands
+        start = [values.get(v, v) for v in at[: len(at) - len(row)]]
+        shape = [s if isinstance(s, int) else DYNAMIC for s in row]
+        dynamic = [s for s in row if not isinstance(s, int)]
+        type_ = ir.RankedTensorType.get(shape, self.out.type.element_type)
+        ones = [1] * len(start)
+        piece = tensor.ExtractSliceOp(type_, source, start, dynamic, [], [DYNAMIC] * len(start) + [0] * len(row), ones + shape,
+                                      [1] * len(at)).result
+        ones = [1] * len(places)
+        return tensor.InsertSliceOp(piece, out, places, dynamic, [], [DYNAMIC] * len(places) + [0] * len(row), ones + shape,
+                                    [1] * len(nest.kinds)).result
+
+
+def row_loops(extract: ir.Operation, loops: int) -> int:
+    """How many of the last dimensions are read at the innermost loops' own places, in order."""
+    count, at = 0, list(extract.operands)[1:]
+    while count < len(at):
+        owner = at[-1 - count].owner
+        if isinstance(owner, ir.Block) or owner.name != "linalg.index" or owner.attributes["dim"].value != loops - 1 - count:
+            break
+        count += 1
+    return count
+
+
+def only_read_by(op: ir.Operation, reader: ir.Operation) -> bool:
+    return all(use.owner.operation == reader for use in op.results[0].uses)
+
+
+def index(value: int) -> ir.Value:
+    return arith.ConstantOp(ir.IndexType.get(), value).result

@@ -1,0 +1,198 @@
+"""Half floats that the machine cannot convert, as 16-bit integers.
+
+bf16: LLVM has no library function for its casts where we run, and splits vectors of it into pieces that need them. f16 on an x86 without
+F16C: its casts would be calls of compiler-rt, one an element, which not every host process and no bare linker has. Arithmetic is done in
+f32 by now; what is left are casts, which become integer arithmetic, and ops that move values, which move integers too.
+"""
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from legato.core.mlir import arith, ir
+
+Kinds = Sequence[type[ir.Type]]  # the element types that become integers
+
+
+def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:
+    """Rewrites every function of ``module``; nothing of it has one of these types afterwards."""
+    casts: list[tuple[ir.Operation, bool]] = []  # whether the half float is bf16: types change before all casts are rewritten
+    others: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        halves = [v.type for v in (*op.operands, *op.results) if is_half(v.type, kinds)]
+        if halves and op.name in ("arith.extf", "arith.truncf"):
+            casts.append((op, is_half(halves[0], (ir.BF16Type,))))
+        else:
+            others.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op, brain in casts:
+        with ir.InsertionPoint(op), op.location:
+            value = _extended(op, brain) if op.name == "arith.extf" else _truncated(op, brain)
+        op.results[0].replace_all_uses_with(value)
+        op.erase()
+    for op in others:
+        retype(op, kinds)
+
+
+def element_of(type_: ir.Type) -> ir.Type:
+    return type_.element_type if isinstance(type_, ir.ShapedType) else type_
+
+
+def is_half(type_: ir.Type, kinds: Kinds) -> bool:
+    return isinstance(element_of(type_), tuple(kinds))
+
+
+def as_integer(type_: ir.Type, kinds: Kinds) -> ir.Type:
+    """The type with i16 for these half floats."""
+    i16 = ir.IntegerType.get_signless(16)
+    if not is_half(type_, kinds):
+        return type_
+    if isinstance(type_, ir.MemRefType):
+        return ir.MemRefType.get(type_.shape, i16, type_.layout, type_.memory_space)
+    return like(type_, i16)
+
+
+def like(type_: ir.Type, element: ir.Type) -> ir.Type:
+    return ir.VectorType.get(type_.shape, element) if isinstance(type_, ir.VectorType) else element
+
+
+def retype(op: ir.Operation, kinds: Kinds) -> None:
+    """Sets the types of an op's results and block arguments, and those its attributes hold."""
+    for value in [*op.results, *(a for region in op.regions for block in region.blocks for a in block.arguments)]:
+        if is_half(value.type, kinds):
+            value.set_type(as_integer(value.type, kinds))
+    if op.name == "func.func":
+        type_ = op.attributes["function_type"].value
+        types = [as_integer(t, kinds) for t in type_.inputs], [as_integer(t, kinds) for t in type_.results]
+        op.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(*types))
+    elif op.name == "memref.global" and is_half(op.attributes["type"].value, kinds):
+        op.attributes["type"] = ir.TypeAttr.get(as_integer(op.attributes["type"].value, kinds))
+        if "initial_value" in op.attributes:
+            op.attributes["initial_value"] = bits_of(op.attributes["initial_value"], kinds)
+    elif op.name == "arith.constant":
+        op.attributes["value"] = bits_of(op.attributes["value"], kinds)
+
+
+def bits_of(attribute: ir.Attribute, kinds: Kinds) -> ir.Attribute:
+    """A constant's bit pattern, where it is one of these half floats."""
+    if not hasattr(attribute, "type") or not is_half(attribute.type, kinds):
+        return attribute
+    i16 = ir.IntegerType.get_signless(16)
+    if isinstance(attribute, ir.FloatAttr):
+        if isinstance(attribute.type, ir.F16Type):
+            return ir.IntegerAttr.get(i16, int(np.float16(attribute.value).view(np.int16)))
+        return ir.IntegerAttr.get(i16, int(np.array(attribute.value, np.float32).view(np.int32) >> 16))
+    type_ = attribute.type
+    integers = ir.VectorType.get(type_.shape, i16) if isinstance(type_, ir.VectorType) else ir.RankedTensorType.get(type_.shape, i16)
+    if attribute.is_splat:
+        return ir.DenseElementsAttr.get_splat(integers, bits_of(attribute.get_splat_value(), kinds))
+    return ir.DenseElementsAttr.get(np.array(memoryview(attribute)).view(np.int16), type=integers)
+
+
+class _Bits:
+    """Integer arithmetic on the bits of numbers, scalars or vectors, at the insertion point. Operands may be Python ints."""
+
+    def __init__(self, shape: ir.Type) -> None:
+        """``shape``: a type whose shape all of them have."""
+        self.f32, self.i16, self.i32 = (like(shape, t) for t in (
+            ir.F32Type.get(), ir.IntegerType.get_signless(16), ir.IntegerType.get_signless(32)))
+
+    def constant(self, value: int, type_: ir.Type | None = None) -> ir.Value:
+        type_ = type_ or self.i32
+        attribute = ir.IntegerAttr.get(element_of(type_), value - (1 << 32) if value >> 31 else value)
+        if isinstance(type_, ir.VectorType):
+            attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
+        return arith.ConstantOp(type_, attribute).result
+
+    def binary(self, build: Callable[..., ir.OpView], a: ir.Value, b: ir.Value | int) -> ir.Value:
+        return build(a, self.constant(b) if isinstance(b, int) else b).result
+
+    def add(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
+        return self.binary(arith.AddIOp, a, b)
+
+    def masked(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
+        return self.binary(arith.AndIOp, a, b)
+
+    def joined(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
+        return self.binary(arith.OrIOp, a, b)
+
+    def left(self, a: ir.Value, count: int) -> ir.Value:
+        return self.binary(arith.ShLIOp, a, count)
+
+    def right(self, a: ir.Value, count: int) -> ir.Value:
+        return self.binary(arith.ShRUIOp, a, count)
+
+    def below(self, a: ir.Value, b: int) -> ir.Value:
+        """Compared as unsigned numbers."""
+        return arith.CmpIOp(arith.CmpIPredicate.ult, a, self.constant(b)).result
+
+    def select(self, condition: ir.Value, a: ir.Value | int, b: ir.Value | int) -> ir.Value:
+        a, b = (self.constant(v) if isinstance(v, int) else v for v in (a, b))
+        return arith.SelectOp(condition, a, b).result
+
+    def as_float(self, a: ir.Value | int) -> ir.Value:
+        return arith.BitcastOp(self.f32, self.constant(a) if isinstance(a, int) else a).result
+
+    def of(self, x: ir.Value, type_: ir.Type | None = None) -> ir.Value:
+        return arith.BitcastOp(type_ or self.i32, x).result
+
+
+def _extended(op: ir.Operation, brain: bool) -> ir.Value:
+    """A half float in f32 or f64. The operand has its integer type a moment later."""
+    x, result = op.operands[0], op.results[0].type
+    bits = _Bits(x.type)
+    half = arith.ExtUIOp(bits.i32, bits.of(x, bits.i16)).result
+    wide = from_bf16(bits, half) if brain else from_f16(bits, half)
+    return wide if wide.type == result else arith.ExtFOp(result, wide).result
+
+
+def _truncated(op: ir.Operation, brain: bool) -> ir.Value:
+    """A half float as an i16, rounded to nearest and even; a NaN stays one."""
+    x = op.operands[0]
+    bits = _Bits(x.type)
+    if x.type != bits.f32:
+        x = arith.TruncFOp(bits.f32, x).result
+    half = to_bf16(bits, x) if brain else to_f16(bits, x)
+    return arith.TruncIOp(bits.i16, half).result
+
+
+def from_bf16(bits: _Bits, half: ir.Value) -> ir.Value:
+    """The upper half of an f32."""
+    return bits.as_float(bits.left(half, 16))
+
+
+def to_bf16(bits: _Bits, x: ir.Value) -> ir.Value:
+    pattern = bits.of(x)
+    odd = bits.masked(bits.right(pattern, 16), 1)
+    rounded = bits.add(bits.add(pattern, 0x7FFF), odd)
+    is_nan = arith.CmpFOp(arith.CmpFPredicate.UNO, x, x).result
+    return bits.right(bits.select(is_nan, bits.joined(pattern, 0x00400000), rounded), 16)
+
+
+def from_f16(bits: _Bits, half: ir.Value) -> ir.Value:
+    """Exponent and fraction move up, and the exponent's bias changes; subnormal numbers are normalized by a subtraction of floats."""
+    magnitude = bits.left(bits.masked(half, 0x7FFF), 13)
+    normal = bits.add(magnitude, (127 - 15) << 23)
+    special = bits.add(normal, (128 - 16) << 23)  # infinities and NaN
+    small = bits.of(arith.SubFOp(bits.as_float(bits.add(normal, 1 << 23)), bits.as_float(113 << 23)).result)
+    finite = bits.select(bits.below(magnitude, 1 << 23), small, normal)
+    found = bits.select(bits.below(magnitude, 0x7C00 << 13), finite, special)
+    return bits.as_float(bits.joined(found, bits.left(bits.masked(half, 0x8000), 16)))
+
+
+def to_f16(bits: _Bits, x: ir.Value) -> ir.Value:
+    """The other way. What is subnormal in f16 is rounded by an addition of floats, which shifts it to where its last bit is the last."""
+    pattern = bits.of(x)
+    sign = bits.masked(pattern, 0x80000000)
+    magnitude = bits.binary(arith.XOrIOp, pattern, sign)
+    odd = bits.masked(bits.right(magnitude, 13), 1)
+    normal = bits.right(bits.add(bits.add(magnitude, (((15 - 127) << 23) + 0xFFF) & 0xFFFFFFFF), odd), 13)
+    shift = ((127 - 15) + (23 - 10) + 1) << 23
+    sum_ = arith.AddFOp(bits.as_float(magnitude), bits.as_float(shift)).result
+    small = bits.add(bits.of(sum_), -shift & 0xFFFFFFFF)
+    special = bits.select(bits.below(magnitude, (255 << 23) + 1), 0x7C00, 0x7E00)  # beyond the greatest, or NaN
+    finite = bits.select(bits.below(magnitude, 113 << 23), small, normal)
+    found = bits.select(bits.below(magnitude, (127 + 16) << 23), finite, special)
+    return bits.joined(found, bits.right(sign, 16))

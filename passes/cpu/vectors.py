@@ -1,0 +1,84 @@
+"""Vectors of any rank become rank 1, which is what LLVM takes: contractions, reductions, transfers, transposes, masks.
+
+Each group stands alone: in one group with canonicalization, the lowerings of transposes and shape casts can chase each other for ever.
+"""
+from legato.core.ir_helpers import find
+from legato.core.mlir import interpreter, ir, memref, vector
+
+GROUPS = (
+    ("vector.cast_away_vector_leading_one_dim", "vector.transfer_permutation_patterns",
+     'vector.lower_contraction lowering_strategy="outerproduct"',
+     'vector.reorder_multi_reduction_dims lowering_strategy="innerreduction"',
+     'vector.multi_reduction_flattening lowering_strategy="innerreduction"',
+     'vector.multi_reduction_unrolling lowering_strategy="innerreduction"', "canonicalization"),
+    ("vector.lower_outerproduct", "vector.lower_masks", "vector.lower_masked_transfers", "vector.lower_transfer max_transfer_rank=1",
+     "canonicalization"),
+    ('vector.lower_transpose lowering_strategy="shuffle_16x16"',),
+    ('vector.lower_transpose lowering_strategy="shuffle_1d"',),
+    ("vector.lower_shape_cast",),
+    ("vector.lower_create_mask", "vector.lower_broadcast", "canonicalization"),
+)
+
+
+def script() -> str:
+    """The groups as a transform module for every function of the payload."""
+    any_op = "!transform.any_op"
+    lines = [f'%f = transform.structured.match ops{{["func.func"]}} in %root : ({any_op}) -> {any_op}']
+    for group in GROUPS:
+        lines.append("transform.apply_patterns to %f {")
+        lines += [f"  transform.apply_patterns.{pattern}" for pattern in group]
+        lines.append(f"}} : {any_op}")
+    body = "\n".join(lines)
+    return ("module attributes {transform.with_named_sequence} { transform.named_sequence @__transform_main("
+            f"%root: {any_op} {{transform.readonly}}) {{ {body}\n transform.yield }} }}")
+
+
+def lower_vectors(module: ir.Module) -> None:
+    """Runs the groups on every function of ``module``."""
+    slice_transfers(module)
+    transform = ir.Module.parse(script())
+    interpreter.apply_named_sequence(module, transform.body.operations[0], transform)
+
+
+def slice_transfers(module: ir.Module) -> None:
+    """A transfer along other than the last dimensions of a buffer goes to a slice that has these alone.
+
+    Upstream's patterns would widen the vector by unit dimensions in between, drop them, and widen it again, for ever.
+    """
+    for op in find(module.operation, "vector.transfer_read", "vector.transfer_write"):
+        buffer = 0 if op.name == "vector.transfer_read" else 1
+        type_ = op.operands[buffer].type
+        dims = stepped_dims(op.attributes["permutation_map"].value)
+        if isinstance(type_, ir.MemRefType) and dims is not None and dims != list(range(type_.rank - len(dims), type_.rank)):
+            with ir.InsertionPoint(op), op.location:
+                slice_transfer(op, buffer, dims)
+
+
+def stepped_dims(map_: ir.AffineMap) -> list[int] | None:
+    """The dimensions that a transfer steps through, where they are in order and nothing is broadcast."""
+    dims = [e.position for e in map_.results if isinstance(e, ir.AffineDimExpr)]
+    return dims if len(dims) == len(map_.results) and dims == sorted(dims) else None
+
+
+def slice_transfer(op: ir.Operation, buffer: int, dims: list[int]) -> None:
+    source, rank = op.operands[buffer], op.operands[buffer].type.rank
+    vector_type = op.results[0].type if buffer == 0 else op.operands[0].type
+    indices = list(op.operands)[buffer + 1: buffer + 1 + rank]
+    sizes = [vector_type.shape[dims.index(d)] if d in dims else 1 for d in range(rank)]
+    strides, _ = source.type.get_strides_and_offset()
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    kept = ", ".join("?" if strides[d] == unknown else str(strides[d]) for d in dims)
+    layout = ir.Attribute.parse(f"strided<[{kept}], offset: ?>")
+    type_ = ir.MemRefType.get(list(vector_type.shape), source.type.element_type, layout, source.type.memory_space)
+    part = memref.SubViewOp(type_, source, indices, [], [], [unknown] * rank, sizes, [1] * rank).result
+    zero = ir.Operation.create("arith.constant", [ir.IndexType.get()], [], {"value": ir.IntegerAttr.get(ir.IndexType.get(), 0)}).results[0]
+    rest = list(op.operands)[buffer + 1 + rank:]  # the padding of a read, a mask
+    map_ = ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(dims)))
+    zeros, bounds = [zero] * len(dims), op.attributes["in_bounds"]
+    if buffer == 0:
+        mask = rest[1] if rest[1:] else None
+        new = vector.TransferReadOp(vector_type, part, zeros, map_, rest[0], bounds, mask=mask)
+        op.results[0].replace_all_uses_with(new.result)
+    else:
+        vector.TransferWriteOp(None, op.operands[0], part, zeros, map_, bounds, mask=rest[0] if rest else None)
+    op.erase()

@@ -1,0 +1,66 @@
+"""tir-lower-threads: loops bound to threads become launches on a GPU.
+
+Every outermost loop that is bound to a thread axis becomes a ``gpu.launch``; loops bound to one axis, also in different nests inside of it,
+are one index, and the shorter ones leave the other threads out. What stands outside of some axis's loops happens once, on the first thread.
+Shared buffers lie in the memory of the block, local ones on the thread; reductions across threads become all-reduces; barriers stand where
+threads would meet in shared memory.
+"""
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from legato.analysis.races import race
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import find
+from legato.core.mlir import func, ir
+from legato.core.upstream import run_on
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.tir.loops import PARALLEL, SERIAL
+from legato.passes.gpu.threads.barriers import insert_barriers
+from legato.passes.gpu.threads.buffers import place_buffers, place_global
+from legato.passes.gpu.threads.launch import thread_loops
+from legato.passes.gpu.threads.nests import make_launches
+from legato.passes.gpu.threads.vectors import align_vectors, simplify_steps
+from legato.passes.loops.lower_loops import lower_loops_under
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+
+@dataclass(frozen=True)
+class LowerThreads(ModulePass):
+    """Makes launches of loops that are bound to threads, with their buffers, reductions across threads and barriers."""
+
+    name: ClassVar[str] = "tir-lower-threads"
+    target: TargetText = option("nvvm", "whose limits")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        target = context.target(self.target)
+        if not hasattr(target.machine, "shared_bytes"):
+            raise PassFailed(f"the target '{target.name}' has no threads to map to: it is no GPU")
+        report = context.report.setdefault("lower-threads", {})
+        with module.context, ir.Location.unknown():
+            for kernel in tir.prim_funcs(module.module):
+                if thread_loops(kernel.operation):
+                    report[kernel.name.value] = lower_kernel(kernel, target.machine, context.warnings)
+
+
+def lower_kernel(kernel: func.FuncOp, machine: Any, warnings: list[str]) -> dict[str, int]:
+    """Makes launches of the loops of one kernel that are bound to threads. Returns how many launches and barriers it has."""
+    operation = kernel.operation
+    for loop in find(operation, "tir.for"):
+        if (problem := race(loop.opview)) is not None:
+            raise PassFailed(problem, loop)
+    launches = make_launches(operation)
+    place_global(operation)
+    for one in launches:
+        simplify_steps(one.operation)
+    run_on(operation, "cse")
+    place_buffers(operation, launches, machine.shared_bytes)
+    barriers = 0
+    for one in launches:
+        barriers += insert_barriers(one)
+        for loop in find(one.operation, "tir.for"):
+            if loop.opview.kind == PARALLEL:  # a thread goes through its steps alone
+                loop.attributes["kind"] = ir.StringAttr.get(SERIAL)
+        lower_loops_under(one.operation, kernel.name.value, warnings)
+        align_vectors(one.operation)
+    return {"launches": len(launches), "barriers": barriers}

@@ -1,0 +1,225 @@
+"""tir-map-threads: every loop nest of a kernel on buffers becomes a launch on a grid of blocks of threads.
+
+The plain schedule: one thread for each point of the parallel loops, in row-major order, so that neighbouring threads touch neighbouring
+elements; reductions are loops inside a thread. What has no parallel loop runs on one thread. Then each launch is outlined into a function
+of a ``gpu.module``.
+"""
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import find
+from legato.core.mlir import arith, func, ir, linalg, passmanager, scf
+from legato.core.upstream import run_on
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.tir.packed import TIR_PACKED
+from legato.passes.calls.lower_packed_kernels import packed_calls
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+LOOPS = "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion)"
+OUTLINE = "func.func(gpu-launch-sink-index-computations),gpu-kernel-outlining,canonicalize,cse"
+HOST = ("arith.", "affine.", "memref.dim", "memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape",
+        "memref.reinterpret_cast", "func.return")
+SHARED_ALIGNMENT = 128
+LAUNCH_SIZES = 6
+SEGMENTS = [0] + [1] * LAUNCH_SIZES + [0] * 5  # it waits for nothing; blocks and threads in x, y, z; no clusters, no shared memory, ...
+
+
+@dataclass(frozen=True)
+class MapThreads(ModulePass):
+    """Maps the loops of every kernel on buffers to blocks and threads, and outlines them into a gpu.module."""
+
+    name: ClassVar[str] = "tir-map-threads"
+    target: TargetText = option("nvvm", "whose block size")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        target = context.target(self.target)
+        if not hasattr(target.machine, "block"):
+            raise PassFailed(f"the target '{target.name}' has no threads to map to: it is no GPU")
+        with module.context, ir.Location.unknown():
+            refuse_packed_calls(module.module)
+            map_threads(module.module, target.machine)
+            run_on(module.operation, OUTLINE)
+            name_kernels(module.module)
+            align_shared(module.module)
+
+
+def refuse_packed_calls(module: ir.Module) -> None:
+    """PassFailed for a kernel that calls a function of the host's run time."""
+    functions = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
+    for kernel in tir.prim_funcs(module):
+        for call in packed_calls(kernel, functions):
+            name = functions[call.attributes["callee"].value].attributes[TIR_PACKED].value
+            raise PassFailed(f"the kernel @{kernel.name.value} calls the packed function '{name}', which a GPU cannot: call it from the "
+                             "graph, R.call_packed", call)
+
+
+def name_kernels(module: ir.Module) -> None:
+    """Gives each kernel the name of its gpu.module, of which there is one in the module; launches of one function share theirs."""
+    for holder in find(module.operation, "gpu.module"):
+        for function in find(holder, "gpu.func"):
+            function.attributes["sym_name"] = holder.attributes["sym_name"]
+    for launch in find(module.operation, "gpu.launch_func"):
+        holder = ir.SymbolRefAttr(launch.attributes["kernel"]).value[0]
+        launch.attributes["kernel"] = ir.SymbolRefAttr.get([holder, holder])
+
+
+def align_shared(module: ir.Module) -> None:
+    """Gives buffers in the memory of blocks an alignment: where there is none, LLVM assumes more than it prints."""
+    for function in find(module.operation, "gpu.func"):
+        count = function.attributes["workgroup_attributions"].value if "workgroup_attributions" in function.attributes else 0
+        if count:
+            align = ir.DictAttr.get({"llvm.align": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), SHARED_ALIGNMENT)})
+            function.attributes["workgroup_attrib_attrs"] = ir.ArrayAttr.get([align] * count)
+
+
+def map_threads(module: ir.Module, machine: Any) -> None:
+    """Makes every loop nest of a kernel a ``gpu.launch``. ``machine.block``: threads in a block."""
+    for kernel in tir.prim_funcs(module):
+        for op in [op.operation for op in kernel.body.blocks[0].operations if op.operation.name == "memref.copy"]:
+            with ir.InsertionPoint(op), op.location:
+                linalg.copy(op.operands[0], outs=[op.operands[1]])
+            op.erase()
+        for op in kernel.body.blocks[0].operations:
+            if op.operation.name == "linalg.generic":
+                reductions_last(op.operation)
+    passmanager.PassManager.parse(f"builtin.module({LOOPS})").run(module.operation)
+    for kernel in tir.prim_funcs(module):
+        sink_loads(kernel)
+        run: list[ir.Operation] = []  # statements outside of parallel loops, one behind the other
+        for op in [one.operation for one in kernel.body.blocks[0].operations]:
+            if op.name in ("scf.parallel", "func.return") or launches(op):
+                single(run)
+                run = []
+            if op.name == "scf.parallel":
+                parallel(op, machine.block)
+            elif (not launches(op) and not op.name.startswith(HOST)) or any(v.owner in run for v in op.operands):
+                run.append(op)
+
+
+def launches(op: ir.Operation) -> bool:
+    """Whether an op is, or holds, a launch: its loops were bound to threads by hand."""
+    return bool(find(op, "gpu.launch"))
+
+
+def reductions_last(op: ir.Operation) -> None:
+    """Puts the parallel loops of a ``linalg.generic`` in front of its reductions."""
+    kinds = list(op.attributes["iterator_types"])
+    order = sorted(range(len(kinds)), key=lambda loop: "reduction" in str(kinds[loop]))
+    if order == sorted(order):
+        return
+    place = [order.index(loop) for loop in range(len(order))]
+    permutation = ir.AffineMap.get(len(order), 0, [ir.AffineExpr.get_dim(p) for p in place])
+    maps = [ir.AffineMap.get(len(order), 0, [e.compose(permutation) for e in m.value.results]) for m in op.attributes["indexing_maps"]]
+    op.attributes["indexing_maps"] = ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps])
+    op.attributes["iterator_types"] = ir.ArrayAttr.get([kinds[loop] for loop in order])
+    for inner in op.regions[0].blocks[0].operations:
+        if inner.operation.name == "linalg.index":
+            old = inner.operation.attributes["dim"]
+            inner.operation.attributes["dim"] = ir.IntegerAttr.get(old.type, place[old.value])
+
+
+def sink_loads(kernel: func.FuncOp) -> None:
+    """Numbers that are read from memory in front of loops are read inside of them: they lie on the device."""
+    block = kernel.body.blocks[0]
+    for load in [op.operation for op in block.operations if op.operation.name == "memref.load"]:
+        users: dict[ir.Operation, list[Any]] = {}
+        for use in load.results[0].uses:
+            users.setdefault(top_level(use.owner.operation, block), []).append(use)
+        for loop, uses in users.items():
+            if loop.name == "scf.parallel" and not written(load, loop):
+                with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]):
+                    copy = load.clone()
+                for use in uses:
+                    use.owner.operation.operands[use.operand_number] = copy.results[0]
+        if not any(True for _ in load.results[0].uses):
+            load.erase()
+
+
+def top_level(op: ir.Operation, block: ir.Block) -> ir.Operation:
+    """The op of the block that holds an op."""
+    while op.block != block:
+        op = op.parent.operation
+    return op
+
+
+def written(load: ir.Operation, last: ir.Operation) -> bool:
+    """Whether the buffer that an op loads from is written behind it, up to and with the op ``last``."""
+    found, seen = False, False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        found = found or (op.name == "memref.store" and op.operands[1] == load.operands[0])
+        return ir.WalkResult.ADVANCE
+
+    for one in load.block.operations:
+        if seen:
+            one.operation.walk(visit)
+        seen = seen or one.operation == load
+        if one.operation == last:
+            break
+    return found
+
+
+def index(value: int) -> ir.Value:
+    """An index constant."""
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def launch(before: ir.Operation, blocks: ir.Value | None, threads: int) -> tuple[list[ir.Value], ir.Operation]:
+    """A ``gpu.launch`` in front of an op, on a line of blocks (None: one); its ids and sizes, and its terminator."""
+    with ir.InsertionPoint(before), before.location:
+        one = index(1)
+        sizes = [one if blocks is None else blocks, one, one, one if threads == 1 else index(threads), one, one]
+        op = ir.Operation.create("gpu.launch", [], sizes, {"operandSegmentSizes": ir.DenseI32ArrayAttr.get(SEGMENTS)},
+                                 regions=1)
+        block = op.regions[0].blocks.append(*[ir.IndexType.get()] * (2 * LAUNCH_SIZES))
+        with ir.InsertionPoint(block):
+            end = ir.Operation.create("gpu.terminator")
+    return list(block.arguments), end
+
+
+def parallel(op: ir.Operation, threads: int) -> None:
+    """One thread for each point of the loops; those of the last block that have none do nothing."""
+    loop = op.opview
+    if len(op.results):
+        raise PassFailed("a reduction across threads is not mapped: reduce inside a loop", op)
+    rank = len(op.operands) // 3
+    lower, upper, step = (list(op.operands)[i * rank:(i + 1) * rank] for i in range(3))
+    with ir.InsertionPoint(op), op.location:
+        extents = [arith.ceildivsi(arith.subi(u, l), s) for l, u, s in zip(lower, upper, step)]
+        total = extents[0]
+        for extent in extents[1:]:
+            total = arith.muli(total, extent)
+        blocks = arith.ceildivsi(total, index(threads))
+    arguments, end = launch(op, blocks, threads)
+    with ir.InsertionPoint(end), op.location:
+        position = arith.addi(arith.muli(arguments[0], index(threads)), arguments[3])
+        inside = scf.IfOp(arith.cmpi(arith.CmpIPredicate.slt, position, total))
+    with ir.InsertionPoint(inside.then_block), op.location:
+        places = []
+        for extent in reversed(extents[1:]):
+            places.append(arith.remsi(position, extent))
+            position = arith.divsi(position, extent)
+        places = [position, *reversed(places)]
+        points = [arith.addi(l, arith.muli(p, s)) for l, p, s in zip(lower, places, step)]
+        stop = scf.YieldOp([]).operation
+    body = loop.regions[0].blocks[0]
+    for argument, point in zip(list(body.arguments), points):
+        argument.replace_all_uses_with(point)
+    for one in list(body.operations)[:-1]:
+        one.operation.move_before(stop)
+    op.erase()
+
+
+def single(run: list[ir.Operation]) -> None:
+    """Statements that run on one thread."""
+    if not run:
+        return
+    for op in run:
+        if any(use.owner.operation not in run for result in op.results for use in result.uses):
+            raise PassFailed(f"{op.name} gives a value to what runs elsewhere on the GPU: keep it in memory", op)
+    _, end = launch(run[-1], None, 1)
+    for op in run:
+        op.move_before(end)

@@ -1,0 +1,228 @@
+"""What threads read and write in memory that they share, and where two threads may meet."""
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+
+from legato.analysis.races import roots
+from legato.core.ir_helpers import ancestors
+from legato.core.mlir import ir
+from legato.dialects.tir.loops import ForOp
+from legato.dialects.tir.walk import FIRST_INDEX
+from legato.passes.gpu.threads.indices import MOST_POINTS, Points, as_keys, can_count, conditions
+from legato.passes.gpu.threads.launch import Axis, Launch
+from legato.passes.gpu.threads.memory import buffer_of
+from legato.passes.gpu.threads.uniform import Uniform
+
+FEW = 4  # blocks on an axis that are looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """``indices``: None where they are not known. ``loops``: those around it in the launch, outermost first; ``tests``: the conditions
+    around it, each with what it has to be."""
+
+    op: ir.Operation
+    buffer: ir.Value
+    writes: bool
+    reads: bool
+    indices: list[ir.Value] | None
+    loops: list[ForOp]
+    tests: list[tuple[ir.Value, bool]]
+    cache: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Touched:
+    """The elements that an access touches, point by point. ``thread``: whose; ``columns``: for each dimension its symbols and its indices;
+    ``steps``: the values of loop variables; ``exact``: whether no condition was left out."""
+
+    thread: np.ndarray
+    columns: list[tuple[dict[ir.Value, int], np.ndarray]]
+    steps: dict[ir.Value, np.ndarray]
+    exact: bool
+
+
+def access_of(op: ir.Operation, buffer_operand: int, launch: Launch, writes: bool, reads: bool) -> Access:
+    """An access by an op to the buffer that is one of its operands."""
+    around = list(reversed(ancestors(op)[:ancestors(op).index(launch.operation)]))
+    indices = list(op.operands)[FIRST_INDEX[op.name]:] if op.name in FIRST_INDEX else None
+    if indices is not None and buffer_of(op.operands[buffer_operand]) != op.operands[buffer_operand]:
+        indices = None  # through a view: the index is another
+    return Access(op, buffer_of(op.operands[buffer_operand]), writes, reads, indices, [a.opview for a in around if a.name == "tir.for"],
+                  conditions(op, launch.operation))
+
+
+class Conflicts:
+    """Whether two threads of a block may touch the same element by two accesses, one of which writes. ``certain``: whether they do, in any
+    case."""
+
+    def __init__(self, launch: Launch, uniform: Uniform, certain: bool = False):
+        self.launch, self.uniform, self.certain = launch, uniform, certain
+
+    def touched(self, access: Access, kept: Sequence[ForOp], blocks: Sequence[Axis] = ()) -> Touched | None:
+        """What an access touches; the steps of the loops ``kept`` are told apart. ``blocks``: axes of the grid that are counted too."""
+        key = (tuple(loop.variable for loop in kept), tuple(b.name for b in blocks))
+        if key not in access.cache:
+            access.cache[key] = self._touched(access, kept, blocks)
+        return access.cache[key]
+
+    def _touched(self, access: Access, kept: Sequence[ForOp], blocks: Sequence[Axis]) -> Touched | None:
+        if access.indices is None:
+            return None
+        wanted = {r for v in (*access.indices, *(t for t, _ in access.tests)) for r in roots(v)}
+        steps = [loop for loop in access.loops if can_count(loop) and (loop.variable in wanted or loop in kept)]
+        axes = [*self.launch.threads, *blocks]
+        if prod(a.extent for a in axes) * prod(loop.extent for loop in steps) > MOST_POINTS:
+            return None
+        points = Points(axes, steps, self.uniform)
+        columns = [points.evaluate(i) for i in access.indices]
+        if any(c is None for c in columns):
+            return None
+        mask, exact = points.mask(access.tests)
+        flat = mask.reshape(-1)
+        return Touched(points.flat(points.thread)[flat], [(c.symbols, points.flat(np.asarray(c.array))[flat]) for c in columns],
+                       {loop.variable: points.flat(points.values[loop.variable])[flat] for loop in steps}, exact)
+
+    def in_step(self, first: Access, second: Access) -> bool:
+        """Whether two threads may meet where ``second`` follows ``first``, in one step of all loops around both."""
+        common = shared_loops(first, second)
+        return self._meet(first, second, [loop for loop in common if can_count(loop)], set(), {})
+
+    def carried(self, first: Access, second: Access, loop: ForOp, next_only: bool) -> bool:
+        """Whether two threads may meet where ``second`` is in a later step of the loop than ``first``; ``next_only``: in the next one."""
+        common = shared_loops(first, second)
+        at = next(n for n, one in enumerate(common) if one.operation == loop.operation)
+        outer = [one for one in common[:at] if can_count(one)]
+        free = {one.variable for access in (first, second) for one in access.loops[at:]}
+        if not next_only:
+            return self._meet(first, second, outer, free, {}) and self._apart(first, second, outer, loop)
+        if can_count(loop):
+            return self._meet(first, second, [*outer, loop], free - {loop.variable}, {loop.variable: 1})
+        return self._meet(first, second, outer, free - {loop.variable}, {loop.variable: 1})
+
+    def _meet(self, first: Access, second: Access, kept: list[ForOp], free: set[ir.Value], shift: dict[ir.Value, int]) -> bool:
+        """``free``: loop variables that differ between the two; ``shift``: by how much a variable is greater for the second."""
+        if first.buffer != second.buffer or not (first.writes or second.writes) or self.launch.thread_count == 1:
+            return False
+        a, b = self.touched(first, kept), self.touched(second, kept)
+        if a is None or b is None:
+            return not same_place(first, second, free | set(shift)) and self.in_doubt(first, second)
+        if self.certain and not (a.exact and b.exact):
+            return False
+        left, right = [a.steps[loop.variable] for loop in kept], [b.steps[loop.variable] - shift.get(loop.variable, 0) for loop in kept]
+        for (symbols, mine), (others, theirs) in zip(a.columns, b.columns):
+            if symbols != others or any(roots(s) & free for s in symbols):
+                return self.in_doubt(first, second)
+            moved = 0
+            for symbol, factor in symbols.items():
+                if roots(symbol) & set(shift):
+                    if symbol not in shift:
+                        return self.in_doubt(first, second)
+                    moved += factor * shift[symbol]
+            left.append(mine)
+            right.append(theirs + moved)
+        return meeting(a.thread, left, b.thread, right) is not None
+
+    def _apart(self, first: Access, second: Access, outer: list[ForOp], loop: ForOp) -> bool:
+        """Whether threads meet in an element in different steps of a loop, and not only in one step: then it is no matter of the loop."""
+        kept = [*outer, loop]
+        a, b = (self.touched(one, kept) for one in (first, second)) if can_count(loop) else (None, None)
+        if a is None or b is None or any(x != y or x for (x, _), (y, _) in zip(a.columns, b.columns)):
+            return True
+        rows = [[*(t.steps[one.variable] for one in outer), *(c for _, c in t.columns)] for t in (a, b)]
+        keys = np.concatenate(as_keys(rows))
+        _, low, high = spans(keys, np.concatenate([a.thread, b.thread]))
+        _, begin, end = spans(keys, np.concatenate([t.steps[loop.variable] for t in (a, b)]))
+        return bool(((low != high) & (begin != end)).any())
+
+    def one_value(self, access: Access, sources: Sequence[ir.Value], blocks: Sequence[Axis] = ()) -> bool:
+        """Whether all threads that write one element at once by a store have the same ``sources``, which the value is computed from."""
+        kept = [loop for loop in access.loops if can_count(loop)]
+        found = self.touched(replace(access, indices=[*access.indices, *sources], cache={}), kept, blocks)
+        if found is None:
+            return False
+        steps = [found.steps[loop.variable] for loop in kept]
+        columns = [c for _, c in found.columns]
+        places, values = (as_keys([[*steps, *some]])[0] for some in (columns[:len(access.indices)], columns))
+        return len(np.unique(places)) == len(np.unique(values))
+
+    def in_doubt(self, first: Access, second: Access) -> bool:
+        """Whether threads are taken to meet where it is not seen: in shared memory yes; in global memory, where statements say where each
+        thread's results go, not by writing alone, and not where one index is read and written."""
+        if self.certain:
+            return False
+        shared = isinstance(first.buffer.owner, ir.Block) and first.buffer.owner.owner.operation == self.launch.operation
+        return shared or (not (first.writes and second.writes) and first.indices != second.indices)
+
+    def across_blocks(self, first: Access, second: Access) -> str | None:
+        """Which two blocks meet in an element, in words; None where this is not, or cannot be seen. The first blocks are looked at."""
+        if first.buffer != second.buffer:
+            return None
+        blocks = [Axis(b.name, b.id, min(b.extent or 2, FEW)) for b in self.launch.blocks]
+        a, b = self.touched(first, [], blocks), self.touched(second, [], blocks)
+        if a is None or b is None or not (a.exact and b.exact) or [s for s, _ in a.columns] != [s for s, _ in b.columns]:
+            return None
+        mine, other = a.thread // self.launch.thread_count, b.thread // self.launch.thread_count
+        found = meeting(mine, [c for _, c in a.columns], other, [c for _, c in b.columns])
+        return None if found is None else describe(blocks, *found)
+
+    def race(self, access: Access, blocks: Sequence[Axis] = ()) -> str | None:
+        """Which two threads write one element at once by a store, in words; None where this is not, or cannot be seen. ``blocks``: axes of
+        the grid, of which the first two blocks are looked at."""
+        kept = [loop for loop in access.loops if can_count(loop)]
+        found = self.touched(access, kept, blocks)
+        if found is None or not found.exact:
+            return None
+        keys = as_keys([[*(found.steps[loop.variable] for loop in kept), *(c for _, c in found.columns)]])[0]
+        order = np.lexsort((found.thread, keys))
+        keys, thread = keys[order], found.thread[order]
+        twice = np.nonzero((keys[1:] == keys[:-1]) & (thread[1:] != thread[:-1]))[0]
+        return describe([*self.launch.threads, *blocks], int(thread[twice[0]]), int(thread[twice[0] + 1])) if len(twice) else None
+
+
+def describe(axes: Sequence[Axis], one: int, other: int) -> str:
+    """Two threads, or blocks, by the indices in which they differ."""
+    texts = []
+    for number in (one, other):
+        places = []
+        for axis in axes:
+            places.append((axis.name, number % axis.extent))
+            number //= axis.extent
+        texts.append(places)
+    differ = [n for n, (a, b) in enumerate(zip(*texts)) if a != b]
+    return " and ".join("(" + ", ".join(f"{places[n][0]} = {places[n][1]}" for n in differ) + ")" for places in texts)
+
+
+def shared_loops(first: Access, second: Access) -> list[ForOp]:
+    """The loops around both, outermost first."""
+    return [a for a, b in zip(first.loops, second.loops) if a.operation == b.operation]
+
+
+def same_place(first: Access, second: Access, differing: set[ir.Value]) -> bool:
+    """Whether both use the very same index values, in the same step: then a thread meets itself."""
+    if first.indices is None or second.indices is None or first.indices != second.indices:
+        return False
+    return not any(roots(i) & differing for i in first.indices)
+
+
+def meeting(thread: np.ndarray, left: list[np.ndarray], other: np.ndarray, right: list[np.ndarray]) -> tuple[int, int] | None:
+    """Two different threads that touch one element: rows of ``left`` by ``thread``, and of ``right`` by ``other``; None without any."""
+    if not len(thread) or not len(other):
+        return None
+    a, b = as_keys([left, right])
+    mine, others = spans(a, thread), spans(b, other)
+    _, i, j = np.intersect1d(mine[0], others[0], assume_unique=True, return_indices=True)
+    low, high = np.minimum(mine[1][i], others[1][j]), np.maximum(mine[2][i], others[2][j])
+    found = np.nonzero(low != high)[0]
+    return (int(low[found[0]]), int(high[found[0]])) if len(found) else None
+
+
+def spans(keys: np.ndarray, thread: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each key once, with the least and the greatest thread that has it."""
+    order = np.lexsort((thread, keys))
+    keys, thread = keys[order], thread[order]
+    first = np.concatenate([[True], keys[1:] != keys[:-1]])
+    last = np.concatenate([keys[1:] != keys[:-1], [True]])
+    return keys[first], thread[first], thread[last]

@@ -1,0 +1,201 @@
+"""Barriers between what one thread of a block writes and another reads, or overwrites.
+
+They are put in front of the statement that needs them, in the innermost loop that holds both; where the steps of a loop need one, at its
+beginning. A condition that differs between the threads is never around a barrier: it is taken apart (see ``splitting``).
+"""
+from dataclasses import dataclass, field
+
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import ancestors, body
+from legato.core.mlir import ir
+from legato.dialects.tir.loops import ForOp, constant_of
+from legato.passes.gpu.threads.accesses import Access, Conflicts, access_of
+from legato.passes.gpu.threads.launch import Axis, Launch, everything
+from legato.passes.gpu.threads.memory import buffer_of, name_of
+from legato.passes.gpu.threads.splitting import BARRIERS, holds_barrier, split_conditions
+from legato.passes.gpu.threads.uniform import Uniform
+
+BARRIER = "gpu.barrier"
+SCOPE = "#gpu.barrier_scope<workgroup>"
+KNOWN = {"memref.load": (0, False, True), "memref.store": (1, True, False)}  # which operand is the buffer, does it write, does it read
+
+
+@dataclass
+class Summary:
+    """What a statement does between its barriers. ``head``: before the first; ``tail``: behind the last; where there may be none, all is in
+    both. ``barrier``: whether there is one in any case."""
+
+    head: list[Access] = field(default_factory=list)
+    tail: list[Access] = field(default_factory=list)
+    barrier: bool = False
+
+
+def insert_barriers(launch: Launch) -> int:
+    """Puts barriers into a launch whose blocks are in place. Returns how many. PassFailed where threads would have to meet and cannot."""
+    inserter = Inserter(launch)
+    inserter.check_races()
+    inserter.check_blocks()
+    inserter.sequence(launch.block)
+    split_conditions(launch)
+    check_reached(launch)
+    return sum(op.name == BARRIER for op in everything(launch.operation))
+
+
+def check_reached(launch: Launch) -> None:
+    """PassFailed for a barrier that not all threads of a block would reach: those that do would wait forever."""
+    uniform = Uniform(launch)
+    for op in everything(launch.operation):
+        for around in ancestors(op) if op.name in BARRIERS else ():
+            if around == launch.operation:
+                break
+            if around.name not in ("scf.if", "tir.for") or not all(uniform(v) for v in around.operands):
+                raise PassFailed(f"a barrier would stand inside of {around.name}, which is not the same for all threads of a block", around)
+
+
+class Inserter:
+    """Puts barriers into one launch."""
+
+    def __init__(self, launch: Launch):
+        self.launch = launch
+        self.uniform = Uniform(launch)
+        self.conflicts = Conflicts(launch, self.uniform)
+        operations = everything(launch.operation)
+        self.written = {buffer_of(op.operands[1]) for op in operations if op.name == "memref.store"}
+        self.seen: dict[int, Access] = {}
+
+    def tracked(self, buffer: ir.Value) -> bool:
+        """Whether threads can meet in a buffer: it is written, and not a thread's own."""
+        owner = buffer.owner
+        return buffer in self.written and (isinstance(owner, ir.Block) or owner.operation.name != "memref.alloca")
+
+    def check_races(self) -> None:
+        """PassFailed for a statement by which several threads write one element at once, each its own value."""
+        blocks = [Axis(b.name, b.id, 2) for b in self.launch.blocks]
+        for op in everything(self.launch.operation):
+            if op.name != "memref.store" or not self.tracked(buffer_of(op.operands[1])):
+                continue
+            access = access_of(op, 1, self.launch, True, False)
+            threads = None if self.uniform(op.operands[0]) else self.conflicts.race(access)
+            if threads is None and blocks and op.operands[1].type.memory_space is None and constant_of(op.operands[0]) is None:
+                threads = self.conflicts.race(access, blocks)
+            sources = self.uniform.sources(op.operands[0])
+            if threads is not None and (sources is None or not self.conflicts.one_value(access, sources, blocks)):
+                raise PassFailed(f"the threads {threads} write the same element of {name_of(op.operands[1])} at the same time, and no "
+                                 "barrier can tell which comes last: give each its own element, or make the axis a reduce axis of the "
+                                 "block", op)
+
+    def check_blocks(self) -> None:
+        """PassFailed where a block uses what another one writes in the same launch: blocks do not wait for each other."""
+        found = [a for op in everything(self.launch.operation) for a in self.accesses(op)
+                 if not isinstance(a.buffer.owner, ir.Block) or a.buffer.owner.owner.operation != self.launch.operation]
+        for write in (a for a in found if a.writes and not a.reads):
+            for read in (a for a in found if a.reads and not a.writes):
+                blocks = self.conflicts.across_blocks(write, read)
+                if blocks is not None:
+                    raise PassFailed(f"the blocks {blocks} meet in {name_of(write.buffer)}, which one of them writes and the other reads: "
+                                     "blocks do not wait for each other; make two nests of it, which are two launches", read.op)
+
+    def sequence(self, block: ir.Block) -> Summary:
+        """Statements that follow each other."""
+        whole = Summary()
+        for op in body(block):
+            one = self.statement(op)
+            if any(self.in_step(before, after) for before in whole.tail for after in one.head):
+                barrier_before(op)
+                whole = Summary(whole.head, [], True)
+            if not whole.barrier:
+                whole.head += one.head
+            if one.barrier:
+                whole = Summary(whole.head, one.tail, True)
+            else:
+                whole.tail = merged(whole.tail, one.head, one.tail)
+        return whole
+
+    def in_step(self, before: Access, after: Access) -> bool:
+        """Whether threads have to meet between two accesses, in one step of the loops around both."""
+        return self.conflicts.in_step(before, after)
+
+    def carried(self, before: Access, after: Access, loop: ForOp, next_only: bool) -> bool:
+        """The same between two steps of a loop."""
+        return self.conflicts.carried(before, after, loop, next_only)
+
+    def statement(self, op: ir.Operation) -> Summary:
+        if op.name == BARRIER:
+            return Summary(barrier=True)
+        if op.name == "tir.for":
+            return self.loop(op.opview)
+        if op.name == "scf.if":
+            return self.condition(op)
+        if len(op.regions):
+            return self.opaque(op)
+        found = self.accesses(op)
+        return Summary(list(found), list(found))
+
+    def accesses(self, op: ir.Operation) -> list[Access]:
+        if op.name in KNOWN:
+            number, writes, reads = KNOWN[op.name]
+            buffers = [(number, writes, reads)] if self.tracked(buffer_of(op.operands[number])) else []
+        elif op.name in ("memref.dim", "memref.alloca", "memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index"):
+            buffers = []
+        else:
+            buffers = [(n, True, True) for n, v in enumerate(op.operands)
+                       if isinstance(v.type, ir.MemRefType) and self.tracked(buffer_of(v)) and not len(op.results)]
+        return [access_of(op, number, self.launch, writes, reads) for number, writes, reads in buffers]
+
+    def opaque(self, op: ir.Operation) -> Summary:
+        """A while loop, or another op with regions: threads go through it each on its own."""
+        found = [a for inner in everything(op) for a in self.accesses(inner)]
+        barrier = next((o for o in everything(op) if o.name in BARRIERS), None)
+        pairs = [(a, b) for a in found for b in found if self.conflicts.in_step(a, b)]
+        if pairs or barrier is not None:
+            where = barrier or pairs[0][0].op
+            what = "a barrier stands" if barrier is not None else f"threads meet in {name_of(pairs[0][0].buffer)}, and need a barrier,"
+            raise PassFailed(f"{what} inside of {op.name}, which each thread goes through as often as it wants: make it a loop of known "
+                             "extent", where)
+        return Summary(list(found), list(found))
+
+    def condition(self, op: ir.Operation) -> Summary:
+        branches = [self.sequence(region.blocks[0]) for region in op.regions if len(region.blocks)]
+        whole = Summary(barrier=len(branches) == 2 and all(b.barrier for b in branches))
+        for branch in branches:
+            whole.head = merged(whole.head, branch.head)
+            whole.tail = merged(whole.tail, branch.tail)
+        if len(branches) == 2 and not self.uniform(op.operands[0]):
+            first, second = ([a for o in everything_in(r) for a in self.accesses(o)] for r in op.regions)
+            pair = next(((a, b) for a in first for b in second if self.conflicts.in_step(a, b)), None)
+            if pair is not None:
+                raise PassFailed("some threads take one way of a condition and others the other, and they meet in "
+                                 f"{name_of(pair[0].buffer)}: no barrier can stand between the two ways; write two conditions, one behind "
+                                 "the other", op)
+        return whole
+
+    def loop(self, loop: ForOp) -> Summary:
+        one = self.sequence(loop.block)
+        if any(self.carried(before, after, loop, one.barrier) for before in one.tail for after in one.head):
+            barrier_before(body(loop.block)[0])
+            one = Summary([], one.tail, True)
+        if holds_barrier(loop.operation) and not all(self.uniform(v) for v in loop.bounds):
+            buffer = next((a.buffer for a in one.tail), None)
+            raise PassFailed(f"the loop {loop.name} has more steps in some threads than in others, and threads meet in it"
+                             f"{f', in {name_of(buffer)}' if buffer is not None else ''}: a barrier is needed that not all of them would "
+                             "reach; let all threads make the same steps, and put what differs under a condition", loop.operation)
+        certain = loop.extent is not None and loop.extent > 0
+        return one if certain or not one.barrier else Summary(one.head, merged(one.head, one.tail), False)
+
+
+def everything_in(region: ir.Region) -> list[ir.Operation]:
+    return [o for block in region.blocks for op in block.operations for o in everything(op.operation)]
+
+
+def merged(*groups: list[Access]) -> list[Access]:
+    """All of them, each once."""
+    found: list[Access] = []
+    for access in (a for group in groups for a in group):
+        if not any(a is access for a in found):
+            found.append(access)
+    return found
+
+
+def barrier_before(op: ir.Operation) -> None:
+    with ir.InsertionPoint(op), op.location:
+        ir.Operation.create(BARRIER, [], [], {"scope": ir.Attribute.parse(SCOPE)})

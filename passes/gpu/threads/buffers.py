@@ -1,0 +1,101 @@
+"""The buffers of a launch: shared ones in the memory of a block, local ones on each thread, global ones as workspaces."""
+from math import prod
+
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import ancestors, find
+from legato.core.mlir import ir, memref
+from legato.dialects.tir.loops import AllocBufferOp, constant_of, index
+from legato.dialects.tir.walk import FIRST_INDEX
+from legato.passes.gpu.threads.launch import Launch
+from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, NAME, SHARED, SHARED_NAMES, scope_of
+from legato.passes.gpu.threads.windows import compact
+
+WORKGROUP = "#gpu.address_space<workgroup>"
+ALIGNMENT = 64
+LOCAL_BYTES = 512 << 10  # of a thread
+
+
+def place_global(kernel: ir.Operation) -> None:
+    """Global buffers of a kernel become allocations, which later become workspaces."""
+    for op in find(kernel, "tir.alloc_buffer"):
+        made: AllocBufferOp = op.opview
+        if scope_of(op.results[0]) != GLOBAL:
+            continue
+        if any(a.name == "gpu.launch" for a in ancestors(op)):
+            raise PassFailed(f"the buffer {made.name} is global, and made inside of loops bound to threads: give it the scope shared or "
+                             "local, or make it in front of the loops", op)
+        with ir.InsertionPoint(op), op.location:
+            new = memref.AllocOp(op.results[0].type, list(op.operands), [], alignment=ALIGNMENT)
+            new.operation.attributes[NAME] = ir.StringAttr.get(made.name)
+        op.results[0].replace_all_uses_with(new.result)
+        op.erase()
+
+
+def place_buffers(kernel: ir.Operation, launches: list[Launch], shared_bytes: int) -> None:
+    """Shared and local buffers move into the launches that use them. PassFailed, with the numbers, where there is no room."""
+    used: dict[int, list[tuple[str, int]]] = {}
+    spent: dict[int, list[tuple[str, int]]] = {}
+    for op in find(kernel, "tir.alloc_buffer"):
+        made: AllocBufferOp = op.opview
+        scope = scope_of(op.results[0])
+        if scope != GLOBAL:
+            resolve_sizes(made)
+        users = [u.owner.operation for u in op.results[0].uses]
+        if not users:
+            op.erase()
+            continue
+        homes = {next((n for n, one in enumerate(launches) if one.operation in ancestors(u)), -1) for u in users}
+        if homes == {-1}:
+            continue  # of loops that are not bound to threads
+        if len(homes) > 1:
+            raise PassFailed(f"the {scope} buffer {made.name} is used in several nests of loops bound to threads: each of them is a launch "
+                             "of its own, and only global buffers outlive a launch", op)
+        number = homes.pop()
+        kept = spent if scope == SHARED else used
+        kept.setdefault(number, []).append((made.name, place(launches[number], made, scope, users)))
+    for sizes, most, what in ((spent, shared_bytes, "shared buffers of a block"), (used, LOCAL_BYTES, "local buffers of a thread")):
+        for number, each in sizes.items():
+            total = sum(size for _, size in each)
+            if total > most:
+                raise PassFailed(f"the {what} take {total} bytes ({', '.join(f'{n}: {s}' for n, s in each)}), and there are {most}",
+                                 launches[number].operation)
+
+
+def resolve_sizes(made: AllocBufferOp) -> None:
+    """Who asks for the size of a buffer gets what was written down, not what is made of it."""
+    shape = list(made.operation.results[0].type.shape)
+    dynamic = [axis for axis, s in enumerate(shape) if s == ir.ShapedType.get_dynamic_size()]
+    for op in [u.owner.operation for u in made.operation.results[0].uses]:
+        axis = constant_of(op.operands[1]) if op.name == "memref.dim" else None
+        if axis is not None:
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(made.operation.operands[dynamic.index(axis)] if axis in dynamic else index(shape[axis]))
+            op.erase()
+
+
+def place(launch: Launch, made: AllocBufferOp, scope: str, users: list[ir.Operation]) -> int:
+    """Puts one buffer into a launch, as large as what is touched of it. Returns its bytes."""
+    buffer = made.operation.results[0]
+    type_ = buffer.type
+    accesses = [u for u in users if u.name in FIRST_INDEX]
+    others = [u for u in users if u not in accesses]
+    if others and scope == SHARED:
+        raise PassFailed(f"{others[0].name} takes the shared buffer {made.name} as a whole: its elements can be read and written",
+                         others[0])
+    shape = list(type_.shape) if others else compact(launch, made, accesses, private=scope == LOCAL)
+    if any(s == ir.ShapedType.get_dynamic_size() for s in shape):
+        raise PassFailed(f"the size of the {scope} buffer {made.name}, {type_}, is not known when the kernel is compiled", made.operation)
+    new_type = ir.MemRefType.get(shape, type_.element_type, memory_space=ir.Attribute.parse(WORKGROUP) if scope == SHARED else None)
+    if scope == SHARED:
+        new = launch.block.add_argument(new_type, made.operation.location)
+        attributes = launch.operation.attributes
+        names = [*(attributes[SHARED_NAMES] if SHARED_NAMES in attributes else ()), ir.StringAttr.get(made.name)]
+        attributes[SHARED_NAMES] = ir.ArrayAttr.get(names)
+        attributes["workgroup_attributions"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(names))
+    else:
+        with ir.InsertionPoint.at_block_begin(launch.block), made.operation.location:
+            new = memref.AllocaOp(new_type, [], [], alignment=16).result
+    buffer.replace_all_uses_with(new)
+    made.operation.erase()
+    width = 64 if isinstance(type_.element_type, ir.IndexType) else type_.element_type.width
+    return prod(shape) * max(1, width // 8)

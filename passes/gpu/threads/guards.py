@@ -1,0 +1,102 @@
+"""Statements that stand outside of the loops of an axis: they happen once, on the first thread, not once on each."""
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import ancestors, body, find, terminator
+from legato.core.mlir import arith, ir, scf
+from legato.dialects.tir.loops import THREAD, index
+from legato.passes.gpu.threads.launch import Axis, Launch, everything, thread_loops
+from legato.passes.gpu.threads.memory import LOCAL, has_effect, is_local_store, name_of, scope_of
+
+MOVABLE = ("arith.", "memref.dim", "math.")
+
+
+def guard(launch: Launch) -> None:
+    """Puts what is outside of some axis's loops under the condition that the index on it is 0.
+
+    Writes of local buffers are left to all threads: each has its own. PassFailed for a local buffer that is written in a loop bound to
+    threads and read outside of it."""
+    check_local(launch)
+    _guard(launch.block, launch, frozenset())
+
+
+def check_local(launch: Launch) -> None:
+    """Each thread reads from its own local buffers what it wrote there itself."""
+    for made in find(launch.operation.parent.operation, "tir.alloc_buffer"):
+        buffer = made.results[0]
+        if scope_of(buffer) != LOCAL:
+            continue
+        users = [u.owner.operation for u in buffer.uses]
+        writes = [u for u in users if u.name == "memref.store"]
+        for read in (u for u in users if u.name != "memref.store"):
+            for write in writes:
+                missing = axes_around(write, launch) - axes_around(read, launch)
+                if missing:
+                    raise PassFailed(f"the local buffer {name_of(buffer)} is written in a loop bound to {', '.join(sorted(missing))} and "
+                                     "read outside of it, where there is no telling whose is meant: each thread has its own; give it the "
+                                     "scope shared", read)
+
+
+def axes_around(op: ir.Operation, launch: Launch) -> set[str]:
+    """The axes in whose loops an op stands."""
+    return {a.opview.thread for a in ancestors(op) if a.name == "tir.for" and a.opview.thread in launch.axes}
+
+
+def _guard(block: ir.Block, launch: Launch, covered: frozenset[str]) -> None:
+    missing = [a for name, a in launch.axes.items() if name not in covered]
+    if not missing:
+        return
+    run: list[ir.Operation] = []
+    for op in body(block):
+        if op.name == "tir.for" and op.opview.kind == THREAD:
+            _wrap(run, missing)
+            _guard(op.opview.block, launch, covered | {op.opview.thread})
+        elif thread_loops(op) or (any(has_effect(o) for o in everything(op)) and any(is_local_store(o) for o in everything(op))):
+            _wrap(run, missing)
+            for region in op.regions:
+                for inner in region.blocks:
+                    _guard(inner, launch, covered)
+        elif any(is_local_store(o) for o in everything(op)) or op.name in ("tir.alloc_buffer", "gpu.barrier"):
+            _wrap(run, missing)
+        else:
+            run.append(op)
+            continue
+        run = []
+    _wrap(run, missing)
+
+
+def _wrap(run: list[ir.Operation], missing: list[Axis]) -> None:
+    """Puts statements that follow each other under the condition; what is read behind them is computed by all threads."""
+    effects = [any(has_effect(o) for o in everything(op)) for op in run]
+    while run and not effects[-1]:
+        run, effects = run[:-1], effects[:-1]
+    while run and not effects[0]:
+        run, effects = run[1:], effects[1:]
+    if not run:
+        return
+    for number, op in enumerate(run):
+        if any(not within(u.owner.operation, run) for r in op.results for u in r.uses):
+            if op.name.startswith(MOVABLE) and not any(within(v.owner, run) for v in op.operands if not isinstance(v.owner, ir.Block)):
+                op.move_before(run[0])
+                _wrap([o for o in run if o != op], missing)
+                return
+            if effects[number]:
+                raise PassFailed(f"what {op.name} gives is wanted by other threads than the one that has it: keep it in a shared buffer",
+                                 op)
+            _wrap(run[:number], missing)
+            _wrap(run[number + 1:], missing)
+            return
+    first = run[0]
+    with ir.InsertionPoint(first), first.location:
+        test = None
+        for axis in missing:
+            zero = arith.CmpIOp(arith.CmpIPredicate.eq, axis.id, index(0)).result
+            test = zero if test is None else arith.AndIOp(test, zero).result
+        inside = scf.IfOp(test)
+        with ir.InsertionPoint(inside.then_block):
+            scf.YieldOp([])
+    for op in run:
+        op.move_before(terminator(inside.then_block))
+
+
+def within(op: ir.Operation, run: list[ir.Operation]) -> bool:
+    """Whether an op is one of some, or under one of them."""
+    return any(o in run for o in (op, *ancestors(op)))

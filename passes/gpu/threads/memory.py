@@ -1,0 +1,68 @@
+"""Which buffers a launch uses, and the scopes that they have."""
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import find
+from legato.core.mlir import ir
+from legato.dialects.tir.walk import buffer_name
+
+GLOBAL, SHARED, LOCAL = "global", "shared", "local"
+SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOCAL}
+VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
+         "memref.memory_space_cast")
+SHARED_NAMES = "tir.shared"  # of a launch: what its shared buffers are called
+NAME = "tir.name"              # of an allocation: what the buffer is called
+
+
+def buffer_of(value: ir.Value) -> ir.Value:
+    """The buffer that a memref is a view of."""
+    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in VIEWS:
+        value = value.owner.operation.operands[0]
+    return value
+
+
+def scope_of(buffer: ir.Value) -> str:
+    """Where a buffer lies. PassFailed for a scope that GPUs do not have."""
+    owner = buffer_of(buffer).owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "tir.alloc_buffer":
+        return GLOBAL
+    made = owner.operation.opview
+    if made.scope not in SCOPES:
+        raise PassFailed(f"the buffer {made.name} has the scope '{made.scope}', which this target does not have; it has: "
+                         f"{', '.join(SCOPES)}", made.operation)
+    return SCOPES[made.scope]
+
+
+def name_of(buffer: ir.Value) -> str:
+    """What a buffer is called: the name of its allocation, or of the parameter that it is."""
+    buffer = buffer_of(buffer)
+    owner = buffer.owner
+    if isinstance(owner, ir.Block):
+        number, holder = ir.BlockArgument(buffer).arg_number, owner.owner.operation
+        names = list(holder.attributes[SHARED_NAMES]) if SHARED_NAMES in holder.attributes else []
+        return names[number - len(holder.regions[0].blocks[0].arguments)].value if names else f"argument {number}"
+    op = owner.operation
+    return op.attributes[NAME].value if NAME in op.attributes else buffer_name(buffer)
+
+
+def is_local_store(op: ir.Operation) -> bool:
+    return op.name == "memref.store" and scope_of(op.operands[1]) == LOCAL
+
+
+def has_effect(op: ir.Operation) -> bool:
+    """Whether an op, by itself, does something that is seen outside of its thread."""
+    if op.name == "memref.store":
+        return not is_local_store(op)
+    if op.name in ("func.call", "llvm.call"):
+        return not is_pure_call(op)
+    return op.name in ("memref.copy", "vector.store", "vector.transfer_write", "memref.atomic_rmw", "memref.generic_atomic_rmw")
+
+
+def is_pure_call(call: ir.Operation) -> bool:
+    """Whether a call is of a function that is declared to read and write nothing."""
+    top = call.parent
+    while top is not None and top.operation.name != "builtin.module":
+        top = top.operation.parent
+    callee = call.attributes["callee"].value
+    for function in find(top.operation, "func.func") if top is not None else []:
+        if function.attributes["sym_name"].value == callee:
+            return "llvm.readnone" in function.attributes
+    return False

@@ -1,0 +1,57 @@
+"""The nests of a kernel whose loops are bound to threads, each as a launch."""
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import body, find
+from legato.core.mlir import ir
+from legato.dialects.tir.loops import THREAD
+from legato.dialects.tir.walk import blocks, localize_constants
+from legato.passes.gpu.threads.guards import guard
+from legato.passes.gpu.threads.launch import Launch, make_launch, take_indices, thread_loops
+from legato.passes.gpu.threads.memory import has_effect
+from legato.passes.gpu.threads.reductions import lower_reductions
+from legato.passes.loops.blocks import inline_block
+
+
+def make_launches(kernel: ir.Operation) -> list[Launch]:
+    """Puts the loops of a kernel that are bound to threads into launches; serial loops, and buffers, are left in them."""
+    for block in find(kernel, "tir.block", inner_first=True):
+        if thread_loops(block):
+            inline_block(block.opview)
+    localize_constants(kernel)
+    return [launch(root) for root in roots(kernel.regions[0].blocks[0])]
+
+
+def launch(root: ir.Operation) -> Launch:
+    """One nest as a launch: loops of the kinds that a thread has, and buffers, are left in it."""
+    made = make_launch(root)
+    guard(made)
+    take_indices(made, made.operation)
+    lower_reductions(made)
+    for block in reversed(blocks(made.operation)):
+        inline_block(block)
+    return made
+
+
+def roots(block: ir.Block) -> list[ir.Operation]:
+    """The outermost loops bound to threads in a block. Loops around them run on the host, and launch again and again.
+
+    PassFailed for what the host cannot do."""
+    found: list[ir.Operation] = []
+    for op in body(block):
+        if op.name == "tir.for" and op.opview.kind == THREAD:
+            found.append(op)
+        elif thread_loops(op):
+            if op.name not in ("tir.for", "scf.if"):
+                raise PassFailed(f"a loop bound to threads stands in {op.name}, which the host cannot run", op)
+            for region in op.regions:
+                for inner in region.blocks:
+                    found += roots(inner)
+                    alone(inner)
+    return found
+
+
+def alone(block: ir.Block) -> None:
+    """PassFailed for a statement beside launches in a loop of the host."""
+    for op in body(block):
+        if not thread_loops(op) and (op.name == "memref.load" or any(has_effect(o) for o in find(op, "memref.store", "func.call"))):
+            raise PassFailed(f"{op.name} stands in a loop around loops bound to threads, which runs on the host, and the memory is the "
+                             "device's: put it under loops bound to threads too", op)

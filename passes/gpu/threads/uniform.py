@@ -1,0 +1,48 @@
+"""Which values are the same for all threads of a block."""
+from legato.core.ir_helpers import ancestors
+from legato.core.mlir import ir
+from legato.passes.gpu.threads.launch import Launch, everything
+from legato.passes.gpu.threads.memory import buffer_of
+
+PURE = ("arith.", "math.", "memref.dim", "index.")
+
+
+class Uniform:
+    """``uniform(value)``: whether a value of a launch is one for all threads of a block."""
+
+    def __init__(self, launch: Launch):
+        self.launch = launch
+        self.written = {buffer_of(op.operands[1]) for op in everything(launch.operation) if op.name == "memref.store"}
+        self.known: dict[ir.Value, bool] = {a.id: False for a in launch.threads}
+
+    def __call__(self, value: ir.Value) -> bool:
+        if value not in self.known:
+            self.known[value] = self._is_uniform(value)
+        return self.known[value]
+
+    def sources(self, value: ir.Value) -> list[ir.Value] | None:
+        """The indices that a value is computed from, by arithmetic and from memory that the launch does not write; None where it is
+        computed from something else."""
+        if isinstance(value.owner, ir.Block):
+            return [value] if isinstance(value.type, ir.IndexType) else None
+        op = value.owner.operation
+        if op.name == "memref.load" and buffer_of(op.operands[0]) not in self.written:
+            return list(op.operands)[1:]
+        if not op.name.startswith(("arith.", "math.")):
+            return None
+        found = [self.sources(v) for v in op.operands]
+        return None if any(f is None for f in found) else [v for f in found for v in f]
+
+    def _is_uniform(self, value: ir.Value) -> bool:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            op = owner.owner.operation
+            if op == self.launch.operation or self.launch.operation not in ancestors(op):
+                return True
+            return op.name == "tir.for" and all(self(v) for v in op.operands)
+        op = owner.operation
+        if self.launch.operation not in ancestors(op):
+            return True
+        if op.name == "memref.load" and buffer_of(op.operands[0]) in self.written:
+            return False
+        return (op.name.startswith(PURE) or op.name == "memref.load") and all(self(v) for v in op.operands)

@@ -1,0 +1,95 @@
+"""Vectors in memory: quotients that all their lanes share, and what is known of their alignment, so that they are moved at once."""
+from math import gcd
+
+from legato.analysis.linear import Linear, build, linear
+from legato.core.ir_helpers import find
+from legato.core.mlir import arith, ir
+from legato.dialects.tir.loops import constant_of, loop_of
+
+MOST = 16  # bytes of one access; buffers begin at a multiple of that
+
+
+def simplify_steps(root: ir.Operation) -> None:
+    """Quotients and comparisons lose the short steps that do not change them: of ``(16 * i + j) // 32``, where j is less than 16, the j.
+    Remainders keep them as a term of a sum."""
+    for op in find(root, "arith.floordivsi", "arith.divui", "arith.remui", "arith.cmpi"):
+        if op.name != "arith.cmpi":
+            simplify(op, 0, 1)
+        elif op.attributes["predicate"].value in (2, 6):    # a < b
+            simplify(op, 0, 1)
+        elif op.attributes["predicate"].value in (4, 8):    # a > b, which is b < a
+            simplify(op, 1, 0)
+
+
+def simplify(op: ir.Operation, at: int, other: int) -> None:
+    """Drops the variables of short loops from an operand, where all else in it, and the other operand, are multiples of their extents."""
+    bound = constant_of(op.operands[other])
+    form = linear(op.operands[at])
+    if not bound or bound < 0 or form.is_constant:
+        return
+    for variable, extent in short_steps(form):
+        rest = form - Linear({variable: 1})
+        if all(number % extent == 0 for number in (*rest.terms.values(), rest.constant, bound)):
+            with ir.InsertionPoint(op), op.location:
+                op.operands[at] = build(rest)
+            if op.name == "arith.remui":
+                put_behind(op, variable)
+            return
+
+
+def put_behind(op: ir.Operation, variable: ir.Value) -> None:
+    """Who reads an op's result reads its sum with a value."""
+    uses = list(op.results[0].uses)
+    with ir.InsertionPoint(op), op.location:
+        total = arith.AddIOp(op.results[0], variable)
+    op.move_before(total.operation)
+    for use in uses:
+        use.owner.operation.operands[use.operand_number] = total.result
+
+
+def short_steps(form: Linear) -> list[tuple[ir.Value, int]]:
+    """The variables in a form of loops from 0 with a known extent, and the extents."""
+    found = []
+    for value, factor in form.terms.items():
+        loop = loop_of(value)
+        if factor == 1 and loop is not None and loop.extent is not None and loop.extent > 1 and constant_of(loop.bounds[0]) == 0:
+            found.append((value, loop.extent))
+    return found
+
+
+def align_vectors(root: ir.Operation) -> None:
+    """Says of the loads and stores of vectors how they are aligned, where all rows of the buffer begin aligned."""
+    for op in find(root, "vector.load", "vector.store"):
+        load = op.name == "vector.load"
+        buffer, indices = op.operands[0 if load else 1], list(op.operands)[1 if load else 2:]
+        type_ = op.results[0].type if load else op.operands[0].type
+        width = type_.element_type.width // 8
+        size = width * type_.shape[0]
+        if width == 0 or size & (size - 1):
+            continue
+        elements = min(size, MOST) // width
+        if elements > 1 and all(divisor(i) * s % elements == 0 for i, s in zip(indices, strides(buffer.type))):
+            op.attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), elements * width)
+
+
+def strides(type_: ir.MemRefType) -> list[int]:
+    """By how many elements each index moves; 1 where it is not known."""
+    return [1 if s == ir.ShapedType.get_dynamic_stride_or_offset() else s for s in type_.get_strides_and_offset()[0]]
+
+
+def divisor(value: ir.Value) -> int:
+    """A number that an index is a multiple of in any case; 0 for the index 0."""
+    form = linear(value)
+    return gcd(form.constant, *(factor * _divisor(v) for v, factor in form.terms.items()))
+
+
+def _divisor(value: ir.Value) -> int:
+    """The same for what is no sum: a loop's variable, a remainder."""
+    owner = value.owner
+    if not isinstance(owner, ir.Block):
+        op = owner.operation
+        return gcd(*(divisor(v) for v in op.operands)) if op.name in ("arith.remui", "arith.remsi") else 1
+    loop = owner.owner.operation
+    if loop.name != "scf.for" or value != owner.arguments[0]:
+        return 1
+    return gcd(divisor(loop.operands[0]), divisor(loop.operands[2]))

@@ -1,0 +1,171 @@
+"""How much of a buffer one block, or one thread, touches: that is what it gets, however large the buffer was written down."""
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from legato.analysis.linear import Linear, build, linear
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import ancestors, find
+from legato.core.mlir import ir
+from legato.dialects.tir.loops import AllocBufferOp, ForOp
+from legato.dialects.tir.walk import FIRST_INDEX
+from legato.passes.gpu.threads.indices import MOST_POINTS, Form, Points, as_keys, can_count, conditions
+from legato.passes.gpu.threads.launch import Launch
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What an access touches during one step of the loops around all users. ``columns``: for each dimension, the indices without what all
+    accesses have in common, at each of ``count`` points, None where they are not known; ``steps``: the values of loop variables; ``exact``:
+    whether it is certain that all of it is touched."""
+
+    op: ir.Operation
+    columns: list[np.ndarray | None]
+    steps: dict[ir.Value, np.ndarray]
+    count: int
+    exact: bool
+
+    @property
+    def writes(self) -> bool:
+        return self.op.name == "memref.store"
+
+
+def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], private: bool) -> list[int]:
+    """The shape of what one block (``private``: one thread) touches of a buffer; the accesses are changed to begin at 0.
+
+    Where each step of the loops around all users writes what it reads, the steps use the same place. PassFailed where a thread would read
+    from a buffer of its own what another wrote."""
+    full = list(made.operation.results[0].type.shape)
+    accesses = [op for op in find(launch.operation, *FIRST_INDEX) if op in accesses]  # in the order of the program
+    if not accesses:
+        return full
+    around = [[a for a in reversed(ancestors(u)) if a.name == "tir.for" and launch.operation in ancestors(a)] for u in accesses]
+    common = 0
+    while all(len(c) > common for c in around) and all(c[common] == around[0][common] for c in around):
+        common += 1
+    ids = {a.id for a in launch.axes.values() if private or not a.is_thread}
+    loops = {op.opview.variable for op in around[0][:common]}
+    forms = [[linear(i) for i in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
+    for outer in (ids | loops, ids):
+        bases = [base_of([f[axis] for f in forms], outer) for axis in range(len(full))]
+        touched = [touches(launch, a, f, bases, [op.opview for op in c if op.opview.variable not in outer], outer)
+                   for a, f, c in zip(accesses, forms, around)]
+        moving = [(axis, v) for axis, base in enumerate(bases) if base is not None for v in base.terms if v in loops]
+        if not moving or fresh(touched, forms) or (len(moving) == 1 and apart(touched, bases[moving[0][0]], *moving[0])):
+            break
+    if private:
+        check_private(launch, made, touched, forms, bases)
+    return shrink(full, accesses, forms, bases, touched)
+
+
+def base_of(forms: list[Linear], outer: set[ir.Value]) -> Linear | None:
+    """What all accesses have in common along one dimension."""
+    base = forms[0].only(outer)
+    return base if all(f.only(outer).terms == base.terms for f in forms) else None
+
+
+def touches(launch: Launch, access: ir.Operation, forms: list[Linear], bases: Sequence[Linear | None], steps: list[ForOp],
+            outer: set[ir.Value]) -> Touched:
+    counted = [loop for loop in steps if can_count(loop)]
+    points = Points([a for a in launch.threads if a.id not in outer], counted, lambda _: False)
+    if points.count > MOST_POINTS:
+        return Touched(access, [None] * len(forms), {}, 0, False)
+    mask, exact = points.mask(conditions(access, launch.operation))
+    flat = mask.reshape(-1)
+    columns: list[np.ndarray | None] = []
+    for form, base in zip(forms, bases):
+        total: Form | None = Form({}, np.full(points.shape, form.constant, np.int64))
+        for value, factor in (form - base).terms.items() if base is not None else ():
+            term = points.evaluate(value)
+            total = None if term is None or total is None else total.plus(term.times(factor))
+        columns.append(None if total is None or base is None else points.flat(total.array)[flat])
+    values = {loop.variable: points.flat(points.values[loop.variable])[flat] for loop in counted}
+    around = ancestors(access)
+    plain = all(a.name in ("tir.for", "scf.if") for a in around[:around.index(launch.operation)])
+    return Touched(access, columns, values, int(flat.sum()), exact and plain and len(counted) == len(steps))
+
+
+def fresh(touched: list[Touched], forms: list[list[Linear]]) -> bool:
+    """Whether everything that is read was written before, in the same step of the loops around."""
+    for number, read in enumerate(touched):
+        if read.writes:
+            continue
+        left = np.ones(read.count, bool)
+        for earlier, write in enumerate(touched[:number]):
+            if write.writes and write.exact:
+                left &= ~written_before(read, write, forms[number], forms[earlier])
+        if left.any():
+            return False
+    return True
+
+
+def written_before(read: Touched, write: Touched, read_forms: list[Linear], write_forms: list[Linear]) -> np.ndarray:
+    """At which points what is read is what a statement in front of it has written: in the same step of the loops around both, or in their
+    first one."""
+    mine, others = [], []
+    for a, b, x, y in zip(read.columns, write.columns, read_forms, write_forms):
+        if a is not None and b is not None:
+            mine.append(a)
+            others.append(b)
+        elif x != y:
+            return np.zeros(read.count, bool)
+    both = [v for v in read.steps if v in write.steps]
+    begun = np.ones(write.count, bool)
+    for v in both:
+        begun &= write.steps[v] == (write.steps[v].min() if write.count else 0)
+    place, other = as_keys([[*mine, np.zeros(read.count, np.int64)], [*others, np.zeros(write.count, np.int64)]])
+    always = np.isin(place, other[begun])
+    now, then = as_keys([[place, *(read.steps[v] for v in both)], [other, *(write.steps[v] for v in both)]])
+    return always | np.isin(now, then)
+
+
+def apart(touched: list[Touched], base: Linear, axis: int, variable: ir.Value) -> bool:
+    """Whether the steps of a loop touch different places."""
+    columns = [t.columns[axis] for t in touched]
+    if any(c is None for c in columns):
+        return False
+    found = [c for c in columns if len(c)]
+    return not found or abs(base.terms[variable]) > max(int(c.max()) for c in found) - min(int(c.min()) for c in found)
+
+
+def check_private(launch: Launch, made: AllocBufferOp, touched: list[Touched], forms: list[list[Linear]],
+                  bases: Sequence[Linear | None]) -> None:
+    """PassFailed where threads would use each other's elements of a local buffer."""
+    threads = {a.id for a in launch.threads}
+    for axis in range(len(bases)):
+        by_thread = [f[axis].only(threads).terms for f in forms]
+        if any(t != by_thread[0] for t in by_thread):
+            raise PassFailed(f"the local buffer {made.name} is used at indices that depend on the thread in different ways: a thread would "
+                             "read what another wrote, and each has its own; give it the scope shared", touched[0].op)
+        if not by_thread[0]:
+            continue
+        columns = [t.columns[axis] for t in touched]
+        if any(c is None for c in columns):
+            continue
+        written = [c for t, c in zip(touched, columns) if t.writes]
+        for t, column in zip(touched, columns):
+            if not t.writes and not np.isin(column, np.concatenate([*written, np.zeros(0, np.int64)])).all():
+                raise PassFailed(f"the local buffer {made.name} is read where another thread writes it: each thread has its own; give it "
+                                 "the scope shared", t.op)
+
+
+def shrink(full: list[int], accesses: list[ir.Operation], forms: list[list[Linear]], bases: Sequence[Linear | None],
+           touched: list[Touched]) -> list[int]:
+    """The shape of what is touched; the accesses are changed to begin at 0."""
+    shape = []
+    for axis, (size, base) in enumerate(zip(full, bases)):
+        columns = [t.columns[axis] for t in touched]
+        if base is None or any(c is None for c in columns):
+            shape.append(size)
+            continue
+        found = [c for c in columns if len(c)]
+        low, high = (min(int(c.min()) for c in found), max(int(c.max()) for c in found)) if found else (0, 0)
+        if not base.terms and size != ir.ShapedType.get_dynamic_size() and high - low + 1 >= size:
+            shape.append(size)
+            continue
+        shape.append(high - low + 1)
+        for access, form in zip(accesses, forms):
+            with ir.InsertionPoint(access), access.location:
+                access.operands[FIRST_INDEX[access.name] + axis] = build(form[axis] - base - Linear({}, low))
+    return shape

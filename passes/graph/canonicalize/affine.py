@@ -1,0 +1,78 @@
+"""Patterns of relax-canonicalize: batch norm, and constant factors, into the weights of convolutions and products.
+
+A weight that another op uses too is not touched: what is folded is a new constant.
+"""
+import numpy as np
+
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.passes.graph.rewriter import Rewriter, attributes, dtype_of
+
+
+def batch_norm(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """batch_norm with constant parameters: x * scale + shift, one pair per channel; computed in double."""
+    x, *parameters = op.operands
+    attrs = attributes(op)
+    arrays = [r.array(parameter) for parameter in parameters]
+    if any(array is None for array in arrays):
+        return None
+    gamma, beta, mean, var = (array.astype(np.float64) for array in arrays)
+    scale = gamma / np.sqrt(var + attrs["epsilon"])
+    shape = [1] * x.type.rank
+    shape[attrs["axis"]] = -1
+
+    def along(values: np.ndarray, source: ir.Value) -> ir.Value:
+        return r.constant(values.astype(dtype_of(x)).reshape(shape), source)
+
+    return relax.add(relax.multiply(x, along(scale, parameters[0])), along(beta - mean * scale, parameters[1]))
+
+
+def factor_into_convolution(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """conv(x, w) * c with one factor per output channel, or one for all: conv(x, w * c)."""
+    product, c, made = _factor(r, op, "conv1d", "conv2d", "conv3d")
+    if made is None:
+        return None
+    attrs = attributes(made)
+    factors = _per_axis(r.array(c), product.type.rank, attrs["data_layout"].index("C"))
+    if factors is None:
+        return None
+    x, w = made.operands
+    layout = attrs["kernel_layout"]
+    shape = [-1 if letter == "O" else 1 for letter in layout]
+    return relax.op_class(made).build(x, r.constant(r.array(w) * factors.reshape(shape), w), **attrs)
+
+
+def factor_into_matmul(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """(a @ w) * c with one factor per column, or one for all: a @ (w * c)."""
+    product, c, made = _factor(r, op, "matmul")
+    if made is None or made.operands[1].type.rank < 2:
+        return None
+    factors = _per_axis(r.array(c), product.type.rank, product.type.rank - 1)
+    if factors is None:
+        return None
+    a, w = made.operands
+    return relax.matmul(a, r.constant(r.array(w) * factors, w))
+
+
+def _factor(r: Rewriter, op: ir.Operation, *names: str) -> tuple[ir.Value | None, ir.Value | None, ir.Operation | None]:
+    """(product, constant factor, the op that makes the product from a constant second operand, for nobody else), or Nones."""
+    parts = r.split(op)
+    made = r.find(parts[0], *names, once=True) if parts else None
+    if made is None or not r.is_constant(made.operands[1]):
+        return None, None, None
+    return *parts, made
+
+
+def _per_axis(values: np.ndarray, rank: int, axis: int) -> np.ndarray | None:
+    """Values that broadcast to a tensor of that rank, as one per index of the axis, or one for all; None if they vary along others."""
+    if values.ndim > rank:
+        return None
+    shape = (1,) * (rank - values.ndim) + values.shape
+    return values.reshape(-1) if all(size == 1 for number, size in enumerate(shape) if number != axis) else None
+
+
+PATTERNS = (
+    ("batch_norm", batch_norm),
+    ("multiply", factor_into_convolution),
+    ("multiply", factor_into_matmul),
+)

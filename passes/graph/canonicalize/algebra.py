@@ -1,0 +1,147 @@
+"""Patterns of relax-canonicalize: elementwise algebra."""
+import numpy as np
+
+from legato.core.dtypes import numpy_dtype
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.passes.graph.rewriter import Rewriter, attributes, is_float
+
+_REASSOCIATED = {"add": np.add, "multiply": np.multiply}
+
+
+def neutral(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """x + 0, x - 0, x * 1, x / 1, x ** 1: x. (The one float that this changes is -0.0 + 0.)"""
+    x, c = op.operands
+    name = op.name.removeprefix("relax.")
+    number = 0 if name in ("add", "subtract") else 1
+    if r.scalar(c) == number:
+        return x
+    return c if name in ("add", "multiply") and r.scalar(x) == number else None
+
+
+def reassociate(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """(x + c) + d: x + (c + d), and so for factors; where the sum of the constants is no larger than both."""
+    name = op.name.removeprefix("relax.")
+    outer = r.split(op)
+    inner_op = r.find(outer[0], name, once=True) if outer else None
+    inner = r.split(inner_op) if inner_op else None
+    if inner is None:
+        return None
+    combined = combine(r, _REASSOCIATED[name], inner[1], outer[1])
+    return combined and relax.OPS[name].build(inner[0], combined)
+
+
+def distribute(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """(x * c + d) * e: x * (c * e) + d * e, so that factors meet; where x * c may be a convolution or a product with constant weights."""
+    outer = r.split(op)
+    shifted = r.find(outer[0], "add", once=True) if outer else None
+    inner = r.split(shifted) if shifted else None
+    if inner is None or not takes_factor(r, inner[0]):
+        return None
+    moved = combine(r, np.multiply, inner[1], outer[1])
+    return moved and relax.add(relax.multiply(inner[0], outer[1]), moved)
+
+
+def takes_factor(r: Rewriter, value: ir.Value) -> bool:
+    """Whether a constant factor of this value can become part of a constant it is made with."""
+    op = r.find(value, "multiply", "conv1d", "conv2d", "conv3d", "matmul", once=True)
+    return op is not None and r.is_constant(op.operands[1])
+
+
+def combine(r: Rewriter, function: np.ufunc, a: ir.Value, b: ir.Value) -> ir.Value | None:
+    """The constant function(a, b); None if it had more elements than both."""
+    shape = np.broadcast_shapes(tuple(a.type.shape), tuple(b.type.shape))
+    if np.prod(shape) > max(np.prod(a.type.shape), np.prod(b.type.shape)):
+        return None
+    return r.constant(function(r.array(a), r.array(b)), a, b)
+
+
+def subtract_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """x - c: x + (-c), for floats."""
+    x, c = op.operands
+    values = r.array(c)
+    if values is None or not is_float(x) or r.is_constant(x):
+        return None
+    return relax.add(x, r.constant(-values, c))
+
+
+def divide_by_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """x / c: x * (1 / c), for f32 and f64 and normal numbers; at most one bit off unless c is a power of two."""
+    x, c = op.operands
+    divisor = None if r.is_constant(x) else r.array(c)
+    if divisor is None or numpy_dtype(x.type.element_type) not in (np.float32, np.float64):
+        return None
+    tiny = np.finfo(divisor.dtype).tiny
+    with np.errstate(all="ignore"):
+        inverse = 1 / divisor
+    exact_enough = ((np.abs(inverse) >= tiny) & np.isfinite(inverse) & np.isfinite(divisor)).all()
+    return relax.multiply(x, r.constant(inverse, c)) if exact_enough else None
+
+
+_POWERS = {2: relax.square, 0.5: relax.sqrt, -0.5: relax.rsqrt, -1: relax.reciprocal}
+
+
+def power(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """x ** 2, 0.5, -0.5, -1: square, sqrt, rsqrt, reciprocal."""
+    x, exponent = op.operands
+    number = r.scalar(exponent)
+    if number not in _POWERS or not (is_float(x) or number == 2):
+        return None
+    return _POWERS[number](x)
+
+
+def maximum_zero(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """max(x, 0): relu."""
+    parts = r.split(op)
+    return relax.relu(parts[0]) if parts and r.scalar(parts[1]) == 0 else None
+
+
+def twice(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """f(f(x)): f(x), for relu, abs, sign, rounding."""
+    return op.operands[0] if r.find(op.operands[0], op.name.removeprefix("relax.")) else None
+
+
+def undone(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """f(f(x)): x, for negative and the nots."""
+    inner = r.find(op.operands[0], op.name.removeprefix("relax."))
+    return inner.operands[0] if inner else None
+
+
+def relu_then_clip(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """clip(relu(x)): one clip; relu(clip(x)) with a lower bound of at least 0: the clip."""
+    inner = r.find(op.operands[0], "clip" if op.name == "relax.relu" else "relu")
+    if inner is None:
+        return None
+    if op.name == "relax.relu":
+        low = attributes(inner)["min"]
+        return inner.results[0] if low is not None and low >= 0 else None
+    bounds = attributes(op)
+    return relax.clip(inner.operands[0], min=max(bounds["min"] or 0.0, 0.0), max=bounds["max"])
+
+
+def astype(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A conversion to the type it has already."""
+    return op.operands[0] if op.operands[0].type.element_type == op.results[0].type.element_type else None
+
+
+def where(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """where with a constant condition, all true or all false."""
+    condition, a, b = op.operands
+    known = r.scalar(condition)
+    return None if known is None else (a if known else b)
+
+
+PATTERNS = (
+    ("add subtract multiply divide power", neutral),
+    ("add multiply", reassociate),
+    ("multiply", distribute),
+    ("subtract", subtract_constant),
+    ("divide", divide_by_constant),
+    ("power", power),
+    ("maximum", maximum_zero),
+    ("relu abs sign ceil floor round trunc", twice),
+    ("negative logical_not bitwise_not", undone),
+    ("relu clip", relu_then_clip),
+    ("astype", astype),
+    ("where", where),
+)

@@ -1,0 +1,47 @@
+"""relax-canonicalize: simpler graphs that compute the same, by patterns tried until none applies."""
+from dataclasses import dataclass
+
+from legato.dialects.module import Module
+from legato.passes.graph.canonicalize import (
+    affine as canonicalize_affine,
+)
+from legato.passes.graph.canonicalize import (
+    algebra as canonicalize_algebra,
+)
+from legato.passes.graph.canonicalize import (
+    fusions as canonicalize_fusions,
+)
+from legato.passes.graph.canonicalize import (
+    shapes as canonicalize_shapes,
+)
+from legato.passes.graph.canonicalize.calls import merge_pure_calls
+from legato.passes.graph.functions import Constants, erase_dead, relax_functions
+from legato.passes.graph.rewriter import Rewriter, table
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_affine, canonicalize_fusions)
+MAX_SWEEPS = 64
+
+
+@dataclass(frozen=True)
+class Canonicalize(ModulePass):
+    """Simplify graphs: algebra, shapes, batch norm and per-channel factors into weights, known ops from their composed forms.
+
+    Results may differ in the last bits: constants are reassociated, and a division by a constant becomes a product with its reciprocal.
+    """
+
+    name = "relax-canonicalize"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        constants = Constants(module)
+        patterns = table(family.PATTERNS for family in FAMILIES)
+        rewriter = Rewriter(constants)
+        for function in relax_functions(module):
+            for _ in range(MAX_SWEEPS):
+                erase_dead(function, constants)
+                merged = merge_pure_calls(function)
+                if not rewriter.sweep(function, patterns) and not merged:
+                    break
+            else:
+                context.warnings.append(f"{self.name}: @{function.name.value} still changes after {MAX_SWEEPS} rounds of patterns")
+            erase_dead(function, constants)

@@ -1,0 +1,150 @@
+"""Patterns of relax-canonicalize: ops that move elements or name shapes."""
+
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.dims import UNKNOWN, dims
+from legato.dialects.relax.types import broadcast
+from legato.passes.graph.functions import permutation_of
+from legato.passes.graph.layout import layout
+from legato.passes.graph.rewriter import Rewriter, attributes
+
+
+def same_shape(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A reshape, broadcast, squeeze or expansion to the shape that is there already."""
+    x = op.operands[0]
+    sizes = dims(x.type)
+    return x if sizes == dims(op.results[0].type) and UNKNOWN not in sizes else None
+
+
+def reshape_of_reshape(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """One reshape for two in a row; expand_dims and squeeze are reshapes too."""
+    sizes = dims(op.results[0].type)
+    if UNKNOWN in sizes:
+        return None
+    inner = r.find(op.operands[0], "reshape", "expand_dims", "squeeze")
+    if inner is not None:
+        return relax.reshape(inner.operands[0], list(sizes))
+    return None if op.name == "relax.reshape" else relax.reshape(op.operands[0], list(sizes))
+
+
+def permute_dims(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """No permutation, one for two in a row, or a reshape where only dimensions of size 1 move."""
+    x, perm = op.operands[0], permutation_of(op)
+    inner = r.find(x, "permute_dims")
+    if inner is not None:
+        x, perm = inner.operands[0], layout.compose(permutation_of(inner), perm)
+    sizes = dims(x.type)
+    if layout.is_identity(perm):
+        return x
+    if layout.moves_only_ones(perm, sizes) and UNKNOWN not in sizes:
+        return relax.reshape(x, layout.apply(perm, sizes))
+    return relax.permute_dims(x, list(perm)) if inner is not None else None
+
+
+def concat(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A concat of one; a concat of a concat along the same dimension that nothing else uses; operands of length 0."""
+    axis = attributes(op)["axis"]
+    parts: list[ir.Value] = []
+    for operand in op.operands:
+        inner = r.find(operand, "tensor.concat", once=True)
+        if inner is not None and attributes(inner)["axis"] == axis:
+            parts += inner.operands
+        elif dims(operand.type)[axis] != 0:
+            parts.append(operand)
+    if len(parts) == 1:
+        return parts[0]
+    return relax.concat(parts, axis) if parts and parts != list(op.operands) else None
+
+
+def whole_slice(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A slice with steps of 1 that keeps every size: all of it. (A step of -1 would turn it around.)"""
+    strides = attributes(op)["strides"]
+    if strides is not None and any(step != 1 for step in strides):
+        return None
+    return same_shape(r, op)
+
+
+def no_padding(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    return op.operands[0] if not any(attributes(op)["pads"]) else None
+
+
+def single_tile(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    return op.operands[0] if all(count == 1 for count in attributes(op)["repeats"]) else None
+
+
+def unneeded_broadcast(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """An elementwise op on broadcast_to(x): on x, where the other operands make the result's shape alone."""
+    operands = list(op.operands)
+    wanted = dims(op.results[0].type)
+    for number, operand in enumerate(operands):
+        inner = r.find(operand, "broadcast_to")
+        if inner is None:
+            continue
+        candidate = [*operands[:number], inner.operands[0], *operands[number + 1 :]]
+        try:
+            made = broadcast(*(dims(value.type) for value in candidate))
+        except LegatoError:
+            continue  # they fit only by the size that broadcast_to asserts
+        if made == wanted and UNKNOWN not in made:
+            operands = candidate
+    return None if operands == list(op.operands) else relax.op_class(op).build(*operands, **attributes(op))
+
+
+def reduction_of_ones(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A sum, mean, product, maximum or minimum over axes of size 1: a reshape."""
+    x = op.operands[0]
+    sizes, axes = dims(x.type), attributes(op)["axis"]
+    axes = range(len(sizes)) if axes is None else axes
+    if any(sizes[axis] != 1 for axis in axes):
+        return None
+    return relax.reshape(x, list(dims(op.results[0].type))) if UNKNOWN not in sizes else None
+
+
+def pool_of_all(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A pool with one window over the whole image, without padding: a mean or maximum over the spatial axes. One of 1 by 1: nothing."""
+    x, attrs = op.operands[0], attributes(op)
+    sizes = dims(x.type)
+    spatial = [axis for axis, letter in enumerate(attrs["layout"]) if letter not in "NC"]
+    if any(attrs["padding"]):
+        return None
+    if all(size == 1 for size in attrs["kernel"]) and all(step == 1 for step in attrs["strides"]):
+        return x
+    whole = [sizes[axis] for axis in spatial] == attrs["kernel"] and all(step == 1 for step in attrs["dilations"])
+    if not whole or any(dims(op.results[0].type)[axis] != 1 for axis in spatial):
+        return None
+    return (relax.mean if op.name.startswith("relax.avg") else relax.max)(x, axis=spatial, keepdims=True)
+
+
+def pad_into_convolution(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A convolution of an image padded with zeros: the convolution pads."""
+    image, weight = op.operands
+    pad = r.find(image, "pad", once=True)
+    if pad is None:
+        return None
+    padding, attrs = attributes(pad), attributes(op)
+    amounts, rank = padding["pads"], image.type.rank
+    spatial = [axis for axis, letter in enumerate(attrs["data_layout"]) if letter not in "NC"]
+    outside = [amounts[axis + half] for axis in range(rank) if axis not in spatial for half in (0, rank)]
+    if padding["mode"] != "constant" or padding["value"] != 0 or any(outside) or min(amounts) < 0:
+        return None
+    extra = [amounts[axis] for axis in spatial] + [amounts[axis + rank] for axis in spatial]
+    attrs["padding"] = [a + b for a, b in zip(attrs["padding"], extra)]
+    return relax.op_class(op).build(pad.operands[0], weight, **attrs)
+
+
+_BROADCASTING = " ".join(name for name, cls in relax.OPS.items() if cls.ELEMENTWISE and len(cls.OPERANDS) > 1)
+
+PATTERNS = (
+    ("reshape broadcast_to expand_dims squeeze", same_shape),
+    ("reshape expand_dims squeeze", reshape_of_reshape),
+    ("permute_dims", permute_dims),
+    ("tensor.concat", concat),
+    ("strided_slice", whole_slice),
+    ("pad", no_padding),
+    ("tile", single_tile),
+    (_BROADCASTING, unneeded_broadcast),
+    ("sum mean prod max min", reduction_of_ones),
+    ("avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d", pool_of_all),
+    ("conv1d conv2d conv3d", pad_into_convolution),
+)

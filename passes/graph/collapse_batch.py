@@ -1,0 +1,106 @@
+"""relax-collapse-batch: a matmul of a batch of rows by one matrix is one matmul of all the rows.
+
+``matmul(x[b, s, k], w[k, n])`` becomes ``reshape(matmul(reshape(x, [b*s, k]), w), [b, s, n])``, and the reshape behind it sinks through
+what works on rows (elementwise ops, normalizations of the last axis), so that these stay next to the matmul, where they are fused into it.
+Reshapes cost nothing: they are views.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from legato.core.mlir import func, ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax import dims
+from legato.passes.graph.functions import Constants, defining_op, erase_dead, graph_ops, relax_functions
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+ROW_OPS = {"relax.softmax": "axis", "relax.log_softmax": "axis", "relax.layer_norm": "axes", "relax.rms_norm": "axes"}
+RESHAPE = "relax.reshape"
+
+
+def on_last_axis(op: ir.Operation) -> bool:
+    """Whether a softmax or a normalization works on the last axis alone."""
+    axes = relax.attributes_of(op.opview)[ROW_OPS[op.name]]
+    rank = op.operands[0].type.rank
+    return [a % rank for a in ([axes] if isinstance(axes, int) else axes)] == [rank - 1]
+
+
+def rows_of(value: ir.Value) -> ir.Value | None:
+    """The matrix of which ``value`` is a view with more leading dimensions, or None."""
+    op = defining_op(value)
+    if op is None or op.name != RESHAPE:
+        return None
+    source = op.operands[0]
+    if source.type.rank != 2 or value.type.rank < 3 or dims.dims(source.type)[-1] != dims.dims(value.type)[-1]:
+        return None
+    return source
+
+
+def reshaped(value: ir.Value, shape: Sequence[Any]) -> ir.Value:
+    """A view of ``value``; of what it is a view of, where it is one."""
+    op = defining_op(value)
+    source = op.operands[0] if op is not None and op.name == RESHAPE else value
+    return source if list(dims.dims(source.type)) == list(shape) else relax.reshape(source, list(shape))
+
+
+def collapse(op: ir.Operation) -> None:
+    """Makes one matmul of a batched one whose right operand is a matrix."""
+    left, right = op.operands
+    shape = list(dims.dims(left.type))
+    if left.type.rank < 3 or right.type.rank != 2 or dims.UNKNOWN in shape:
+        return
+    with ir.InsertionPoint(op), op.location:
+        rows = reshaped(left, [dims.product(shape[:-1]), shape[-1]])
+        result = relax.matmul(rows, right)
+        result = relax.reshape(result, [*shape[:-1], dims.dims(right.type)[-1]])
+    op.results[0].replace_all_uses_with(result)
+
+
+def sink(op: ir.Operation) -> None:
+    """Moves the reshape in front of an op on rows behind it."""
+    operands = list(op.operands)
+    rows_only = op.name in ROW_OPS
+    leader = next((v for v in (operands[:1] if rows_only else operands) if rows_of(v) is not None), None)
+    if leader is None or (rows_only and not on_last_axis(op)):
+        return
+    rows = rows_of(leader)
+    assert rows is not None
+    full, flat = list(dims.dims(leader.type)), list(dims.dims(rows.type))
+    if len(op.results) != 1 or list(dims.dims(op.results[0].type)) != full:
+        return
+    for value in operands:
+        shape = list(dims.dims(value.type))
+        if shape != full and any(d != 1 for d in shape[:-1]):
+            return  # it broadcasts along the leading dimensions, which the rows no longer have
+    with ir.InsertionPoint(op), op.location:
+        new = []
+        for value in operands:
+            shape = list(dims.dims(value.type))
+            new.append(reshaped(value, flat) if shape == full else value if len(shape) <= 2 else relax.reshape(value, shape[-1:]))
+        attrs = relax.attributes_of(op.opview)
+        if rows_only:
+            attrs[ROW_OPS[op.name]] = -1 if isinstance(attrs[ROW_OPS[op.name]], int) else [-1]
+        result = type(op.opview).build(*new, **attrs)
+        op.results[0].replace_all_uses_with(relax.reshape(result, full))
+
+
+def run_on(function: func.FuncOp) -> None:
+    for op in graph_ops(function):
+        if op.name == "relax.matmul":
+            collapse(op)
+        elif op.name in ROW_OPS or getattr(relax.op_class(op), "ELEMENTWISE", False):
+            sink(op)
+
+
+@dataclass(frozen=True)
+class CollapseBatch(ModulePass):
+    """Makes one matmul of a batch of rows by a matrix, and lets what works on rows follow it."""
+
+    name: ClassVar[str] = "relax-collapse-batch"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for function in relax_functions(module):
+                run_on(function)
+                erase_dead(function, Constants(module))

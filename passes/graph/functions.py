@@ -1,0 +1,150 @@
+"""What the passes over graph ops share: which functions they work on, constants, and the removal of dead ops."""
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from legato.core.locations import model_name
+from legato.core.mlir import func, ir, tensor
+from legato.dialects import relax
+from legato.dialects.module import Module
+
+CONSTANT = "relax.constant"
+# A constant this small stands in the IR; a bigger one in the weight store.
+DENSE_LIMIT = 1024
+
+
+def relax_functions(module: Module) -> list[func.FuncOp]:
+    """The functions of the module that have a body of graph ops: all but declarations and prim_funcs."""
+    return [
+        op
+        for op in module.module.body.operations
+        if isinstance(op, func.FuncOp) and not op.is_external and "tir.prim_func" not in op.operation.attributes
+    ]
+
+
+def graph_ops(function: func.FuncOp) -> list[ir.Operation]:
+    """The ops of the function's block, in order, with the return."""
+    return [op.operation for op in function.body.blocks[0].operations]
+
+
+def is_graph_op(op: ir.Operation) -> bool:
+    """Whether the op is one of the graph's, of relax or of a user's dialect: pure, and known to shape inference and numpy."""
+    return relax.op_class(op) is not None
+
+
+def defining_op(value: ir.Value) -> ir.Operation | None:
+    """The op that makes the value; None for an argument of the function."""
+    owner = value.owner
+    return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def is_used(value: ir.Value) -> bool:
+    return next(iter(value.uses), None) is not None
+
+
+def has_one_use(value: ir.Value) -> bool:
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
+
+
+def permutation_of(op: ir.Operation) -> tuple[int, ...]:
+    """The axes of a relax.permute_dims, none of them negative."""
+    rank = op.operands[0].type.rank
+    return tuple(axis % rank for axis in relax.attributes_of(op)["axes"])
+
+
+def is_dead(op: ir.Operation) -> bool:
+    return is_graph_op(op) and not any(is_used(result) for result in op.results)
+
+
+def replace_uses(value: ir.Value, new: ir.Value) -> None:
+    """Puts another value in the place of one, of a type that may know more or fewer sizes."""
+    if new.type == value.type:
+        value.replace_all_uses_with(new)
+        return
+    for use in list(value.uses):
+        set_operand(use.owner.operation, use.operand_number, new)
+
+
+def set_operand(user: ir.Operation, number: int, new: ir.Value) -> None:
+    """Gives an op another operand. Graph ops take one that knows more sizes; others (return, calls) get it cast to the type they had."""
+    wanted = user.operands[number].type
+    if new.type != wanted and not is_graph_op(user):
+        new = tensor.CastOp(wanted, new, loc=user.location, ip=ir.InsertionPoint(user)).result
+    user.operands[number] = new
+
+
+class Constants:
+    """The constants of a module: reads them, makes new ones, and forgets weights that no op names any longer."""
+
+    def __init__(self, module: Module):
+        self.weights = module.weights
+        self._named: Counter[str] = Counter()
+        module.module.operation.walk(self._count)
+
+    def _count(self, op: ir.Operation) -> ir.WalkResult:
+        if op.name == CONSTANT and "weight" in op.attributes:
+            self._named[op.attributes["weight"].value] += 1
+        return ir.WalkResult.ADVANCE
+
+    def array(self, value: ir.Value) -> np.ndarray | None:
+        """The elements, read-only; None if the value is no constant."""
+        op = defining_op(value)
+        if op is None or op.name != CONSTANT:
+            return None
+        if "weight" in op.attributes:
+            return self.weights[op.attributes["weight"].value]
+        return op.opview.value
+
+    def scalar(self, value: ir.Value) -> int | float | bool | None:
+        """The one number that all elements of a constant are; None if it is no constant, or they differ."""
+        op = defining_op(value)
+        if op is None or op.name != CONSTANT:
+            return None
+        if "weight" not in op.attributes and op.attributes["value"].is_splat:
+            return op.attributes["value"].get_splat_value().value
+        array = self.array(value)
+        if array.size == 0 or (array.size > 1 and (array.size > DENSE_LIMIT or (array != array.flat[0]).any())):
+            return None
+        return array.flat[0].item()
+
+    def build(self, array: np.ndarray, name: str, location: ir.Location | None = None) -> ir.Value:
+        """A constant at the insertion point, in the store if it is big; `name` is what its key is made from."""
+        array = np.asarray(array)
+        splat = array.size > 0 and not any(array.strides)
+        if array.nbytes <= DENSE_LIMIT or splat:
+            return relax.constant(array, loc=location)
+        key = self.weights.add(name, array)
+        self._named[key] += 1
+        return relax.weight(key, array.dtype, list(array.shape), loc=location)
+
+    def name_of(self, *values: ir.Value, default: str = "constant") -> str:
+        """The name that a constant made from these values should have: the first key among them, else the model's name for one."""
+        for value in values:
+            op = defining_op(value)
+            if op is not None and op.name == CONSTANT and "weight" in op.attributes:
+                return op.attributes["weight"].value
+        return next(filter(None, map(model_name, values)), default)
+
+    def erase(self, op: ir.Operation) -> None:
+        """Erases an op without uses; the weight that it alone named is dropped, so that its memory is free at once."""
+        key = op.attributes["weight"].value if op.name == CONSTANT and "weight" in op.attributes else None
+        op.erase()
+        if key is not None:
+            self._named[key] -= 1
+            if not self._named[key] and key in self.weights:
+                self.weights.drop(key)
+
+    def erase_unused(self, values: Iterable[ir.Value]) -> None:
+        """Erases the constants among these values that nothing uses any longer."""
+        for op in {value: defining_op(value) for value in values}.values():
+            if op is not None and op.name == CONSTANT and is_dead(op):
+                self.erase(op)
+
+
+def erase_dead(function: func.FuncOp, constants: Constants) -> None:
+    """Erases the graph ops whose results nobody uses."""
+    for op in reversed(graph_ops(function)):
+        if is_dead(op):
+            constants.erase(op)

@@ -1,0 +1,121 @@
+"""The arithmetic of layouts: permutations, and reshapes seen through one.
+
+A value of the graph with dimensions numbered 0, 1, ... may be held as another tensor whose dimension i is the value's dimension `perm[i]`.
+That tuple is what is called a layout here: `(0, 2, 3, 1)` holds an NCHW value as NHWC.
+"""
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from legato.dialects.relax.dims import Size, product
+
+Perm = tuple[int, ...]
+
+
+def between(source: str, target: str) -> Perm:
+    """The layout that holds a `source` value (``"NCHW"``) as a `target` one (``"NHWC"``)."""
+    return tuple(source.index(letter) for letter in target)
+
+
+def for_axes(layout: str, like: str) -> str:
+    """A layout of images or kernels (``"NHWC"``) with the spatial axes of another (``"NCW"``: ``"NWC"``)."""
+    return layout.replace("HW", "".join(letter for letter in "DHW" if letter in like))
+
+
+def is_identity(perm: Perm) -> bool:
+    return perm == tuple(range(len(perm)))
+
+
+def invert(perm: Perm) -> Perm:
+    return tuple(sorted(range(len(perm)), key=perm.__getitem__))
+
+
+def compose(first: Perm, then: Perm) -> Perm:
+    """The one permutation that does `first`, then `then`."""
+    return tuple(first[axis] for axis in then)
+
+
+def apply(perm: Perm, sizes: Sequence[Size]) -> list[Size]:
+    return [sizes[axis] for axis in perm]
+
+
+def moves_only_ones(perm: Perm, sizes: Sequence[Size]) -> bool:
+    """Whether permuting a tensor of these sizes leaves its elements in their order: what moves has size 1."""
+    moved = [axis for axis in perm if sizes[axis] != 1]
+    return moved == sorted(moved)
+
+
+def after_reduction(perm: Perm, axes: Sequence[int]) -> Perm:
+    """The layout of what is left when the value's dimensions `axes` are taken away."""
+    left = [axis for axis in perm if axis not in axes]
+    return tuple(sorted(left).index(axis) for axis in left)
+
+
+class Group(NamedTuple):
+    """Dimensions `old`, adjacent, that a reshape turns into the dimensions `new`."""
+
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+
+
+def groups(old: Sequence[Size], new: Sequence[Size]) -> list[Group] | None:
+    """The smallest groups of dimensions that a reshape from sizes `old` to `new` keeps apart; None where sizes cannot be told."""
+    result, i, j = [], 0, 0
+    while i < len(old) and j < len(new):
+        a, b = i, j
+        i, j = i + 1, j + 1
+        while (here := product(old[a:i])) != (there := product(new[b:j])):
+            if not (isinstance(here, int) and isinstance(there, int)):
+                return None
+            if here < there and i < len(old):
+                i += 1
+            elif here > there and j < len(new):
+                j += 1
+            else:
+                return None
+        result.append(Group(tuple(range(a, i)), tuple(range(b, j))))
+    if any(size != 1 for size in (*old[i:], *new[j:])):
+        return None
+    result += [Group((axis,), ()) for axis in range(i, len(old))]
+    return result + [Group((), (axis,)) for axis in range(j, len(new))]
+
+
+class Reshaped(NamedTuple):
+    """How to reshape a tensor in a layout: permute it to the layout `before`, then reshape it; what comes out is in the layout `after`."""
+
+    before: Perm
+    after: Perm
+
+
+def reshape(perm: Perm, old: Sequence[Size], new: Sequence[Size]) -> Reshaped | None:
+    """A reshape from `old` to `new` sizes of a value in layout `perm`, with the least moved: only what merges has to be adjacent.
+
+    None if the groups of dimensions cannot be told.
+    """
+    found = groups(old, new)
+    if found is None:
+        return None
+    group_of = {axis: group for group in found for axis in group.old}
+    # Dimensions of size 1 lie anywhere: only a group's others say where it is met first.
+    met: list[Group] = []
+    for axis in perm:
+        if old[axis] != 1 and group_of[axis] not in met:
+            met.append(group_of[axis])
+    ones = [group for group in found if group not in met]
+    order = sorted(met + ones, key=lambda group: _position(group, met, found))
+    before = tuple(axis for group in order for axis in group.old)
+    after = tuple(axis for group in order for axis in group.new)
+    kept = [axis for axis in perm if old[axis] != 1]
+    if [axis for axis in before if old[axis] != 1] == kept:
+        before = perm
+    return Reshaped(before, after)
+
+
+def _position(group: Group, met: list[Group], found: list[Group]) -> tuple[int, int]:
+    """Groups as they are met; one of ones only stands behind the group that precedes it in the value."""
+    index = found.index(group)
+    if group in met:
+        return met.index(group), 0
+    for before in range(index - 1, -1, -1):
+        if found[before] in met:
+            return met.index(found[before]), index
+    return -1, index

@@ -1,0 +1,174 @@
+"""How each graph op is rebuilt on values held in another layout: the table behind relax-convert-layout.
+
+A rule takes the converter and the op, with the insertion point before it; it returns whether it has rebuilt the op. Where it has not, the
+op gets its operands in their own order. An op without a rule is such a barrier always; elementwise ops need no entry of their own.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.dims import UNKNOWN, dims
+from legato.passes.graph.functions import permutation_of
+from legato.passes.graph.layout import layout
+
+if TYPE_CHECKING:
+    from legato.passes.graph.layout.convert_layout import Converter
+
+Rule = Callable[["Converter", ir.Operation], bool]
+
+
+def _build(op: ir.Operation, operands: list[ir.Value], attrs: dict[str, Any]) -> ir.Value:
+    return relax.op_class(op).build(*operands, **attrs)
+
+
+def convolution(converter: Converter, op: ir.Operation) -> bool:
+    """conv1d, conv2d, conv3d: image and kernel in the wanted layouts."""
+    attrs = relax.attributes_of(op)
+    wanted = attrs | {
+        "data_layout": layout.for_axes(converter.data_layout, attrs["data_layout"]),
+        "kernel_layout": layout.for_axes(converter.kernel_layout, attrs["kernel_layout"]),
+    }
+    data, kernel = (layout.between(attrs[name], wanted[name]) for name in ("data_layout", "kernel_layout"))
+    if layout.is_identity(data) and layout.is_identity(kernel):
+        return False
+    image, weight = op.operands
+    result = _build(op, [converter.place(image, data), converter.place(weight, kernel)], wanted)
+    converter.hold(op.results[0], result, data)
+    return True
+
+
+def pool(converter: Converter, op: ir.Operation) -> bool:
+    """Pools over one, two or three axes: images in the wanted layout."""
+    attrs = relax.attributes_of(op)
+    wanted = layout.for_axes(converter.data_layout, attrs["layout"])
+    perm = layout.between(attrs["layout"], wanted)
+    if layout.is_identity(perm):
+        return False
+    result = _build(op, [converter.place(op.operands[0], perm)], attrs | {"layout": wanted})
+    converter.hold(op.results[0], result, perm)
+    return True
+
+
+def elementwise(converter: Converter, op: ir.Operation) -> bool:
+    """Ops that broadcast: all operands in the layout of the most."""
+    rank = op.results[0].type.rank
+    perm = converter.common_perm(op.operands, rank)
+    if perm is None:
+        return False
+    operands = [converter.place_broadcast(operand, perm) for operand in op.operands]
+    converter.hold(op.results[0], _build(op, operands, relax.attributes_of(op)), perm)
+    return True
+
+
+def concat(converter: Converter, op: ir.Operation) -> bool:
+    """tensor.concat, its dimension translated."""
+    perm = converter.common_perm(op.operands, op.results[0].type.rank)
+    if perm is None:
+        return False
+    operands = [converter.place(operand, perm) for operand in op.operands]
+    converter.hold(op.results[0], relax.concat(operands, perm.index(relax.attributes_of(op)["axis"])), perm)
+    return True
+
+
+def along_axis(converter: Converter, op: ir.Operation) -> bool:
+    """Ops that work along one axis and keep the others: softmax, cumsum, topk, lrn, batch_norm (its parameters have one axis)."""
+    tensor, perm = converter.held(op.operands[0])
+    if layout.is_identity(perm):
+        return False
+    attrs = relax.attributes_of(op)
+    others = [converter.plain(operand) for operand in list(op.operands)[1:]]
+    attrs["axis"] = perm.index(attrs["axis"] % len(perm))
+    converter.hold(op.results[0], _build(op, [tensor, *others], attrs), perm)
+    return True
+
+
+def reduction(converter: Converter, op: ir.Operation) -> bool:
+    """Reductions and argmax: axes translated; what is left keeps its order."""
+    tensor, perm = converter.held(op.operands[0])
+    if layout.is_identity(perm):
+        return False
+    attrs = relax.attributes_of(op)
+    axis = attrs["axis"]
+    axes = list(range(len(perm))) if axis is None else [a % len(perm) for a in (axis if isinstance(axis, list) else [axis])]
+    there = sorted(perm.index(a) for a in axes)
+    attrs["axis"] = there[0] if isinstance(axis, int) else there
+    result = _build(op, [tensor], attrs)
+    converter.hold(op.results[0], result, perm if attrs["keepdims"] else layout.after_reduction(perm, axes))
+    return True
+
+
+def norm(converter: Converter, op: ir.Operation) -> bool:
+    """layer_norm and rms_norm over one axis."""
+    tensor, perm = converter.held(op.operands[0])
+    attrs = relax.attributes_of(op)
+    if layout.is_identity(perm) or len(attrs["axes"]) != 1:
+        return False
+    others = [converter.plain(operand) for operand in list(op.operands)[1:]]
+    attrs["axes"] = [perm.index(attrs["axes"][0] % len(perm))]
+    converter.hold(op.results[0], _build(op, [tensor, *others], attrs), perm)
+    return True
+
+
+def pad(converter: Converter, op: ir.Operation) -> bool:
+    """pad: its amounts permuted, those of the beginnings and those of the ends."""
+    tensor, perm = converter.held(op.operands[0])
+    if layout.is_identity(perm):
+        return False
+    attrs = relax.attributes_of(op)
+    amounts, rank = attrs["pads"], len(perm)
+    attrs["pads"] = [*layout.apply(perm, amounts[:rank]), *layout.apply(perm, amounts[rank:])]
+    converter.hold(op.results[0], _build(op, [tensor], attrs), perm)
+    return True
+
+
+def strided_slice(converter: Converter, op: ir.Operation) -> bool:
+    """strided_slice: its axes translated."""
+    tensor, perm = converter.held(op.operands[0])
+    if layout.is_identity(perm):
+        return False
+    attrs = relax.attributes_of(op)
+    axes = range(len(attrs["begin"])) if attrs["axes"] is None else attrs["axes"]
+    attrs["axes"] = [perm.index(axis % len(perm)) for axis in axes]
+    converter.hold(op.results[0], _build(op, [tensor], attrs), perm)
+    return True
+
+
+def permute_dims(converter: Converter, op: ir.Operation) -> bool:
+    """permute_dims of a held value: the same tensor, read in another order."""
+    tensor, perm = converter.held(op.operands[0])
+    if layout.is_identity(perm):
+        return False
+    axes = permutation_of(op)
+    converter.hold(op.results[0], tensor, tuple(axes.index(axis) for axis in perm))
+    return True
+
+
+def reshape(converter: Converter, op: ir.Operation) -> bool:
+    """reshape, expand_dims, squeeze: in the layout as far as the dimensions that merge are adjacent there."""
+    perm = converter.held(op.operands[0])[1]
+    old, new = dims(op.operands[0].type), dims(op.results[0].type)
+    if layout.is_identity(perm) or UNKNOWN in new:
+        return False
+    how = layout.reshape(perm, old, new)
+    if how is None:
+        return False
+    result = relax.reshape(converter.place(op.operands[0], how.before), layout.apply(how.after, new))
+    converter.hold(op.results[0], result, how.after)
+    return True
+
+
+_BY_RULE: dict[Rule, str] = {
+    convolution: "conv1d conv2d conv3d",
+    pool: "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d",
+    along_axis: "softmax log_softmax cumsum cumprod topk lrn batch_norm",
+    reduction: "sum mean prod max min argmax argmin",
+    norm: "layer_norm rms_norm",
+    pad: "pad",
+    strided_slice: "strided_slice",
+    permute_dims: "permute_dims",
+    reshape: "reshape expand_dims squeeze",
+}
+RULES: dict[str, Rule] = {f"relax.{name}": rule for rule, names in _BY_RULE.items() for name in names.split()} | {"tensor.concat": concat}

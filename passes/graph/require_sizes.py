@@ -1,0 +1,77 @@
+"""relax-require-sizes: writes down what the symbols of main must satisfy for its ops to be meant as they were inferred.
+
+Shape inference takes a symbolic end of a slice as it is, and ``n - 2`` as a size. Whether they are is known at a call only: the function
+gets the attribute ``relax.requires``, rows of an expression that must not be below 0 and a text for people, which the entry checks before
+anything runs.
+"""
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from legato.core.locations import describe
+from legato.core.mlir import func, ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax import dims
+from legato.dialects.relax.dim import lower_bound
+from legato.passes.graph.functions import graph_ops, relax_functions
+from legato.passes.memory.signature import REQUIRES, Requirement, requirements
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+
+def required(size: dims.Size, text: str) -> Iterator[Requirement]:
+    """The requirement ``size >= 0``, where it is not plain that it holds. Inference takes symbols for 1 or more; a call may bring a 0."""
+    if isinstance(size, dims.Dim):
+        bound = lower_bound(dims.substitute(size, {name: dims.symbol(name) - 1 for name in dims.symbols(size)}))
+        if bound is None or bound < 0:
+            yield Requirement(size, text)
+
+
+def slice_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """A symbolic begin or end of a slice lies within its axis."""
+    attrs, sizes = relax.attributes_of(op.opview), dims.dims(op.operands[0].type)
+    axes = attrs["axes"] if attrs["axes"] is not None else range(len(attrs["begin"]))
+    name = describe(op)
+    for axis, begin, end in zip(axes, attrs["begin"], attrs["end"]):
+        size = sizes[axis]
+        for place in (begin, end):
+            if isinstance(place, dims.Dim) and size is not dims.UNKNOWN:
+                yield from required(size - place, f"{name} needs {place} <= {size}")
+                yield from required(place, f"{name} needs {place} >= 0")
+    strides = attrs["strides"] or [1] * len(attrs["begin"])
+    for axis, begin, stride in zip(axes, attrs["begin"], strides):
+        size, taken = sizes[axis], dims.dims(op.results[0].type)[axis]
+        if isinstance(size, dims.Dim) and isinstance(begin, int) and isinstance(taken, int) and taken > 0:
+            needed = (max(begin, 0) if stride > 0 else 0) + (taken - 1) * abs(stride) + 1
+            yield from required(size - needed, f"{name} needs {size} >= {needed}")
+
+
+def size_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """No size is below 0."""
+    for result in op.results:
+        if isinstance(result.type, ir.RankedTensorType):
+            for size in dims.dims(result.type):
+                yield from required(size, f"{describe(op)} has a dimension of {size}, which needs {size} >= 0")
+
+
+def find(function: func.FuncOp) -> list[Requirement]:
+    """What the ops of a function require of its symbols; of several ops that require the same, the first."""
+    found: dict[dims.Size, Requirement] = {}
+    for op in graph_ops(function):
+        rows = [*slice_requirements(op)] if op.name == "relax.strided_slice" else []
+        for row in (*rows, *size_requirements(op)):
+            found.setdefault(row.size, row)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class RequireSizes(ModulePass):
+    """Records which sizes the graph's ops cannot take (a slice beyond its axis, a size below 0), to be checked at each call."""
+
+    name = "relax-require-sizes"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for function in relax_functions(module):
+                rows = [*(r for r in requirements(function) if r.equal is not None), *find(function)]
+                if rows:
+                    function.attributes[REQUIRES] = ir.ArrayAttr.get([row.attribute() for row in rows])

@@ -1,0 +1,105 @@
+"""Patterns on graph ops and the loop that applies them."""
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from legato.core.dtypes import numpy_dtype
+from legato.core.mlir import func, ir
+from legato.dialects import relax
+from legato.dialects.relax.dims import compatible, dims
+from legato.passes.graph.functions import CONSTANT, Constants, defining_op, graph_ops, has_one_use, is_dead, replace_uses
+
+Pattern = Callable[["Rewriter", ir.Operation], "ir.Value | None"]
+
+
+def table(families: Iterable[Sequence[tuple[str, Pattern]]]) -> dict[str, list[Pattern]]:
+    """Op name to the patterns rooted in it, in the order they are tried; from pairs of op names (``"add multiply"``) and a pattern."""
+    patterns: dict[str, list[Pattern]] = {}
+    for family in families:
+        for names, pattern in family:
+            for name in names.split():
+                patterns.setdefault(name if "." in name else f"relax.{name}", []).append(pattern)
+    return patterns
+
+
+class Rewriter:
+    """What a pattern gets: a look at values, and the making of constants.
+
+    A pattern takes the rewriter and an op, and returns the value that can stand for the op's first result, or None. It builds with the
+    relax builders, at the op's place and under its location. A value of another shape than the result is not put in its place: so a pattern
+    for x + 0 need not ask whether the 0 broadcasts x.
+    """
+
+    def __init__(self, constants: Constants):
+        self._constants = constants
+
+    def sweep(self, function: func.FuncOp, patterns: Mapping[str, Sequence[Pattern]]) -> bool:
+        """Tries the patterns once on every op that has users, in order; returns whether one applied."""
+        changed = False
+        for op in graph_ops(function):
+            candidates = patterns.get(op.name)
+            if candidates is None or is_dead(op):
+                continue
+            with ir.InsertionPoint(op), op.location:
+                changed |= any(self._apply(pattern, op) for pattern in candidates)
+        return changed
+
+    def _apply(self, pattern: Pattern, op: ir.Operation) -> bool:
+        result = op.results[0]
+        new = pattern(self, op)
+        if new is None or new == result or not _same(new.type, result.type):
+            return False
+        replace_uses(result, new)
+        return True
+
+    def find(self, value: ir.Value, *names: str, once: bool = False) -> ir.Operation | None:
+        """The op that makes the value, if it has one of these names (without ``relax.``); with `once`, only if it has no other use."""
+        op = defining_op(value)
+        if op is None or op.name.removeprefix("relax.") not in names or (once and not has_one_use(value)):
+            return None
+        return op
+
+    def array(self, value: ir.Value) -> np.ndarray | None:
+        """The elements of a constant; None for anything else."""
+        return self._constants.array(value)
+
+    def scalar(self, value: ir.Value) -> int | float | bool | None:
+        """The one number that all elements of a constant are; None for anything else."""
+        return self._constants.scalar(value)
+
+    def is_constant(self, value: ir.Value) -> bool:
+        op = defining_op(value)
+        return op is not None and op.name == CONSTANT
+
+    def split(self, op: ir.Operation) -> tuple[ir.Value, ir.Value] | None:
+        """The operands of a commutative op as (variable, constant); None unless exactly one is a constant."""
+        a, b = op.operands
+        if self.is_constant(a) == self.is_constant(b):
+            return None
+        return (b, a) if self.is_constant(a) else (a, b)
+
+    def constant(self, array: np.ndarray, *sources: ir.Value) -> ir.Value:
+        """A constant that is named after the ones it was made from."""
+        return self._constants.build(array, self._constants.name_of(*sources))
+
+
+def attributes(op: ir.Operation) -> dict[str, Any]:
+    """The op's attributes as Python values, with defaults."""
+    return relax.attributes_of(op)
+
+
+def is_float(value: ir.Value) -> bool:
+    return isinstance(value.type.element_type, ir.FloatType)
+
+
+def dtype_of(value: ir.Value) -> np.dtype:
+    return numpy_dtype(value.type.element_type)
+
+
+def _same(a: ir.Type, b: ir.Type) -> bool:
+    if a == b:
+        return True
+    if a.element_type != b.element_type or a.rank != b.rank:
+        return False
+    return all(map(compatible, dims(a), dims(b)))

@@ -1,0 +1,124 @@
+"""What a legalization rule sees of an op: its attributes, types and operands as Python values."""
+from collections.abc import Sequence
+from typing import Any
+
+from legato.core.errors import LegatoError
+from legato.core.mlir import arith, builtin, func, ir
+from legato.dialects import relax, tir
+from legato.dialects.relax import dims
+
+CONSTANT = "relax.constant"
+PACKED = "relax.packed"
+
+
+def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """``value`` as the same tensor in relax's type or in the plain one; these casts vanish when the types are stripped."""
+    return value if value.type == type_ else builtin.unrealized_conversion_cast([type_], [value])
+
+
+class OpContext:
+    """One op as a rewrite rule sees it. ``attrs``: its attributes as Python values; ``input_types``, ``output_types``: its relax types."""
+
+    def __init__(self, op: Any, operands: Sequence[ir.Value], function: func.FuncOp, driver: Any = None):
+        self.op, self.name = op, op.operation.name
+        self.attrs = relax.attributes_of(op)
+        self.operands = list(operands)
+        self.input_types = [v.type for v in operands]
+        self.output_types = [r.type for r in op.operation.results]
+        self._function, self._driver = function, driver
+        self.kernel: str | None = None  # what was made of the op, where that is one kernel
+
+    def index(self, dim: Any) -> ir.Value:
+        """The run-time value of a dimension (int or symbolic), as an index."""
+        if isinstance(dim, int):
+            return arith.ConstantOp(ir.IndexType.get(), dim).result
+        return dims.materialize(dim, self._function)
+
+    def sizes(self, type_: ir.Type) -> list[ir.Value]:
+        """The index values of a relax type's dynamic dimensions, in order."""
+        return [self.index(d) for d, s in zip(dims.dims(type_), dynamic(type_)) if s]
+
+    def plain(self, value: ir.Value) -> ir.Value:
+        """``value`` without encoding and signedness."""
+        return cast(value, tir.plain_type(value.type))
+
+    @property
+    def machine(self) -> Any:
+        """What the target says of the device."""
+        return self._driver.target.machine
+
+    def call_prim_func(self, text: Any, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
+        """A call of a kernel written by hand: MLIR text of one prim_func, whose body stays as it is, or a script's ``@T.prim_func``.
+
+        ``operands``: by default the op's. Equal texts are one kernel. Raises ``LegatoError`` for text that is no prim_func of these
+        operands and of the op's results.
+        """
+        operands = [self.plain(v) for v in (self.operands if operands is None else operands)]
+        outputs = [tir.plain_type(t) for t in self.output_types]
+        if not isinstance(text, str):
+            text = text.text_for([*(v.type for v in operands), *outputs])
+        kernel = self._driver.kernel_of_text(text, self.name)
+        wanted = [*(v.type for v in operands), *outputs]
+        if list(kernel.type.inputs) != wanted:
+            raise LegatoError(f"the prim_func for {self.name} takes {', '.join(map(str, kernel.type.inputs))}; the operands and outputs "
+                              f"are {', '.join(map(str, wanted))}")
+        self.kernel = kernel.name.value
+        return tir.call_tir(self.kernel, operands, outputs, [self.sizes(t) for t in self.output_types])
+
+    def call_kernel(self, text: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Type], sizes: Sequence[Sequence[ir.Value]],
+                    ) -> list[ir.Value]:
+        """A call of a kernel given as MLIR text, on fresh outputs of plain types; ``sizes``: of their dynamic dimensions. Equal texts are
+        one kernel."""
+        kernel = self._driver.kernel_of_text(text, self.name)
+        return tir.call_tir(kernel.name.value, [self.plain(v) for v in operands], outputs, sizes)
+
+    def call_packed(self, name: str, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
+        """A call of a packed function of the run time, which writes the op's outputs: ``name(operands..., outputs...)``."""
+        operands = [self.plain(v) for v in (self.operands if operands is None else operands)]
+        outputs = [tir.plain_type(t) for t in self.output_types]
+        self.kernel = self._driver.packed(name, [v.type for v in operands], outputs)
+        return tir.call_tir(self.kernel, operands, outputs, [self.sizes(t) for t in self.output_types])
+
+
+class KernelContext:
+    """One op as a kernel rule sees it, inside the prim_func; ``index`` gives dimensions that the attributes name."""
+
+    def __init__(self, context: OpContext, scalars: dict[Any, ir.Value]):
+        self.op, self.name, self.attrs = context.op, context.name, context.attrs
+        self.input_types, self.output_types = context.input_types, context.output_types
+        self._scalars = scalars
+
+    def index(self, dim: Any) -> ir.Value:
+        """The index value of a dimension: a constant, or the prim_func's argument that carries it."""
+        return arith.ConstantOp(ir.IndexType.get(), dim).result if isinstance(dim, int) else self._scalars[dim]
+
+
+def dynamic(type_: ir.Type) -> list[bool]:
+    """For each dimension whether it is dynamic."""
+    return [type_.is_dynamic_dim(i) for i in range(type_.rank)]
+
+
+def symbols_in(value: Any) -> list[Any]:
+    """The symbolic dimensions in attribute values, each once, in order."""
+    found: dict[Any, None] = {}
+
+    def visit(v: Any) -> None:
+        if isinstance(v, dict):
+            v = list(v.values())
+        if isinstance(v, (list, tuple)):
+            for item in v:
+                visit(item)
+        elif isinstance(v, dims.Dim):
+            found[v] = None
+
+    visit(value)
+    return list(found)
+
+
+def splat(value: ir.Value) -> ir.Attribute | None:
+    """The value of a constant whose elements are all equal: it goes into the kernel instead of being passed."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != CONSTANT or "value" not in owner.attributes:
+        return None
+    dense = owner.attributes["value"]
+    return dense if isinstance(dense, ir.DenseElementsAttr) and dense.is_splat else None

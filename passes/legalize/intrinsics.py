@@ -1,0 +1,205 @@
+"""tir-legalize-intrinsics and tir-lower-intrinsics: scalar and vector ops by the rules of a target, after scheduling.
+
+*Legalize* makes of what a device does not have what it has, as expressions or statements; *lower* maps an intrinsic to the device's own
+instruction or to a library's function. What no rule takes is left to upstream's conversions; an op of ours or of a user's dialect, which
+upstream does not know, is an error.
+"""
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from legato.core.errors import LegatoError, Refusal
+from legato.core.locations import model_name
+from legato.core.mlir import arith, ext, ir, vector
+from legato.dialects.module import Module
+from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, Record, listed, named
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+HALF = ("f16", "bf16")
+OURS = ("tir", "relax")
+
+
+def element_of(type_: ir.Type) -> ir.Type:
+    """The type itself, or a vector's element type."""
+    return type_.element_type if isinstance(type_, ir.VectorType) else type_
+
+
+def with_element(type_: ir.Type, element: ir.Type) -> ir.Type:
+    """The type of the same shape over another element type."""
+    return ir.VectorType.get(type_.shape, element, scalable=type_.scalable_dims) if isinstance(type_, ir.VectorType) else element
+
+
+class IntrinsicContext:
+    """A scalar or vector op as its rules see it.
+
+    ``op``: the op; ``operands``: its operands, already converted, and promoted where the rule lacks their type; ``input_types``,
+    ``output_types``: the types to compute on; ``machine``: what the target says of the device.
+    """
+
+    def __init__(self, op: Any, operands: Sequence[ir.Value], output_types: Sequence[ir.Type], machine: Any):
+        self.op, self.name, self.machine = op.operation, op.operation.name, machine
+        self.operands = list(operands)
+        self.input_types = [v.type for v in operands]
+        self.output_types = list(output_types)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The op's attributes, those that are numbers or strings as Python values."""
+        found = {name: self.op.attributes[name] for name in self.op.attributes}
+        return {name: getattr(a, "value", a) for name, a in found.items()}
+
+    @property
+    def dtype(self) -> str:
+        """The element type that the op is about: its first operand's (``"f32"``), or its result's where it has none."""
+        types = [*self.input_types, *self.output_types]
+        return str(element_of(types[0])) if types else ""
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """A vector's shape, None for scalars."""
+        type_ = next(iter([*self.output_types, *self.input_types]), None)
+        return tuple(type_.shape) if isinstance(type_, ir.VectorType) else None
+
+    def each(self, function: Callable[..., ir.Value]) -> ir.Value:
+        """The op's value made element by element: ``function(*scalars)`` for each lane of a vector, once for scalars."""
+        if self.shape is None:
+            return function(*self.operands)
+        if len(self.shape) == 1:
+            lanes = [function(*(vector.ExtractOp(v, [], [i]).result for v in self.operands)) for i in range(self.shape[0])]
+            return vector.FromElementsOp(self.output_types[0], lanes).result
+        count = math.prod(self.shape)
+
+        def flat(type_: ir.Type) -> ir.Type:
+            return ir.VectorType.get([count], type_.element_type)
+
+        operands = [vector.ShapeCastOp(flat(v.type), v).result for v in self.operands]
+        lanes = [function(*(vector.ExtractOp(v, [], [i]).result for v in operands)) for i in range(count)]
+        whole = vector.FromElementsOp(flat(self.output_types[0]), lanes).result
+        return vector.ShapeCastOp(self.output_types[0], whole).result
+
+    def promoted(self) -> "IntrinsicContext":
+        """The same op on f32, at the insertion point."""
+        f32 = ir.F32Type.get()
+        operands = [arith.ExtFOp(with_element(v.type, f32), v).result if is_half(v.type) else v for v in self.operands]
+        outputs = [with_element(t, f32) if is_half(t) else t for t in self.output_types]
+        return IntrinsicContext(self.op, operands, outputs, self.machine)
+
+
+def knows(rule: Any, context: IntrinsicContext) -> bool:
+    """Whether the rule takes the op's element type, itself or promoted to f32."""
+    return not rule.dtypes or context.dtype in rule.dtypes or (context.dtype in HALF and "f32" in rule.dtypes)
+
+
+def is_half(type_: ir.Type) -> bool:
+    """Whether the type is f16 or bf16, or a vector of them."""
+    return str(element_of(type_)) in HALF
+
+
+class Intrinsics(Conversion):
+    """One moment's rules on the scalar and vector ops of one module."""
+
+    def __init__(self, module: ir.Module, target: Any, report: list[Record], moment: str):
+        super().__init__(module, target, report)
+        self.moment = moment
+        self.title = f"tir-{moment}-intrinsics"
+        self.machine = target.machine
+        # an op that a nearer target lowers is one that the device has: rules further away do not legalize it
+        self.depths = {t.name: depth for depth, t in enumerate(target.chain())}
+        self.has: dict[str, list[tuple[Any, Any]]] = {}
+        for nearer, rule in target.ranked("lower") if moment == "legalize" else ():
+            self.has.setdefault(rule.op, []).append((nearer, rule))
+
+    def run(self) -> None:
+        for _ in range(MAX_ROUNDS):
+            if not self.convert():
+                return
+        raise self.endless()
+
+    def takes(self, rule: Any) -> bool:
+        return rule.form == "intrinsic"
+
+    def key(self, op: Any) -> Any:
+        operation = op.operation
+        types = operation.results[0].type if len(operation.results) else operation.operands[0].type if len(operation.operands) else None
+        return operation.name, types, model_name(op)
+
+    def record(self, op: Any) -> Record:
+        record = super().record(op)
+        if record.type is None:
+            types = [*(r.type for r in op.operation.results), *(v.type for v in op.operation.operands)]
+            record.type = str(types[0]) if types else ""
+        return record
+
+    def context(self, op: Any, operands: Sequence[ir.Value]) -> IntrinsicContext:
+        return IntrinsicContext(op, operands, [r.type for r in op.operation.results], self.machine)
+
+    def apply(self, target: Any, rule: Any, context: IntrinsicContext) -> Any:
+        for nearer, lowering in self.has.get(context.name, ()):
+            if self.depths[nearer.name] < self.depths[target.name] and knows(lowering, context) and lowering.refusal(context) is None:
+                return Refusal(f"target '{nearer.name}' lowers it by {lowering.name}")
+        if not knows(rule, context):
+            return Refusal(f"knows {', '.join(rule.dtypes)}, not {context.dtype}")
+        promote = bool(rule.dtypes) and context.dtype not in rule.dtypes
+        seen = context.promoted() if promote else context
+        values = rule(seen, *seen.operands)
+        if isinstance(values, Refusal):
+            return values
+        values = [values] if isinstance(values, ir.Value) else list(values or ())
+        found = [v.type for v in values]
+        if found != seen.output_types:
+            raise LegatoError(f"{self.title}: the rule {rule.name} ({rule.source}) of target '{target.name}' gives {listed(found)} for "
+                              f"{context.name}{named(model_name(context.op))}, whose results are {listed(seen.output_types)}")
+        return [v if v.type == t else arith.TruncFOp(t, v).result for v, t in zip(values, context.output_types, strict=True)]
+
+    def complain(self) -> None:
+        """Refuses what is left of dialects that upstream does not know. RuleError lists all of it."""
+        names = {op.OPERATION_NAME for d in ext.Dialect.__subclasses__() for op in d.operations if hasattr(op, "OPERATION_NAME")}
+        left = []
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if op.name in names:
+                left.append(op)
+            return ir.WalkResult.ADVANCE
+
+        self.module.operation.walk(visit)
+        if left:
+            raise self.complaint(left, "add a rule by @legato.legalize_intrinsic or @legato.lower_intrinsic for this target, or a parent")
+
+
+def legalize_intrinsics(module: ir.Module, target: Any, report: list[Record]) -> None:
+    """What the target lacks becomes what it has."""
+    Intrinsics(module, target, report, "legalize").run()
+
+
+def lower_intrinsics(module: ir.Module, target: Any, report: list[Record]) -> None:
+    """Intrinsics become the target's instructions and functions. Raises RuleError for ops of ours and of users that are left."""
+    lowering = Intrinsics(module, target, report, "lower")
+    lowering.run()
+    lowering.complain()
+
+
+@dataclass(frozen=True)
+class LegalizeIntrinsics(ModulePass):
+    """Replaces scalar and vector ops that the target lacks by ops that it has, by the rules of the target and its ancestors."""
+
+    name: ClassVar[str] = "tir-legalize-intrinsics"
+    target: TargetText = option("llvm", "whose rules are used")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            target = context.report["target"] = context.target(self.target)
+            legalize_intrinsics(module.module, target, context.report.setdefault("intrinsics", []))
+
+
+@dataclass(frozen=True)
+class LowerIntrinsics(ModulePass):
+    """Maps scalar and vector ops to the target's own instructions and library functions, by the rules of the target and its ancestors."""
+
+    name: ClassVar[str] = "tir-lower-intrinsics"
+    target: TargetText = option("llvm", "whose rules are used")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            target = context.report["target"] = context.target(self.target)
+            lower_intrinsics(module.module, target, context.report.setdefault("intrinsics", []))

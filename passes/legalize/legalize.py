@@ -1,0 +1,236 @@
+"""relax-legalize: graph ops become calls of prim_funcs, by the rules of a target and of its ancestors.
+
+What no rule takes is looked for at the end, and reported in one error.
+"""
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from legato.core.errors import LegatoError, Refusal
+from legato.core.locations import model_name
+from legato.core.mlir import arith, func, ir
+from legato.dialects import relax, tir
+from legato.dialects.module import Module
+from legato.dialects.tir.kernel import OUT
+from legato.dialects.tir.plain import plain_weights
+from legato.passes.legalize.context import CONSTANT, PACKED, KernelContext, OpContext, cast, splat, symbols_in
+from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, Record, listed, named
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+
+class Legalizer(Conversion):
+    """One run of the pass over one module."""
+
+    title = "relax-legalize"
+
+    def __init__(self, module: ir.Module, target: Any, report: list[Record]):
+        super().__init__(module, target, report)
+        self.symbols = ir.SymbolTable(module.operation)
+        self.kernels: dict[Any, str] = {}
+        self.texts: dict[str, str] = {}
+
+    def run(self) -> None:
+        for _ in range(MAX_ROUNDS):
+            left = [op for f in self.functions() for op in graph_ops(f)]
+            if not left:
+                return self.check_kernels()
+            if not self.convert({op.operation.name for op in left}):
+                raise self.complaint(left, "add a rule for the op and this target, or one of its parents")
+        raise self.endless()
+
+    def functions(self) -> list[func.FuncOp]:
+        return [op for op in self.module.body.operations
+                if op.operation.name == "func.func" and not op.is_external and not tir.is_prim_func(op)]
+
+    def key(self, op: Any) -> Any:
+        return op.operation.name, str(op.operation.location), str(op.operation.results[0].type)
+
+    def takes(self, rule: Any) -> bool:
+        return rule.form != "intrinsic"
+
+    def context(self, op: Any, operands: Sequence[ir.Value]) -> OpContext:
+        return OpContext(op, operands, enclosing(op), self)
+
+    def apply(self, target: Any, rule: Any, context: OpContext) -> Any:
+        values = self.call_kernel(rule, context) if rule.form == "kernel" else rule(context, *context.operands)
+        if isinstance(values, Refusal):
+            return values
+        values = [values] if isinstance(values, ir.Value) else list(values)
+        who = (f"relax-legalize: the rule {rule.name} ({rule.source}) of target '{target.name}'", f"{context.name}"
+               f"{named(model_name(context.op))}")
+        wanted = [tir.plain_type(t) for t in context.output_types]
+        found = [tir.plain_type(v.type) for v in values]
+        if not compatible(found, wanted):
+            raise LegatoError(f"{who[0]} gives {listed(found)} for {who[1]}, whose results are {listed(wanted)}")
+        if any(is_the_same(v, context) for v in values):
+            raise LegatoError(f"{who[0]} gives for {who[1]} the same op again")
+        self.record(context.op).kernel = context.kernel or callee(values[0])
+        return [cast(v, t) for v, t in zip(values, context.output_types, strict=True)]
+
+    def check_kernels(self) -> None:
+        """What the driver builds keeps the conventions; a kernel that a rule built by itself may break them."""
+        made = {record.kernel: record for record in self.records.values()}
+        for kernel in tir.prim_funcs(self.module):
+            try:
+                tir.check_prim_func(kernel)
+            except LegatoError as error:
+                record = made.get(kernel.name.value)
+                if record is None:
+                    raise
+                raise LegatoError(f"relax-legalize: the rule {record.rule} ({record.source}) of target '{record.target}' made a kernel for "
+                                  f"{record.op}{named(record.name)} that breaks the conventions: {error}") from error
+
+    def call_kernel(self, rule: Any, context: OpContext) -> Any:
+        inside = [splat(v) for v in context.operands]
+        scalars = symbols_in(context.attrs)
+        outputs = [tir.plain_type(t) for t in context.output_types]
+        passed = [v for v, constant in zip(context.operands, inside) if constant is None]
+        inputs = [tir.plain_type(v.type) for v in passed]
+        key = (rule, context.name, tuple(context.input_types), tuple(context.output_types), tuple(inside), tuple(scalars),
+               tuple(sorted((k, str(v)) for k, v in context.attrs.items())))
+        if key not in self.kernels:
+            built = self.build(rule, context, inside, scalars, inputs, outputs)
+            if isinstance(built, Refusal):
+                return built
+            self.kernels[key] = built
+        context.kernel = self.kernels[key]
+        operands = [context.plain(v) for v in passed] + [context.index(s) for s in scalars]
+        return tir.call_tir(self.kernels[key], operands, outputs, [context.sizes(t) for t in context.output_types])
+
+    def build(self, rule: Any, context: OpContext, inside: list[Any], scalars: list[Any], inputs: list[ir.Type],
+              outputs: list[ir.Type]) -> "str | Refusal":
+        """Builds the kernel of a rule for this op, by name; on a refusal nothing stays in the module."""
+        def body(ins: list[ir.Value], outs: list[ir.Value]) -> Sequence[ir.Value]:
+            given = iter(ins)
+            arguments = [next(given) if c is None else constant(c) for c in inside]
+            values = rule(KernelContext(context, dict(zip(scalars, given))), *arguments, *outs)
+            if isinstance(values, Refusal):
+                raise Refused(values)
+            return [values] if isinstance(values, ir.Value) else values
+
+        index = [ir.IndexType.get()] * len(scalars)
+        try:
+            kernel = tir.prim_func(self.module, kernel_name(context.name), inputs + index, outputs, body, context.op.operation.location,
+                                   self.symbols)
+        except Refused as refused:
+            return refused.refusal
+        return kernel.name.value
+
+    def kernel_of_text(self, text: str, name: str) -> func.FuncOp:
+        """The prim_func that a text defines, added to the module once."""
+        if text not in self.texts:
+            kernel = tir.parse_prim_func(text)
+            kernel.attributes["sym_name"] = ir.StringAttr.get(kernel_name(name))
+            self.module.body.append(kernel)
+            self.symbols.insert(kernel)
+            self.texts[text] = kernel.name.value
+        return self.symbols[self.texts[text]]
+
+    def packed(self, name: str, inputs: list[ir.Type], outputs: list[ir.Type]) -> str:
+        """The declaration of a packed function for these types."""
+        key = (name, *inputs, None, *outputs)
+        if key not in self.kernels:
+            with ir.InsertionPoint(self.module.body):
+                function = func.FuncOp(re.sub(r"\W", "_", name), ir.FunctionType.get([*inputs, *outputs], outputs), visibility="private")
+            function.attributes[PACKED] = ir.StringAttr.get(name)
+            out, empty = ir.DictAttr.get({OUT: ir.UnitAttr.get()}), ir.DictAttr.get({})
+            function.attributes["arg_attrs"] = ir.ArrayAttr.get([empty] * len(inputs) + [out] * len(outputs))
+            self.symbols.insert(function)
+            self.kernels[key] = function.name.value
+        return self.kernels[key]
+
+
+def constant(value: ir.Attribute) -> ir.Value:
+    """A constant of the graph, inside a kernel."""
+    return arith.ConstantOp(tir.plain_type(value.type), tir.plain_attribute(value)).result
+
+
+def kernel_name(op: str) -> str:
+    """A bare @exp would be taken for libm's."""
+    return "kernel_" + op.split(".")[-1]
+
+
+def callee(value: ir.Value) -> str | None:
+    """The function whose call gives a value."""
+    owner = value.owner
+    return owner.attributes["callee"].value if not isinstance(owner, ir.Block) and owner.name == "func.call" else None
+
+
+def enclosing(op: Any) -> func.FuncOp:
+    """The function that holds an op."""
+    parent = op.operation.parent
+    while parent.name != "func.func":
+        parent = parent.parent
+    return parent.opview
+
+
+def is_the_same(value: ir.Value, context: OpContext) -> bool:
+    """Whether a rule's value is made by the op that it stands for, on the same operands: that would go on for ever."""
+    owner = value.owner
+    return (not isinstance(owner, ir.Block) and owner.name == context.name and list(owner.operands) == context.operands
+            and attributes(owner) == attributes(context.op.operation))
+
+
+def attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """All attributes of an op."""
+    return {name: op.attributes[name] for name in op.attributes}
+
+
+class Refused(Exception):
+    """Carries a kernel rule's refusal out of the body that was begun."""
+
+    def __init__(self, refusal: Refusal):
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
+def graph_ops(function: func.FuncOp) -> list[Any]:
+    """The ops of a function that want a rule: those of relax and of users' dialects of graph ops, but constants; and upstream's."""
+    found = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name != CONSTANT and relax.op_class(op) is not None:
+            found.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    return found
+
+
+def declarations(module: ir.Module) -> list[func.FuncOp]:
+    """Functions without a body that main calls on tensors."""
+    return [op for op in module.body.operations if op.operation.name == "func.func" and op.is_external]
+
+
+def compatible(found: Sequence[ir.Type], wanted: Sequence[ir.Type]) -> bool:
+    """Whether the types agree but for dimensions that one side does not know."""
+    if len(found) != len(wanted):
+        return False
+    for a, b in zip(found, wanted):
+        if a == b:
+            continue
+        tensors = isinstance(a, ir.RankedTensorType) and isinstance(b, ir.RankedTensorType)
+        if not tensors or a.rank != b.rank or a.element_type != b.element_type:
+            return False
+        if any(x != y and not (a.is_dynamic_dim(i) or b.is_dynamic_dim(i)) for i, (x, y) in enumerate(zip(a.shape, b.shape))):
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class Legalize(ModulePass):
+    """Replaces graph ops by calls of prim_funcs, by the rules of a target and, where it has none, of its ancestors."""
+
+    name: ClassVar[str] = "relax-legalize"
+    target: TargetText = option("llvm", "whose rules are used")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        report: list[Record] = context.report.setdefault("legalize", [])
+        target = context.report["target"] = context.target(self.target)
+        legalizer = Legalizer(module.module, target, report)
+        with module.context, ir.Location.unknown():
+            legalizer.run()
+            for function in (*legalizer.functions(), *declarations(module.module)):
+                tir.plain_types(function)
+            plain_weights(legalizer.functions(), module.weights)

@@ -1,0 +1,79 @@
+"""tir-apply-schedules: kernels that carry a schedule (``tir.schedule = @sequence``) get it, instead of their target's own."""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.ir_helpers import find
+from legato.core.mlir import func, ir
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.tir.text import FIXED, SCHEDULE
+from legato.dialects.tir.walk import blocks, localize_constants
+from legato.passes.loops.raise_loops import Kept, raised
+from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.schedule import script
+from legato.schedule.state import ScheduleError
+from legato.schedule.unraise import to_loops
+
+
+@dataclass(frozen=True)
+class ApplySchedules(ModulePass):
+    """Runs the schedules that kernels carry (tir.schedule = @sequence), and takes the sequences out of the module."""
+
+    name: ClassVar[str] = "tir-apply-schedules"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            context.report.setdefault("apply-schedules", {}).update(run_attached(module.module))
+
+
+def run_attached(module: ir.Module) -> dict[str, str]:
+    """Runs the schedules that kernels carry, and takes them out of the module. What was done, by kernel.
+
+    A schedule with steps of ours is run on the kernel's loops: one that is structured is put into loops first. One that has only upstream's
+    ops, and names none of tir, is run on structured ops: a structured kernel as it stands, loops as what they raise to. ScheduleError, with
+    the step and the kernel, for one that fails or finds nothing.
+    """
+    done: dict[str, str] = {}
+    sequences = script.sequences(module)
+    carriers = [kernel for kernel in tir.prim_funcs(module) if SCHEDULE in kernel.attributes]
+    needed: dict[str, list[str]] = {}
+    for kernel in carriers:
+        name = kernel.attributes[SCHEDULE].value
+        if name not in sequences:
+            raise ScheduleError(f"@{kernel.name.value} is scheduled by @{name}, which the module does not have")
+        needed[name] = script.reached(name, sequences)
+    on_loops = {name: script.is_on_loops([sequences[n] for n in names]) for name, names in needed.items()}
+    used = {one: sequences[one] for names in needed.values() for one in names}
+    texts = {name: str(sequence) for name, sequence in used.items()}
+    for sequence in used.values():
+        script.expect_matches(sequence)
+    for kernel in carriers:
+        name = kernel.attributes[SCHEDULE].value
+        done[kernel.name.value] = "\n".join(texts[n] for n in needed[name])
+        run_one(module, kernel, name, on_loops[name])
+    for sequence in used.values():
+        sequence.erase()
+    if used and len(used) == len(sequences) and script.WITH_SEQUENCES in module.operation.attributes:
+        del module.operation.attributes[script.WITH_SEQUENCES]
+    return done
+
+
+def run_one(module: ir.Module, kernel: func.FuncOp, name: str, on_loops: bool) -> None:
+    """Runs a sequence on the loops of a kernel, or on its structured ops, whichever it is written in."""
+
+    hint = ""
+    if on_loops:
+        if not blocks(kernel.operation):
+            to_loops(kernel)
+        localize_constants(kernel.operation)
+    elif find(kernel.operation, "tir.for"):
+        try:
+            kernel = raised(kernel)
+        except Kept as reason:
+            hint = f"\n  its loops have no form as structured ops, which this schedule is for: {reason}"
+    try:
+        kernel = script.run_sequence(module, name, kernel)
+    except ScheduleError as error:
+        raise ScheduleError(f"{error}{hint}") from None
+    del kernel.attributes[SCHEDULE]
+    kernel.attributes[FIXED] = ir.UnitAttr.get()

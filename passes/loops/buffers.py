@@ -1,0 +1,158 @@
+"""Where the buffers of loop kernels live, and how large they are: each goes into the innermost code that holds all its users, and becomes
+as large as what they touch there."""
+from collections.abc import Iterable
+
+from legato.analysis.linear import Linear, build, linear, place
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import ancestors, find
+from legato.core.mlir import ir, memref
+from legato.dialects.tir.loops import AllocBufferOp, ForOp
+from legato.dialects.tir.walk import FIRST_INDEX
+
+ALIGNMENT = 64
+
+
+def place_buffers(kernel: ir.Operation) -> None:
+    """Replaces every ``tir.alloc_buffer`` of a kernel, whose blocks are gone already, by an allocation."""
+    for op in find(kernel, "tir.alloc_buffer"):
+        place_buffer(op.opview)
+
+
+def place_buffer(made: AllocBufferOp) -> None:
+    buffer = made.operation.results[0]
+    users = [use.owner.operation for use in buffer.uses]
+    if not users:
+        made.operation.erase()
+        return
+    home = common_block(made, users)
+    accesses = [u for u in users if u.name in FIRST_INDEX]
+    type_ = buffer.type
+    shrunk = shrink(home, accesses) if len(accesses) == len(users) and type_.has_static_shape else None
+    if shrunk is not None:
+        shape, parts = shrunk
+        type_ = ir.MemRefType.get(shape, type_.element_type)
+        for access, indices in zip(accesses, parts):
+            with ir.InsertionPoint(access), access.location:
+                for number, form in enumerate(indices):
+                    access.operands[FIRST_INDEX[access.name] + number] = build(form)
+    first = next(u for u in home.operations if any(u.operation == o or u.operation in ancestors(o) for o in users))
+    with ir.InsertionPoint(first), made.operation.location:
+        new = memref.AllocOp(type_, list(made.operation.operands), [], alignment=ALIGNMENT)
+    buffer.replace_all_uses_with(new.result)
+    if type_ != buffer.type and len(accesses) != len(users):
+        raise PassFailed(f"the buffer {made.name} cannot be made smaller", made.operation)
+    made.operation.erase()
+
+
+def common_block(made: AllocBufferOp, users: list[ir.Operation]) -> ir.Block:
+    """The innermost loop body, or the block of the allocation, that holds all the users, and whose steps do not need what others wrote."""
+    chains = [[op for op in reversed(ancestors(u)) if op.name in ("tir.for", "func.func")] for u in users]
+    depth = 0
+    while all(len(c) > depth for c in chains) and all(c[depth] == chains[0][depth] for c in chains):
+        if chains[0][depth].name == "tir.for" and carries_over(chains[0][depth].opview, made, users):
+            break
+        depth += 1
+    holder = chains[0][depth - 1]
+    return made.operation.block if holder.name == "func.func" else holder.regions[0].blocks[0]
+
+
+def carries_over(loop: ForOp, made: AllocBufferOp, users: list[ir.Operation]) -> bool:
+    """Whether a step of a loop may read what another step has written."""
+    if loop.extent == 1:
+        return False
+    accesses = [u for u in users if u.name in FIRST_INDEX]
+    if len(accesses) != len(users):
+        return any(u.name != "memref.dim" for u in users) and not begins_anew(loop, made, accesses)
+    forms = {n: [place(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for n, a in enumerate(accesses)}
+    stores = [n for n, a in enumerate(accesses) if a.name == "memref.store"]
+    apart = all(any(is_apart(f, g, loop, accesses[s], accesses[n]) for f, g in zip(forms[s], forms[n])) for s in stores for n in forms)
+    return not apart and not begins_anew(loop, made, accesses)
+
+
+def is_apart(f: Linear, g: Linear, loop: ForOp, *accesses: ir.Operation) -> bool:
+    """Whether two indices are the same in one step of a loop only."""
+    factor = f.coefficient(loop.variable)
+    if factor == 0 or g.coefficient(loop.variable) != factor:
+        return False
+    own = Linear({loop.variable: factor})
+    outer = {v for form in (f, g) for v in form.terms if v not in inner_extents(loop, accesses) and v != loop.variable}
+    rests = [form - own for form in (f, g)]
+    if any(rests[0].coefficient(v) != rests[1].coefficient(v) for v in outer):
+        return False
+    ranges = [Linear({v: c for v, c in r.terms.items() if v not in outer}, r.constant).range(inner_extents(loop, accesses)) for r in rests]
+    if ranges[0] is None or ranges[1] is None:
+        return False
+    (a, b), (c, d) = ranges
+    return max(abs(d - a), abs(b - c)) < abs(factor)
+
+
+def inner_extents(loop: ForOp, accesses: Iterable[ir.Operation]) -> dict[ir.Value, int]:
+    """The loops between a loop and accesses in it, by their extents; those that run from 0 on, by a number of steps that is known."""
+    found = {}
+    for access in accesses:
+        for op in ancestors(access):
+            if op == loop.operation:
+                break
+            if op.name == "tir.for" and op.opview.extent is not None and linear(op.opview.bounds[0]) == Linear({}):
+                found[op.opview.variable] = op.opview.extent
+    return found
+
+
+def begins_anew(loop: ForOp, made: AllocBufferOp, accesses: list[ir.Operation]) -> bool:
+    """Whether each step first writes all of the buffer that it touches."""
+    order = [op for op in find(loop.operation, *FIRST_INDEX) if op in accesses]
+    first = order[0] if order else None
+    if first is None or first.name != "memref.store":
+        return False
+    for op in ancestors(first):
+        if op == loop.operation:
+            break
+        if op.name != "tir.for":
+            return False
+    inner = inner_extents(loop, [first])
+    stored = [place(v) for v in list(first.operands)[FIRST_INDEX[first.name]:]]
+    others = [[place(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
+    for axis, (form, size) in enumerate(zip(stored, made.operation.results[0].type.shape)):
+        variable = form.variable
+        covers = variable is not None and variable in inner and inner[variable] == size
+        if not covers and any(other[axis] != form or any(v in inner for v in form.terms) for other in others):
+            return False
+    return True
+
+
+def shrink(home: ir.Block, accesses: list[ir.Operation]) -> tuple[list[int], list[list[Linear]]] | None:
+    """The shape that holds all that is touched during one run of ``home``, and the indices in it; None where that is not seen."""
+    extents: dict[ir.Value, int] = {}
+    inner: set[ir.Value] = set()
+    for access in accesses:
+        for op in ancestors(access):
+            if op.name != "tir.for":
+                continue
+            loop: ForOp = op.opview
+            if home.owner.operation == op or op in ancestors(home.owner.operation):
+                break
+            if loop.extent is None or linear(loop.bounds[0]) != Linear({}):
+                return None
+            inner.add(loop.variable)
+            extents[loop.variable] = loop.extent
+    forms = [[place(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
+    shape, rebased = [], [[] for _ in accesses]
+    for axis in range(len(forms[0])):
+        outer = [Linear({v: f for v, f in form[axis].terms.items() if v not in inner}) for form in forms]
+        if any(o.terms != outer[0].terms for o in outer):
+            return None
+        parts = [form[axis] - o for form, o in zip(forms, outer)]
+        ranges = [p.range(extents) for p in parts]
+        if any(r is None for r in ranges):
+            return None
+        low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+        full = accesses[0].operands[FIRST_INDEX[accesses[0].name] - 1].type.shape[axis]
+        if high - low + 1 >= full:
+            for mine, form in zip(rebased, forms):
+                mine.append(form[axis])
+            shape.append(full)
+            continue
+        shape.append(high - low + 1)
+        for mine, part in zip(rebased, parts):
+            mine.append(part - Linear({}, low))
+    return shape, rebased

@@ -1,0 +1,118 @@
+"""tir-lower-loops: kernels written as loops and blocks become scf, memref and vector.
+
+Blocks are put in place, their axes replaced by the values that they take; buffers get their place and size; loops become scf loops of their
+kind, vectors, or copies of their bodies. The tensors of the signature stay: ``bufferization.to_buffer`` and ``to_tensor`` are between.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.analysis.bounds import leaves_buffer
+from legato.analysis.races import race
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import body, copy, find, move_before, replace_uses, terminator
+from legato.core.mlir import func, ir, scf
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.tir.loops import PARALLEL, UNROLLED, VECTORIZED, ForOp, constant_of, index
+from legato.dialects.tir.walk import FIRST_INDEX
+from legato.passes.gpu.threads.serial import check_serial
+from legato.passes.loops.blocks import inline_block
+from legato.passes.loops.buffers import place_buffers
+from legato.passes.loops.vectorize import NotVectorizable, vectorize
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+MOST_COPIES = 1024
+
+
+@dataclass(frozen=True)
+class LowerLoops(ModulePass):
+    """Lowers tir.block, tir.for and tir.alloc_buffer to scf, memref and vector. Loops bound to threads run one after the other."""
+
+    name: ClassVar[str] = "tir-lower-loops"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for kernel in tir.prim_funcs(module.module):
+                lower_kernel(kernel, context.warnings)
+
+
+def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
+    """Lowers one kernel in place."""
+    operation = kernel.operation
+    for loop in find(operation, "tir.for"):
+        if (problem := race(loop.opview)) is not None:
+            raise PassFailed(problem, loop)
+    for access in find(operation, *FIRST_INDEX):
+        if (problem := leaves_buffer(access)) is not None:
+            raise PassFailed(problem, access)
+    check_serial(kernel)
+    for block in find(operation, "tir.block", inner_first=True):
+        inline_block(block.opview)
+    place_buffers(operation)
+    lower_loops_under(operation, kernel.name.value, warnings)
+    mark_inputs(kernel)
+
+
+def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str]) -> None:
+    """Lowers the loops under an op of the kernel ``name``; its blocks and buffers are lowered already."""
+    for loop in find(operation, "tir.for", inner_first=True):
+        try:
+            lower_loop(loop.opview)
+        except NotVectorizable as reason:
+            warnings.append(f"the vectorized loop {loop.opview.name} of @{name} stays a loop of scalars: {reason}")
+            to_serial(loop.opview)
+
+
+def mark_inputs(kernel: func.FuncOp) -> None:
+    """Says of the buffers of inputs that they are only read. Not sooner: upstream's canonicalization then reads the tensor instead."""
+    inputs = list(kernel.arguments)[: len(kernel.type.inputs) - tir.out_count(kernel)]
+    for op in find(kernel.operation, "bufferization.to_buffer"):
+        if op.operands[0] in inputs:
+            op.attributes["read_only"] = ir.UnitAttr.get()
+
+
+def lower_loop(loop: ForOp) -> None:
+    """Replaces a loop, inside of which no other tir.for is left."""
+    if loop.kind == VECTORIZED:
+        vectorize(loop)
+    elif loop.kind == UNROLLED:
+        unroll(loop)
+    elif loop.kind == PARALLEL:
+        to_parallel(loop)
+    else:
+        to_serial(loop)
+
+
+def unroll(loop: ForOp) -> None:
+    extent, lower = loop.extent, constant_of(loop.bounds[0])
+    if extent is None or lower is None or extent > MOST_COPIES:
+        raise PassFailed(f"the loop {loop.name} cannot be unrolled: its extent is {extent if extent else 'not known'}; "
+                         f"at most {MOST_COPIES} copies are made of a body", loop.operation)
+    with ir.InsertionPoint(loop), loop.operation.location:
+        for step in range(lower, lower + extent):
+            copy(body(loop.block), {loop.variable: index(step)})
+    loop.operation.erase()
+
+
+def to_serial(loop: ForOp) -> None:
+    with ir.InsertionPoint(loop), loop.operation.location:
+        new = scf.ForOp(*loop.bounds, index(1))
+        with ir.InsertionPoint(new.body):
+            scf.YieldOp([])
+    take_body(loop, new.body)
+
+
+def to_parallel(loop: ForOp) -> None:
+    with ir.InsertionPoint(loop), loop.operation.location:
+        segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0])}
+        new = ir.Operation.create("scf.parallel", [], [*loop.bounds, index(1)], segments, regions=1)
+        into = new.regions[0].blocks.append(ir.IndexType.get())
+        with ir.InsertionPoint(into):
+            ir.Operation.create("scf.reduce")
+    take_body(loop, into)
+
+
+def take_body(loop: ForOp, into: ir.Block) -> None:
+    replace_uses(loop.block, [into.arguments[0]])
+    move_before(body(loop.block), terminator(into))
+    loop.operation.erase()

@@ -1,0 +1,153 @@
+"""tir-raise-loops: kernels written as loops become structured ops on tensors, where their accesses are affine.
+
+What is structured fuses with its neighbours and gets the target's schedules. A kernel is raised as a whole or not at all: all is tried on
+a copy. Loops that hold several statements are split, conditions become selections or padding, and each statement one structured op.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.ir_helpers import find
+from legato.core.mlir import func, ir, linalg
+from legato.core.upstream import run_on
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.tir.text import FIXED, is_fixed
+from legato.dialects.tir.walk import localize_constants
+from legato.passes.loops.raising.kept import Kept
+from legato.passes.loops.raising.names import name_structures
+from legato.passes.loops.raising.nests import read_nests
+from legato.passes.loops.raising.order import check_order
+from legato.passes.loops.raising.privatize import privatize
+from legato.passes.loops.raising.sizes import NAMES, Sizes
+from legato.passes.loops.raising.statements import PURE, statements_of
+from legato.passes.loops.raising.structured import Tensors, build
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+SCHEDULED = ("tir.schedule", "tir.scheduled")  # its loops are as they are for a reason
+LOOPS = ("tir.for", "tir.block", "memref.store")
+
+
+@dataclass(frozen=True)
+class RaiseLoops(ModulePass):
+    """Makes structured ops of kernels that are written as loops, where their accesses are affine; others stay as they are.
+
+    The report says of each kernel that stays why (raise-loops).
+    """
+
+    name: ClassVar[str] = "tir-raise-loops"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        report = context.report.setdefault("raise-loops", {})
+        with module.context, ir.Location.unknown():
+            for kernel in tir.prim_funcs(module.module):
+                if not is_fixed(kernel) or any(a in kernel.attributes for a in SCHEDULED) or not find(kernel.operation, "tir.for"):
+                    continue
+                name = kernel.name.value
+                try:
+                    raised(kernel)
+                    report[name] = "raised"
+                except Kept as reason:
+                    report[name] = str(reason)
+
+
+def raised(kernel: func.FuncOp) -> func.FuncOp:
+    """The kernel raised, in its place. Raises Kept, with the reason; it is as it was then."""
+    trial = kernel.operation.clone(ir.InsertionPoint(kernel)).operation
+    try:
+        raise_kernel(trial.opview)
+    except Kept:
+        trial.erase()
+        raise
+    kernel.operation.erase()
+    run_on(trial, "canonicalize,cse")
+    name_structures(trial.opview)
+    return trial.opview
+
+
+def raise_kernel(kernel: func.FuncOp) -> None:
+    """Raises one kernel in place. Raises Kept, with the reason; the kernel is of no use then."""
+    localize_constants(kernel.operation)
+    sizes, tensors = prepare(kernel)
+    statements = statements_of(kernel)
+    own = privatize(statements, {b: tensors.names[b] for b in tensors.own}, sizes)
+    for buffer in own:
+        sizes.allocate(buffer, list(buffer.owner.operands))
+    tensors.names |= own
+    tensors.own |= set(own)
+    check_order(statements, sizes, tensors.names)
+    block = kernel.body.blocks[0]
+    end = block.operations[len(block.operations) - 1].operation
+    for statement in statements:
+        for nest in read_nests(statement, sizes):
+            with ir.InsertionPoint(end), nest.location:
+                build(nest, tensors)
+    with ir.InsertionPoint(end), end.location:
+        finish(kernel, end, tensors)
+    del kernel.attributes[FIXED]
+
+
+def prepare(kernel: func.FuncOp) -> tuple[Sizes, Tensors]:
+    """What is known of the kernel's buffers before its statements."""
+    sizes = Sizes(kernel)
+    arguments = list(kernel.arguments)
+    named = NAMES in kernel.attributes
+    given = [a.value for a in kernel.attributes[NAMES]] if named else [f"argument {n}" for n in range(len(arguments))]
+    outputs = arguments[len(arguments) - tir.out_count(kernel):]
+    tensors = Tensors(sizes, {}, {}, set())
+    for op in find(kernel.operation, "bufferization.to_buffer", "tir.alloc_buffer"):
+        buffer = op.results[0]
+        if op.name == "tir.alloc_buffer":
+            tensors.names[buffer] = op.opview.name
+            if op.parent.name != "func.func":
+                to_entry(op, tensors.names[buffer], kernel)
+            sizes.allocate(buffer, list(op.operands))
+            tensors.own.add(buffer)
+            continue
+        argument = op.operands[0]
+        sizes.shapes[buffer] = sizes.shapes[argument]
+        tensors.names[buffer] = given[arguments.index(argument)]
+        if argument not in outputs:
+            tensors.current[buffer] = argument
+    return sizes, tensors
+
+
+def to_entry(op: ir.Operation, name: str, kernel: func.FuncOp) -> None:
+    """Moves a buffer that is made in a loop in front of all loops: each step uses it anew."""
+    entry = kernel.body.blocks[0]
+    if any(isinstance(v.owner, ir.Block) or v.owner.operation.parent.name != "func.func" for v in op.operands):
+        raise Kept(f"the size of the buffer '{name}' depends on the loop that it is made in")
+    op.move_before(next(o.operation for o in entry.operations if len(o.operation.regions)))
+
+
+def finish(kernel: func.FuncOp, end: ir.Operation, tensors: Tensors) -> None:
+    """Returns what the outputs' buffers hold, computed in the outputs, and takes the loops away."""
+    outputs = list(kernel.arguments)[len(kernel.arguments) - tir.out_count(kernel):]
+    for number, (value, out) in enumerate(zip(list(end.operands), outputs)):
+        end.operands[number] = tied(tensors.read(value.owner.operands[0]), out)
+    for op in find(kernel.operation, "memref.dim"):
+        size = tensors.sizes.of(op.results[0])
+        if size is not None:
+            with ir.InsertionPoint(op):
+                op.results[0].replace_all_uses_with(tensors.sizes.value(size))
+            op.erase()
+    leftover = ("tir.", "bufferization.", "memref.", "scf.")
+    for op in reversed([o.operation for o in kernel.body.blocks[0].operations]):
+        if op.name.startswith(leftover) or (op.name.split(".")[0] in PURE and not any(list(r.uses) for r in op.results)):
+            op.erase()
+
+
+def tied(value: ir.Value, out: ir.Value) -> ir.Value:
+    """A result that is computed in its output: the empty tensor that it starts from is the output, or else it is copied there."""
+    start = value
+    while not isinstance(start.owner, ir.Block) and start.owner.name != "tensor.empty":
+        owner = start.owner.operation
+        if owner.name.startswith("linalg."):
+            start = owner.operands[len(owner.operands) - len(owner.results) + ir.OpResult(start).result_number]
+        elif owner.name in ("tensor.insert_slice", "tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"):
+            start = owner.operands[1 if owner.name == "tensor.insert_slice" else 0]
+        else:
+            break
+    if not isinstance(start.owner, ir.Block) and start.owner.name == "tensor.empty" and start.type == out.type:
+        start.replace_all_uses_with(out)
+        return value
+    return linalg.copy(value, outs=[out])

@@ -1,0 +1,70 @@
+"""Upstream's names for structured ops that were loops: schedules look for them."""
+import re
+
+from legato.analysis.kind import CONTRACTION, WINDOW, body_ops, generic_kind
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import body
+from legato.core.mlir import func, ir, linalg
+from legato.schedule.transform import apply_script
+
+MARK = "tir.contraction"
+POOLS = {("nhwc", "arith.maximumf"): linalg.PoolingNhwcMaxOp, ("nchw", "arith.maximumf"): linalg.PoolingNchwMaxOp,
+         ("nhwc", "arith.addf"): linalg.PoolingNhwcSumOp, ("nchw", "arith.addf"): linalg.PoolingNchwSumOp,
+         ("nhwc", "arith.maxsi"): linalg.PoolingNhwcMaxOp, ("nchw", "arith.maxsi"): linalg.PoolingNchwMaxOp,
+         ("nhwc", "arith.addi"): linalg.PoolingNhwcSumOp, ("nchw", "arith.addi"): linalg.PoolingNchwSumOp,
+         ("nhwc", "arith.minimumf"): linalg.PoolingNhwcMinOp}
+WINDOWED = re.compile(r"d(\d+)(?: \* (\d+))? \+ d(\d+)(?: \* (\d+))?")
+
+
+def name_structures(kernel: func.FuncOp) -> None:
+    """Gives sums of products and windows upstream's names (matmul, convolution, pooling); what has none stays generic."""
+    for op in [o.operation for o in kernel.body.blocks[0].operations]:
+        if op.name != "linalg.generic" or name_pool(op) or generic_kind(op) not in (CONTRACTION, WINDOW) or batches(op) > 1:
+            continue
+        op.attributes[MARK] = ir.UnitAttr.get()
+        try:
+            apply_script(f"%g = transform.structured.match attributes{{{MARK}}} in %root : (!transform.any_op) -> !transform.any_op\n"
+                         "%n = transform.structured.specialize %g : (!transform.any_op) -> !transform.any_op", kernel)
+        except PassFailed:
+            del op.attributes[MARK]
+
+
+def batches(op: ir.Operation) -> int:
+    """How many loops run over all operands of a contraction; upstream's names are for one at most."""
+    inside = [{str(e) for e in ir.AffineMapAttr(a).value.results} for a in op.attributes["indexing_maps"]]
+    return len(set.intersection(*inside))
+
+
+def name_pool(op: ir.Operation) -> bool:
+    """Names a maximum or a sum over two-dimensional windows. False where the op is none."""
+    inside = body_ops(op)
+    if len(inside) != 2 or len(op.operands) != 3 or len(op.results) != 1:
+        return False
+    combine = body(op.regions[0].blocks[0])[0]
+    arguments = op.regions[0].blocks[0].arguments
+    if set(combine.operands) != {arguments[0], arguments[2]} or op.regions[0].blocks[0].operations[1].operands[0] != combine.results[0]:
+        return False
+    maps = [[str(e) for e in ir.AffineMapAttr(a).value.results] for a in op.attributes["indexing_maps"]]
+    for layout, spatial in (("nhwc", (1, 2)), ("nchw", (2, 3))):
+        build = POOLS.get((layout, combine.name))
+        if build is None or maps[1] != ["d4", "d5"] or maps[2] != ["d0", "d1", "d2", "d3"] or len(maps[0]) != 4:
+            continue
+        found = [WINDOWED.fullmatch(maps[0][place]) for place in spatial]
+        others = [e for n, e in enumerate(maps[0]) if n not in spatial]
+        if None in found or others != [f"d{n}" for n in range(4) if n not in spatial]:
+            continue
+        if any((m[1], m[3]) != (str(place), str(4 + n)) for n, (m, place) in enumerate(zip(found, spatial)) if m is not None):
+            continue
+        steps = [[int(m[g] or 1) for m in found if m is not None] for g in (2, 4)]
+        with ir.InsertionPoint(op), op.location:
+            attributes = [dense(s) for s in steps]
+            made = build([op.results[0].type], list(op.operands)[:2], [op.operands[2]], strides=attributes[0], dilations=attributes[1])
+            linalg.fill_builtin_region(made.operation)
+        op.results[0].replace_all_uses_with(made.operation.results[0])
+        op.erase()
+        return True
+    return False
+
+
+def dense(numbers: list[int]) -> ir.Attribute:
+    return ir.Attribute.parse(f"dense<[{', '.join(map(str, numbers))}]> : tensor<{len(numbers)}xi64>")

@@ -1,0 +1,289 @@
+"""A statement as loops over axes that start at 0: its axes' extents, and what it loads and stores for their values."""
+from dataclasses import dataclass
+from typing import Any
+
+from legato.analysis.linear import Linear
+from legato.core.ir_helpers import body, copy
+from legato.core.mlir import arith, ir, scf
+from legato.dialects.tir.loops import OPAQUE, REDUCE, SERIAL, SPATIAL, BlockOp, before_end
+from legato.passes.loops.raising.conditions import constraints, is_certain
+from legato.passes.loops.raising.indices import Indices
+from legato.passes.loops.raising.kept import Kept
+from legato.passes.loops.raising.sizes import Size, Sizes
+from legato.passes.loops.raising.statements import Statement, localize, shown
+from legato.passes.loops.raising.straighten import Guard, straighten
+from legato.passes.loops.raising.units import with_units
+
+COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf",
+             "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori")
+
+
+@dataclass
+class Load:
+    """``guards``: the conditions under which it is read; ``padded``: it reads a padded tensor, and its selection says nothing more."""
+
+    op: ir.Operation
+    forms: list[Linear]
+    guards: list[Guard]
+    padded: bool = False
+
+    @property
+    def buffer(self) -> ir.Value:
+        return self.op.operands[0]
+
+
+@dataclass
+class Store:
+    op: ir.Operation
+    forms: list[Linear]
+
+    @property
+    def buffer(self) -> ir.Value:
+        return self.op.operands[1]
+
+
+@dataclass
+class Nest:
+    """``axes``: arguments of ``block``, and units; ``accumulated``: the loads of what a reduction writes, with the number of its store."""
+
+    name: str
+    block: ir.Block
+    indices: Indices
+    kinds: dict[Any, str]
+    loads: list[Load]
+    stores: list[Store]
+    accumulated: dict[ir.Value, int]
+    location: ir.Location
+
+    @property
+    def axes(self) -> list[Any]:
+        return list(self.kinds)
+
+    @property
+    def extents(self) -> list[Size]:
+        return [self.indices.extents[a] for a in self.axes]
+
+    @property
+    def reduces(self) -> bool:
+        return REDUCE in self.kinds.values()
+
+
+def read_nests(statement: Statement, sizes: Sizes) -> list[Nest]:
+    """The nests of a statement: its init's, and its own. Raises Kept where that has no structured form."""
+    block = statement.block
+    if any(loop.kind != SERIAL for loop in statement.loops):
+        kind = next(loop.kind for loop in statement.loops if loop.kind != SERIAL)
+        raise Kept(f"the loops around {shown(block)} are scheduled by hand: one is {kind}")
+    indices = Indices(dict(zip(block.block.arguments, axis_extents(statement, sizes))), sizes)
+    turn_around(block, indices)
+    straight = straighten(block, indices)
+    main = read_nest(block, block.block, indices, straight.guards, statement.own)
+    if block.init_block is None:
+        return [main]
+    init = read_nest(block, block.init_block, indices.renamed(list(block.init_block.arguments)), straight.guards, False)
+    if {s.buffer for s in init.stores} != {s.buffer for s in main.stores}:
+        raise Kept(f"the init of {shown(block)} writes something else than its body")
+    return [init, main]
+
+
+# --- axes ---
+
+
+def axis_extents(statement: Statement, sizes: Sizes) -> list[Size]:
+    """How many values each axis takes. Begins that are not 0 are added inside of the block."""
+    block, loops = statement.block, {}
+    for loop in statement.loops:
+        lower, upper = (sizes.of(v) for v in loop.bounds)
+        if lower is None or upper is None:
+            raise Kept(f"the bounds of the loop {loop.name} depend on other loops, or on data")
+        loops[loop.variable] = lower, upper - lower
+    over = Indices({v: extent for v, (_, extent) in loops.items()}, sizes, {v: Linear({v: 1}, lower) for v, (lower, _) in loops.items()})
+    forms = [over.form(v) for v in block.values]
+    used = [v for form in forms for v in form.terms]
+    for loop in statement.loops:
+        if loop.variable not in used and loops[loop.variable][1] != 1:
+            raise Kept(f"{shown(block)} is done again in each step of the loop {loop.name}: none of its axes takes its variable")
+    if len(used) != len(set(used)):
+        raise Kept(f"two axes of {shown(block)} take the variable of one loop")
+    ends = predicate(statement, over, forms)
+    extents = []
+    for number, form in enumerate(forms):
+        extent = axis_extent(form, loops, block.axes[number])
+        if number in ends:
+            extent = ends[number]
+        extents.append(extent)
+    for number, form in enumerate(forms):
+        if form.constant != 0:
+            begin_at(block, number, form.constant, sizes)
+    return extents
+
+
+def axis_extent(form: Linear, loops: dict[ir.Value, tuple[Size, Size]], name: str) -> Size:
+    """How many values an axis takes: loops as the digits of a number, most significant first."""
+    if len(form.terms) == 1 and next(iter(form.terms.values())) == 1 and next(iter(form.terms)) in loops:
+        return loops[next(iter(form.terms))][1]
+    expected = 1
+    for value, factor in sorted(form.terms.items(), key=lambda t: t[1]):
+        if value not in loops:
+            raise Kept(f"the axis {name} takes values that are no sum of loop variables")
+        if factor != expected:
+            raise Kept(f"the axis {name} does not run over all its values, or over some more than once")
+        expected = expected * loops[value][1]
+        if not isinstance(expected, int) and value != max(form.terms, key=lambda v: form.terms[v]):
+            raise Kept(f"the axis {name} is split by a size that is known at run time only")
+    return expected
+
+
+def predicate(statement: Statement, over: Indices, forms: list[Linear]) -> dict[int, Size]:
+    """Where conditions around the block end its axes. Other conditions are put into the block."""
+    ends: dict[int, Size] = {}
+    block = statement.block
+    for test in statement.tests:
+        found = constraints(test, over)
+        left = [c for c in found or [] if not is_certain(c, over)]
+        cuts = [next((n for n, form in enumerate(forms) if (c + form).is_constant and form.terms), None) for c in left]
+        if found is None or None in cuts:
+            into_block(block, test)
+            continue
+        for constraint, number in zip(left, cuts):
+            assert number is not None
+            end = (constraint + forms[number]).constant + 1 - forms[number].constant
+            before = ends.get(number)
+            ends[number] = end if before is None or not isinstance(end - before, int) or end < before else before
+    return ends
+
+
+def into_block(block: BlockOp, test: ir.Value) -> None:
+    """Puts a condition around the block into it."""
+    for inside in (block.init_block, block.block):
+        if inside is None:
+            continue
+        operations = body(inside)
+        with before_end(inside):
+            made = scf.IfOp(test)
+            with ir.InsertionPoint(made.then_block):
+                copy(operations, {})
+                scf.YieldOp([])
+        for op in reversed(operations):
+            op.erase()
+    localize(block, set())
+
+
+def begin_at(block: BlockOp, number: int, begin: Size, sizes: Sizes) -> None:
+    """Lets an axis begin at 0."""
+    for inside in (block.init_block, block.block):
+        if inside is not None:
+            argument = inside.arguments[number]
+            with ir.InsertionPoint.at_block_begin(inside):
+                shifted = arith.AddIOp(argument, sizes.value(begin)).result
+            replace_but(argument, shifted)
+
+
+def turn_around(block: BlockOp, indices: Indices) -> None:
+    """Lets axes along which the block writes backwards run the other way."""
+    arguments = list(block.block.arguments)
+    for store in [op for op in body(block.block) if op.name == "memref.store"]:
+        for form in [indices.form(v) for v in list(store.operands)[2:]]:
+            axis = next(iter(form.terms)) if len(form.terms) == 1 else None
+            if axis is None or axis not in arguments or form.terms[axis] >= 0 or not isinstance(extent := indices.extents[axis], int):
+                continue
+            for inside in (block.init_block, block.block):
+                if inside is not None:
+                    argument = inside.arguments[arguments.index(axis)]
+                    with ir.InsertionPoint.at_block_begin(inside):
+                        turned = arith.SubIOp(arith.ConstantOp(ir.IndexType.get(), extent - 1).result, argument).result
+                    replace_but(argument, turned)
+
+
+def replace_but(old: ir.Value, new: ir.Value) -> None:
+    """Who reads a value reads the one that is computed from it."""
+    for use in list(old.uses):
+        if use.owner.operation != new.owner.operation:
+            use.owner.operation.operands[use.operand_number] = new
+
+
+# --- accesses ---
+
+
+def read_nest(block: BlockOp, inside: ir.Block, indices: Indices, guards: dict[ir.Value, list[Guard]], own: bool) -> Nest:
+    """What a block, or its init, does."""
+    name, arguments = shown(block), list(inside.arguments)
+    accesses = [op for op in body(inside) if op.name in ("memref.load", "memref.store")]
+    stores = [Store(op, [indices.form(v) for v in list(op.operands)[2:]]) for op in accesses if op.name == "memref.store"]
+    loads = [Load(op, [indices.form(v) for v in list(op.operands)[1:]], guards.get(op.results[0], [])) for op in accesses
+             if op.name == "memref.load"]
+    if not stores:
+        raise Kept(f"{name} writes nothing that is seen")
+    kinds = dict(zip(arguments, block.kinds))
+    for load in loads:
+        store = next((s for s in stores if s.buffer == load.buffer), None)
+        if store is not None and store.forms != load.forms:
+            raise Kept(f"{name} reads other elements of what it writes: its steps depend on each other")
+    if OPAQUE in kinds.values():
+        raise Kept(f"{name} has opaque axes")
+    if inside != block.block:
+        kinds = {a: SPATIAL for a, kind in kinds.items() if kind == SPATIAL}
+        indices = Indices({a: e for a, e in indices.extents.items() if a in kinds}, indices.sizes)
+    for store in stores:
+        check_store(name, store, kinds, indices, block)
+    kinds, indices = with_units([*stores, *loads], len(stores), kinds, indices)
+    nest = Nest(name, inside, indices, kinds, loads, stores, {}, block.operation.location)
+    if nest.reduces:
+        take_accumulated(nest, own, block)
+    return nest
+
+
+def check_store(name: str, store: Store, kinds: dict[ir.Value, str], indices: Indices, block: BlockOp) -> None:
+    """A store has a place of its own for all values of the spatial axes, and one place for all steps of a reduction."""
+    axes = dict(zip(kinds, block.axes if len(kinds) == len(block.axes) else [str(n) for n in range(len(kinds))]))
+    found = [key for form in store.forms for key in keys(form)]
+    if any(key not in kinds for key in found):
+        raise Kept(f"{name} writes at places that are computed from data")
+    for axis, kind in kinds.items():
+        if kind == REDUCE and axis in found:
+            raise Kept(f"{name} writes another place for each step of its reduce axis {axes[axis]}")
+        if kind == SPATIAL and axis not in found and indices.extents[axis] != 1:
+            raise Kept(f"{name} writes one place for all values of its spatial axis {axes[axis]}")
+
+
+def keys(form: Linear) -> list[ir.Value]:
+    """The axes, and whatever else, in a form."""
+    found = []
+    for key in form.terms:
+        found += keys(key.numerator) if hasattr(key, "numerator") else [key]
+    return found
+
+
+def take_accumulated(nest: Nest, own: bool, block: BlockOp) -> None:
+    """Tells the loads of what a reduction writes from the others. The steps' order must not matter."""
+    names = ", ".join(axis for axis, kind in zip(block.axes, block.kinds) if kind == REDUCE)
+    for number, store in enumerate(nest.stores):
+        former = [load for load in nest.loads if load.buffer == store.buffer]
+        nest.loads = [load for load in nest.loads if load.buffer != store.buffer]
+        nest.accumulated |= {load.op.results[0]: number for load in former}
+        values = {load.op.results[0] for load in former}
+        if not depends(store.op.operands[0], values):
+            raise Kept(f"{nest.name} adds nothing up: of the steps along {names} the last one's value stays")
+        if own and not combines(store.op.operands[0], values):
+            raise Kept(f"the steps along {names} depend on each other in their order: what they write is no sum, product, maximum or "
+                       "minimum")
+
+
+def depends(value: ir.Value, values: set[ir.Value]) -> bool:
+    """Whether a value is computed from one of some others."""
+    if value in values:
+        return True
+    owner = value.owner
+    return not isinstance(owner, ir.Block) and any(depends(v, values) for v in owner.operands)
+
+
+def combines(value: ir.Value, former: set[ir.Value]) -> bool:
+    """Whether a value is the former one and another that does not depend on it, put together in a way whose order does not matter."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name not in COMBINERS:
+        return False
+    a, b = owner.operands
+    if depends(a, former) and depends(b, former):
+        return False
+    inner = a if depends(a, former) else b
+    return inner in former or (not isinstance(inner.owner, ir.Block) and inner.owner.name == owner.name and combines(inner, former))

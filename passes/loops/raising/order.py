@@ -1,0 +1,91 @@
+"""Whether loops that hold several statements can be done one statement after the other."""
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from legato.analysis.linear import Linear
+from legato.core.ir_helpers import find
+from legato.core.mlir import ir
+from legato.dialects.tir.loops import ForOp
+from legato.passes.loops.raising.indices import Indices
+from legato.passes.loops.raising.kept import Kept
+from legato.passes.loops.raising.sizes import Size, Sizes
+from legato.passes.loops.raising.statements import Statement
+
+
+@dataclass
+class Access:
+    """An element of a buffer that a statement touches, its index in loop variables."""
+
+    buffer: ir.Value
+    forms: list[Linear]
+    writes: bool
+    indices: Indices
+
+
+def check_order(statements: list[Statement], sizes: Sizes, names: dict[ir.Value, str]) -> None:
+    """Raises Kept where a loop's statements depend on each other over its steps."""
+    accesses = {s.order: accesses_of(s, sizes) for s in statements}
+    for a in statements:
+        for b in statements:
+            if a.order >= b.order:
+                continue
+            for loop in shared(a, b):
+                for x, y in touching(accesses[a.order], accesses[b.order]):
+                    if not in_one_step(x, y, loop):
+                        name = names.get(x.buffer, "a buffer")
+                        raise Kept(f"the statements in the loop {loop.name} have to be done in turns: one step of it touches elements of "
+                                   f"'{name}' that another step needs")
+
+
+def shared(a: Statement, b: Statement) -> list[ForOp]:
+    """The loops around both statements."""
+    return [x for x, y in zip(a.loops, b.loops) if x.operation == y.operation]
+
+
+def touching(first: list[Access], second: list[Access]) -> Iterator[tuple[Access, Access]]:
+    """Accesses of one buffer of which one writes."""
+    for x in first:
+        for y in second:
+            if x.buffer == y.buffer and (x.writes or y.writes):
+                yield x, y
+
+
+def in_one_step(x: Access, y: Access, loop: ForOp) -> bool:
+    """Whether two accesses touch the same element in the same step of a loop only."""
+    variable = loop.variable
+    for f, g in zip(x.forms, y.forms):
+        factor = f.coefficient(variable)
+        if factor == 0 or g.coefficient(variable) != factor:
+            continue
+        low_high = [i.bounds(form - Linear({variable: factor})) for form, i in ((f, x.indices), (g, y.indices))]
+        if None in low_high or not all(isinstance(b, int) for bounds in low_high for b in bounds or ()):
+            if f == g and list(f.terms) == [variable]:
+                return True
+            continue
+        (a, b), (c, d) = low_high[0] or (0, 0), low_high[1] or (0, 0)
+        if max(abs(d - a), abs(b - c)) < abs(factor):
+            return True
+    return False
+
+
+def accesses_of(statement: Statement, sizes: Sizes) -> list[Access]:
+    """All accesses of a statement, its axes replaced by what they take."""
+    extents: dict[ir.Value, Size] = {}
+    for loop in statement.loops:
+        lower, upper = (sizes.of(v) for v in loop.bounds)
+        if lower is None or upper is None:
+            raise Kept(f"the bounds of the loop {loop.name} depend on other loops, or on data")
+        extents[loop.variable] = upper  # from 0 on: more than there is, where it begins later
+    over = Indices(extents, sizes)
+    found = []
+    block = statement.block
+    for inside in (block.init_block, block.block):
+        if inside is None:
+            continue
+        axes = {a: over.form(v) for a, v in zip(inside.arguments, block.values)}
+        indices = Indices(extents, sizes, axes)
+        for root in inside.operations:
+            for op in find(root.operation, "memref.load", "memref.store"):
+                at = 1 if op.name == "memref.store" else 0
+                found.append(Access(op.operands[at], [indices.form(v) for v in list(op.operands)[at + 1:]], at == 1, indices))
+    return found

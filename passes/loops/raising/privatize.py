@@ -1,0 +1,127 @@
+"""A buffer that each step of a loop uses anew, as one that holds what it has in every step: the loop's statements can be split then."""
+from legato.core.ir_helpers import body, everything
+from legato.core.mlir import ir, memref
+from legato.dialects.tir.loops import REDUCE, SPATIAL, ForOp, constant_of, make_buffer
+from legato.passes.loops.raising.order import shared
+from legato.passes.loops.raising.sizes import DYNAMIC, Sizes
+from legato.passes.loops.raising.statements import Statement
+
+
+def privatize(statements: list[Statement], own: dict[ir.Value, str], sizes: Sizes) -> dict[ir.Value, str]:
+    """Replaces the kernel's own buffers that are used anew in each step. Returns the buffers that there are then."""
+    found = {}
+    for buffer, name in own.items():
+        users = [s for s in statements if touches(s, buffer)]
+        loops = [loop for loop in loops_of(users) if not any(reads_by(s, buffer, loop) or reduces_over(s, loop) for s in users)]
+        known = [(loop, sizes.of(loop.bounds[1])) for loop in loops]
+        usable = known and all(size is not None and constant_of(loop.bounds[0]) == 0 for loop, size in known)
+        if usable and begins_anew(users[0], buffer) and all(axis(s, loop) is not None for s in users for loop in loops):
+            found[widened(buffer, name, loops, users, sizes)] = name
+        else:
+            found[buffer] = name
+    for statement in statements:
+        if statement.own:
+            set_kinds(statement)
+    return found
+
+
+def loops_of(users: list[Statement]) -> list[ForOp]:
+    """The loops around all statements that use a buffer."""
+    if not users:
+        return []
+    loops = users[0].loops
+    for statement in users[1:]:
+        loops = [loop for loop in loops if any(loop.operation == o.operation for o in shared(users[0], statement))]
+    return loops
+
+
+def accesses(statement: Statement, buffer: ir.Value) -> list[tuple[ir.Operation, int]]:
+    """The loads and stores of a buffer in a statement, in order, with the number of their first index among the operands."""
+    block = statement.block
+    inside = [b for b in (block.init_block, block.block) if b is not None]
+    found = [op for b in inside for one in b.operations for op in everything(one.operation) if op.name in ("memref.load", "memref.store")]
+    return [(op, at) for op, at in ((op, 1 if op.name == "memref.load" else 2) for op in found) if op.operands[at - 1] == buffer]
+
+
+def touches(statement: Statement, buffer: ir.Value) -> bool:
+    return bool(accesses(statement, buffer))
+
+
+def axis(statement: Statement, loop: ForOp) -> int | None:
+    """The number of the axis that takes a loop's variable."""
+    return next((n for n, v in enumerate(statement.block.values) if v == loop.variable), None)
+
+
+def reduces_over(statement: Statement, loop: ForOp) -> bool:
+    """Whether a block says that it adds up over a loop: what it has so far is kept from step to step."""
+    number = axis(statement, loop)
+    return number is not None and statement.block.kinds[number] == REDUCE
+
+
+def reads_by(statement: Statement, buffer: ir.Value, loop: ForOp) -> bool:
+    """Whether an index of the buffer depends on a loop, in a statement."""
+    number = axis(statement, loop)
+    if number is None:
+        return True
+    block = statement.block
+    own = [b.arguments[number] for b in (block.init_block, block.block) if b is not None]
+    return any(depends(v, own) for op, at in accesses(statement, buffer) for v in list(op.operands)[at:])
+
+
+def depends(value: ir.Value, values: list[ir.Value]) -> bool:
+    owner = value.owner
+    return value in values or (not isinstance(owner, ir.Block) and any(depends(v, values) for v in owner.operands))
+
+
+def begins_anew(statement: Statement, buffer: ir.Value) -> bool:
+    """Whether the first that a step does to a buffer is to write all of it."""
+    block = statement.block
+    if statement.tests:
+        return False
+    op, at = accesses(statement, buffer)[0]
+    inside = block.init_block if block.init_block is not None else block.block
+    if op.name != "memref.store" or op not in body(inside):
+        return False
+    axes = {a: extent for a, extent in zip(inside.arguments, block.extents)}
+    sizes = list(buffer.type.shape)
+    return all((constant_of(v) == 0 and size == 1) or (v in axes and axes[v] == size != DYNAMIC) for v, size in
+               zip(list(op.operands)[at:], sizes))
+
+
+def widened(buffer: ir.Value, name: str, loops: list[ForOp], users: list[Statement], sizes: Sizes) -> ir.Value:
+    """The buffer with a dimension for each loop, in front of its own; without those of one element."""
+    kept = [n for n, size in enumerate(buffer.type.shape) if size != 1]
+    old = buffer.owner.operation
+    extents = [sizes.of(loop.bounds[1]) for loop in loops]
+    shape = [e if isinstance(e, int) else DYNAMIC for e in extents] + [buffer.type.shape[n] for n in kept]
+    given = [loop.bounds[1] for loop, e in zip(loops, extents) if not isinstance(e, int)] + list(old.operands)
+    with ir.InsertionPoint(old), old.location:
+        made = make_buffer(ir.MemRefType.get(shape, buffer.type.element_type), name, "global", given)
+    for statement in users:
+        numbers = [axis(statement, loop) for loop in loops]
+        for op, at in accesses(statement, buffer):
+            inside = argument_block(op, statement)
+            indices = [inside.arguments[n] for n in numbers if n is not None] + [op.operands[at + n] for n in kept]
+            with ir.InsertionPoint(op), op.location:
+                if op.name == "memref.load":
+                    op.results[0].replace_all_uses_with(memref.LoadOp(made, indices).result)
+                else:
+                    memref.StoreOp(op.operands[0], made, indices)
+            op.erase()
+    return made
+
+
+def argument_block(op: ir.Operation, statement: Statement) -> ir.Block:
+    """The region's block of a statement that an op is in: the init's or the body's."""
+    block, at = op.block, statement.block.operation
+    while block.owner.operation != at:
+        block = block.owner.operation.block
+    return block
+
+
+def set_kinds(statement: Statement) -> None:
+    """An axis is spatial where the stores' places depend on it."""
+    block = statement.block
+    stores = [op for one in block.block.operations for op in everything(one.operation) if op.name == "memref.store"]
+    kinds = [SPATIAL if any(depends(v, [a]) for s in stores for v in list(s.operands)[2:]) else REDUCE for a in block.block.arguments]
+    block.operation.attributes["kinds"] = ir.ArrayAttr.get([ir.StringAttr.get(k) for k in kinds])

@@ -1,0 +1,102 @@
+"""The sizes in a kernel: numbers, and expressions of the symbols that its signature names."""
+from collections.abc import Sequence
+from typing import Any
+
+from legato.core.mlir import func, ir, tensor
+from legato.dialects.relax import dims
+from legato.dialects.tir.loops import constant_of
+
+SIGNATURE, NAMES = "tir.signature", "tir.names"
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
+Size = Any  # an int or a Dim: an expression of symbols
+
+
+class Sizes:
+    """``shapes``: the sizes of each tensor and buffer."""
+
+    def __init__(self, kernel: func.FuncOp):
+        self.shapes: dict[ir.Value, tuple[Size, ...]] = {}
+        self.symbols: dict[str, tuple[ir.Value, int | None]] = {}
+        self.scalars: dict[ir.Value, Size] = {}
+        self.entry = kernel.body.blocks[0]
+        self.made: dict[str, ir.Value] = {}
+        attributes = kernel.attributes
+        types = list(attributes[SIGNATURE].value.inputs) if SIGNATURE in attributes else [a.type for a in self.entry.arguments]
+        names = [a.value for a in attributes[NAMES]] if NAMES in attributes else [f"argument_{n}" for n in range(len(types))]
+        for argument, type_, name in zip(self.entry.arguments, types, names):
+            if not isinstance(type_, ir.RankedTensorType):
+                symbol = dims.symbol_name(name)
+                self.scalars[argument] = dims.symbol(symbol)
+                self.symbols[symbol] = argument, None
+                continue
+            shape = [dims.symbol(f"{dims.symbol_name(name)}_{axis}") if s is dims.UNKNOWN else s for axis, s in enumerate(dims.dims(type_))]
+            self.shapes[argument] = tuple(shape)
+            for axis, size in enumerate(shape):
+                if isinstance(size, dims.Dim) and size.is_symbol:
+                    self.symbols.setdefault(str(size), (argument, axis))
+
+    def allocate(self, buffer: ir.Value, sizes: Sequence[ir.Value]) -> None:
+        """Takes note of a buffer of the kernel's own."""
+        given = iter(sizes)
+        found = [self.of(next(given)) if s == DYNAMIC else s for s in buffer.type.shape]
+        self.shapes[buffer] = tuple(dims.symbol(f"unknown_{len(self.shapes)}_{n}") if s is None else s for n, s in enumerate(found))
+
+    def of(self, value: ir.Value) -> Size | None:
+        """The size that an integer outside of all loops is; None for what is computed from data or from loop variables."""
+        number = constant_of(value)
+        if number is not None:
+            return number
+        if value in self.scalars:
+            return self.scalars[value]
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            return None
+        name, operands = owner.name, list(owner.operands)
+        if name in ("memref.dim", "tensor.dim"):
+            axis = constant_of(operands[1])
+            return self.shapes[operands[0]][axis] if operands[0] in self.shapes and axis is not None else None
+        if name in CASTS:
+            return self.of(operands[0])
+        if name not in ("arith.addi", "arith.subi", "arith.muli", "arith.floordivsi", "arith.maxsi", "arith.minsi"):
+            return None
+        a, b = (self.of(v) for v in operands)
+        if a is None or b is None:
+            return None
+        if name == "arith.floordivsi":
+            return dims.floor_divide(a, b) if isinstance(b, int) and b > 0 else None
+        build = {"arith.addi": lambda: a + b, "arith.subi": lambda: a - b, "arith.muli": lambda: a * b,
+                 "arith.maxsi": lambda: dims.maximum(a, b), "arith.minsi": lambda: dims.minimum(a, b)}
+        return build[name]()
+
+    def value(self, size: Size) -> ir.Value:
+        """A size as a value, at the insertion point."""
+        if not isinstance(size, int):
+            for name in dims.symbols(size):
+                self._symbol(name)
+        return dims.materialize(size, self.made)
+
+    def values(self, sizes: Sequence[Size]) -> list[ir.Value]:
+        """The values of those sizes that are known at run time only."""
+        return [self.value(s) for s in sizes if not isinstance(s, int)]
+
+    def _symbol(self, name: str) -> None:
+        if name in self.made:
+            return
+        argument, axis = self.symbols[name]
+        if axis is None:
+            self.made[name] = argument
+            return
+        with ir.InsertionPoint.at_block_begin(self.entry):
+            self.made[name] = tensor.DimOp(argument, dims.materialize(axis, {})).result
+
+
+def static(sizes: Sequence[Size]) -> list[int]:
+    """A tensor type's shape."""
+    return [s if isinstance(s, int) else DYNAMIC for s in sizes]
+
+
+def at_most(a: Size, b: Size) -> bool | None:
+    """Whether ``a <= b``; None where that depends on the symbols."""
+    difference = b - a
+    return difference >= 0 if isinstance(difference, int) else None

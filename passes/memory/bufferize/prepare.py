@@ -1,0 +1,63 @@
+"""Main before bufferization: plain tensor types, and results that alias nothing."""
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import find
+from legato.core.mlir import arith, bufferization, func, ir
+from legato.dialects import tir
+
+WHOLE_VIEWS = {"tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape"}
+
+
+def materialize_constants(function: func.FuncOp) -> None:
+    """Small constants of the graph become ``arith.constant``; weights have to be arguments already."""
+    for op in find(function.operation, "relax.constant"):
+        if "value" not in op.attributes:
+            raise PassFailed(f"the weight {op.attributes['weight']} is still a constant of the graph: run relax-lift-weights first", op)
+        value = tir.plain_attribute(op.attributes["value"])
+        with ir.InsertionPoint(op), op.location:
+            constant = arith.ConstantOp(value.type, value)
+        op.results[0].replace_all_uses_with(constant.result)  # whose readers get plain types next
+        op.erase()
+
+
+def separate_outputs(function: func.FuncOp) -> None:
+    """A ``tensor.empty`` of its own for each reader: one that many calls share would be one alias set, whose every pair is compared."""
+    for op in find(function.operation, "tensor.empty"):
+        for use in list(op.results[0].uses)[1:]:
+            with ir.InsertionPoint(use.owner):
+                use.owner.operands[use.operand_number] = op.clone().results[0]
+
+
+def fresh_root(value: ir.Value) -> ir.Value | None:
+    """The call result whose whole buffer ``value`` is; None where it is a part, an argument, a constant or something else."""
+    while not isinstance(value.owner, ir.Block) and value.owner.name in WHOLE_VIEWS:
+        value = value.owner.operands[0]
+    return value if not isinstance(value.owner, ir.Block) and value.owner.name == "func.call" else None
+
+
+def own_results(function: func.FuncOp) -> None:
+    """Copies what ``function`` returns where it is an argument, a constant, a part of something, or returned twice."""
+    block = function.body.blocks[0]
+    last = block.operations[len(block.operations) - 1].operation
+    seen: list[ir.Value] = []
+    for i, value in enumerate(list(last.operands)):
+        if not isinstance(value.type, ir.RankedTensorType):
+            continue
+        root = fresh_root(value)
+        if root is not None and root not in seen:
+            seen.append(root)
+            continue
+        with ir.InsertionPoint(last), last.location:
+            last.operands[i] = bufferization.AllocTensorOp(value.type, [], copy=value).result
+    protect_arguments(function)
+
+
+def protect_arguments(function: func.FuncOp) -> None:
+    """Arguments belong to the caller: nothing may be computed in them."""
+    count = len(function.type.inputs)
+    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [None] * count
+    attributes = []
+    for old in given:
+        new = {a.name: a.attr for a in old} if old else {}
+        new["bufferization.writable"] = ir.BoolAttr.get(False)
+        attributes.append(ir.DictAttr.get(new))
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)

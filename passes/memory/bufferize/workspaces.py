@@ -1,0 +1,134 @@
+"""What kernels allocate: small buffers go on the stack, others become arguments that the caller allocates."""
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import find
+from legato.core.locations import origin
+from legato.core.mlir import func, ir, memref
+
+STACK_BYTES = 32 << 10        # the largest buffer that goes on the stack
+STACK_BYTES_ALL = 256 << 10   # all of a kernel's; threads of OpenMP have small stacks
+ALIGNMENT = 64
+PARALLEL = {"scf.forall", "scf.parallel"}
+VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast"}
+PURE = {"memref.dim", "affine.apply", "affine.min", "affine.max", *VIEWS}
+
+
+def extract_workspaces(kernels: list[func.FuncOp], calls: list[ir.Operation], stack_bytes: int = STACK_BYTES) -> None:
+    """Takes every ``memref.alloc`` out of ``kernels``; ``calls``: all calls of them. Raises PassFailed for one that must stay.
+
+    ``stack_bytes``: the largest buffer that goes on the stack."""
+    by_callee: dict[str, list[ir.Operation]] = {}
+    for call in calls:
+        by_callee.setdefault(call.attributes["callee"].value, []).append(call)
+    for kernel in kernels:
+        made = place_buffers(kernel, stack_bytes)
+        if made:
+            give_workspaces(kernel, made, by_callee.get(kernel.name.value, []))
+
+
+def place_buffers(kernel: func.FuncOp, stack_bytes: int) -> list[ir.Operation]:
+    """Puts the kernel's buffers where they belong; returns the allocations that have to become arguments."""
+    entry = kernel.body.blocks[0]
+    left = STACK_BYTES_ALL
+    workspaces = []
+    for op in find(kernel.operation, "memref.alloc"):
+        size = byte_size(op.results[0].type)
+        home = scope(op, entry)
+        most = stack_bytes if home == entry else STACK_BYTES  # in a parallel loop it is the stack of the thread that runs a step
+        if size is not None and size <= min(most, left):
+            left -= size
+            to_stack(op, home)
+        elif home == entry and (size is not None or op.operation.block == entry):
+            workspaces.append(op)
+        else:
+            free_in_place(kernel, op)
+    return workspaces
+
+
+def byte_size(type_: ir.MemRefType) -> int | None:
+    """Bytes of a buffer of static shape, else None."""
+    if not type_.has_static_shape:
+        return None
+    element = type_.element_type
+    size = 8 if isinstance(element, ir.IndexType) else max(1, element.width // 8)
+    for extent in type_.shape:
+        size *= extent
+    return size
+
+
+def scope(op: ir.Operation, entry: ir.Block) -> ir.Block:
+    """Where a buffer may live: the body of the innermost parallel loop around it, or the function's."""
+    while True:
+        block, parent = op.operation.block, op.operation.parent
+        if block == entry:
+            return entry
+        if parent.operation.name in PARALLEL:
+            return block
+        op = parent.operation
+
+
+def to_stack(op: ir.Operation, home: ir.Block) -> None:
+    type_ = op.results[0].type
+    with ir.InsertionPoint.at_block_begin(home), op.location:
+        alloca = memref.AllocaOp(type_, [], [], alignment=ALIGNMENT)
+    op.results[0].replace_all_uses_with(alloca.result)
+    op.erase()
+
+
+def free_in_place(kernel: func.FuncOp, op: ir.Operation) -> None:
+    """A buffer of a size known only inside a loop: freed at the end of the block that made it."""
+    block = op.operation.block
+    last = block.operations[len(block.operations) - 1].operation
+    if carried(op.results[0], last):
+        raise PassFailed(f"kernel '{kernel.name.value}': a buffer made in a loop is carried out of it", op)
+    with ir.InsertionPoint(last), op.location:
+        memref.DeallocOp(op.results[0])
+
+
+def carried(buffer: ir.Value, last: ir.Operation) -> bool:
+    """Whether the terminator takes the buffer, or a view of it, out of its block."""
+    for use in buffer.uses:
+        owner = use.owner.operation
+        if owner == last or (owner.name in VIEWS and carried(owner.results[0], last)):
+            return True
+    return False
+
+
+def give_workspaces(kernel: func.FuncOp, allocations: list[ir.Operation], calls: list[ir.Operation]) -> None:
+    """Turns ``allocations`` into arguments of ``kernel``, allocated before each of its calls."""
+    entry = kernel.body.blocks[0]
+    arguments = list(entry.arguments)
+    spaces: dict[ir.Operation, list[ir.Value]] = {call: [] for call in calls}
+    for op in allocations:
+        type_, sizes = op.results[0].type, list(op.operands)
+        for call in calls:
+            with ir.InsertionPoint(call), call.location:
+                given = {a: v for a, v in zip(arguments, call.operands)}
+                extents = [rebuild(kernel, size, given) for size in sizes]
+                spaces[call].append(memref.AllocOp(type_, extents, [], alignment=ALIGNMENT).result)
+        argument = entry.add_argument(type_, op.location)
+        op.results[0].replace_all_uses_with(argument)
+        op.erase()
+    for call, made in spaces.items():
+        with ir.InsertionPoint(call), call.location:
+            func.CallOp([], call.attributes["callee"], [*call.operands, *made])
+        call.erase()
+    inputs = [a.type for a in entry.arguments]
+    kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+    if "arg_attrs" in kernel.attributes:
+        none = [ir.DictAttr.get({})] * len(allocations)
+        kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([*kernel.attributes["arg_attrs"], *none])
+
+
+def rebuild(kernel: func.FuncOp, value: ir.Value, given: dict[ir.Value, ir.Value]) -> ir.Value:
+    """The kernel's index ``value`` computed by its caller, where ``given`` says what the kernel's arguments are."""
+    if value in given:
+        return given[value]
+    owner = value.owner
+    if isinstance(owner, ir.Block) or not (owner.name in PURE or owner.name.startswith("arith.")):
+        raise PassFailed(f"kernel '{kernel.name.value}': the size of a workspace depends on {origin(value)}, which its "
+                         "caller cannot compute", kernel.operation)
+    operands = [rebuild(kernel, v, given) for v in owner.operands]
+    copy = ir.Operation.create(owner.name, [r.type for r in owner.results], operands, {n: owner.attributes[n] for n in owner.attributes})
+    for old, new in zip(owner.results, copy.results):
+        given[old] = new
+    return given[value]

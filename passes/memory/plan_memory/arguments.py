@@ -1,0 +1,48 @@
+"""Memrefs as bare pointers: what main's arguments become, and how it finds their shapes again."""
+from collections.abc import Mapping, Sequence
+
+from legato.core.mlir import ir, memref
+from legato.dialects.relax.dims import Size, materialize, product
+
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+class SizeValues:
+    """Sizes as ``index`` values at the beginning of a function; each is computed once."""
+
+    def __init__(self, symbols: Mapping[str, ir.Value], before: ir.Operation) -> None:
+        self._symbols = symbols
+        self._before = before
+        self._made: dict[Size, ir.Value] = {}
+
+    def __call__(self, size: Size) -> ir.Value:
+        if size not in self._made:
+            with ir.InsertionPoint(self._before), ir.Location.unknown():
+                self._made[size] = materialize(size, self._symbols)
+        return self._made[size]
+
+
+def bare_type(type_: ir.MemRefType) -> ir.MemRefType:
+    """A type that goes through the bare-pointer calling convention: the same where the shape is static, else a scalar in memory.
+
+    Upstream takes a static size of 0 in the first dimension only.
+    """
+    shape = [] if DYNAMIC in type_.shape or 0 in type_.shape[1:] else type_.shape
+    return ir.MemRefType.get(shape, type_.element_type, memory_space=type_.memory_space)
+
+
+def with_shape(pointer: ir.Value, type_: ir.MemRefType, shape: Sequence[Size], values: SizeValues) -> ir.Value:
+    """The memory at ``pointer`` as a memref of ``type_`` (identity layout) whose sizes are ``shape``; built at the insertion point."""
+    if pointer.type == type_:
+        return pointer
+    strides = [product(shape[i + 1:]) for i in range(len(shape))]
+    return memref.ReinterpretCastOp(
+        type_, pointer, [], _dynamic(shape, values), _dynamic(strides, values), [0], _static(shape), _static(strides)).result
+
+
+def _static(sizes: Sequence[Size]) -> list[int]:
+    return [s if isinstance(s, int) else DYNAMIC for s in sizes]
+
+
+def _dynamic(sizes: Sequence[Size], values: SizeValues) -> list[ir.Value]:
+    return [values(s) for s in sizes if not isinstance(s, int)]

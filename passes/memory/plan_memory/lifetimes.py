@@ -1,0 +1,99 @@
+"""From where to where in main each buffer is in use."""
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from legato.core.diagnostics import PassFailed
+from legato.core.mlir import func, ir
+
+VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.transpose",
+         "memref.view", "memref.memory_space_cast", "memref.assume_alignment", "memref.reshape"}
+BRANCHES = {"scf.if", "scf.index_switch", "scf.execute_region"}   # regions that run once at most
+
+
+@dataclass(eq=False)
+class Buffer:
+    """One ``memref.alloc`` of main. ``first`` and ``last`` count the ops of main's block that touch it or an alias; -1: none does."""
+
+    alloc: ir.Operation
+    first: int = -1
+    last: int = -1
+    deallocations: list[ir.Operation] = field(default_factory=list)
+
+    @property
+    def is_used(self) -> bool:
+        return self.first >= 0
+
+    def touch(self, index: int) -> None:
+        self.first = index if self.first < 0 else min(self.first, index)
+        self.last = max(self.last, index)
+
+
+def find_buffers(function: func.FuncOp) -> list[Buffer]:
+    """The buffers that ``function`` allocates, those in regions too, which are taken to live as long as the region's op.
+
+    Raises PassFailed for a function with branches between blocks, and for a buffer that a loop carries from one round to the next.
+    """
+    if len(function.body.blocks) != 1:
+        raise PassFailed(f"@{function.name.value} has branches: memory is planned before scf becomes cf", function.operation)
+    entry = function.body.blocks[0]
+    position = {op.operation: i for i, op in enumerate(entry.operations)}
+
+    def index(op: ir.Operation) -> int:
+        while op not in position:
+            op = op.parent.operation
+        return position[op]
+
+    buffers: list[Buffer] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "memref.alloc":
+            buffers.append(Buffer(op))
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    for buffer in buffers:
+        _follow(buffer, index)
+    return buffers
+
+
+def _follow(buffer: Buffer, index: Callable[[ir.Operation], int]) -> None:
+    """Finds all aliases and uses of a buffer; what is not known to make something new is taken for an alias."""
+    seen = {buffer.alloc.results[0]}
+    queue = list(seen)
+    while queue:
+        for use in queue.pop().uses:
+            op = use.owner.operation
+            if op.name == "memref.dealloc":
+                buffer.deallocations.append(op)
+                continue
+            if op.name not in VIEWS:
+                buffer.touch(index(op))
+            for alias in _aliases(buffer, op):
+                if alias not in seen:
+                    seen.add(alias)
+                    queue.append(alias)
+
+
+def _aliases(buffer: Buffer, op: ir.Operation) -> Iterator[ir.Value]:
+    """The memrefs that may be the buffer because ``op`` uses it."""
+    if _ends_block(op) and op.name != "func.return":
+        op = op.parent.operation
+        if op.name not in BRANCHES and _inside(buffer.alloc, op):
+            raise PassFailed("a buffer made in a loop of main is carried out of its round: allocate it before the loop", buffer.alloc)
+    values = [*op.results, *(a for region in op.regions for block in region for a in block.arguments)]
+    yield from (v for v in values if isinstance(v.type, ir.MemRefType))
+
+
+def _ends_block(op: ir.Operation) -> bool:
+    operations = op.block.operations
+    return operations[len(operations) - 1].operation == op
+
+
+def _inside(op: ir.Operation, ancestor: ir.Operation) -> bool:
+    while op.parent is not None:
+        op = op.parent.operation
+        if op == ancestor:
+            return True
+        if op.name == "func.func":
+            return False
+    return False

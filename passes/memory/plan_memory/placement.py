@@ -1,0 +1,101 @@
+"""Where buffers lie in one arena, so that those in use at the same time do not overlap. No IR here: sizes and lifetimes in, offsets out.
+
+Buffers of constant size are placed by first fit, the largest first. Behind them come slots for buffers whose size depends on symbols: a
+slot is as large as its largest member, its members are never in use at the same time, and the offsets of slots are sums of sizes.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from legato.dialects.relax.dims import Size, floor_divide, maximum, substitute, symbols
+from legato.passes.memory.plan_memory.sizes import never_negative
+
+ALIGNMENT = 64
+TYPICAL = 128   # what a symbol is taken for where sizes have to be compared
+
+
+@dataclass(frozen=True)
+class Life:
+    """A buffer: its size in bytes, and the first and the last op that touches it."""
+
+    size: Size
+    first: int
+    last: int
+
+    def overlaps(self, other: "Life") -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Offsets in bytes, in the order of the buffers; the arena's size; and what it were if nothing were reused."""
+
+    offsets: tuple[Size, ...]
+    total: Size
+    without_reuse: Size
+
+
+@dataclass
+class _Slot:
+    """``sizes``: of its members, without those that are never larger than another."""
+
+    members: list[int] = field(default_factory=list)
+    sizes: list[Size] = field(default_factory=list)
+
+
+def place(buffers: Sequence[Life]) -> Placement:
+    """Offsets for ``buffers``, multiples of 64 bytes."""
+    sizes = [align(b.size) for b in buffers]
+    offsets: list[Size] = [0] * len(buffers)
+    total: Size = 0
+    for i, offset in _first_fit(buffers, {i: size for i, size in enumerate(sizes) if isinstance(size, int)}).items():
+        offsets[i] = offset
+        total = maximum(total, offset + sizes[i])
+    for slot in _slots(buffers, [i for i, size in enumerate(sizes) if not isinstance(size, int)]):
+        for i in slot.members:
+            offsets[i] = total
+        total = total + align(reduce(maximum, slot.sizes))
+    return Placement(tuple(offsets), total, reduce(lambda a, b: a + b, sizes, 0))
+
+
+def align(size: Size) -> Size:
+    """Rounds up to the next multiple of 64."""
+    return floor_divide(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
+
+
+def typical(size: Size) -> int:
+    """The value of an expression if every symbol were 128."""
+    return int(substitute(size, dict.fromkeys(symbols(size), TYPICAL)))
+
+
+def _first_fit(buffers: Sequence[Life], sizes: dict[int, int]) -> dict[int, int]:
+    """The offset of each buffer in ``sizes``: the first gap that is large enough, the largest buffer first."""
+    placed: dict[int, int] = {}
+    for i in sorted(sizes, key=lambda i: (-sizes[i], buffers[i].first)):
+        offset = 0
+        for begin, end in sorted((at, at + sizes[j]) for j, at in placed.items() if buffers[i].overlaps(buffers[j])):
+            if offset + sizes[i] <= begin:
+                break
+            offset = max(offset, end)
+        placed[i] = offset
+    return placed
+
+
+def _slots(buffers: Sequence[Life], chosen: list[int]) -> list[_Slot]:
+    """Groups of buffers that can take turns: in a slot of one's own size if there is one that is free, else where least is wasted."""
+    slots: list[_Slot] = []
+    for i in sorted(chosen, key=lambda i: (-typical(buffers[i].size), buffers[i].first)):
+        size = buffers[i].size
+        free = [s for s in slots if not any(buffers[i].overlaps(buffers[j]) for j in s.members)]
+        slot = min(free, key=lambda s: _waste(s, size), default=None)
+        if slot is None:
+            slot = _Slot()
+            slots.append(slot)
+        slot.members.append(i)
+        if not any(never_negative(other - size) for other in slot.sizes):
+            slot.sizes = [other for other in slot.sizes if not never_negative(size - other)] + [size]
+    return slots
+
+
+def _waste(slot: _Slot, size: Size) -> tuple[bool, int]:
+    return size not in slot.sizes, max(map(typical, slot.sizes)) - typical(size)

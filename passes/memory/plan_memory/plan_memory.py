@@ -1,0 +1,240 @@
+"""tir-plan-memory: main allocates nothing; its buffers lie in one arena, its results in what the caller gives.
+
+Before: ``main(inputs, weights) -> results``, with a ``memref.alloc`` for every buffer. After::
+
+    func.func @main(inputs..., weights..., results..., arena, sizes...) -> i32          // 0, or the code of a call inside that failed
+    func.func @main_sizes(%symbols: memref<Sxindex>, %sizes: memref<Kxindex>)  // arena bytes, shapes of results, requirements
+
+Every argument is a bare pointer: a memref of static shape, or a memref of rank 0 where sizes are symbolic, whose shape main rebuilds from
+the ``sizes`` (marked ``relax.symbol``). Results are marked ``tir.out``, the arena ``tir.arena``.
+
+Where sizes depend on data (memory/stages.py), main asks for memory as soon as it knows them: each stage behind its beginning has an arena
+of its own (``@legato.late_arena``), results as large are asked for (``@legato.late_result``; their arguments are null), and what sizes must
+satisfy is checked (``@legato.late_check``). tir-lower-packed gives these declarations their bodies.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from legato.core.diagnostics import PassFailed
+from legato.core.errors import LegatoError, UnsupportedError
+from legato.core.locations import model_name
+from legato.core.mlir import arith, func, ir, memref
+from legato.dialects.relax.dims import UNKNOWN, Size
+from legato.passes.memory.plan_memory import late
+from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
+from legato.passes.memory.plan_memory.lifetimes import Buffer, find_buffers
+from legato.passes.memory.plan_memory.placement import Life, Placement, place
+from legato.passes.memory.plan_memory.sizes import Sizes
+from legato.passes.memory.plan_memory.stages import Stage, find_stages, pass_sizes, stage_of
+from legato.passes.memory.signature import ARENA, LATE_ARENAS, NAME, OUT, SIGNATURE, SYMBOL, WEIGHT, Boundary, requirements
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+if TYPE_CHECKING:
+    from legato.dialects.module import Module
+
+WHOLE_VIEWS = {"memref.cast", "memref.expand_shape", "memref.collapse_shape"}
+
+
+@dataclass(frozen=True)
+class PlanMemory(ModulePass):
+    """Main's buffers share one arena by their lifetimes; results and arena become arguments; @main_sizes computes how large they are."""
+
+    name: ClassVar[str] = "tir-plan-memory"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            placement, *later = plan_memory(module.module)
+        context.report[self.name] = {
+            "arena": str(placement.total), "without_reuse": str(placement.without_reuse), "buffers": len(placement.offsets)}
+        if later:
+            context.report[self.name]["late_arenas"] = [str(one.total) for one in later]
+
+
+def plan_memory(module: ir.Module) -> list[Placement]:
+    """Does the work on one module: a placement for each stage of main. Raises UnsupportedError where the size of a buffer depends on values
+    of the inputs."""
+    main = next((f for f in module.body.operations if isinstance(f, func.FuncOp) and f.name.value == "main" and not f.is_external), None)
+    if main is None:
+        raise LegatoError("memory is planned for the function @main, which this module does not have")
+    boundary = Boundary.of(main)
+    sizes = Sizes(main, [value.shape for value in (*boundary.inputs, *boundary.weights)])
+    stages = find_stages(main, boundary.symbols, sizes)
+    buffers = find_buffers(main)
+    returned = list(_last(main).operands)
+    owners = _owners(returned, main)
+    shapes = [_known(sizes.shape(value), _last(main)) for value in returned]
+    placed = [(b, _known((sizes.bytes(b.alloc.results[0]),), b.alloc)[0]) for b in buffers if b.alloc not in owners and b.is_used]
+    groups: list[list[tuple[Buffer, Size]]] = [[] for _ in stages]
+    for buffer, size in placed:
+        groups[stage_of(stages, (size,), buffer.alloc)].append((buffer, size))
+    placements = [place([Life(size, b.first, b.last) for b, size in group]) for group in groups]
+    plan = _Rewrite(main, boundary, sizes, placements[0].total, stages)
+    plan.begin_stages([placement.total for placement in placements], shapes)
+    plan.results(owners, shapes)
+    for stage, (group, placement) in enumerate(zip(groups, placements)):
+        for (buffer, _), offset in zip(group, placement.offsets):
+            plan.view(buffer, offset, stage)
+    for buffer in buffers:
+        if not buffer.is_used:
+            plan.view(buffer, 0, stage_of(stages, (sizes.bytes(buffer.alloc.results[0]),), buffer.alloc))
+        for op in buffer.deallocations:
+            op.erase()
+    pass_sizes(main, stages)
+    plan.finish()
+    early = [s for shape in shapes if not boundary.is_late(shape) for s in shape]
+    required = [size for one in requirements(main) if one.known_by(boundary.symbols) for size in one.sizes]
+    add_sizes_function(module, main, boundary, [placements[0].total, *early, *required])
+    return placements
+
+
+def _last(function: func.FuncOp) -> ir.Operation:
+    operations = function.body.blocks[0].operations
+    return operations[len(operations) - 1].operation
+
+
+def _owners(returned: list[ir.Value], main: func.FuncOp) -> dict[ir.Operation, int]:
+    """The allocations that can lie in a result's memory: each with the number of the result."""
+    owners: dict[ir.Operation, int] = {}
+    for number, value in enumerate(returned):
+        while not isinstance(value.owner, ir.Block) and value.owner.name in WHOLE_VIEWS:
+            value = value.owner.operands[0]
+        op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        if op is not None and op.name == "memref.alloc" and op.block == main.body.blocks[0] and op not in owners:
+            owners[op] = number
+    return owners
+
+
+def _known(shape: tuple[Size, ...], op: ir.Operation) -> tuple[Size, ...]:
+    if UNKNOWN in shape:
+        where = model_name(op)
+        raise UnsupportedError(f"the size of a buffer in main{f' (at {where})' if where else ''} depends on values that are computed at "
+                               "run time, not only on the shapes of the inputs; such shapes are not supported")
+    return shape
+
+
+class _Rewrite:
+    """Main's new arguments, and what takes the place of its allocations."""
+
+    def __init__(self, main: func.FuncOp, boundary: Boundary, sizes: Sizes, arena_bytes: Size, stages: list[Stage]) -> None:
+        self.main, self.boundary, self.sizes, self.arena_bytes, self.stages = main, boundary, sizes, arena_bytes, stages
+        block = main.body.blocks[0]
+        self.attributes = [{NAME: ir.StringAttr.get(v.name)} for v in boundary.inputs]
+        self.attributes += [{WEIGHT: ir.StringAttr.get(v.name)} for v in boundary.weights]
+        with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
+            self.code = arith.ConstantOp(ir.IntegerType.get_signless(32), 0)
+        self.start = self.code.operation   # what is computed once goes before it
+        given = list(block.arguments)
+        self.outputs = []
+        for value, output in zip(_last(main).operands, boundary.outputs):
+            self.outputs.append(self._add(bare_type(value.type), {OUT: ir.UnitAttr.get(), NAME: ir.StringAttr.get(output.name)}))
+        i8, constant = ir.IntegerType.get_signless(8), isinstance(arena_bytes, int)
+        arena = self._add(ir.MemRefType.get([arena_bytes] if constant else [], i8), {ARENA: ir.UnitAttr.get()})
+        symbols = {name: self._add(ir.IndexType.get(), {SYMBOL: ir.StringAttr.get(name)}) for name in boundary.symbols}
+        self.symbols, self.values = symbols, SizeValues(symbols, self.start)
+        for argument in given:
+            self._make_bare(argument)
+        with ir.InsertionPoint(self.start), ir.Location.unknown():
+            arena_type = arena.type if constant else ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], i8)
+            self.arenas = [with_shape(arena, arena_type, (arena_bytes,), self.values)]
+        stages[0].values, stages[0].anchor = self.values, self.start
+
+    def begin_stages(self, bytes_: list[Size], shapes: list[tuple[Size, ...]]) -> None:
+        """Behind each call that gives sizes: their values, checks of them, an arena, and memory for results as large."""
+        table, required = self.symbols, requirements(self.main)
+        for before, stage, wanted in zip(self.stages, self.stages[1:], bytes_[1:]):
+            table = stage.begin(table)
+            with ir.InsertionPoint(stage.anchor), stage.call.location:
+                for number, one in enumerate(required):
+                    if one.known_by(stage.known) and not one.known_by(before.known):
+                        late.check(self.main, number, [stage.values(size) for size in one.sizes])
+                self.arenas.append(late.arena(self.main, self._late_arena(), wanted, stage.values) if wanted != 0 else None)
+                for number, shape in enumerate(shapes):
+                    if self.boundary.is_late(shape) and stage_of(self.stages, shape, stage.call) == self.stages.index(stage):
+                        self.outputs[number] = late.result(self.main, number, shape, self.outputs[number].type, stage.values)
+
+    def _late_arena(self) -> int:
+        """The number of a new arena."""
+        attributes = self.main.operation.attributes
+        number = attributes[LATE_ARENAS].value if LATE_ARENAS in attributes else 0
+        attributes[LATE_ARENAS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number + 1)
+        return number
+
+    def _add(self, type_: ir.Type, attributes: dict[str, ir.Attribute]) -> ir.Value:
+        self.attributes.append(attributes)
+        return self.main.body.blocks[0].add_argument(type_, ir.Location.unknown())
+
+    def _make_bare(self, argument: ir.BlockArgument) -> None:
+        shaped, shape = ir.MemRefType(argument.type), self.sizes.shape(argument)
+        bare = bare_type(shaped)
+        if bare == shaped:
+            return
+        argument.set_type(bare)
+        with ir.InsertionPoint(self.start), ir.Location.unknown():
+            again = with_shape(argument, shaped, shape, self.values)
+        argument.replace_all_uses_except(again, again.owner.operation)
+
+    def results(self, owners: dict[ir.Operation, int], shapes: list[tuple[Size, ...]]) -> None:
+        """Lets results be computed where the caller wants them, or copies them there at the end; main returns a code instead."""
+        claimed = set(owners.values())
+        for op, number in owners.items():
+            type_ = ir.MemRefType(op.results[0].type)
+            stage = self.stages[stage_of(self.stages, shapes[number], op)]
+            with ir.InsertionPoint(stage.anchor), op.location:
+                memory = with_shape(self.outputs[number], type_, self.sizes.shape(op.results[0]), stage.values)
+            op.results[0].replace_all_uses_with(memory)
+            op.erase()
+        last = _last(self.main)
+        with ir.InsertionPoint(last), last.location:
+            for number, value in enumerate(list(last.operands)):
+                if number not in claimed:
+                    type_ = ir.MemRefType.get(value.type.shape, value.type.element_type)
+                    values = self.stages[stage_of(self.stages, shapes[number], last)].values
+                    memref.CopyOp(value, with_shape(self.outputs[number], type_, shapes[number], values))
+            func.ReturnOp([self.code.result])
+        last.erase()
+
+    def view(self, buffer: Buffer, offset: Size, stage: int) -> None:
+        """Puts a part of a stage's arena in the place of an allocation."""
+        op = buffer.alloc
+        type_ = ir.MemRefType(op.results[0].type)
+        if op.opview.symbolOperands or type_.layout != ir.MemRefType.get(type_.shape, type_.element_type).layout:
+            raise PassFailed(f"a buffer of main has the layout {type_.layout}: only buffers without one are planned", op)
+        shift = self.stages[stage].values(offset)
+        with ir.InsertionPoint(op), op.location:
+            view = memref.ViewOp(type_, self.arenas[stage] or self.arenas[0], shift, list(op.opview.dynamicSizes))
+        op.results[0].replace_all_uses_with(view.result)
+        op.erase()
+
+    def finish(self) -> None:
+        """Writes main's new type and attributes."""
+        main = self.main
+        for stage in self.stages[1:]:
+            stage.anchor.erase()
+        if SIGNATURE not in main.attributes:
+            main.attributes[SIGNATURE] = ir.TypeAttr.get(main.type)
+        arguments = [a.type for a in main.body.blocks[0].arguments]
+        main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(arguments, [ir.IntegerType.get_signless(32)]))
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(d) for d in self.attributes])
+        if "res_attrs" in main.attributes:
+            del main.attributes["res_attrs"]
+        main.attributes["llvm.bareptr"] = ir.UnitAttr.get()
+
+
+def add_sizes_function(module: ir.Module, main: func.FuncOp, boundary: Boundary, sizes: list[Size]) -> None:
+    """Adds ``@main_sizes``, which computes ``sizes`` from the values of the symbols."""
+    index = ir.IndexType.get()
+    types = [ir.MemRefType.get([len(boundary.symbols)], index), ir.MemRefType.get([len(sizes)], index)]
+    with ir.InsertionPoint.at_block_begin(module.body), main.operation.location:
+        function = func.FuncOp("main_sizes", ir.FunctionType.get(types, []))
+    main.operation.move_before(function.operation)
+    function.attributes["llvm.bareptr"] = ir.UnitAttr.get()
+    given, made = function.add_entry_block().arguments
+    with ir.InsertionPoint(function.body.blocks[0]), main.operation.location:
+        end = func.ReturnOp([])
+    with ir.InsertionPoint(end), main.operation.location:
+        symbols = {name: memref.LoadOp(given, [arith.ConstantOp(index, i).result]).result for i, name in enumerate(boundary.symbols)}
+        values = SizeValues(symbols, end.operation)
+        for i, size in enumerate(sizes):
+            memref.StoreOp(values(size), made, [arith.ConstantOp(index, i).result])

@@ -1,0 +1,176 @@
+"""Sizes that depend on data: which symbols main knows from where on.
+
+What a packed function returns (``relax.returns``) may give symbols that no input gives, and so does a value that a kernel has counted
+(``relax.symbol`` on the op that makes it an index). Behind each op that does, a stage begins: sizes that need its symbols are computed
+there, and what is as large is allocated there.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from legato.core.diagnostics import PassFailed
+from legato.core.mlir import arith, func, ir, memref
+from legato.dialects.relax.calls import ARGUMENTS, PACKED, RETURNS
+from legato.dialects.relax.dialect import DimsAttr
+from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, symbols
+from legato.passes.memory.plan_memory.arguments import SizeValues
+from legato.passes.memory.plan_memory.sizes import SYMBOL, Sizes
+from legato.passes.memory.signature import SIGNATURE
+
+SIZES = "relax.sizes"   # on a declaration: the sizes whose values are its last arguments
+
+
+@dataclass(eq=False)
+class Stage:
+    """A part of main: from its beginning, or from behind a call on.
+
+    ``known``: all symbols that have values there. ``new``: those that the call gives, each with result, dimension, scale and offset.
+    ``values``, once it has begun: makes sizes there, in front of ``anchor``.
+    """
+
+    call: ir.Operation | None
+    known: frozenset[str]
+    new: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
+    values: SizeValues = field(init=False)
+    anchor: ir.Operation = field(init=False)
+
+    def begin(self, table: dict[str, ir.Value]) -> dict[str, ir.Value]:
+        """Makes the values of the new symbols behind the call. ``table``: all values before; returns it with the new ones."""
+        call, table = self.call, dict(table)
+        index = ir.IndexType.get()
+        operations = list(call.block.operations)
+        behind = operations[next(i for i, op in enumerate(operations) if op.operation == call) + 1].operation
+        with ir.InsertionPoint(behind), call.location:
+            for name, (result, axis, scale, offset) in self.new.items():
+                if call.name != "func.call":
+                    table[name] = call.results[0]
+                    continue
+                value = memref.DimOp(call.results[result], arith.ConstantOp(index, axis).result).result
+                if offset:
+                    value = arith.SubIOp(value, arith.ConstantOp(index, offset).result).result
+                table[name] = arith.FloorDivSIOp(value, arith.ConstantOp(index, scale).result).result if scale != 1 else value
+            self.anchor = arith.ConstantOp(index, 0).operation
+        self.values = SizeValues(table, self.anchor)
+        return table
+
+
+def find_stages(main: func.FuncOp, given: Sequence[str], sizes: Sizes) -> list[Stage]:
+    """The stages of main, whose beginning knows the symbols ``given``; tells ``sizes`` the shapes of what packed functions return.
+
+    PassFailed for a call that gives a size and stands in a loop or a branch, and for a size that cannot be read off a result.
+    """
+    stages = [Stage(None, frozenset(given))]
+    for call, declaration in packed_calls(main, counted=True):
+        known = stages[-1].known
+        if declaration is None:
+            name = call.attributes[SYMBOL].value
+            if name not in known:
+                stages.append(Stage(call, known | {name}, {name: (0, 0, 1, 0)}))
+            continue
+        new: dict[str, tuple[int, int, int, int]] = {}
+        if RETURNS in declaration.attributes:
+            types = result_types(declaration)
+            for number, (result, type_) in enumerate(zip(call.results, types)):
+                sizes.give(result, dims(type_))
+                for name, *place in given_symbols(type_):
+                    if name not in known:
+                        new.setdefault(name, (number, *place))
+            _check_results(call, declaration, types, known)
+        for size in passed_sizes(declaration):
+            if not symbols(size) <= known:
+                raise PassFailed(f"'{declaration.attributes[PACKED].value}' is given the size '{size}', which is not known before it", call)
+        if new:
+            if call.block != main.body.blocks[0]:
+                raise PassFailed(f"'{declaration.attributes[PACKED].value}' gives the size {', '.join(new)} inside of a loop or a branch: "
+                                 "only what stands in main itself can", call)
+            stages.append(Stage(call, known | set(new), new))
+    return stages
+
+
+def stage_of(stages: Sequence[Stage], sizes: Sequence[Size], op: ir.Operation) -> int:
+    """The number of the first stage at which some sizes can be computed. PassFailed if there is none."""
+    needed = {name for size in sizes for name in symbols(size)}
+    for number, stage in enumerate(stages):
+        if needed <= stage.known:
+            return number
+    unknown = ", ".join(sorted(needed - stages[-1].known))
+    raise PassFailed(f"a size depends on {unknown}, which neither an input's size nor what a packed function returns gives", op)
+
+
+def _check_results(call: ir.Operation, declaration: func.FuncOp, types: Sequence[ir.Type], before: frozenset[str]) -> None:
+    for type_ in types:
+        linear = {axis for _, axis, *_ in given_symbols(type_)}
+        for axis, size in enumerate(dims(type_)):
+            if not isinstance(size, int) and (not isinstance(size, Dim) or (axis not in linear and not symbols(size) <= before)):
+                raise PassFailed(f"'{declaration.attributes[PACKED].value}' returns {type_}, whose size '{size}' cannot be checked: "
+                                 "it is an expression of sizes that the result gives itself; give it a name of its own, and match it", call)
+
+
+def packed_calls(main: func.FuncOp, counted: bool = False) -> list[Any]:
+    """The calls of packed functions in main, in order, each with the declaration. ``counted``: also the ops that make the values of
+    symbols, each with None."""
+    module = main.operation.parent
+    declarations = {op.name.value: op for op in module.regions[0].blocks[0].operations if isinstance(op, func.FuncOp) and op.is_external}
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "func.call" or (counted and SYMBOL in op.attributes):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    main.operation.walk(visit)
+    calls = [(op, declarations.get(op.attributes["callee"].value) if op.name == "func.call" else None) for op in found]
+    return [(op, d) for op, d in calls if op.name != "func.call" or (d is not None and PACKED in d.attributes)]
+
+
+def result_types(declaration: func.FuncOp) -> list[ir.Type]:
+    """The tensors that a packed function returns, with their symbols and the element types that the caller sees."""
+    return list(declaration.attributes[SIGNATURE].value.results if SIGNATURE in declaration.attributes else declaration.type.results)
+
+
+def passed_sizes(declaration: func.FuncOp) -> list[Dim]:
+    """The sizes that a call needs as values: those in its arguments, and those of its results that are no multiple of one symbol."""
+    found: dict[Dim, None] = {}
+    for argument in declaration.attributes[ARGUMENTS] if ARGUMENTS in declaration.attributes else ():
+        for one in argument if isinstance(argument, ir.ArrayAttr) else [argument]:
+            if isinstance(one, DimsAttr):
+                found |= {size: None for size in from_attribute(one) if isinstance(size, Dim)}
+    if RETURNS in declaration.attributes:
+        for type_ in result_types(declaration):
+            linear = {axis for _, axis, *_ in given_symbols(type_)}
+            found |= {size: None for axis, size in enumerate(dims(type_)) if isinstance(size, Dim) and axis not in linear}
+    return list(found)
+
+
+def pass_sizes(main: func.FuncOp, stages: Sequence[Stage]) -> None:
+    """Gives each call of a packed function the values of the sizes that it needs, as its last operands."""
+    needs: dict[str, list[Dim]] = {}
+    stage = stages[0]
+    for call, declaration in packed_calls(main, counted=True):
+        next_stage = next((s for s in stages if s.call is not None and s.call == call), stage)
+        if declaration is None:
+            stage = next_stage
+            continue
+        name = declaration.name.value
+        if name not in needs:
+            needs[name] = passed_sizes(declaration)
+            if needs[name]:
+                _take_sizes(declaration, needs[name])
+        if needs[name]:
+            with ir.InsertionPoint(call), call.location:
+                operands = [*call.operands, *(stage.values(size) for size in needs[name])]
+                new = func.CallOp([r.type for r in call.results], call.attributes["callee"], operands)
+            for old, result in zip(call.results, new.results):
+                old.replace_all_uses_with(result)
+            call.erase()
+        stage = next_stage
+
+
+def _take_sizes(declaration: func.FuncOp, needed: Sequence[Dim]) -> None:
+    """Makes the values of sizes the last arguments of a declaration."""
+    inputs = [*declaration.type.inputs, *[ir.IndexType.get()] * len(needed)]
+    declaration.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, list(declaration.type.results)))
+    if "arg_attrs" in declaration.attributes:
+        none = [ir.DictAttr.get({})] * len(needed)
+        declaration.attributes["arg_attrs"] = ir.ArrayAttr.get([*declaration.attributes["arg_attrs"], *none])
+    declaration.attributes[SIZES] = ir.ArrayAttr.get([ir.StringAttr.get(str(size)) for size in needed])

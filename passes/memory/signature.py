@@ -1,0 +1,183 @@
+"""What a compiled function takes and gives, as the model's author sees it: names, element types, shapes with their symbols.
+
+Read off ``main`` at any stage behind tir-bufferize: the original types stand in its attribute ``relax.signature``, the names on its
+arguments (``relax.name``, ``relax.weight``, ``tir.out``).
+"""
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from legato.core.dtypes import numpy_dtype
+from legato.core.errors import LegatoError, UnsupportedError
+from legato.core.mlir import ir
+from legato.dialects.relax.dims import UNKNOWN, Dim, Size, dims, parse, symbol, symbol_name, symbols
+
+SIGNATURE, NAME, WEIGHT, OUT, ARENA, SYMBOL = "relax.signature", "relax.name", "relax.weight", "tir.out", "tir.arena", "relax.symbol"
+REQUIRES = "relax.requires"   # on main: rows of a size that must not be below 0, a text for people, and the size that it must be instead
+FUNCTIONS, PACKED_NAMES = "tir.functions", "relax.packed_functions"   # main's argument that holds them, and their names on main
+CALLERS = "relax.packed_callers"   # on main: for each of those functions a text that says what calls it
+FRAME = "tir.frame"   # main's argument for what a call holds until its end
+PACKED_RESULTS, LATE_SYMBOLS = "relax.packed_results", "relax.late_symbols"   # on main: see lower_packed.py
+HELD, LATE_ARENAS = "tir.held_results", "tir.late_arenas"   # on main: how many of them its frame has room for
+
+
+def packed_functions(main: ir.OpView) -> list[str]:
+    """The names of the packed functions that main calls, in the order in which it is given them."""
+    attributes = main.operation.attributes
+    return [name.value for name in attributes[PACKED_NAMES]] if PACKED_NAMES in attributes else []
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What the symbols must satisfy: ``size >= 0``, or ``size == equal``. ``text`` says of which op, and what it needs."""
+
+    size: Size
+    text: str
+    equal: Size | None = None
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """What is computed to check it."""
+        return (self.size,) if self.equal is None else (self.size, self.equal)
+
+    def known_by(self, known: Collection[str]) -> bool:
+        """Whether these symbols' values are enough to check it."""
+        return all(name in known for size in self.sizes for name in symbols(size))
+
+    def attribute(self) -> ir.Attribute:
+        """A row of the attribute ``relax.requires``."""
+        texts = [str(self.size), self.text] + ([] if self.equal is None else [str(self.equal)])
+        return ir.ArrayAttr.get([ir.StringAttr.get(t) for t in texts])
+
+
+def requirements(main: ir.OpView) -> list[Requirement]:
+    """What relax-require-sizes, and a script's ``match_cast``, wrote on main."""
+    attributes = main.operation.attributes
+    rows = [[text.value for text in ir.ArrayAttr(row)] for row in attributes[REQUIRES]] if REQUIRES in attributes else []
+    return [Requirement(parse(size), text, parse(equal[0]) if equal else None) for size, text, *equal in rows]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor at the boundary. ``shape`` has a symbol of its own for a size without a name; ``text`` shows it as ``?``."""
+
+    name: str
+    dtype: str
+    shape: tuple[Size, ...]
+    shown: tuple[int | str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shown))}]"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How an input's size gives a symbol: ``size == symbol * scale + offset``. ``symbol`` is None where the size is ``offset``."""
+
+    symbol: str | None
+    scale: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The inputs, weights and outputs of a function; the names of weights are their keys."""
+
+    inputs: tuple[Value, ...]
+    weights: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols that the inputs' shapes give, in order of appearance. UnsupportedError for a shape that gives none."""
+        found = (axis.symbol for value in self.inputs for axis in self.axes(value))
+        return tuple(dict.fromkeys(name for name in found if name is not None))
+
+    def is_late(self, shape: Sequence[Size]) -> bool:
+        """Whether a shape has symbols that no input gives: it is known in the middle of a call."""
+        return any(name not in self.symbols for size in shape for name in symbols(size))
+
+    def axes(self, value: Value) -> list[Axis]:
+        """How each size of an input is checked at a call."""
+        return [_axis(value, i, size) for i, size in enumerate(value.shape)]
+
+    @staticmethod
+    def of(function: ir.OpView) -> "Boundary":
+        """The boundary of a ``func.func`` or ``llvm.func``. LegatoError where names or types are missing."""
+        attributes = [_dict(d) for d in function.attributes["arg_attrs"]] if "arg_attrs" in function.attributes else []
+        if SIGNATURE in function.attributes:
+            signature = ir.FunctionType(ir.TypeAttr(function.attributes[SIGNATURE]).value)
+        else:
+            signature = function.type
+        given, results = list(signature.inputs), list(signature.results)
+        attributes = attributes + [{}] * (len(given) - len(attributes))
+        inputs, weights, taken = [], [], set()
+        for i, (type_, of) in enumerate(zip(given, attributes)):
+            if WEIGHT in of:
+                weights.append(_value(of[WEIGHT].value, type_, ()))
+            elif weights:
+                raise LegatoError(f"argument {i} of main is an input behind a weight: inputs come first")
+            else:
+                name = of[NAME].value if NAME in of else f"arg{i}"
+                if name in taken:
+                    raise LegatoError(f"two inputs of main have the name '{name}'")
+                taken.add(name)
+                inputs.append(_value(name, type_, {s for v in inputs for d in v.shape for s in symbols(d)}))
+        names = _output_names(function, attributes, len(results))
+        outputs = [_value(n, t, None) for n, t in zip(names, results)]
+        return Boundary(tuple(inputs), tuple(weights), tuple(outputs))
+
+
+def _output_names(function: ir.OpView, attributes: Sequence[Mapping], count: int) -> list[str]:
+    found = [d for d in attributes if OUT in d]
+    if not found and "res_attrs" in function.attributes:
+        found = [_dict(d) for d in function.attributes["res_attrs"]]
+    return [found[i][NAME].value if i < len(found) and NAME in found[i] else f"out{i}" for i in range(count)]
+
+
+def _dict(attribute: ir.Attribute) -> dict[str, ir.Attribute]:
+    return {a.name: a.attr for a in ir.DictAttr(attribute)}
+
+
+def _value(name: str, type_: ir.Type, taken: set[str] | tuple | None) -> Value:
+    """``taken``: symbols that are in use, where sizes without a name are to get symbols of their own."""
+    if isinstance(type_, ir.MemRefType):
+        shape = tuple(UNKNOWN if s == ir.ShapedType.get_dynamic_size() else s for s in type_.shape)
+    elif isinstance(type_, ir.RankedTensorType):
+        shape = dims(type_)
+    else:
+        raise UnsupportedError(f"'{name}' has the type {type_}: what goes in and out of a compiled model are tensors of known rank")
+    shown = tuple(size if isinstance(size, int) else str(size) for size in shape)
+    if taken is not None:
+        shape = tuple(symbol(_fresh(f"{symbol_name(name)}_{i}", taken)) if size is UNKNOWN else size for i, size in enumerate(shape))
+    return Value(name, str(numpy_dtype(type_.element_type)), shape, shown)
+
+
+def _fresh(name: str, taken: set[str] | tuple) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def value_of(name: str, type_: ir.Type) -> Value:
+    """A tensor of a name and a type."""
+    return _value(name, type_, None)
+
+
+def _axis(value: Value, index: int, size: Size) -> Axis:
+    axis = linear_axis(size)
+    if axis is None:
+        raise UnsupportedError(f"input '{value.name}' has the size '{size}' in dimension {index}: an input's size is a number, a name, or "
+                               "a multiple of one name and a number ('n * 2 + 1'), so that the name's value can be read from it")
+    return axis
+
+
+def linear_axis(size: Size) -> Axis | None:
+    """How a size gives a symbol; None where it is neither a number nor a multiple of one symbol, and a number."""
+    if isinstance(size, int):
+        return Axis(None, 1, size)
+    if isinstance(size, Dim):
+        (monomial, scale), *rest = size.terms
+        if len(monomial) == 1 and isinstance(monomial[0], str) and scale > 0 and not (rest and (len(rest) > 1 or rest[0][0])):
+            return Axis(monomial[0], scale, rest[0][1] if rest else 0)
+    return None

@@ -1,0 +1,98 @@
+"""relax-fuse-by-pattern: what a backend's patterns match becomes functions, one a match.
+
+Patterns are tried in the order of the backend's list, each from the last op backwards; an op belongs to the first that takes it.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from legato.analysis.patterns.graph import CONSTANT, Graph, Node, recognized
+from legato.analysis.patterns.match import Match
+from legato.analysis.patterns.matcher import Matcher
+from legato.core.mlir import func, ir
+from legato.dialects.module import Module
+from legato.passes.partition.cycles import Groups
+from legato.passes.partition.groups import as_function, replace_by_call, sort_block
+from legato.passes.partition.marks import CODEGEN, COMPOSITE, graph_functions, unique
+from legato.passes.partition.report import Record, records
+from legato.passes.pipeline.base import ModulePass, PassContext, option
+
+
+@dataclass(frozen=True)
+class FuseByPattern(ModulePass):
+    """Puts the ops that a backend's patterns match into functions, marked relax.composite and relax.codegen, and calls these.
+
+    Matched are graph ops, and calls of kernels that do what a graph op does. Constants become part of the function.
+    """
+
+    name: ClassVar[str] = "relax-fuse-by-pattern"
+    backend: str = option("", "whose patterns")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        backend = context.backend(self.backend)
+        kernels = recognized(module.module)
+        names = {f.name.value for f in module.functions()}
+        for function in list(graph_functions(module)):
+            fuse(module.module, function, Graph(function, kernels), backend, names, records(context.report))
+
+
+def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: Any, names: set[str], report: list[Record]) -> None:
+    """Works on one function. ``names``: the symbols of the module, which grow."""
+    matcher = Matcher(graph)
+    groups: Groups[Node] | None = None
+    found: list[Match] = []
+    for composite in backend.composites():
+        begin = len(matcher.attempts)
+        for match in matcher.matches(composite):
+            if len(match.results) > 1:
+                groups = groups or _groups(graph)
+                if not groups.may_join(match.nodes):
+                    matcher.taken.difference_update(match.nodes)
+                    report.append(_refused(backend, match, "other ops lie between its ops, and both read from it and are read by it"))
+                    continue
+                groups.join(match.nodes)
+            found.append(match)
+        if len(matcher.attempts) == begin:
+            roots = composite.pattern.roots()
+            nothing = f"the graph has no {' or '.join(sorted(roots))}" if roots else "the graph has no ops"
+            report.append(Record(backend.name, composite.name, (), reason=nothing + " that is not taken"))
+        failed = [a for a in matcher.attempts[begin:] if a.reason is not None]
+        report += [Record(backend.name, a.pattern, (str(a.node),), reason=a.reason) for a in failed]
+    taken = [tuple(map(str, match.nodes)) for match in found]  # before the ops are gone
+    for match, ops in sorted(zip(found, taken), key=lambda pair: pair[0].nodes[-1].position):
+        made = _outline(module, match, backend.name, names)
+        report.append(Record(backend.name, match.name, ops, function=made.name.value))
+    if any(len(match.results) > 1 for match in found):
+        sort_block(function.body.blocks[0])
+
+
+def _refused(backend: Any, match: Match, reason: str) -> Record:
+    return Record(backend.name, match.name, tuple(map(str, match.nodes)), reason=reason)
+
+
+def _groups(graph: Graph) -> Groups[Node]:
+    return Groups({node: [ref.node for ref in node.operands if ref.node is not None and ref.node.name != CONSTANT] for node in graph.nodes})
+
+
+def _outline(module: ir.Module, match: Match, backend: str, names: set[str]) -> func.FuncOp:
+    taken = {n for node in match.nodes for n in (*node.helpers, node)}
+    constants = {ref.node for node in match.nodes for ref in node.operands if ref.is_constant}
+    copied = [n.op for n in sorted(taken | constants, key=lambda n: n.position)]
+    ops = [n.op for n in sorted(taken, key=lambda n: n.position)]
+    results = [ref.value for ref in match.results]
+    location = ir.Location.fused([op.location for op in match.ops]) if len(match.ops) > 1 else match.ops[0].location
+    name = _name(f"{backend}_{match.name}", names)
+    function, inputs = as_function(module, name, copied, results, location)
+    function.attributes[CODEGEN] = ir.StringAttr.get(backend)
+    function.attributes[COMPOSITE] = ir.StringAttr.get(f"{backend}.{match.name}")
+    replace_by_call(function, ops, results, inputs, location)
+    return function
+
+
+def _name(stem: str, names: set[str]) -> str:
+    """``stem_0``, or the next number that is free."""
+    count = 0
+    while f"{stem}_{count}" in names:
+        count += 1
+    return unique(f"{stem}_{count}", names)

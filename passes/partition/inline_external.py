@@ -1,0 +1,51 @@
+"""relax-inline-external: what was taken out of the host for a backend goes back, as if it had never been taken out."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.mlir import func
+from legato.dialects.module import Module
+from legato.passes.partition.groups import inline
+from legato.passes.partition.inlining import inline_module
+from legato.passes.partition.marks import ARTIFACTS, CODEGEN, COMPOSITE, calls_of, text_of
+from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.pipeline.scope import external_modules, symbol
+
+
+@dataclass(frozen=True)
+class InlineExternal(ModulePass):
+    """Puts the functions of external modules back where the host calls them, and composites that have not been outlined.
+
+    Modules for which code was generated stay as they are.
+    """
+
+    name: ClassVar[str] = "relax-inline-external"
+    sees_external: ClassVar[bool] = True
+    backend: str = option("", "only this one's modules; by default every backend's")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        for external in external_modules(module.module, self.backend or None):
+            if ARTIFACTS not in external.attributes:
+                inline_module(module, external, symbol(external) or "")
+                external.erase()
+        for function in [f for f in module.functions() if _is_meant(f, self.backend)]:
+            _put_back(function, calls_of(module).get(function.name.value, []))
+
+
+def _is_meant(function: func.FuncOp, backend: str) -> bool:
+    """Whether it is a composite, or a function marked for a backend: for this one, if one is named."""
+    composite = text_of(function, COMPOSITE)
+    found = text_of(function, CODEGEN) or (composite.split(".")[0] if composite else None)
+    return found is not None and not function.is_external and backend in ("", found)
+
+
+def _put_back(function: func.FuncOp, calls: list[func.CallOp]) -> None:
+    """Inlines a function where it is called; a public one stays, without the mark."""
+    for call in calls:
+        inline(call, function)
+    if text_of(function, "sym_visibility") == "private":
+        function.operation.erase()
+    elif CODEGEN in function.operation.attributes:
+        del function.operation.attributes[CODEGEN]
+

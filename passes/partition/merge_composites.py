@@ -1,0 +1,92 @@
+"""relax-merge-composites: neighbouring composites of one backend become one function: the backend sees as much as it can at once."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.analysis.patterns.graph import CONSTANT
+from legato.core.mlir import func, ir
+from legato.dialects.module import Module
+from legato.passes.graph.functions import defining_op
+from legato.passes.partition.cycles import Groups
+from legato.passes.partition.groups import as_function, replace_by_call, sort_block
+from legato.passes.partition.marks import CODEGEN, COMPOSITE, VETO, graph_functions, text_of, unique
+from legato.passes.pipeline.base import ModulePass, PassContext, option
+
+
+@dataclass(frozen=True)
+class MergeComposites(ModulePass):
+    """Joins calls of composites of one backend where one reads what the other gives, unless that would make a cycle.
+
+    What is joined becomes a function marked relax.codegen that calls the composites; a composite without a neighbour stays as it is.
+    """
+
+    name: ClassVar[str] = "relax-merge-composites"
+    backend: str = option("", "only this one's composites; by default every backend's")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        table = {f.name.value: f for f in module.functions()}
+        names = set(table)
+        for function in list(graph_functions(module)):
+            merge(module.module, function, table, names, self.backend)
+
+
+def merge(module: ir.Module, function: func.FuncOp, table: dict[str, func.FuncOp], names: set[str], only: str) -> None:
+    """Works on one function. ``table``: the functions of the module by name; ``names``: its symbols, which grow."""
+    block = function.body.blocks[0]
+    ops = [op.operation for op in block.operations if op.operation.name != CONSTANT]
+    position = {op: n for n, op in enumerate(ops)}
+    backends = {op: backend for op in ops if (backend := _backend(op, table, only)) is not None}
+    producers = {op: _producers(op, position) for op in ops}
+    groups = Groups(producers)
+    for op, backend in backends.items():
+        for producer in producers[op]:
+            if backends.get(producer) == backend and groups.group(op) != groups.group(producer) and groups.may_join((op, producer)):
+                groups.join((op, producer))
+    members: dict[int, list[ir.Operation]] = {}
+    for op in backends:
+        members.setdefault(groups.group(op), []).append(op)
+    merged = [(calls, backends[calls[0]]) for calls in members.values() if len(calls) > 1]  # an op's hash changes with its operands
+    for calls, backend in merged:
+        _outline(module, calls, backend, table, names)
+    if merged:
+        sort_block(block)
+
+
+def _backend(op: ir.Operation, table: dict[str, func.FuncOp], only: str) -> str | None:
+    """The backend of the composite that an op calls."""
+    if op.name != "func.call":
+        return None
+    callee = table.get(op.attributes["callee"].value)
+    if callee is None or COMPOSITE not in callee.operation.attributes or VETO in callee.operation.attributes:
+        return None
+    backend = text_of(callee, CODEGEN)
+    return backend if not only or backend == only else None
+
+
+def _producers(op: ir.Operation, position: dict[ir.Operation, int]) -> list[ir.Operation]:
+    found: dict[ir.Operation, None] = {}
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        for value in inner.operands:
+            owner = defining_op(value)
+            if owner is not None and owner in position and owner != op:
+                found[owner] = None
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return list(found)
+
+
+def _outline(module: ir.Module, calls: list[ir.Operation], backend: str, table: dict[str, func.FuncOp], names: set[str]) -> None:
+    inside = set(calls)
+    results = [r for call in calls for r in call.results if any(use.owner.operation not in inside for use in r.uses)]
+    location = ir.Location.fused([call.location for call in calls])
+    count = 0
+    while f"{backend}_part_{count}" in names:
+        count += 1
+    function, inputs = as_function(module, unique(f"{backend}_part_{count}", names), calls, results, location)
+    function.attributes[CODEGEN] = ir.StringAttr.get(backend)
+    for callee in dict.fromkeys(call.attributes["callee"].value for call in calls):
+        del table[callee].operation.attributes[CODEGEN]  # what is outlined is the merged function, with all it calls
+    replace_by_call(function, calls, results, inputs, location)

@@ -1,0 +1,139 @@
+"""relax-outline-external: functions meant for a backend move into a module of its own, and the host calls a declaration.
+
+    func.func private @npu_conv_0(tensor<...>) -> tensor<...> attributes {relax.codegen = "npu"} { graph ops }
+
+becomes ``module @npu attributes {relax.codegen = "npu"} { func.func @conv_0 ... }`` and a declaration in destination-passing style, marked
+``relax.external = @npu::@conv_0``; each call of it gets a fresh ``tensor.empty`` for each output.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import find
+from legato.core.mlir import func, ir
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.relax.calls import call_dps, declare
+from legato.passes.partition.groups import inline
+from legato.passes.partition.marks import CODEGEN, EXTERNAL, VETO, backend_of_function, calls_of, unique
+from legato.passes.pipeline.base import ModulePass, PassContext, option
+
+
+@dataclass(frozen=True)
+class OutlineExternal(ModulePass):
+    """Moves the functions marked relax.codegen, and what they call, into a nested module for each backend; the host calls declarations.
+
+    A function with a veto (relax.veto) is put back where it was called. A public function leaves a function that calls the declaration.
+    A second run makes new modules.
+    """
+
+    name: ClassVar[str] = "relax-outline-external"
+    sees_external: ClassVar[bool] = True
+    backend: str = option("", "only this one's functions; by default every backend's")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        calls = calls_of(module)
+        for function in module.functions():
+            if VETO in function.operation.attributes:
+                put_back(function, calls.get(function.name.value, []))
+        names = {op.operation.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.operation.attributes}
+        by_backend: dict[str, list[func.FuncOp]] = {}
+        for function in module.functions():
+            backend = backend_of_function(function)
+            if backend is not None and not function.is_external and (not self.backend or backend == self.backend):
+                by_backend.setdefault(backend, []).append(function)
+        for backend, functions in by_backend.items():
+            outline(module.module, backend, functions, calls_of(module), names)
+
+
+def put_back(function: func.FuncOp, calls: list[func.CallOp]) -> None:
+    """Inlines a function where it is called, and erases it."""
+    for call in calls:
+        inline(call, function)
+    function.operation.erase()
+
+
+def outline(module: ir.Module, backend: str, functions: list[func.FuncOp], calls: dict[str, list[func.CallOp]], names: set[str]) -> None:
+    """Moves ``functions`` into one new module of the backend. ``names``: the host's symbols, which grow."""
+    home = unique(backend, names)
+    with ir.InsertionPoint(module.body), functions[0].location:
+        nested = ir.Operation.create("builtin.module", regions=1)
+        nested.regions[0].blocks.append()
+    nested.attributes["sym_name"] = ir.StringAttr.get(home)
+    nested.attributes[CODEGEN] = ir.StringAttr.get(backend)
+    inside: set[str] = set()
+    for function in functions:
+        _move(module, nested, function, home, calls.get(function.name.value, []), inside)
+    move_callees(module, nested)
+
+
+def _move(module: ir.Module, nested: ir.Operation, function: func.FuncOp, home: str, calls: list[func.CallOp], inside: set[str]) -> None:
+    given = function.name.value
+    name = unique(given.removeprefix(f"{ir.StringAttr(nested.attributes[CODEGEN]).value}_"), inside)
+    attributes = function.operation.attributes
+    is_public = "sym_visibility" not in attributes or ir.StringAttr(attributes["sym_visibility"]).value == "public"
+    with ir.InsertionPoint(function), function.location:
+        reference = ir.Attribute.parse(f"@{home}::@{name}")
+        declaration = declare(given, list(function.type.inputs), list(function.type.results), EXTERNAL, reference)
+        if is_public:
+            declaration.attributes["sym_name"] = ir.StringAttr.get(f"{home}_{given}")
+            _forward(function, declaration)
+    for mark in (CODEGEN, "sym_visibility"):
+        if mark in attributes:
+            del attributes[mark]
+    function.operation.detach_from_parent()
+    attributes["sym_name"] = ir.StringAttr.get(name)
+    nested.regions[0].blocks[0].append(function)
+    if not is_public:
+        for call in calls:
+            with ir.InsertionPoint(call), call.location:
+                results = call_dps(declaration, list(call.operation.operands), _enclosing(call))
+            for old, new in zip(call.operation.results, results):
+                old.replace_all_uses_with(new)
+            call.operation.erase()
+
+
+def _forward(function: func.FuncOp, declaration: func.FuncOp) -> None:
+    """What stays of a public function: the same name and type, and the call."""
+    stays = func.FuncOp(function.name.value, function.type)
+    for name in ("arg_attrs", "res_attrs"):
+        if name in function.attributes:
+            stays.attributes[name] = function.attributes[name]
+    with ir.InsertionPoint(stays.add_entry_block()):
+        func.ReturnOp(call_dps(declaration, list(stays.arguments), stays))
+
+
+def _enclosing(op: func.CallOp) -> func.FuncOp:
+    parent = op.operation.parent
+    while parent.name != "func.func":
+        parent = parent.parent
+    return parent.opview
+
+
+def move_callees(module: ir.Module, nested: ir.Operation) -> None:
+    """Brings what the functions of a nested module call: functions of the graph move, kernels are copied, for others may call them too."""
+    block = nested.regions[0].blocks[0]
+    there = {op.operation.attributes["sym_name"].value for op in block.operations}
+    outside = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
+    queue = list(block.operations)
+    while queue:
+        for name in _callees(queue.pop()):
+            if name in there:
+                continue
+            if name not in outside:
+                home = ir.StringAttr(nested.attributes["sym_name"]).value
+                raise PassFailed(f"@{name} is called in what goes into the external module @{home}, but is not there", nested)
+            function = outside[name]
+            is_kernel = tir.is_prim_func(function)
+            moved = function.operation.clone(ip=False).opview if is_kernel else function
+            if not is_kernel:
+                function.operation.detach_from_parent()
+            block.append(moved)
+            there.add(name)
+            queue.append(moved)
+
+
+def _callees(function: ir.OpView) -> list[str]:
+    return [call.attributes["callee"].value for call in find(function.operation, "func.call")]

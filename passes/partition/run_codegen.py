@@ -1,0 +1,132 @@
+"""relax-run-codegen: a backend makes code of its external modules; the host's declarations name packed functions from then on."""
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from legato.core.diagnostics import PassFailed
+from legato.core.errors import LegatoError
+from legato.core.mlir import func, ir
+from legato.dialects.artifacts import Artifact, Lowered
+from legato.dialects.module import Module
+from legato.passes.partition.artifacts import check_names, note, packed_name
+from legato.passes.partition.inlining import inline_module
+from legato.passes.partition.marks import ARTIFACTS, EXTERNAL, PACKED
+from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.scope import as_module, external_modules, symbol
+
+
+@dataclass(frozen=True)
+class RunCodegen(ModulePass):
+    """Runs a backend's own pipeline and then its code generation on each of its external modules that have no code yet.
+
+    The artifacts are listed on the module (relax.artifacts), their bytes go into the weight store; the host's declarations name packed
+    functions (relax.packed). A module for which the backend gives IR is compiled with the host, and vanishes.
+    """
+
+    name: ClassVar[str] = "relax-run-codegen"
+    sees_external: ClassVar[bool] = True
+    backend: str = option("", "which backend")
+    options: str = option("", "for its codegen: key=value, separated by spaces")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        backend = context.backend(self.backend)
+        options = read_options(self.options)
+        for external in external_modules(module.module, backend.name):
+            if ARTIFACTS not in external.attributes:
+                generate(module, external, backend, options, context)
+
+
+def read_options(text: str) -> dict[str, str]:
+    """``key=value key=value`` as a dict. LegatoError for anything else."""
+    found = {}
+    for item in text.split():
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise LegatoError(f"'{item}' is no option of a code generation: write key=value")
+        found[key] = value
+    return found
+
+
+def generate(module: Module, external: ir.Operation, backend: Any, options: dict[str, str], context: PassContext) -> None:
+    """Code for one external module."""
+    home = symbol(external) or backend.name
+    missing = [package for package in backend.requires if importlib.util.find_spec(package) is None]
+    if missing:
+        raise LegatoError(f"the backend '{backend.name}' needs {', '.join(missing)}, which is not installed: "
+                          f"pip install {' '.join(missing)}")
+    wanted = _signatures(external)
+    with as_module(external, module) as ordinary:
+        Pipeline(backend.pipeline, extra_passes=backend.passes).run(ordinary, context)
+        given = backend.codegen(ordinary.clone(), options)
+    artifacts = list(given) if isinstance(given, list | tuple) else [given]
+    changed = [name for name, type_ in wanted.items() if _signatures(external).get(name) != type_]
+    if changed:
+        raise PassFailed(f"the pipeline of the backend '{backend.name}' has changed the type of, or removed, @{', @'.join(changed)} of its "
+                         f"module @{home}, which the host calls", external)
+    makers = assign(backend, home, list(wanted), artifacts)
+    lowered = [a for a in artifacts if isinstance(a, Lowered)]
+    if lowered and len(artifacts) > 1:
+        raise LegatoError(f"the backend '{backend.name}' gives IR for a part of @{home} and artifacts for another: give one or the other")
+    if lowered:
+        _compile_with_host(module, external, lowered[0].module, wanted, home, backend)
+        return
+    names = {function: packed_name(artifact, home, function) for function, artifact in makers.items()}
+    check_names(module, backend, names, makers)
+    note(module, external, backend, artifacts, makers, names)
+    for declaration in module.functions():
+        if EXTERNAL in declaration.operation.attributes:
+            path = list(ir.SymbolRefAttr(declaration.operation.attributes[EXTERNAL]).value)
+            if path[0] == home:
+                del declaration.operation.attributes[EXTERNAL]
+                declaration.operation.attributes[PACKED] = ir.StringAttr.get(names[path[1]])
+
+
+def _signatures(external: ir.Operation) -> dict[str, ir.Type]:
+    """The types of the functions that the host can call."""
+    return {op.name.value: op.type for op in external.regions[0].blocks[0].operations
+            if isinstance(op, func.FuncOp) and "sym_visibility" not in op.operation.attributes}
+
+
+def assign(backend: Any, home: str, functions: list[str], artifacts: list[Artifact]) -> dict[str, Artifact]:
+    """The artifact that each function is in. LegatoError for a function in none or in two, and for what is no artifact."""
+    found: dict[str, Artifact] = {}
+    who = f"the backend '{backend.name}'"
+    for artifact in artifacts:
+        if not isinstance(artifact, Artifact):
+            raise LegatoError(f"{who}: codegen returns artifacts (PythonFunction, Blob, SharedObject, Registered, Closure, Lowered), "
+                              f"found {artifact!r}")
+        for function in functions if artifact.functions is None else artifact.functions:
+            if function not in functions:
+                raise LegatoError(f"{who} made code for @{function}, which its module @{home} does not have; "
+                                  f"it has: @{', @'.join(functions)}")
+            if function in found:
+                raise LegatoError(f"{who} made code for @{home}::@{function} twice: {_shown(found[function])} and {_shown(artifact)}")
+            found[function] = artifact
+    missing = [f for f in functions if f not in found]
+    if missing:
+        raise LegatoError(f"{who} made no code for @{', @'.join(missing)} of its module @{home}; it made code for: "
+                          f"{', '.join('@' + f for f in found) or 'nothing'}")
+    return found
+
+
+def _shown(artifact: Artifact) -> str:
+    return type(artifact).__name__
+
+
+def _compile_with_host(module: Module, external: ir.Operation, lowered: Module, wanted: dict[str, ir.Type], home: str,
+                       backend: Any) -> None:
+    there = _signatures(lowered.module.operation)
+    for name, type_ in wanted.items():
+        if name not in there:
+            raise LegatoError(f"the backend '{backend.name}' gave IR without the function @{name} of its module @{home}; it has: "
+                              f"{', '.join('@' + n for n in there) or 'none'}")
+        if there[name] != type_:
+            raise LegatoError(f"the backend '{backend.name}' gave IR in which @{name} has the type {there[name]} instead of {type_}")
+    for key in lowered.used_weights():
+        if key not in module.weights:
+            module.weights.adopt(key, lowered.weights[key])
+    inline_module(module, lowered.module.operation, home)
+    external.erase()

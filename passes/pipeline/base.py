@@ -1,0 +1,87 @@
+"""What a pass is: a frozen dataclass that changes a module in place; its fields are its options.
+
+    @dataclass(frozen=True)
+    class FoldConstants(ModulePass):
+        \"\"\"Evaluate ops whose operands are all constants.\"\"\"
+
+        name = "relax-fold-constants"
+        max_bytes: int = option(1 << 20, "leave results larger than this alone")
+
+        def run(self, module: Module, context: PassContext) -> None: ...
+"""
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from legato.core.errors import LegatoError
+from legato.passes.pipeline.options import Option, OptionError, TargetText, option, options_of, parse_options, print_options
+
+if TYPE_CHECKING:
+    from legato.dialects.module import Module
+
+__all__ = ["ModulePass", "Option", "OptionError", "PassContext", "TargetText", "option", "options_of"]
+
+PASS_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+@dataclass
+class PassContext:
+    """What a run of passes shares.
+
+    `resolve_target` makes a target of its text, `resolve_backend` a backend of its name (passes know neither, tools do). `report` is filled
+    by passes, for explain; `times` by the pipeline: (pass name, seconds) in order; `warnings` by both.
+    """
+
+    resolve_target: Callable[[str], Any] | None = None
+    resolve_backend: Callable[[str], Any] | None = None
+    report: dict[str, Any] = field(default_factory=dict)
+    times: list[tuple[str, float]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def target(self, text: str) -> Any:
+        """The target that `text` names (``"llvm{threads=2}"``). Raises LegatoError for one that is unknown."""
+        if self.resolve_target is None:
+            raise LegatoError(f'the target "{text}" cannot be looked up here: give the pipeline PassContext(resolve_target=...)')
+        return self.resolve_target(text)
+
+    def backend(self, name: str) -> Any:
+        """The backend of that name. Raises LegatoError, with those there are, for one that is unknown."""
+        if not name:
+            raise LegatoError("say which backend: {backend=NAME}")
+        if self.resolve_backend is None:
+            raise LegatoError(f'the backend "{name}" cannot be looked up here: give the pipeline PassContext(resolve_backend=...)')
+        return self.resolve_backend(name)
+
+
+class ModulePass:
+    """Base of all passes. A subclass is a frozen dataclass with a `name` (kebab-case) and `run`.
+
+    A pass sees the host part only: nested modules marked `relax.codegen` are taken out while it runs. A pass whose subject they are
+    (outlining, inlining back, calling a backend) says `sees_external = True`.
+    """
+
+    name: ClassVar[str]
+    sees_external: ClassVar[bool] = False
+
+    def run(self, module: Module, context: PassContext) -> None:
+        """Change `module` in place. Raises LegatoError (best PassFailed, with the op) when it cannot."""
+        raise NotImplementedError(f"{type(self).__name__} has no run method")
+
+    @classmethod
+    def parse(cls, options: str = "") -> ModulePass:
+        """The pass with options from text (``max-bytes=4096``). Raises OptionError."""
+        return cls(**parse_options(cls, options))
+
+    @classmethod
+    def help(cls) -> str:
+        """What the pass does: its docstring (not the signature that a dataclass gets in place of one)."""
+        doc = cls.__dict__.get("__doc__") or ""
+        return "" if doc.startswith(f"{cls.__name__}(") else inspect.cleandoc(doc)
+
+    def __str__(self) -> str:
+        options = print_options(self)
+        return f"{self.name}{{{options}}}" if options else self.name

@@ -1,0 +1,207 @@
+"""Pipelines: passes of ours, of the user's and of upstream's in one list, run on a module.
+
+    Pipeline('relax-fold-constants{max-bytes=64},func.func(canonicalize),external<"npu">(cse)').run(module)
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from legato.core.diagnostics import PassFailed
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.core.upstream import failed_of
+from legato.dialects.tir import check_prim_funcs
+from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.instrumentation import Instrumentation
+from legato.passes.pipeline.reproducer import Reproducer
+from legato.passes.pipeline.scope import as_module, backend_of, external_modules, host_part, symbol
+from legato.passes.pipeline.steps import (
+    ExternalOf,
+    ExternalStep,
+    PassNames,
+    PythonStep,
+    Step,
+    UpstreamStep,
+    check_targets,
+    external,
+    names_of,
+    resolve,
+)
+from legato.passes.pipeline.text import PipelineError, print_external
+from legato.passes.pipeline.upstream import run_upstream
+
+if TYPE_CHECKING:
+    from legato.dialects.module import Module
+
+__all__ = ["Pipeline", "PipelineError", "external"]
+
+Work = PythonStep | list[UpstreamStep]  # what runs at once: one pass of ours, or neighbours of upstream's in one PassManager
+
+
+class Pipeline:
+    """Passes in order. A value: it keeps no state between runs, and prints as text that parses to it.
+
+    `passes` is text, a pass, or a list of those and of ``external("npu", [...])``. `extra_passes` are classes that the text may name
+    besides ours. The IR is verified after the whole pipeline, with `verify_each` after each pass. With `reproducer`, a path, the IR in
+    front of a pass that fails is written there, its weights beside it, at the cost of a copy of the IR before each pass; `command` and
+    `loaded` (files that were executed for `extra_passes`) are noted in it.
+    Raises PipelineError for an unknown pass or option, or a pass where it cannot stand.
+    """
+
+    def __init__(
+        self,
+        passes: str | ModulePass | ExternalOf | Sequence[str | ModulePass | ExternalOf],
+        *,
+        extra_passes: Iterable[type[ModulePass]] = (),
+        verify: bool = True,
+        verify_each: bool = False,
+        instrumentation: Instrumentation | None = None,
+        reproducer: str | Path | None = None,
+        command: str | None = None,
+        loaded: Sequence[str] = (),
+    ):
+        self.steps = resolve(passes, PassNames(extra_passes))
+        self.verify = verify
+        self.verify_each = verify_each
+        self.instrumentation = instrumentation or Instrumentation()
+        self.reproducer = Path(reproducer) if reproducer is not None else None
+        self.command = command
+        self.loaded = tuple(loaded)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.steps))
+
+    def names(self) -> list[str]:
+        """The names of the passes that run, in order."""
+        return list(names_of(self.steps))
+
+    def check(self, context: PassContext) -> None:
+        """Look up the targets that the options name. Raises LegatoError for an unknown one."""
+        check_targets(self.steps, context)
+
+    def run(self, module: Module, context: PassContext | None = None) -> None:
+        """Run the passes on `module`, in place.
+
+        Raises PassFailed, or the LegatoError that a pass raised (with a note that names the pass). The module is then in an unknown state.
+        """
+        context = context or PassContext()
+        with module.context:
+            self._run(self.steps, module, context, None)
+            if self.steps and self.verify and not self.verify_each:
+                with _timed(context, "verify"):
+                    self._verify(module, None)
+
+    def _run(self, steps: Sequence[Step], module: Module, context: PassContext, scope: str | None) -> None:
+        for work in self._together(steps):
+            if isinstance(work, ExternalStep):
+                self._run_external(work, module, context, scope)
+            elif isinstance(work, PythonStep) and work.pass_.sees_external:
+                self._run_one(work, module, context, scope)
+            else:
+                with host_part(module):
+                    self._run_one(work, module, context, scope)
+
+    def _together(self, steps: Sequence[Step]) -> Iterator[Work | ExternalStep]:
+        """The steps, neighbours of upstream's as one list where nothing has to happen between them."""
+        group: list[UpstreamStep] = []
+        for step in steps:
+            joins = isinstance(step, UpstreamStep) and not self.verify_each and not self.instrumentation.alone(step.name)
+            if group and not joins:
+                yield group
+                group = []
+            if joins:
+                group.append(step)
+            else:
+                yield [step] if isinstance(step, UpstreamStep) else step
+        if group:
+            yield group
+
+    def _run_external(self, step: ExternalStep, module: Module, context: PassContext, scope: str | None) -> None:
+        found = external_modules(module.module, step.backend)
+        if not found:
+            backends = sorted({str(backend_of(op)) for op in external_modules(module.module)})
+            has = f"the external modules are for {', '.join(backends)}" if backends else "there are no external modules"
+            context.warnings.append(f"{print_external(step.backend)}(...) had nothing to work on: {has}")
+        for op in found:
+            name = f"@{symbol(op)}" if symbol(op) else f"for {backend_of(op)}"
+            with as_module(op, module) as ordinary:
+                self._run(step.steps, ordinary, context, f"{scope}::{name}" if scope else name)
+
+    def _run_one(self, work: Work, module: Module, context: PassContext, scope: str | None) -> None:
+        names = [step.name for step in work] if isinstance(work, list) else [work.name]
+        name = ",".join(names)
+        telling = self.instrumentation
+        before = Reproducer.of(module) if self.reproducer is not None else None
+        if len(names) == 1 and telling.prints_before(name):
+            telling.dump("Before", name, scope, module)
+        try:
+            with _timed(context, name):
+                self._apply(work, module, context)
+            if self.verify_each:
+                self._verify(module, name)
+        except Exception as error:
+            text = ",".join(map(str, work)) if isinstance(work, list) else str(work)
+            if before is not None and isinstance(work, list) and len(work) > 1:
+                failing, before = self._first_failing(work, before)
+                name, text = failing.name, failing.text
+            self._annotate(error, name, scope)
+            if before is not None:
+                self._write(before, text, error)
+            raise
+        if len(names) == 1 and telling.prints_after(name):
+            telling.dump("After", name, scope, module)
+
+    def _apply(self, work: Work, module: Module, context: PassContext) -> None:
+        if isinstance(work, list):
+            run_upstream([step.text for step in work], module)
+            return
+        with ir.Location.unknown():
+            try:
+                work.pass_.run(module, context)
+            except ir.MLIRError as error:
+                raise failed_of(error) from error
+
+    def _first_failing(self, group: list[UpstreamStep], before: Reproducer) -> tuple[UpstreamStep, Reproducer]:
+        """Which pass of a group fails, and the IR in front of it: run again one by one, on the copy."""
+        for step in group[:-1]:
+            snapshot = before.copy()
+            try:
+                run_upstream([step.text], before.module)
+            except PassFailed:
+                return step, snapshot
+        return group[-1], before
+
+    def _verify(self, module: Module, name: str | None) -> None:
+        try:
+            module.module.operation.verify()
+            check_prim_funcs(module.module)
+        except (ir.MLIRError, LegatoError) as error:
+            hint = "" if name else " (verify_each, or --verify-each, tells after which pass)"
+            what = f"it left IR that is not valid{hint}"
+            failed = failed_of(error, what) if isinstance(error, ir.MLIRError) else PassFailed(f"{what}: {error}")
+            failed.pass_name = name or "the pipeline"
+            raise failed from error
+
+    def _annotate(self, error: Exception, name: str, scope: str | None) -> None:
+        if isinstance(error, PassFailed):
+            error.pass_name, error.scope = error.pass_name or name, error.scope or scope
+        elif not hasattr(error, "__notes__"):
+            error.add_note(f"in the pass {name}{f' on the external module {scope}' if scope else ''}")
+
+    def _write(self, before: Reproducer, pipeline: str, error: Exception) -> None:
+        assert self.reproducer is not None
+        before.write(self.reproducer, pipeline, error, command=self.command, verify_each=self.verify_each, loaded=self.loaded)
+        error.reproducer = str(self.reproducer)
+
+
+@contextmanager
+def _timed(context: PassContext, name: str) -> Iterator[None]:
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        context.times.append((name, time.perf_counter() - start))

@@ -1,0 +1,60 @@
+"""All passes of ours by name, in the order of the pipeline: one entry each, ``"module below legato:class"``.
+
+A table of names, so that the pipeline, which every pass knows, need not know them; each is imported at first use.
+"""
+from __future__ import annotations
+
+import functools
+from importlib import import_module
+
+from legato.passes.pipeline.base import ModulePass
+
+PASSES: dict[str, str] = {
+    "relax-infer-shapes": "passes.graph.infer_shapes:InferShapes",
+    "relax-fold-constants": "passes.graph.fold_constants:FoldConstants",
+    "relax-canonicalize": "passes.graph.canonicalize.canonicalize:Canonicalize",
+    "relax-convert-layout": "passes.graph.layout.convert_layout:ConvertLayout",
+    "relax-collapse-batch": "passes.graph.collapse_batch:CollapseBatch",
+    "relax-require-sizes": "passes.graph.require_sizes:RequireSizes",
+    "relax-fuse-by-pattern": "passes.partition.fuse_by_pattern:FuseByPattern",
+    "relax-merge-composites": "passes.partition.merge_composites:MergeComposites",
+    "relax-outline-external": "passes.partition.outline_external:OutlineExternal",
+    "relax-run-codegen": "passes.partition.run_codegen:RunCodegen",
+    "relax-inline-external": "passes.partition.inline_external:InlineExternal",
+    "relax-inline": "passes.graph.inline_functions:InlineFunctions",
+    "relax-legalize": "passes.legalize.legalize:Legalize",
+    "tir-raise-loops": "passes.loops.raise_loops:RaiseLoops",
+    "tir-to-loops": "passes.loops.to_loops:ToLoops",
+    "tir-fuse": "passes.structured.fuse:Fuse",
+    "tir-collapse-dims": "passes.structured.collapse_dims:CollapseDims",
+    "tir-pack-weights": "passes.structured.pack_weights:PackWeights",
+    "tir-split-windows": "passes.cpu.split_windows:SplitWindows",
+    "tir-expand-pads": "passes.cpu.expand_pads:ExpandPads",
+    "tir-prepare": "passes.structured.prepare:Prepare",
+    "tir-schedule": "passes.structured.schedule:Schedule",
+    "tir-apply-schedules": "passes.loops.apply_schedules:ApplySchedules",
+    "tir-lower-threads": "passes.gpu.lower_threads:LowerThreads",
+    "tir-lower-loops": "passes.loops.lower_loops:LowerLoops",
+    "relax-lift-weights": "passes.memory.lift_weights:LiftWeights",
+    "tir-bufferize": "passes.memory.bufferize.bufferize:Bufferize",
+    "tir-plan-memory": "passes.memory.plan_memory.plan_memory:PlanMemory",
+    "tir-lower-packed": "passes.calls.lower_packed:LowerPacked",
+    "tir-map-threads": "passes.gpu.map_threads:MapThreads",
+    "tir-legalize-intrinsics": "passes.legalize.intrinsics:LegalizeIntrinsics",
+    "tir-lower-intrinsics": "passes.legalize.intrinsics:LowerIntrinsics",
+    "tir-lower": "passes.cpu.lower:Lower",
+    "tir-lower-nvvm": "passes.gpu.lower_nvvm:LowerNvvm",
+    "tir-emit-entry": "codegen.emit_entry:EmitEntry",
+}
+
+
+@functools.cache
+def load(name: str) -> type[ModulePass]:
+    """The pass class of that name, one of ``PASSES``."""
+    module, _, cls = PASSES[name].partition(":")
+    return getattr(import_module(f"legato.{module}"), cls)
+
+
+def all_passes() -> tuple[type[ModulePass], ...]:
+    """All pass classes, in order."""
+    return tuple(map(load, PASSES))

@@ -1,0 +1,73 @@
+"""Reproducers: the IR in front of a pass that failed, the pipeline from there on, and how it was called, in one file that legato-opt takes.
+
+The file is MLIR with a header of comments (``// pipeline: ...``); weights lie beside it as for any module that is saved.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from legato.core.errors import LegatoError
+
+if TYPE_CHECKING:
+    from legato.dialects.module import Module
+
+TITLE = "// legato-opt reproducer"
+
+
+@dataclass
+class Reproducer:
+    """A copy of a module, weights shared with it."""
+
+    module: Module
+
+    @staticmethod
+    def of(module: Module) -> Reproducer:
+        return Reproducer(module.clone())
+
+    def copy(self) -> Reproducer:
+        return Reproducer(self.module.clone())
+
+    def write(self, path: Path, pipeline: str, error: Exception, command: str | None, verify_each: bool, loaded: Sequence[str]) -> None:
+        """Write the copy to `path`, the weights that it uses beside it. `loaded`: the files given to ``--load``."""
+        self.module.drop_unused_weights()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.module.save(path)
+        lines = [TITLE, f"// run it: legato-opt {path.name} --run-reproducer"]
+        if command:
+            lines.append(f"// command: {_one_line(command)}")
+        lines.append(f"// error: {_one_line(str(error) or type(error).__name__)}")
+        lines += [f"// load: {Path(file).resolve()}" for file in loaded]
+        if verify_each:
+            lines.append("// verify-each: true")
+        lines.append(f"// pipeline: {_one_line(pipeline)}")
+        path.write_text("\n".join(lines) + "\n" + path.read_text())
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the header of a reproducer asks for."""
+
+    pipeline: str
+    verify_each: bool
+    load: tuple[str, ...]
+
+
+def read_header(text: str, name: str) -> Recipe:
+    """The header of a reproducer. Raises LegatoError for a file without one; `name` is the file's, for the message."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("//"):
+            break
+        lines.append(line[2:].strip())
+    pipeline = [line.removeprefix("pipeline:").strip() for line in lines if line.startswith("pipeline:")]
+    if not lines or "// " + lines[0] != TITLE or not pipeline:
+        raise LegatoError(f'{name} is no reproducer: it has to begin with "{TITLE}" and to hold a line "// pipeline: ..."')
+    load = tuple(line.removeprefix("load:").strip() for line in lines if line.startswith("load:"))
+    return Recipe(pipeline[0], "verify-each: true" in lines, load)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

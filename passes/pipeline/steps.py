@@ -1,0 +1,162 @@
+"""From pipeline text to steps: names resolved, options parsed, places checked, all before there is a module."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from legato.passes.pipeline import upstream
+from legato.passes.pipeline.base import PASS_NAME, ModulePass, OptionError, PassContext, TargetText, options_of
+from legato.passes.pipeline.options import nearest
+from legato.passes.pipeline.registry import PASSES, all_passes, load
+from legato.passes.pipeline.text import EXTERNAL, External, Item, Nested, PassText, PipelineError, parse_pipeline, print_external
+
+
+@dataclass(frozen=True)
+class PythonStep:
+    """A pass of ours or of the user's."""
+
+    pass_: ModulePass
+
+    @property
+    def name(self) -> str:
+        return self.pass_.name
+
+    def __str__(self) -> str:
+        return str(self.pass_)
+
+
+@dataclass(frozen=True)
+class UpstreamStep:
+    """A pass of upstream's, with the text that MLIR parses: the ops around it, its options."""
+
+    name: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class ExternalStep:
+    """Steps on every external module, of one backend or (None) of all."""
+
+    backend: str | None
+    steps: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        return f"{print_external(self.backend)}({','.join(map(str, self.steps))})"
+
+
+Step = PythonStep | UpstreamStep | ExternalStep
+
+
+def external(backend: str | None, passes: str | ModulePass | Sequence[str | ModulePass | ExternalStep]) -> ExternalOf:
+    """Passes for the external modules of a backend (None: of all), as an element of a pipeline's list."""
+    return ExternalOf(backend, passes)
+
+
+@dataclass(frozen=True)
+class ExternalOf:
+    """What `external` gives; the pipeline resolves it."""
+
+    backend: str | None
+    passes: object
+
+
+class PassNames:
+    """Our passes and the user's `extra` ones by name.
+
+    Of ours, only those whose names are asked for are imported, unless there are extra ones or all are listed.
+    Raises PipelineError when two passes have one name; the same class may come twice.
+    """
+
+    def __init__(self, extra: Iterable[type[ModulePass]] = ()):
+        self.extra = tuple(extra)
+        self._table: dict[str, type[ModulePass]] | None = None
+        if self.extra:
+            self.table()
+
+    def find(self, name: str) -> type[ModulePass] | None:
+        if self._table is not None:
+            return self._table.get(name)
+        return load(name) if name in PASSES else None
+
+    def table(self) -> dict[str, type[ModulePass]]:
+        """All of them, ours first."""
+        if self._table is None:
+            self._table = {}
+            for one in (*all_passes(), *self.extra):
+                if self._table.setdefault(one.name, one) is not one:
+                    raise PipelineError(f'two passes are called "{one.name}": {_where(self._table[one.name])} and {_where(one)}')
+                if not PASS_NAME.fullmatch(one.name):
+                    raise PipelineError(f'{_where(one)} is called "{one.name}": names of passes are kebab-case, as in "my-pass"')
+                if one.name in upstream.places():
+                    raise PipelineError(f'{_where(one)} is called "{one.name}", which is the name of a pass of upstream MLIR')
+        return self._table
+
+
+def resolve(passes: object, names: PassNames) -> tuple[Step, ...]:
+    """Steps of a pipeline given as text, as a pass, or as a list of those and of `external(...)`."""
+    if isinstance(passes, str):
+        return tuple(step for item in parse_pipeline(passes) for step in _steps(item, names, ()))
+    if isinstance(passes, ModulePass):
+        return (PythonStep(passes),)
+    if isinstance(passes, ExternalOf):
+        return (ExternalStep(passes.backend, resolve(passes.passes, names)),)
+    if isinstance(passes, list | tuple):
+        return tuple(step for one in passes for step in resolve(one, names))
+    raise PipelineError(f"a pipeline is made of text, passes and external(...), not of {type(passes).__name__}: {passes!r}")
+
+
+def names_of(steps: Iterable[Step]) -> Iterator[str]:
+    """The names of the passes that run, in order."""
+    for step in steps:
+        if isinstance(step, ExternalStep):
+            yield from names_of(step.steps)
+        else:
+            yield step.name
+
+
+def check_targets(steps: Iterable[Step], context: PassContext) -> None:
+    """Look up every target that the passes' options name, so that an unknown one is refused before anything runs."""
+    for step in steps:
+        if isinstance(step, ExternalStep):
+            check_targets(step.steps, context)
+        elif isinstance(step, PythonStep):
+            for option in options_of(type(step.pass_)):
+                value = getattr(step.pass_, option.field)
+                if isinstance(value, TargetText):
+                    context.target(value)
+
+
+def _steps(item: Item, names: PassNames, ops: tuple[str, ...]) -> Iterator[Step]:
+    if isinstance(item, External):
+        if ops:
+            raise PipelineError(f"{print_external(item.backend)}(...) cannot stand inside {ops[-1]}(...): write it beside it")
+        yield ExternalStep(item.backend, tuple(step for one in item.items for step in _steps(one, names, ())))
+    elif isinstance(item, Nested):
+        for one in item.items:
+            yield from _steps(one, names, (*ops, item.op))
+    elif (pass_class := names.find(item.name)) is not None:
+        yield _python_step(item, pass_class, ops)
+    elif upstream.is_pass(item.name):
+        text = upstream.anchored(item.name, item.options, ops)
+        if item.options:
+            upstream.check(text, item.name)
+        yield UpstreamStep(item.name, text)
+    else:
+        advice = nearest(item.name, [*names.table(), *upstream.places(), EXTERNAL]) or "; legato-opt --list-passes shows all"
+        raise PipelineError(f'there is no pass "{item.name}"{advice}')
+
+
+def _python_step(item: PassText, pass_class: type[ModulePass], ops: tuple[str, ...]) -> PythonStep:
+    if ops:
+        raise PipelineError(f'"{item.name}" works on the whole module and cannot stand inside {ops[-1]}(...): write it beside it')
+    try:
+        return PythonStep(pass_class.parse(item.options))
+    except OptionError as error:
+        raise PipelineError(f'"{item.name}": {error}') from None
+
+
+def _where(pass_class: type[ModulePass]) -> str:
+    return f"{pass_class.__module__}.{pass_class.__qualname__}"

@@ -1,0 +1,218 @@
+"""tir-fuse: neighbouring kernels become one prim_func, and equal ones are made once.
+
+A group is a tree of calls whose inner results are each read once, inside the group: elementwise kernels behind a contraction, a window or a
+reduction, in front of a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner and elementwise
+fusion turn into one kernel; main keeps one call of it.
+"""
+import re
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from legato.analysis.kind import kernel_kind
+from legato.core.mlir import arith, func, ir, tensor
+from legato.core.upstream import run_on
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.graph.functions import relax_functions
+from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.upstream import run_upstream
+
+PER_KERNEL = "func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse)"
+MAX_CALLS = 24  # beyond that a chain is cut: registers and compile time, not correctness
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of a kernel in main, with what fusion wants to know of it."""
+
+    op: func.CallOp
+    callee: str
+    kind: str
+    shape: tuple[Any, ...]  # of the one result: its type, and the values of its dynamic sizes
+    group: "Group"
+
+    @property
+    def result(self) -> ir.Value:
+        return self.op.results[0]
+
+    # read anew each time: fusing another group replaces what this one reads
+    @property
+    def inputs(self) -> list[ir.Value]:
+        return list(self.op.operation.operands)[: -len(self.op.results)]
+
+    @property
+    def outputs(self) -> list[ir.Value]:
+        return list(self.op.operation.operands)[-len(self.op.results):]
+
+
+@dataclass(eq=False)
+class Group:
+    """Calls that become one kernel, in program order; the last one's result is the group's."""
+
+    calls: list[Call] = field(default_factory=list)
+
+    @property
+    def heavy(self) -> str | None:
+        """The kind of the one call that is not elementwise, if there is one."""
+        return next((c.kind for c in self.calls if c.kind != "elementwise"), None)
+
+
+def may_join(producer: Call, consumer: Call, group: Group) -> bool:
+    """Whether the producer's group (complete: its result has one reader, the consumer) may become part of the consumer's."""
+    theirs = producer.group.heavy
+    if len(producer.group.calls) + len(group.calls) > MAX_CALLS or "opaque" in (theirs, consumer.kind):
+        return False
+    if consumer.kind == "elementwise":
+        return producer.shape == consumer.shape and (theirs is None or group.heavy is None)
+    return consumer.kind == "reduction" and theirs is None and fits_prologue(producer, consumer)
+
+
+def fits_prologue(producer: Call, consumer: Call) -> bool:
+    """In front of a reduction: the producer's shape is the reduction's own, or static, so that its sizes are known inside the kernel."""
+    static = all(not producer.result.type.is_dynamic_dim(i) for i in range(producer.result.type.rank))
+    return producer.result == consumer.inputs[0] and (static or producer.shape == consumer.shape)
+
+
+class Fuser:
+    """One run of the pass over one module."""
+
+    def __init__(self, module: ir.Module, functions: list[func.FuncOp]):
+        self.module, self.functions = module, functions
+        self.kinds = {k.name.value: kernel_kind(k) for k in tir.prim_funcs(module)}
+        self.made: dict[Any, str] = {}
+        self.workshop = ir.Module.create()  # where the inliner sees kernels only
+        self.symbols = ir.SymbolTable(self.workshop.operation)
+        self.bring: set[str] = set()
+        self.new_calls: list[func.CallOp] = []
+
+    def run(self) -> None:
+        for function in self.functions:
+            for group in self.groups(function):
+                if len(group.calls) > 1:
+                    self.replace(group)
+        self.finish()
+
+    def groups(self, function: func.FuncOp) -> list[Group]:
+        calls: dict[Any, Call] = {}
+        groups: list[Group] = []
+        for op in function.body.blocks[0].operations:
+            if not isinstance(op, func.CallOp) or op.attributes["callee"].value not in self.kinds:
+                continue
+            call = self.call(op)
+            group = call.group
+            for value in reversed(call.inputs):
+                owner = value.owner
+                producer = None if isinstance(owner, ir.Block) else calls.get(owner)
+                if producer is None or producer.group is group or producer.group.calls[-1] is not producer:
+                    continue
+                if len(list(value.uses)) == 1 and may_join(producer, call, group):
+                    groups.remove(producer.group)
+                    group.calls = producer.group.calls + group.calls
+                    for member in group.calls:
+                        member.group = group
+            group.calls.append(call)
+            groups.append(group)
+            calls[op.operation] = call
+        return groups
+
+    def call(self, op: func.CallOp) -> Call:
+        callee = op.attributes["callee"].value
+        operands, count = list(op.operation.operands), len(op.results)
+        kind = self.kinds[callee] if count == 1 else "opaque"
+        empty = operands[-1].owner
+        sizes: tuple[Any, ...] = ("not allocated here", op)
+        if not isinstance(empty, ir.Block) and empty.name == "tensor.empty":
+            sizes = tuple(empty.operands)
+        return Call(op, callee, kind, (op.results[0].type, sizes), Group())
+
+    def replace(self, group: Group) -> None:
+        inner = {c.result: i for i, c in enumerate(group.calls)}
+        inputs: list[ir.Value] = []
+        wiring = []
+        for call in group.calls:
+            wires = []
+            for value in call.inputs:
+                if value in inner:
+                    wires.append(("result", inner[value]))
+                    continue
+                if value not in inputs:
+                    inputs.append(value)
+                wires.append(("input", inputs.index(value)))
+            wiring.append((call.callee, tuple(wires), call.result.type))
+        last = group.calls[-1]
+        key = tuple(wiring)
+        location = ir.Location.fused([c.op.location for c in group.calls])
+        if key not in self.made:
+            self.made[key] = self.build(group, wiring, inputs, location)
+        with ir.InsertionPoint(last.op), location:
+            new = func.CallOp([last.result.type], ir.FlatSymbolRefAttr.get(self.made[key]), [*inputs, *last.outputs])
+        self.new_calls.append(new)
+        last.result.replace_all_uses_with(new.results[0])
+        for call in reversed(group.calls):
+            empty = call.outputs[0].owner
+            call.op.operation.erase()
+            if call is not last and not isinstance(empty, ir.Block) and not list(empty.results[0].uses):
+                empty.erase()
+
+    def build(self, group: Group, wiring: list[Any], inputs: list[ir.Value], location: ir.Location) -> str:
+        """A kernel made of calls, in the workshop; the inliner merges them later, all kernels at once."""
+        def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
+            results: list[ir.Value] = []
+            for call, (callee, wires, type_) in zip(group.calls, wiring):
+                values = [results[i] if kind == "result" else ins[i] for kind, i in wires]
+                target = outs[0] if call is group.calls[-1] else self.like(type_, outs[0])
+                results.append(func.CallOp([type_], ir.FlatSymbolRefAttr.get(callee), [*values, target], loc=call.op.location).results[0])
+            return [results[-1]]
+
+        self.bring.update(c.callee for c in group.calls)
+        name = "_".join(short(c.callee) for c in group.calls)[:60].rstrip("_")
+        kernel = tir.prim_func(self.workshop, "fused_" + name, [v.type for v in inputs], [group.calls[-1].result.type], body, location,
+                               self.symbols)
+        kernel.attributes["sym_visibility"] = ir.StringAttr.get("public")
+        return kernel.name.value
+
+    def like(self, type_: ir.Type, out: ir.Value) -> ir.Value:
+        shape = [tensor.dim(out, index(i)) if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
+        return tensor.EmptyOp(shape, type_.element_type).result
+
+    def finish(self) -> None:
+        """Merges the calls of each group, moves the kernels home, and simplifies all of them."""
+        home = {k.name.value: k for k in tir.prim_funcs(self.module)}
+        for name in self.bring:
+            self.workshop.body.append(home[name].operation.clone())
+        run_on(self.workshop.operation, "inline{default-pipeline=},symbol-dce")
+        table = ir.SymbolTable(self.module.operation)
+        renamed: dict[str, str] = {}
+        for kernel in list(self.workshop.body.operations):
+            before = kernel.name.value
+            kernel.operation.detach_from_parent()
+            kernel.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            self.module.body.append(kernel)
+            table.insert(kernel)
+            renamed[before] = kernel.name.value
+        for call in self.new_calls:
+            call.attributes["callee"] = ir.FlatSymbolRefAttr.get(renamed[call.attributes["callee"].value])
+        run_on(self.module.operation, f"symbol-dce,{PER_KERNEL}")
+        for kernel in tir.prim_funcs(self.module):
+            tir.tie_outputs(kernel)
+
+
+def index(value: int) -> ir.Value:
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def short(callee: str) -> str:
+    """A kernel's name without what made it unique."""
+    return re.sub(r"_\d+$", "", callee.removeprefix("fused_").removeprefix("kernel_"))
+
+
+@dataclass(frozen=True)
+class Fuse(ModulePass):
+    """Makes one kernel of neighbouring kernels: elementwise ones join contractions, windows, reductions and each other."""
+
+    name: ClassVar[str] = "tir-fuse"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            run_upstream("func.func(cse)", module)  # equal sizes become one value, which is how equal shapes are seen
+            Fuser(module.module, relax_functions(module)).run()

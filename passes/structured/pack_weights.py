@@ -1,0 +1,124 @@
+"""tir-pack-weights: constant operands of kernels are laid out at compile time as the target's schedules read them.
+
+The kernel's argument becomes the packed weight, and a ``linalg.unpack`` in its body says what that means; scheduling folds it away. The
+bytes are repacked in the weight store.
+"""
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from legato.core.dtypes import numpy_dtype
+from legato.core.mlir import func, ir, tensor
+from legato.dialects import relax, tir
+from legato.dialects.module import Module
+from legato.passes.graph.functions import CONSTANT, Constants, defining_op, graph_ops, relax_functions
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+
+@dataclass(frozen=True)
+class PackWeights(ModulePass):
+    """Lay weights out as kernels read them.
+
+    The target says how, for each kernel; a kernel that is called with something else than a constant there is left as it is.
+    """
+
+    name: ClassVar[str] = "tir-pack-weights"
+    target: TargetText = option("llvm", "whose packing")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        target = context.target(self.target)
+        calls = calls_by_callee(module)
+        constants = Constants(module)
+        packed: dict[Any, str] = {}
+        for kernel in tir.schedulable(module.module):
+            packing = target.packing(kernel)
+            sites = calls.get(kernel.name.value, [])
+            if packing is None or not sites:
+                continue
+            weights = [defining_op(call.operands[packing.argument]) for call in sites]
+            if any(op is None or op.name != CONSTANT for op in weights):
+                continue
+            rewrite_kernel(kernel, packing)
+            for call in sites:
+                rewrite_call(call, packing, constants, packed)
+
+
+def calls_by_callee(module: Module) -> dict[str, list[ir.Operation]]:
+    """Every call in the functions of the graph."""
+    calls: dict[str, list[ir.Operation]] = {}
+    for function in relax_functions(module):
+        for op in graph_ops(function):
+            if op.name == "func.call":
+                calls.setdefault(op.attributes["callee"].value, []).append(op)
+    return calls
+
+
+def packed_shape(packing: Any) -> list[int]:
+    """The shape of the packed weight."""
+    blocks = [packing.shape[d] for d in packing.order]
+    blocks[-1] = -(-blocks[-1] // packing.tile)
+    return [blocks[d] for d in packing.outer] + [1] * (len(blocks) - 1) + [packing.tile]
+
+
+def rewrite_kernel(kernel: func.FuncOp, packing: Any) -> None:
+    """The argument becomes the packed weight; the op reads it through a linalg.unpack, its dimensions in the packing's order."""
+    block = kernel.body.blocks[0]
+    argument = block.arguments[packing.argument]
+    shape, element = packing.shape, argument.type.element_type
+    rank = len(shape)
+    old = packing.op.operands[packing.operand]
+    with ir.InsertionPoint.at_block_begin(block), kernel.location:
+        argument.set_type(ir.RankedTensorType.get(packed_shape(packing), element))
+        empty = tensor.EmptyOp([shape[d] for d in packing.order], element).result
+        unpacked = ir.Operation.create("linalg.unpack", [empty.type], [argument, empty], {
+            "outer_dims_perm": ir.DenseI64ArrayAttr.get(packing.outer),
+            "inner_dims_pos": ir.DenseI64ArrayAttr.get(range(rank)),
+            "static_inner_tiles": ir.DenseI64ArrayAttr.get([1] * (rank - 1) + [packing.tile]),
+        })
+    packing.op.operands[packing.operand] = unpacked.results[0]
+    while (view := defining_op(old)) is not None:  # reshapes of the argument, which nothing else reads
+        old = view.operands[0]
+        view.erase()
+    if packing.order != tuple(range(rank)):
+        maps = list(packing.op.attributes["indexing_maps"])
+        map_ = maps[packing.operand].value
+        results = [map_.results[d] for d in packing.order]
+        maps[packing.operand] = ir.AffineMapAttr.get(ir.AffineMap.get(map_.n_dims, 0, results))
+        packing.op.attributes["indexing_maps"] = ir.ArrayAttr.get(maps)
+    tir.set_signature(kernel, len(block.arguments) - tir.out_count(kernel))
+
+
+def rewrite_call(call: ir.Operation, packing: Any, constants: Constants, packed: dict[Any, str]) -> None:
+    """The call gets the packed weight. Calls that share a weight share the packed one: ``packed`` remembers the keys."""
+    constant = defining_op(call.operands[packing.argument])
+    source = constant.attributes["weight"].value if "weight" in constant.attributes else None
+    layout = (source, packing.shape, packing.order, packing.outer, packing.tile)
+    with ir.InsertionPoint(constant), constant.location:
+        if layout in packed:
+            dtype = numpy_dtype(constant.results[0].type.element_type)
+            value = relax.weight(packed[layout], dtype, packed_shape(packing))
+        else:
+            array = pack(constants.array(constant.results[0]), packing)
+            value = constants.build(array, f"{constants.name_of(constant.results[0])}.packed")
+            made = defining_op(value)
+            if source is not None and "weight" in made.attributes:
+                packed[layout] = made.attributes["weight"].value
+    call.operands[packing.argument] = value
+    constants.erase_unused([constant.results[0]])
+
+
+def pack(array: np.ndarray, packing: Any) -> np.ndarray:
+    """The weight in packed order, copied once."""
+    array = array.reshape(packing.shape)
+    last = array.ndim - 1
+    source = array.transpose([packing.order[d] for d in (*(d for d in packing.outer if d != last), last)])
+    columns, tile = source.shape[-1], packing.tile
+    result = np.empty(packed_shape(packing), array.dtype)
+    blocks = np.moveaxis(result.reshape(*result.shape[: array.ndim], tile), packing.outer.index(last), -2)
+    whole, rest = divmod(columns, tile)
+    blocks[..., :whole, :] = source[..., : whole * tile].reshape(*source.shape[:-1], whole, tile)
+    if rest:
+        blocks[..., whole, :rest] = source[..., whole * tile :]
+        blocks[..., whole, rest:] = 0
+    return result

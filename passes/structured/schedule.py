@@ -1,0 +1,27 @@
+"""tir-schedule: each prim_func gets the schedule that its target has for it, as a transform script."""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.mlir import ir
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.schedule.transform import apply_script
+
+
+@dataclass(frozen=True)
+class Schedule(ModulePass):
+    """Schedules every kernel: tiles, fuses and vectorizes it by the transform script that the target has for it."""
+
+    name: ClassVar[str] = "tir-schedule"
+    target: TargetText = option("llvm", "whose schedules are used")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        target = context.target(self.target)
+        report = context.report.setdefault("schedule", {})
+        with module.context, ir.Location.unknown():
+            for kernel in tir.schedulable(module.module):
+                name, body = kernel.name.value, target.schedule(kernel)
+                report[name] = body
+                if body:
+                    apply_script(body, kernel)

@@ -1,0 +1,266 @@
+"""Primitives that move blocks: compute_at, reverse_compute_at, compute_inline, reverse_compute_inline."""
+from legato.analysis.linear import Linear, build, linear, place
+from legato.core.ir_helpers import ancestors, body, copy
+from legato.core.mlir import arith, ir, scf
+from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, before_end, index
+from legato.dialects.tir.walk import blocks, buffer_name, loops_around
+from legato.schedule.buffer_primitives import first_statement
+from legato.schedule.loop_primitives import nest
+from legato.schedule.state import (
+    Kernel,
+    ScheduleError,
+    accesses,
+    buffer_of,
+    dependent_axes,
+    indices_of,
+    is_shared,
+    only_accessed,
+    only_block,
+    own_nest,
+    plain_axes,
+    predicate_of,
+    reads,
+    users,
+    writes,
+)
+
+
+def under(op: ir.Operation, loop: ForOp) -> bool:
+    return loop.operation in ancestors(op)
+
+
+def one_written(block: BlockOp, what: str) -> ir.Value:
+    found = writes(block)
+    if len(found) != 1:
+        raise ScheduleError(f"{what}: block '{block.name}' writes {len(found)} buffers; it has to be one")
+    return found[0]
+
+
+def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_threads: bool = False) -> list[tuple[Linear, int]]:
+    """For each dimension, where what the accesses touch during one step of the loop begins, and how many places it has. ``all_threads``:
+    what all threads of a block touch, not one of them."""
+    around = [a.opview for a in [loop.operation, *ancestors(loop.operation)] if a.name == "tir.for"]
+    outer = {a.variable for a in around if not (all_threads and (a.thread or "").startswith("threadIdx"))}
+    found: list[tuple[Linear, int]] = []
+    for axis, size in enumerate(shape):
+        forms = [place_of(op, axis) for op in touching]
+        extents = {inner.variable: inner.extent for op in touching for inner in loops_around(op) if inner.variable not in outer
+                   and inner.extent is not None}
+        begins = [Linear({v: f for v, f in form.terms.items() if v in outer}) for form in forms]
+        ranges = [(form - begin).range(extents) for form, begin in zip(forms, begins)]
+        if any(r is None for r in ranges) or any(b.terms != begins[0].terms for b in begins):
+            found.append((Linear({}), size))
+            continue
+        low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+        found.append((begins[0] + Linear({}, low), min(high - low + 1, size)) if high - low + 1 < size else (Linear({}), size))
+    return found
+
+
+def place_of(access: ir.Operation, axis: int) -> Linear:
+    """An index of an access as a form of loop variables: through the axes of the blocks around."""
+    form = linear(indices_of(access)[axis])
+    for around in ancestors(access):
+        if around.name == "tir.block":
+            block = around.opview
+            for region_block in (block.block, block.init_block):
+                if region_block is not None:
+                    form = substituted(form, dict(zip(region_block.arguments, block.values)))
+    return form
+
+
+def substituted(form: Linear, values: dict[ir.Value, ir.Value]) -> Linear:
+    total = Linear({}, form.constant)
+    for value, factor in form.terms.items():
+        total = total + (place(values[value]) if value in values else Linear({value: 1})).times(factor)
+    return total
+
+
+def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]], shape: dict[int, int], place: ir.InsertionPoint,
+           unit_loops: bool) -> None:
+    """Puts a block into new loops at a place: the axes in ``begins`` run over a part, the others over all their values."""
+    allocate_first(kernel, block)
+    old = kernel.top(block)
+    ranges = [begins[n][1] if n in begins else extent for n, extent in enumerate(block.extents)]
+    with place, block.operation.location:
+        made = nest([(e, SERIAL, f"ax{n}", None) for n, e in enumerate(ranges) if e != 1 or unit_loops])
+        variables = iter(made)
+        with before_end(made[-1].block) if made else place:
+            values, tests = [], []
+            for n, extent in enumerate(ranges):
+                variable = next(variables).variable if extent != 1 or unit_loops else None
+                begin = begins[n][0] if n in begins else Linear({})
+                values.append(build(begin + Linear({variable: 1} if variable is not None else {})))
+                if n in begins and overflows(begin, extent, shape[n]):
+                    tests.append(arith.CmpIOp(arith.CmpIPredicate.slt, values[-1], index(shape[n])).result)
+            here = arith.ConstantOp(ir.IndexType.get(), 0).operation  # where the block goes
+    for n, value in enumerate(values):
+        block.operation.operands[n] = value
+    block.operation.move_before(here)
+    for test in tests:
+        with ir.InsertionPoint(block.operation), block.operation.location:
+            around = scf.IfOp(test)
+            with ir.InsertionPoint(around.then_block):
+                end = scf.YieldOp([])
+        block.operation.move_before(end.operation)
+    here.erase()
+    if old != block.operation:
+        kernel.erase(old)
+
+
+def allocate_first(kernel: Kernel, block: BlockOp) -> None:
+    """Buffers that a block writes are there before all else: the block may go to the front."""
+    first = kernel.top(first_statement(kernel))
+    for buffer in writes(block):
+        owner = buffer.owner.operation
+        if owner.name == "tir.alloc_buffer" and not len(owner.operands) and first.is_before_in_block(owner):
+            owner.move_before(first)
+
+
+def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> None:
+    others = [b.name for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)
+              and b.operation not in ancestors(block.operation) and block.operation not in ancestors(b.operation)]
+    if others:
+        raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is also written by block '{others[0]}'")
+
+
+def overflows(begin: Linear, extent: int, size: int) -> bool:
+    """Whether a part may reach beyond a dimension."""
+    known = {}
+    for value in begin.terms:
+        owner = value.owner
+        if not isinstance(owner, ir.Block) or owner.owner.operation.name != "tir.for" or owner.owner.operation.opview.extent is None:
+            return True
+        known[value] = owner.owner.operation.opview.extent
+    return begin.range(known)[1] + extent > size
+
+
+def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
+    """The producer is computed inside a loop of its consumers: in each step what that step needs."""
+    buffer = one_written(block, "compute_at")
+    only_accessed(kernel, buffer, "compute_at")
+    only_writer(kernel, buffer, block, "compute_at")
+    if kernel.is_output(buffer):
+        raise ScheduleError(f"compute_at: '{buffer_name(buffer)}' is an output of the kernel, all of it has to be computed")
+    if under(block.operation, loop):
+        raise ScheduleError(f"compute_at: block '{block.name}' is under the loop {loop.name} already")
+    only_block(kernel, block, "compute_at")
+    if predicate_of(block) is not None:
+        raise ScheduleError(f"compute_at: block '{block.name}' has a predicate")
+    consumers = [op for op in users(buffer, "memref.load") if block.operation not in ancestors(op)]
+    if not consumers:
+        raise ScheduleError(f"compute_at: nobody reads '{buffer_name(buffer)}'")
+    for op in consumers:
+        if not under(op, loop):
+            raise ScheduleError(f"compute_at: '{buffer_name(buffer)}' is also read outside of the loop {loop.name}")
+    store = accesses(block, "memref.store")[0]
+    axes = plain_axes(store, block, "compute_at")
+    if None in block.extents:
+        raise ScheduleError(f"compute_at: block '{block.name}' has an axis of unknown extent")
+    shape = list(buffer.type.shape)
+    parts = region(loop, consumers, shape, all_threads=is_shared(buffer))
+    first = next(op for op in loop.block.operations if any(op.operation == c or op.operation in ancestors(c) for c in consumers))
+    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first), unit_loops)
+
+
+def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
+    """The consumer runs inside a loop of its producer: in each step it takes what that step has computed."""
+    if under(block.operation, loop):
+        raise ScheduleError(f"reverse_compute_at: block '{block.name}' is under the loop {loop.name} already")
+    only_block(kernel, block, "reverse_compute_at")
+    if predicate_of(block) is not None:
+        raise ScheduleError(f"reverse_compute_at: block '{block.name}' has a predicate")
+    produced = [b for b in reads(block) if any(under(s, loop) for s in users(b, "memref.store"))]
+    if len(produced) != 1:
+        raise ScheduleError(f"reverse_compute_at: block '{block.name}' reads {len(produced)} buffers that are written under {loop.name}; "
+                            "it has to be one")
+    only_accessed(kernel, produced[0], "reverse_compute_at")
+    stores = users(produced[0], "memref.store")
+    if not all(under(s, loop) for s in stores):
+        raise ScheduleError(f"reverse_compute_at: '{buffer_name(produced[0])}' is also written outside of the loop {loop.name}")
+    for producer in [b for b in blocks(loop.operation) if produced[0] in writes(b)]:
+        for around in [loop, *loops_around(loop.operation)]:
+            if any(kind == REDUCE for _, kind in dependent_axes(producer, around.variable)):
+                raise ScheduleError(f"reverse_compute_at: block '{producer.name}' is not finished within a step of {loop.name}: it reduces "
+                                    f"over {around.name}")
+    loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]
+    axes = plain_axes(loads[0], block, "reverse_compute_at")
+    if any(plain_axes(op, block, "reverse_compute_at") != axes for op in loads) or REDUCE in block.kinds:
+        raise ScheduleError(f"reverse_compute_at: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
+                            "element")
+    if None in block.extents:
+        raise ScheduleError(f"reverse_compute_at: block '{block.name}' has an axis of unknown extent")
+    shape = list(produced[0].type.shape)
+    parts = region(loop, stores, shape)
+    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), before_end(loop.block), unit_loops)
+
+
+# --- inlining ---
+
+def elementwise(kernel: Kernel, block: BlockOp, what: str) -> tuple[ir.Operation, ir.Value]:
+    """The one store of a block without reduce axes, and its buffer."""
+    buffer = one_written(block, what)
+    stores = accesses(block, "memref.store")
+    if len(stores) != 1 or REDUCE in block.kinds or block.init_block is not None:
+        raise ScheduleError(f"{what}: block '{block.name}' is a reduction, or writes more than once: it cannot stand in the place of a "
+                            "read")
+    if any(buffer_of(op) == buffer for op in accesses(block, "memref.load")):
+        raise ScheduleError(f"{what}: block '{block.name}' reads what it writes")
+    return stores[0], buffer
+
+
+def compute_inline(kernel: Kernel, block: BlockOp) -> None:
+    """Each read of what the block computes computes it itself; the block goes."""
+    store, buffer = elementwise(kernel, block, "compute_inline")
+    kernel.allocation(buffer, "compute_inline")
+    only_accessed(kernel, buffer, "compute_inline")
+    only_writer(kernel, buffer, block, "compute_inline")
+    top = own_nest(block)
+    axes = plain_axes(store, block, "compute_inline")
+    if sorted(axes) != list(range(len(block.axes))):
+        raise ScheduleError(f"compute_inline: block '{block.name}' has an axis that its buffer does not")
+    inside = [op for op in body(block.block) if op != store]
+    arguments = list(block.block.arguments)
+    for load in users(buffer, "memref.load"):
+        places = dict(zip(axes, indices_of(load)))
+        with ir.InsertionPoint(load), load.location:
+            mapping = copy(inside, {a: places[n] for n, a in enumerate(arguments)})
+        load.results[0].replace_all_uses_with(mapping.get(store.operands[0], store.operands[0]))
+        kernel.erase(load)
+    kernel.erase(top)
+    if not list(buffer.uses):
+        kernel.erase(buffer.owner.operation)
+
+
+def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
+    """The producer of what the block reads computes and writes the block's result itself; the block goes."""
+    elementwise(kernel, block, "reverse_compute_inline")
+    produced = [b for b in reads(block) if b.owner.operation.name == "tir.alloc_buffer"]
+    if len(produced) != 1:
+        raise ScheduleError(f"reverse_compute_inline: block '{block.name}' reads {len(produced)} buffers of the kernel's own; it has to be "
+                            "one")
+    only_accessed(kernel, produced[0], "reverse_compute_inline")
+    writers = [b for b in blocks(kernel.function.operation) if produced[0] in writes(b)]
+    own = [block.operation, *(b.operation for b in writers)]
+    if any(not any(a in own for a in ancestors(op)) for op in users(produced[0], "memref.load")):
+        raise ScheduleError(f"reverse_compute_inline: '{buffer_name(produced[0])}' is also read outside of block '{block.name}'")
+    if len(writers) != 1 or REDUCE in writers[0].kinds:
+        raise ScheduleError(f"reverse_compute_inline: the producer of '{buffer_name(produced[0])}' is a reduction: its value is "
+                            "known only when it is finished (reverse_compute_at takes it then)")
+    top = own_nest(block)
+    allocate_first(kernel, block)
+    loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]
+    axes = plain_axes(loads[0], block, "reverse_compute_inline")
+    if any(plain_axes(op, block, "reverse_compute_inline") != axes for op in loads) or sorted(axes) != list(range(len(block.axes))):
+        raise ScheduleError(f"reverse_compute_inline: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
+                            "element")
+    written = accesses(writers[0], "memref.store")[0]
+    places = dict(zip(axes, indices_of(written)))
+    inside = [op for op in body(block.block) if op not in loads]
+    mapping = {a: places[n] for n, a in enumerate(block.block.arguments)} | {op.results[0]: written.operands[0] for op in loads}
+    with ir.InsertionPoint(written), written.location:
+        copy(inside, mapping)
+    kernel.erase(written)
+    kernel.erase(top)
+    if not list(produced[0].uses):
+        kernel.erase(produced[0].owner.operation)
+

@@ -1,0 +1,189 @@
+"""Primitives on buffers: cache_read, cache_write, set_scope, transform_layout."""
+from collections.abc import Sequence
+
+from legato.analysis.linear import Linear, build, linear
+from legato.core.ir_helpers import ancestors
+from legato.core.mlir import arith, ir, memref
+from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
+from legato.dialects.tir.walk import blocks, buffer_name
+from legato.schedule.loop_primitives import nest
+from legato.schedule.state import Kernel, ScheduleError, accesses, buffer_of, indices_of, only_accessed, reads, users, writes
+
+
+def cached(kernel: Kernel, buffer: ir.Value, scope: str) -> ir.Value:
+    """A buffer of the same shape in another scope, allocated at the kernel's beginning."""
+    type_ = buffer.type
+    owner = buffer.owner
+    with ir.InsertionPoint(kernel.top(first_statement(kernel))), owner.operation.location:
+        sizes = [memref.DimOp(buffer, constant(d)).result for d in range(type_.rank) if type_.is_dynamic_dim(d)]
+        return make_buffer(ir.MemRefType.get(type_.shape, type_.element_type), f"{buffer_name(buffer)}_{scope}", scope, sizes)
+
+
+def first_statement(kernel: Kernel) -> ir.Operation:
+    """The first loop or block of the kernel."""
+    return next(op.operation for op in kernel.function.body.blocks[0].operations if op.operation.name in ("tir.for", "tir.block", "scf.if"))
+
+
+def constant(value: int) -> ir.Value:
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def copy_nest(kernel: Kernel, source: ir.Value, target: ir.Value, name: str) -> BlockOp:
+    """Loops that copy a whole buffer, at the insertion point."""
+    type_ = source.type
+    bounds = [(constant(0), memref.DimOp(source, constant(d)).result if type_.is_dynamic_dim(d) else constant(type_.shape[d]))
+              for d in range(type_.rank)]
+    loops = nest([(b, SERIAL, f"ax{d}", None) for d, b in enumerate(bounds)])
+    extents = [None if type_.is_dynamic_dim(d) else type_.shape[d] for d in range(type_.rank)]
+    with before_end(loops[-1].block) if loops else ir.InsertionPoint.current:
+        block = make_block(kernel.unique(name), [f"v{d}" for d in range(type_.rank)], [SPATIAL] * type_.rank, extents,
+                           [loop.variable for loop in loops])
+        with before_end(block.block):
+            axes = list(block.block.arguments)
+            memref.StoreOp(memref.LoadOp(source, axes).result, target, axes)
+    return block
+
+
+def pick(kernel: Kernel, found: Sequence[ir.Value], at: int | str, block: BlockOp, what: str, does: str) -> ir.Value:
+    """One of the buffers that a block reads or writes: by its number, or by its name."""
+    names = [buffer_name(b) for b in found]
+    if isinstance(at, str) and names.count(at) == 1:
+        return found[names.index(at)]
+    if isinstance(at, int) and 0 <= at < len(found):
+        return found[at]
+    raise ScheduleError(f"{what}: block '{block.name}' {does} no buffer {at!r}; it {does}, from 0: {', '.join(names) or 'none'}")
+
+
+def redirect(operations: list[ir.Operation], new: ir.Value) -> None:
+    for op in operations:
+        op.operands[0 if op.name == "memref.load" else 1] = new
+
+
+def cache_read(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:
+    """The block reads a copy of a buffer, which a block of its own makes in front."""
+    buffer = pick(kernel, reads(block), at, block, "cache_read", "reads")
+    alone_in_nest(kernel, block, buffer, "cache_read", "memref.store", "written")
+    new = cached(kernel, buffer, scope)
+    with ir.InsertionPoint(kernel.top(block)), block.operation.location:
+        made = copy_nest(kernel, buffer, new, f"{buffer_name(buffer)}_{scope}")
+    redirect([op for op in accesses(block, "memref.load") if buffer_of(op) == buffer], new)
+    return made
+
+
+def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:
+    """The block writes a buffer of its own, from which a block behind copies."""
+    buffer = pick(kernel, writes(block), at, block, "cache_write", "writes")
+    others = [b for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)]
+    only_accessed(kernel, buffer, "cache_write")
+    if others:
+        raise ScheduleError(f"cache_write: '{buffer_name(buffer)}' is also written by block '{others[0].name}'")
+    alone_in_nest(kernel, block, buffer, "cache_write", "memref.load", "read")
+    new = cached(kernel, buffer, scope)
+    mine = [op for kind in ("memref.load", "memref.store") for op in accesses(block, kind) if buffer_of(op) == buffer]
+    top = kernel.top(block)
+    following = list(top.block.operations)
+    behind = following[[o.operation for o in following].index(top) + 1]
+    with ir.InsertionPoint(behind), block.operation.location:
+        made = copy_nest(kernel, new, buffer, f"{buffer_name(buffer)}_{scope}")
+    redirect(mine, new)
+    return made
+
+
+def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, kind: str, done: str) -> None:
+    """The copy is made in front of a block's whole nest, or behind it: no other block in it may need it earlier, or later."""
+    around = kernel.top(block)
+    for other in blocks(around):
+        if other.operation != block.operation and block.operation not in ancestors(other.operation) and any(
+                buffer_of(op) == buffer for op in accesses(other, kind)) and other.operation not in ancestors(block.operation):
+            raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is {done} by block '{other.name}' in the same loops as block "
+                                f"'{block.name}': {what} comes before the two are put together")
+
+
+def set_scope(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> None:
+    """Says where a buffer that the block writes lies."""
+    buffer = pick(kernel, writes(block), at, block, "set_scope", "writes")
+    made = kernel.allocation(buffer, "set_scope")
+    made.operation.attributes["scope"] = ir.StringAttr.get(scope, made.operation.context)
+
+
+def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.AffineMap, side: str = "write") -> None:
+    """The buffer that the block writes (or reads) gets another layout: the element at (i, j, ...) moves to the map's place."""
+    if side not in ("read", "write"):
+        raise ScheduleError(f"transform_layout: the buffer is one that the block has on its side 'read' or 'write', not '{side}'")
+    buffer = pick(kernel, writes(block) if side == "write" else reads(block), at, block, "transform_layout", f"{side}s")
+    made, type_ = kernel.allocation(buffer, "transform_layout"), buffer.type
+    only_accessed(kernel, buffer, "transform_layout")
+    if not type_.has_static_shape or map.n_dims != type_.rank:
+        raise ScheduleError(f"transform_layout: the map takes {map.n_dims} indices, and '{made.name}' is {type_}")
+    shape = map_shape(map, list(type_.shape))
+    with ir.InsertionPoint(made.operation), made.operation.location:
+        new = make_buffer(ir.MemRefType.get(shape, type_.element_type), made.name, made.scope)
+    for kind in ("memref.load", "memref.store"):
+        for op in users(buffer, kind):
+            with ir.InsertionPoint(op), op.location:
+                places = [expression(e, indices_of(op)) for e in map.results]
+                if kind == "memref.load":
+                    op.results[0].replace_all_uses_with(memref.LoadOp(new, places).result)
+                else:
+                    memref.StoreOp(op.operands[0], new, places)
+            kernel.erase(op)
+    kernel.erase(made.operation)
+
+
+def map_shape(index_map: ir.AffineMap, shape: list[int]) -> list[int]:
+    """The shape that holds all places of a map: the largest of each result, plus 1. Every place has to be distinct and within."""
+    total = 1
+    for size in shape:
+        total *= size
+    if total > 1 << 22:
+        raise ScheduleError(f"transform_layout: a buffer of {total} elements is too large for its map to be checked")
+    import numpy as np
+
+    places = np.indices(shape).reshape(len(shape), -1)
+    mapped = np.stack([evaluate(e, places) for e in index_map.results])
+    if mapped.min() < 0:
+        raise ScheduleError("transform_layout: the map has negative places")
+    if np.unique(mapped, axis=1).shape[1] != total:
+        raise ScheduleError("transform_layout: the map puts two elements into one place")
+    return [int(m.max()) + 1 for m in mapped]
+
+
+def evaluate(e: ir.AffineExpr, places):
+    """The values of an affine expression for arrays of indices."""
+    e = e.maybe_downcast() if hasattr(e, "maybe_downcast") else e
+    if isinstance(e, ir.AffineDimExpr):
+        return places[e.position]
+    if isinstance(e, ir.AffineConstantExpr):
+        return places[0] * 0 + e.value
+    a, b = evaluate(e.lhs, places), evaluate(e.rhs, places)
+    if isinstance(e, ir.AffineAddExpr):
+        return a + b
+    if isinstance(e, ir.AffineMulExpr):
+        return a * b
+    return a % b if isinstance(e, ir.AffineModExpr) else a // b if isinstance(e, ir.AffineFloorDivExpr) else -(-a // b)
+
+
+def expression(e: ir.AffineExpr, indices: list[ir.Value]) -> ir.Value:
+    """The value of an affine expression of index values, at the insertion point. Indices are not negative."""
+    e = e.maybe_downcast() if hasattr(e, "maybe_downcast") else e
+    if isinstance(e, ir.AffineDimExpr):
+        return indices[e.position]
+    if isinstance(e, ir.AffineConstantExpr):
+        return constant(e.value)
+    a, b = expression(e.lhs, indices), expression(e.rhs, indices)
+    if isinstance(e, (ir.AffineModExpr, ir.AffineFloorDivExpr)):
+        simple = divided(linear(a), linear(b).constant, isinstance(e, ir.AffineModExpr))
+        if simple is not None:
+            return build(simple)
+    builders = {ir.AffineAddExpr: arith.AddIOp, ir.AffineMulExpr: arith.MulIOp, ir.AffineModExpr: arith.RemUIOp,
+                ir.AffineFloorDivExpr: arith.DivUIOp}
+    return builders[type(e)](a, b).result
+
+
+def divided(form: Linear, divisor: int, rest: bool) -> Linear | None:
+    """A form divided where all of it is divisible, or no part of it reaches the divisor."""
+    if all(f % divisor == 0 for f in form.terms.values()) and form.constant % divisor == 0:
+        return Linear({}, 0) if rest else Linear({v: f // divisor for v, f in form.terms.items()}, form.constant // divisor)
+    return None
+
+

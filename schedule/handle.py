@@ -1,0 +1,102 @@
+"""What a schedule hands out: blocks, loops and parameters; and what it keeps of each kernel."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from legato.core.mlir import ir
+from legato.schedule.interpret import GONE
+from legato.schedule.state import Cell, Kernel, ScheduleError
+from legato.schedule.trace import Trace
+
+if TYPE_CHECKING:
+    from legato.schedule.schedule import Schedule
+
+
+@dataclass(eq=False)
+class Work:
+    """A kernel that is scheduled, and what was done to it."""
+
+    name: str
+    kernel: Kernel
+    trace: Trace
+
+    def forget(self) -> None:
+        """All handles are gone."""
+        for cell in list(self.kernel.cells):
+            cell.op = None
+
+    def renamed(self, op: ir.Operation, value: ir.Value) -> None:
+        """Handles to an op go by its newest name in the trace, as an older one may be that of an op which it has replaced."""
+        for cell in list(self.kernel.cells):
+            if cell.op is not None and cell.op == op:
+                cell.value = value
+
+
+class Handle:
+    """A block or a loop of a schedule."""
+
+    def __init__(self, schedule: Schedule, work: Work, cell: Cell):
+        self.schedule, self.work, self.cell = schedule, work, cell
+
+    @property
+    def operation(self) -> ir.Operation:
+        """The operation as it stands now."""
+        if self.cell.op is None:
+            raise ScheduleError(GONE)
+        return self.cell.op
+
+    @property
+    def value(self) -> ir.Value:
+        """The handle in the trace."""
+        assert self.cell.value is not None
+        return self.cell.value
+
+    @property
+    def name(self) -> str:
+        return self.operation.opview.name
+
+    @property
+    def extent(self) -> int | None:
+        """Of a loop: how many steps it has."""
+        return self.operation.opview.extent
+
+    def __repr__(self) -> str:
+        return "<gone>" if self.cell.op is None else f"<{self.cell.op.name.removeprefix('tir.')} {self.name}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Knob:
+    """A number that a schedule is tuned by: its name, the value chosen, and the parameter in the trace."""
+
+    name: str
+    value: int
+    parameter: ir.Value
+
+
+Numbers = tuple[str, "list[int | Knob]"] | None  # an attribute, and the numbers in it
+
+
+def numbers_of(step: str, numbers: Numbers, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[ir.Value]]:
+    """A step's attributes as it is done, as it is recorded (a 0 for each knob), and the parameters for the zeros."""
+    if numbers is None:
+        return dict(given), dict(given), []
+    key, values = numbers
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, (int, Knob)):
+            raise ScheduleError(f"{step}: '{key}' are whole numbers, not {value!r}")
+    done = [v.value if isinstance(v, Knob) else v for v in values]
+    recorded = [0 if isinstance(v, Knob) else v for v in values]
+    return {**given, key: done}, {**given, key: recorded}, [v.parameter for v in values if isinstance(v, Knob)]
+
+
+def on_side(buffer: int | str | tuple[str, int], side: str) -> int | str:
+    """A buffer's number or name; as a pair it says on which side of the block it is, too."""
+    if isinstance(buffer, tuple):
+        if len(buffer) != 2 or buffer[0] != side:
+            raise ScheduleError(f"a buffer is named by its number, its name, or (\"{side}\", number) here, not {buffer!r}")
+        return buffer[1]
+    if isinstance(buffer, bool) or not isinstance(buffer, (int, str)):
+        raise ScheduleError(f"a buffer is named by its number or its name, not {buffer!r}")
+    return buffer

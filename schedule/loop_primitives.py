@@ -1,0 +1,295 @@
+"""Primitives on loops: split, fuse, reorder, and the kinds of loops."""
+from itertools import pairwise
+
+from legato.analysis.lanes import lanes_of
+from legato.core.ir_helpers import ancestors, body, find, move_before, replace_uses, terminator
+from legato.core.mlir import arith, ir, scf
+from legato.dialects.tir.loops import (
+    PARALLEL,
+    REDUCE,
+    SERIAL,
+    THREAD,
+    THREADS,
+    UNROLLED,
+    VECTORIZED,
+    BlockOp,
+    ForOp,
+    before_end,
+    index,
+    make_for,
+)
+from legato.dialects.tir.walk import blocks
+from legato.schedule.state import Kernel, ScheduleError, arithmetic, dependent_axes, is_shared, require_static, roots, statements
+
+MOST_UNROLLED = 1024
+LONGEST_NAME = 100  # of a fused loop after its parts: splits and fusions of each other's loops double it
+
+
+def split(kernel: Kernel, loop: ForOp, factors: list[int]) -> list[ForOp]:
+    """Nested loops in the place of one; one of the factors may be -1: what is left. The last step is partial where they don't divide."""
+    extent = require_static(loop, "split")
+    if not factors or any(f < 1 and f != -1 for f in factors) or factors.count(-1) > 1:
+        raise ScheduleError(f"split: the factors are positive, one of them may be None; not {factors}")
+    known = 1
+    for f in factors:
+        known *= f if f != -1 else 1
+    factors = [f if f != -1 else -(-extent // known) for f in factors]
+    total = 1
+    for f in factors:
+        total *= f
+    if total < extent:
+        raise ScheduleError(f"split: the factors {factors} make {total} steps, and the loop {loop.name} has {extent}")
+    with ir.InsertionPoint(loop), loop.operation.location:
+        made = nest([(f, loop.kind if n == 0 else SERIAL, f"{loop.name}_{n}", None) for n, f in enumerate(factors)])
+        into = made[-1].block
+        with before_end(into):
+            value = made[0].variable
+            for step, factor in zip(made[1:], factors[1:]):
+                value = plus(times(value, factor), step.variable)
+        take(loop, into, value)
+        if total > extent:
+            limit(into, value, extent)
+    kernel.erase(loop.operation)
+    return made
+
+
+def nest(loops: list[tuple[int | tuple[ir.Value, ir.Value], str, str, str | None]]) -> list[ForOp]:
+    """Nested loops at the insertion point: (extent or bounds, kind, name, thread), outermost first."""
+    made: list[ForOp] = []
+    for bounds, kind, name, thread in loops:
+        with before_end(made[-1].block) if made else ir.InsertionPoint.current:
+            lower, upper = bounds if isinstance(bounds, tuple) else (index(0), index(bounds))
+            made.append(make_for(lower, upper, kind, name, thread))
+    return made
+
+
+def take(loop: ForOp, into: ir.Block, value: ir.Value) -> None:
+    """Moves a loop's body to the end of a block, ``value`` in the place of its variable."""
+    replace_uses(loop.block, [value])
+    move_before(body(loop.block), terminator(into))
+
+
+def limit(block: ir.Block, value: ir.Value, extent: int) -> None:
+    """What stands in a block happens only where ``value`` is below ``extent``: the blocks get a predicate."""
+    for op in [b.operation for b in blocks(block.owner.operation) if block.owner.operation in ancestors(b.operation)]:
+        if any(a.name == "tir.block" for a in within(op, block.owner.operation)):
+            continue  # the one around it has it already
+        with ir.InsertionPoint(op), op.location:
+            test = scf.IfOp(arith.CmpIOp(arith.CmpIPredicate.slt, value, index(extent)).result)
+            with ir.InsertionPoint(test.then_block):
+                end = scf.YieldOp([])
+        op.move_before(end.operation)
+
+
+def times(value: ir.Value, factor: int) -> ir.Value:
+    return value if factor == 1 else arith.MulIOp(value, index(factor)).result
+
+
+def plus(a: ir.Value, b: ir.Value) -> ir.Value:
+    return arith.AddIOp(a, b).result
+
+
+def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
+    """One loop in the place of several that stand directly in each other."""
+    extents = [require_static(loop, "fuse") for loop in loops]
+    for outer, inner in pairwise(loops):
+        if statements(outer.block) != [inner.operation]:
+            raise ScheduleError(f"fuse: the loop {inner.name} does not stand directly in {outer.name}, alone")
+    total = 1
+    for e in extents:
+        total *= e
+    first, last = loops[0], loops[-1]
+    kind = fused_kind(loops)
+    with ir.InsertionPoint(first), first.operation.location:
+        name = "_".join([*(loop.name for loop in loops), "fused"])
+        made = make_for(index(0), index(total), kind, name if len(name) <= LONGEST_NAME else "fused", first.thread)
+        with before_end(made.block):
+            rest, values = made.variable, []
+            for extent in reversed(extents[1:]):
+                values.insert(0, arith.RemUIOp(rest, index(extent)).result)
+                rest = arith.DivUIOp(rest, index(extent)).result
+            values.insert(0, rest)
+    for loop, value in zip(loops, values):
+        loop.variable.replace_all_uses_with(value)
+    for loop in loops[:-1]:
+        move_before([op for op in body(loop.block) if arithmetic(op)], terminator(made.block))
+    move_before(body(last.block), terminator(made.block))
+    kernel.erase(first.operation)
+    return [made]
+
+
+def fused_kind(loops: list[ForOp]) -> str:
+    """The kind of the first loop, where the others may be of it too."""
+    kinds = [loop.kind for loop in loops]
+    if len(loops) > 1 and (THREAD in kinds or (len(set(kinds)) > 1 and not {*kinds} <= {SERIAL, PARALLEL})):
+        described = ", ".join(f"{loop.name} ({loop.thread or loop.kind})" for loop in loops)
+        raise ScheduleError(f"fuse: the loops are of different kinds: {described}")
+    if kinds[0] == PARALLEL:
+        for loop in loops[1:]:
+            check_independent(loop, "fuse")
+    return kinds[0]
+
+
+def reorder(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
+    """Puts loops of one nest in this order; those between them that are not named stay where they are."""
+    if len({loop.operation for loop in loops}) != len(loops):
+        raise ScheduleError("reorder: a loop is named twice")
+    depth = {loop.operation: len(ancestors(loop.operation)) for loop in loops}
+    inner = max(loops, key=lambda loop: depth[loop.operation])
+    outer = min(loops, key=lambda loop: depth[loop.operation])
+    chain = [a.opview for a in reversed([inner.operation, *ancestors(inner.operation)]) if a.name == "tir.for"]
+    around = [c.operation for c in chain]
+    for loop in loops:
+        if loop.operation not in around:
+            raise ScheduleError(f"reorder: the loop {loop.name} is not one of the loops around {inner.name}")
+    chain = chain[around.index(outer.operation):]
+    variables = [c.variable for c in chain]
+    for one, following in pairwise(chain):
+        if statements(one.block) != [following.operation]:
+            raise ScheduleError(f"reorder: {one.name} and {following.name} are no perfect nest: something else stands between them")
+        if any(v in variables for b in following.bounds for v in roots(b)):
+            raise ScheduleError(f"reorder: the bounds of {following.name} depend on the loops around it")
+    check_order_free(inner)
+    places = [n for n, c in enumerate(chain) if any(c.operation == loop.operation for loop in loops)]
+    order = list(chain)
+    for place, loop in zip(places, loops):
+        order[place] = loop
+    inside = [op for old in chain[:-1] for op in body(old.block) if arithmetic(op)] + body(inner.block)
+    with ir.InsertionPoint(outer), outer.operation.location:
+        here = index(0).owner.operation
+    for one in order:  # out of each other, then into each other: the loops themselves stay, with the handles to them
+        one.operation.move_before(here)
+    move_before(inside, terminator(order[-1].block))
+    for around_it, one in reversed(list(pairwise(order))):
+        one.operation.move_before(terminator(around_it.block))
+    here.erase()
+    bounds_first(order)
+    return []
+
+
+def bounds_first(order: list[ForOp]) -> None:
+    """Bounds that were computed between loops are needed in front of them."""
+    for loop in order:
+        for value in loop.bounds:
+            owner = value.owner
+            if not isinstance(owner, ir.Block) and owner.operation.block != order[0].operation.block and not roots(value):
+                owner.operation.move_before(order[0].operation)
+
+
+def check_order_free(loop: ForOp) -> None:
+    """Only what stands in blocks with known axes may happen in another order."""
+    for access in [*find(loop.operation, "memref.store"), *find(loop.operation, "func.call")]:
+        if not any(a.name == "tir.block" for a in ancestors(access)):
+            raise ScheduleError(f"reorder: a statement under {loop.name} stands in no block: whether its order matters is not known")
+    for block in blocks(loop.operation):
+        if "opaque" in block.kinds:
+            raise ScheduleError(f"reorder: block '{block.name}' has an opaque axis, whose order matters")
+
+
+# --- kinds ---
+
+def set_kind(loop: ForOp, kind: str, thread: str | None = None) -> None:
+    attributes = loop.operation.attributes
+    attributes["kind"] = ir.StringAttr.get(kind, loop.operation.context)
+    if thread is not None:
+        attributes["thread"] = ir.StringAttr.get(thread, loop.operation.context)
+    elif "thread" in attributes:
+        del attributes["thread"]
+
+
+def check_independent(loop: ForOp, what: str) -> None:
+    """The steps of a loop write different places. ScheduleError, naming block and axis, where they don't, or where it is not seen."""
+    if loop.extent == 1:
+        return
+    inside = [b for b in blocks(loop.operation) if not any(a.name == "tir.block" for a in within(b.operation, loop.operation))]
+    for access in find(loop.operation, "memref.store"):
+        if not any(a.name == "tir.block" for a in within(access, loop.operation)):
+            raise ScheduleError(f"{what}: a store under {loop.name} stands in no block: whether its steps are independent is not known")
+    for block in inside:
+        check_block(block, loop, what)
+
+
+def within(op: ir.Operation, outer: ir.Operation) -> list[ir.Operation]:
+    """The ops around one, up to an outer one."""
+    found = []
+    for a in ancestors(op):
+        if a == outer:
+            break
+        found.append(a)
+    return found
+
+
+def check_block(block: BlockOp, loop: ForOp, what: str) -> None:
+    axes = dependent_axes(block, loop.variable)
+    reduced = [axis for axis, kind in axes if kind == REDUCE]
+    if reduced:
+        raise ScheduleError(f"{what}: the axis {', '.join(reduced)} of block '{block.name}' is reduced over the loop {loop.name}: its "
+                            "steps write the same place (rfactor makes them independent)")
+    if not axes:
+        if all(private(store.operands[1], loop) for store in find(block.operation, "memref.store")):
+            return
+        raise ScheduleError(f"{what}: no axis of block '{block.name}' takes the loop {loop.name}: all its steps write the same place")
+    if any(kind == "opaque" for _, kind in axes):
+        raise ScheduleError(f"{what}: block '{block.name}' has an opaque axis over the loop {loop.name}")
+
+
+def private(buffer: ir.Value, loop: ForOp) -> bool:
+    """Whether a buffer is used only inside a loop, where each step gets one of its own."""
+    return all(loop.operation in ancestors(u.owner.operation) for u in buffer.uses)
+
+
+def parallel(kernel: Kernel, loop: ForOp) -> list[ForOp]:
+    check_independent(loop, "parallel")
+    set_kind(loop, PARALLEL)
+    return []
+
+
+def vectorize(kernel: Kernel, loop: ForOp) -> list[ForOp]:
+    extent = require_static(loop, "vectorize")
+    check_independent(loop, "vectorize")
+    if lanes_of(loop) == 1 and extent != 1:
+        raise ScheduleError(f"vectorize: the extent of {loop.name}, {extent}, is no number of lanes: split it first")
+    for block in blocks(loop.operation):
+        bodies = [inside for inside in (block.init_block, block.block) if inside is not None]
+        arguments = {a: v for inside in bodies for a, v in zip(inside.arguments, block.values)}
+        for store in find(block.operation, "memref.store"):
+            last = store.operands[len(store.operands) - 1] if len(store.operands) > 2 else None
+            if last is not None and not any(loop.variable in roots(arguments.get(r, r)) for r in roots(last)):
+                raise ScheduleError(f"vectorize: block '{block.name}' does not write along the last dimension of its buffer over "
+                                    f"{loop.name}")
+    set_kind(loop, VECTORIZED)
+    return []
+
+
+def unroll(kernel: Kernel, loop: ForOp) -> list[ForOp]:
+    if require_static(loop, "unroll") > MOST_UNROLLED:
+        raise ScheduleError(f"unroll: {loop.extent} copies of the body of {loop.name} are too many; at most {MOST_UNROLLED}")
+    set_kind(loop, UNROLLED)
+    return []
+
+
+def check_bound_again(loop: ForOp, around: ForOp, thread: str) -> None:
+    """Inside of a loop bound to an axis, another can be bound to it only to fill a shared buffer: there all threads work together."""
+    stores = find(loop.operation, "memref.store")
+    if not thread.startswith("threadIdx") or not all(is_shared(store.operands[1]) for store in stores):
+        raise ScheduleError(f"bind: {thread} is bound to the loop {around.name} already, around {loop.name}: it can be bound again only "
+                            "where threads fill a shared buffer together")
+    for block in blocks(loop.operation):
+        if dependent_axes(block, around.variable):
+            raise ScheduleError(f"bind: {thread} is bound to the loop {around.name} already, around {loop.name}, and block '{block.name}' "
+                                "takes its value: a thread has one index on it; bind the outer loops first, then compute_at")
+
+
+def bind(kernel: Kernel, loop: ForOp, thread: str) -> list[ForOp]:
+    if thread not in THREADS:
+        raise ScheduleError(f"bind: there are the threads {', '.join(THREADS)}, not '{thread}'")
+    for around in ancestors(loop.operation):
+        if around.name == "tir.for" and around.opview.thread == thread:
+            check_bound_again(loop, around.opview, thread)
+    if thread.startswith("block") or not any(
+            kind == REDUCE for b in blocks(loop.operation) for _, kind in dependent_axes(b, loop.variable)):
+        check_independent(loop, "bind")
+    set_kind(loop, THREAD, thread)
+    return []
+
+

@@ -1,0 +1,91 @@
+"""The table of primitives: how each takes its ops and attributes, and which loops and blocks it gives."""
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from legato.core.mlir import ir
+from legato.dialects.tir.loops import REDUCE, BlockOp, ForOp
+from legato.dialects.tir.walk import blocks
+from legato.schedule import (
+    block_primitives,
+    buffer_primitives,
+    layout_primitives,
+    loop_primitives,
+    note_primitives,
+    query_primitives,
+    reduction_primitives,
+    tensor_primitives,
+)
+from legato.schedule.state import Kernel, ScheduleError, dependent_axes
+
+LOOP, BLOCK = "a loop", "a block"
+EITHER, ANY = "a loop or a block", "a kernel, a loop or a block"
+OPS = {LOOP: ("tir.for",), BLOCK: ("tir.block",), EITHER: ("tir.for", "tir.block"),
+       ANY: ("builtin.module", "func.func", "tir.for", "tir.block")}
+
+
+def typed(op: ir.Operation, what: str, wanted: str) -> Any:
+    if op.name not in OPS[wanted]:
+        raise ScheduleError(f"{what}: takes {wanted}, this is {query_primitives.named(op)}")
+    return op.opview
+
+
+def on(*wanted: str) -> Callable[[Callable], Callable]:
+    """A primitive on loops and blocks, each of which is what it has to be."""
+    def make(function: Callable) -> Callable:
+        return lambda kernel, what, ops, **a: function(kernel, *(typed(o, what, w) for o, w in zip(ops, wanted, strict=True)), **a)
+
+    return make
+
+
+def on_loops(function: Callable) -> Callable:
+    return lambda kernel, what, ops, **a: function(kernel, [typed(o, what, LOOP) for o in ops], **a)
+
+
+def on_op(wanted: str) -> Callable[[Callable], Callable]:
+    return lambda function: lambda kernel, what, ops, **a: function(kernel, typed(ops[0], what, wanted).operation, **a)
+
+
+def reduction_under(kernel: Kernel, of: ForOp, axis: int) -> list[BlockOp]:
+    """rfactor takes a loop; the block is the one that reduces over it."""
+    found = [b for b in blocks(of.operation) if any(kind == REDUCE for _, kind in dependent_axes(b, of.variable))]
+    if len(found) != 1:
+        raise ScheduleError(f"rfactor: {len(found)} blocks reduce over the loop {of.name}; it has to be one")
+    return reduction_primitives.rfactor(kernel, found[0], of, axis)
+
+
+on_loop, on_block, on_block_and_loop, on_either, on_any = on(LOOP), on(BLOCK), on(BLOCK, LOOP), on_op(EITHER), on_op(ANY)
+PRIMITIVES: dict[str, Callable] = {
+    "get_block": on_any(lambda kernel, op, name: query_primitives.get_block(op, name)),
+    "get_loops": on_block(query_primitives.get_loops),
+    "get_child_blocks": on_any(lambda kernel, op: query_primitives.get_child_blocks(op)),
+    "get_producers": on_block(query_primitives.get_producers), "get_consumers": on_block(query_primitives.get_consumers),
+    "get_output_blocks": on_any(query_primitives.get_output_blocks),
+    "split": on_loop(loop_primitives.split), "fuse": on_loops(loop_primitives.fuse), "reorder": on_loops(loop_primitives.reorder),
+    "parallel": on_loop(loop_primitives.parallel), "vectorize": on_loop(loop_primitives.vectorize),
+    "unroll": on_loop(loop_primitives.unroll), "bind": on_loop(loop_primitives.bind),
+    "add_unit_loop": on_either(note_primitives.add_unit_loop), "annotate": on_either(note_primitives.annotate),
+    "unannotate": on_either(note_primitives.unannotate),
+    "cache_read": on_block(buffer_primitives.cache_read), "cache_write": on_block(buffer_primitives.cache_write),
+    "set_scope": on_block(buffer_primitives.set_scope), "transform_layout": on_block(buffer_primitives.transform_layout),
+    "compute_at": on_block_and_loop(block_primitives.compute_at),
+    "reverse_compute_at": on_block_and_loop(block_primitives.reverse_compute_at),
+    "compute_inline": on_block(block_primitives.compute_inline),
+    "reverse_compute_inline": on_block(block_primitives.reverse_compute_inline),
+    "decompose_reduction": on_block_and_loop(reduction_primitives.decompose_reduction),
+    "rfactor": on_loop(reduction_under), "blockize": on_loop(tensor_primitives.blockize),
+    "tensorize": on_either(tensor_primitives.tensorize), "pack": on_block(layout_primitives.pack), "pad": on_block(layout_primitives.pad),
+}
+
+
+def run(kernel: Kernel | None, step: str, ops: Sequence[ir.Operation], attributes: dict[str, Any]) -> list[ir.Operation]:
+    """Does one step on loops and blocks of a kernel; gives those that it makes or finds. ScheduleError where it is not legal.
+
+    ``kernel`` may be None where ``ops`` are none of a kernel, which only ``get_block`` takes.
+    """
+    if kernel is None and step != "get_block":
+        raise ScheduleError(f"{step}: {query_primitives.named(ops[0])} is no part of a kernel (a func.func that is marked tir.prim_func)")
+    with ops[0].context, ir.Location.unknown():
+        made = PRIMITIVES[step](kernel, step, ops, **attributes)
+    if made is None:
+        return []
+    return [m.operation for m in (made if isinstance(made, list) else [made])]

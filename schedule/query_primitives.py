@@ -1,0 +1,71 @@
+"""Primitives that find blocks and loops: by name, around and under others, by what they read and write."""
+from legato.core.ir_helpers import ancestors
+from legato.core.mlir import ir
+from legato.dialects.tir.loops import BlockOp, ForOp
+from legato.dialects.tir.walk import blocks, loops_around
+from legato.schedule.state import Kernel, ScheduleError, accesses, buffer_of, writes
+
+
+def get_block(root: ir.Operation, name: str) -> BlockOp:
+    """The block of that name under an op: a kernel, a loop, a block, or a module of kernels."""
+    found = [b for b in blocks(root) if b.name == name]
+    if len(found) == 1:
+        return found[0]
+    there = ", ".join(b.name for b in blocks(root)) or "none"
+    what = "is no block" if not found else "are several blocks"
+    raise ScheduleError(f"there {what} '{name}' in {named(root)}, whose blocks are: {there}")
+
+
+def named(op: ir.Operation) -> str:
+    """An op as a user knows it."""
+    if op.name == "builtin.module":
+        return "the module"
+    view = op.opview
+    return f"@{op.attributes['sym_name'].value}" if "sym_name" in op.attributes else (
+        f"the loop {view.name}" if isinstance(view, ForOp) else f"block '{view.name}'" if isinstance(view, BlockOp) else op.name)
+
+
+def get_loops(kernel: Kernel, block: BlockOp) -> list[ForOp]:
+    """The loops around a block, outermost first."""
+    return loops_around(block.operation)
+
+
+def get_child_blocks(root: ir.Operation) -> list[BlockOp]:
+    """The blocks under a block or a loop that stand in no other block under it."""
+    inside = blocks(root)
+    if root.name == "tir.block":
+        inside = [b for b in inside if b.operation != root]
+    all_ = [b.operation for b in inside]
+    return [b for b in inside if not any(a in all_ for a in ancestors(b.operation))]
+
+
+def get_producers(kernel: Kernel, block: BlockOp) -> list[BlockOp]:
+    """The blocks in front of a block that write what it reads."""
+    read = touched(block, "memref.load")
+    before, _ = others(kernel, block)
+    return [b for b in before if any(buffer in read for buffer in writes(b))]
+
+
+def get_consumers(kernel: Kernel, block: BlockOp) -> list[BlockOp]:
+    """The blocks behind a block that read what it writes."""
+    written = writes(block)
+    _, behind = others(kernel, block)
+    return [b for b in behind if any(buffer in written for buffer in touched(b, "memref.load"))]
+
+
+def get_output_blocks(kernel: Kernel, root: ir.Operation) -> list[BlockOp]:
+    """The blocks under an op that write outputs of the kernel."""
+    return [b for b in blocks(root) if b.operation != root and any(kernel.is_output(buffer) for buffer in writes(b))]
+
+
+def touched(block: BlockOp, kind: str) -> list[ir.Value]:
+    return [buffer_of(op) for op in accesses(block.operation, kind)]
+
+
+def others(kernel: Kernel, block: BlockOp) -> tuple[list[BlockOp], list[BlockOp]]:
+    """The blocks in front of a block and behind it, without those around it and in it."""
+    found = blocks(kernel.function.operation)
+    number = next(n for n, b in enumerate(found) if b.operation == block.operation)
+    around = ancestors(block.operation)
+    return ([b for b in found[:number] if b.operation not in around],
+            [b for b in found[number + 1:] if block.operation not in ancestors(b.operation)])

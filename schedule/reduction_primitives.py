@@ -1,0 +1,238 @@
+"""Primitives on reductions: decompose_reduction and rfactor."""
+from legato.analysis.linear import Linear, build, linear
+from legato.core.ir_helpers import ancestors, body, copy
+from legato.core.mlir import ir, memref, scf
+from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block, make_buffer
+from legato.dialects.tir.walk import buffer_name, loops_around
+from legato.schedule.block_primitives import one_written
+from legato.schedule.loop_primitives import nest, require_static
+from legato.schedule.state import (
+    Kernel,
+    ScheduleError,
+    buffer_of,
+    dependent_axes,
+    only_accessed,
+    only_block,
+    plain_axes,
+    predicate_of,
+    roots,
+)
+
+COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi",
+             "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori", "arith.maxnumf", "arith.minnumf")
+
+
+def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
+    """The init becomes a block of its own in front of the loop; the block is left with the update."""
+    if block.init_block is None:
+        raise ScheduleError(f"decompose_reduction: block '{block.name}' has no init")
+    around = loops_around(block.operation)
+    if loop.operation not in [a.operation for a in around]:
+        raise ScheduleError(f"decompose_reduction: the loop {loop.name} is not around block '{block.name}'")
+    at = [a.operation for a in around].index(loop.operation)
+    for outer in around[:at]:
+        if any(kind == REDUCE for _, kind in dependent_axes(block, outer.variable)):
+            raise ScheduleError(f"decompose_reduction: block '{block.name}' also reduces over {outer.name}, outside of {loop.name}: the "
+                                "init would be run in each of its steps")
+    values = [(axis, e, v) for axis, kind, e, v in zip(block.axes, block.kinds, block.extents, block.values) if kind == SPATIAL]
+    needed = {r for _, _, v in values for r in roots(v)}
+    inner = [a for a in around[at:] if a.variable in needed]
+    under = [a.variable for a in around[at:]]
+    for one in inner:
+        if any(r in under for bound in one.bounds for r in roots(bound)):
+            raise ScheduleError(f"decompose_reduction: the bounds of the loop {one.name} depend on the loops around it")
+    tests = [a.operands[0] for a in reversed(ancestors(block.operation)) if a.name == "scf.if" and loop.operation in ancestors(a)]
+    run_over = [a.variable for a in inner]
+    for test in tests:
+        found = roots(test)
+        if any(r in under and r not in run_over for r in found) and any(r not in under for r in found):
+            raise ScheduleError(f"decompose_reduction: whether block '{block.name}' is run depends on loops outside of {loop.name} and on "
+                                "loops that are not the init's: the init would be run where the block is not")
+    with ir.InsertionPoint(loop), block.operation.location:
+        bounds = [(rebuild(lower, {}), rebuild(upper, {})) for lower, upper in (a.bounds for a in inner)]
+        made = nest([(b, a.kind, f"{a.name}_init", a.thread) for a, b in zip(inner, bounds)])
+        mapping = {a.variable: m.variable for a, m in zip(inner, made)}
+        with before_end(made[-1].block) if made else ir.InsertionPoint.current:
+            place = ir.InsertionPoint.current
+            for test in tests:  # what holds for all steps of the reduction holds for the init
+                if not any(r in under and r not in mapping for r in roots(test)):
+                    with place:
+                        place = before_end(conditional(rebuild(test, mapping)))
+            with place:
+                new = make_block(kernel.unique(f"{block.name}_init"), [a for a, _, _ in values], [SPATIAL] * len(values),
+                                 [e for _, e, _ in values], [rebuild(v, mapping) for _, _, v in values])
+                axes = dict(zip([a for a, _, _ in values], new.block.arguments))
+                with before_end(new.block):
+                    olds = zip(block.axes, block.init_block.arguments)
+                    copy(body(block.init_block), {old: axes[name] for name, old in olds if name in axes})
+    drop_init(kernel, block)
+    return new
+
+
+def conditional(test: ir.Value) -> ir.Block:
+    """The block of an ``scf.if`` at the insertion point."""
+    made = scf.IfOp(test)
+    with ir.InsertionPoint(made.then_block):
+        scf.YieldOp([])
+    return made.then_block
+
+
+def rebuild(value: ir.Value, mapping: dict[ir.Value, ir.Value]) -> ir.Value:
+    """The value computed anew at the insertion point, from other loop variables."""
+    if value in mapping:
+        return mapping[value]
+    if isinstance(value.owner, ir.Block):
+        return value
+    owner = value.owner.operation
+    operands = [rebuild(operand, mapping) for operand in owner.operands]
+    new = owner.clone()
+    for number, operand in enumerate(operands):
+        new.operands[number] = operand
+    return new.results[0]
+
+
+def drop_init(kernel: Kernel, block: BlockOp) -> None:
+    """Takes a block's init away; the block stays, with the handles to it."""
+    with ir.InsertionPoint(block.operation), block.operation.location:
+        rest = make_block("init", [], [], [], [])
+    block.init_block.append_to(rest.operation.regions[0])
+    kernel.erase(rest.operation)
+
+
+def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[BlockOp]:
+    """Each step of a reduction's loop adds up into a place of its own; a block behind, which has the old name, adds these up.
+
+    Gives the block of the steps, and the one behind.
+    """
+    buffer = one_written(block, "rfactor")
+    stores = [op for op in body(block.block) if op.name == "memref.store"]
+    if block.init_block is None or len(stores) != 1:
+        raise ScheduleError(f"rfactor: block '{block.name}' is no reduction with an init and one store")
+    extent = require_static(loop, "rfactor")
+    reduced = dependent_axes(block, loop.variable)
+    if [kind for _, kind in reduced] != [REDUCE]:
+        raise ScheduleError(f"rfactor: the loop {loop.name} does not run over a reduce axis of block '{block.name}'")
+    only_block(kernel, block, "rfactor")
+    if predicate_of(block) is not None:
+        raise ScheduleError(f"rfactor: block '{block.name}' has a predicate")
+    only_accessed(kernel, buffer, "rfactor")
+    combiner = combiner_of(block, stores[0], buffer)
+    axes = plain_axes(stores[0], block, "rfactor")
+    if not 0 <= axis <= len(axes):
+        raise ScheduleError(f"rfactor: the factor's axis is between 0 and {len(axes)}, not {axis}")
+    initial = next(op for op in body(block.init_block) if op.name == "memref.store")
+    if roots(initial.operands[0]) & set(block.init_block.arguments) or not is_constant(initial.operands[0]):
+        raise ScheduleError(f"rfactor: the init of block '{block.name}' is not a constant: it would be taken once for each step")
+    number = next(n for n, v in enumerate(block.values) if loop.variable in roots(v))
+    form = linear(block.values[number])
+    if form.coefficient(loop.variable) == 0 or any(loop_extent(v) is None for v in form.terms):
+        raise ScheduleError(f"rfactor: the axis {block.axes[number]} is not made of its loops by additions")
+    if len(form.terms) == 1 and block.kinds.count(REDUCE) == 1:
+        raise ScheduleError(f"rfactor: nothing is left to reduce in block '{block.name}' in one step of {loop.name}: split the loop first")
+    shape = list(buffer.type.shape)
+    shape.insert(axis, extent)
+    with ir.InsertionPoint(kernel.top(block)), block.operation.location:
+        parts = make_buffer(ir.MemRefType.get(shape, buffer.type.element_type), f"{buffer_name(buffer)}_rf")
+    top = kernel.top(block)
+    following = list(top.block.operations)
+    behind = following[[o.operation for o in following].index(top) + 1].operation
+    final = final_block(kernel, block, stores[0], combiner, parts, axes, axis, extent, initial, behind)
+    steps = step_block(kernel, block, loop, parts, axes, axis, extent)
+    kernel.replaced(block.operation, final.operation)
+    kernel.erase(block.operation)
+    return [steps, final]
+
+
+def is_constant(value: ir.Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.operation.name == "arith.constant"
+
+
+def combiner_of(block: BlockOp, store: ir.Operation, buffer: ir.Value) -> ir.Operation:
+    """The op that adds to what was there."""
+    owner = store.operands[0].owner
+    combiner = None if isinstance(owner, ir.Block) else owner.operation
+    if combiner is None or combiner.name not in COMBINERS:
+        raise ScheduleError(f"rfactor: block '{block.name}' does not combine by one of: {', '.join(c.split('.')[1] for c in COMBINERS)}")
+    for operand in combiner.operands:
+        previous = None if isinstance(operand.owner, ir.Block) else operand.owner.operation
+        if previous is not None and previous.name == "memref.load" and buffer_of(previous) == buffer:
+            return combiner
+    raise ScheduleError(f"rfactor: block '{block.name}' does not add to what it has written before")
+
+
+def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: ir.Operation, parts: ir.Value, axes: list[int], at: int,
+                extent: int, initial: ir.Operation, behind: ir.Operation) -> BlockOp:
+    names = [block.axes[a] for a in axes]
+    extents = [block.extents[a] for a in axes]
+    if None in extents:
+        raise ScheduleError(f"rfactor: block '{block.name}' has an axis of unknown extent")
+    buffer = buffer_of(store)
+    with ir.InsertionPoint(behind), block.operation.location:
+        loops = nest([*((e, SERIAL, n, None) for n, e in zip(names, extents)), (extent, SERIAL, "rf", None)])
+        with before_end(loops[-1].block):
+            new = make_block(block.name, [*names, "v_rf"], [SPATIAL] * len(names) + [REDUCE], [*extents, extent],
+                             [loop.variable for loop in loops], init=True)
+            with before_end(new.init_block):
+                memref.StoreOp(constant_copy(initial.operands[0]), buffer, list(new.init_block.arguments)[:-1])
+            with before_end(new.block):
+                *spatial, step = new.block.arguments
+                places = [*spatial]
+                places.insert(at, step)
+                part, whole = memref.LoadOp(parts, places).result, memref.LoadOp(buffer, spatial).result
+                made = combiner.clone()
+                made.operands[0], made.operands[1] = whole, part
+                memref.StoreOp(made.results[0], buffer, spatial)
+    return new
+
+
+def constant_copy(value: ir.Value) -> ir.Value:
+    return value.owner.operation.clone().results[0]
+
+
+def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axes: list[int], at: int, extent: int) -> BlockOp:
+    """The block with the loop as a spatial axis: the reduce axis that it was part of becomes what is left of it."""
+    number = next(n for n, v in enumerate(block.values) if loop.variable in roots(v))
+    form = linear(block.values[number])
+    rest = Linear({v: f for v, f in form.terms.items() if v != loop.variable}, form.constant)
+    inner = [(v, loop_extent(v)) for v in rest.terms]
+    keep = [n for n in range(len(block.axes)) if n != number]
+    names = [block.axes[n] for n in keep] + [f"{block.axes[number]}_{k}" for k in range(len(inner))] + ["v_rf"]
+    kinds = [block.kinds[n] for n in keep] + [REDUCE] * len(inner) + [SPATIAL]
+    extents = [block.extents[n] for n in keep] + [e for _, e in inner] + [extent]
+    values = [block.values[n] for n in keep] + [v for v, _ in inner] + [loop.variable]
+    with ir.InsertionPoint(block.operation), block.operation.location:
+        new = make_block(kernel.unique(f"{block.name}_rf"), names, kinds, extents, values, init=REDUCE in kinds)
+    for old, target in ((block.init_block, new.init_block), (block.block, new.block)):
+        if target is None:
+            continue
+        arguments = list(target.arguments)
+        with before_end(target):
+            parts_of = {loop.variable: arguments[-1]} | {v: a for (v, _), a in zip(inner, arguments[len(keep):])}
+            whole = build(Linear({parts_of[v]: f for v, f in form.terms.items()}, form.constant)) if target == new.block else arguments[0]
+            mapping = {old.arguments[n]: arguments[k] for k, n in enumerate(keep)} | {old.arguments[number]: whole}
+            copy(body(old), mapping)
+        retarget(kernel, target, parts, at, arguments[-1], buffer_of(next(op for op in body(old) if op.name == "memref.store")))
+    return new
+
+
+def loop_extent(value: ir.Value) -> int | None:
+    owner = value.owner
+    if not isinstance(owner, ir.Block) or owner.owner.operation.name != "tir.for":
+        return None
+    return owner.owner.operation.opview.extent
+
+
+def retarget(kernel: Kernel, block: ir.Block, parts: ir.Value, at: int, step: ir.Value, buffer: ir.Value) -> None:
+    """What was read and written in the result is in the step's part."""
+    for op in body(block):
+        if op.name in ("memref.load", "memref.store") and buffer_of(op) == buffer:
+            first = 1 if op.name == "memref.load" else 2
+            places = list(op.operands)[first:]
+            places.insert(at, step)
+            with ir.InsertionPoint(op), op.location:
+                if op.name == "memref.load":
+                    op.results[0].replace_all_uses_with(memref.LoadOp(parts, places).result)
+                else:
+                    memref.StoreOp(op.operands[0], parts, places)
+            kernel.erase(op)
+

@@ -1,0 +1,185 @@
+"""Structured kernels as loops and blocks, which is what schedule primitives work on."""
+from typing import Any
+
+from legato.analysis.kind import CONTRACTION, ELEMENTWISE, REDUCTION, WINDOW, body_ops, generic_kind, iterators, maps
+from legato.core.ir_helpers import body, copy
+from legato.core.mlir import bufferization, func, ir, memref, passmanager
+from legato.dialects import tir
+from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, SPATIAL, before_end, index, make_block, make_buffer
+from legato.schedule.buffer_primitives import expression
+from legato.schedule.loop_primitives import nest
+from legato.schedule.state import ScheduleError
+
+GENERALIZE = "func.func(canonicalize,linalg-generalize-named-ops,cse)"
+HARMLESS = ("arith.constant", "tensor.empty", "tensor.dim", "func.return", "linalg.fill", "linalg.generic")
+NAMES = {CONTRACTION: "contract", WINDOW: "window", REDUCTION: "reduce", ELEMENTWISE: "map"}
+
+
+def to_loops(kernel: func.FuncOp) -> None:
+    """Rewrites a kernel of structured ops in place. ScheduleError, before anything is changed, for what has no loops here."""
+    for op in kernel.body.blocks[0].operations:
+        name = op.operation.name
+        if name in ("linalg.pack", "linalg.unpack") or (name not in HARMLESS and not name.startswith("linalg.")):
+            raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: it has {name}")
+    passmanager.PassManager.parse(GENERALIZE).run(kernel.operation)
+    separate_starts(kernel)
+    tir.tie_outputs(kernel)
+    _Rewriter(kernel).run()
+
+
+def separate_starts(kernel: func.FuncOp) -> None:
+    """Gives each op that starts from an empty or a filled tensor one of its own: it is overwritten in place. ScheduleError where another
+    value is overwritten that is read again."""
+    for op in reversed([o.operation for o in kernel.body.blocks[0].operations]):
+        if op.name in ("tensor.empty", "linalg.fill") or is_fill(op):
+            for use in list(op.results[0].uses)[1:]:
+                with ir.InsertionPoint(op):
+                    use.owner.operation.operands[use.operand_number] = op.clone().operation.results[0]
+    for op in [o.operation for o in kernel.body.blocks[0].operations]:
+        for start in list(op.operands)[len(op.operands) - len(op.results):] if op.name.startswith("linalg.") else ():
+            if len(list(start.uses)) > 1 and not isinstance(start.owner, ir.Block):
+                raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: a value is overwritten that is read again")
+
+
+class _Rewriter:
+    def __init__(self, kernel: func.FuncOp):
+        self.kernel = kernel
+        self.block = kernel.body.blocks[0]
+        self.buffers: dict[ir.Value, ir.Value] = {}  # tensor to the buffer that holds it
+        self.fills: dict[ir.Value, ir.Operation] = {}
+        self.names: dict[str, int] = {}
+
+    def run(self) -> None:
+        operations = [op.operation for op in self.block.operations]
+        last = operations[-1]
+        place = ir.InsertionPoint.at_block_begin(self.block)
+        with place, ir.Location.unknown():
+            for argument in self.block.arguments:
+                if isinstance(argument.type, ir.RankedTensorType):
+                    self.buffers[argument] = bufferization.ToBufferOp(memref_type(argument.type), argument).result
+        for op in operations[:-1]:
+            with ir.InsertionPoint(last), op.location:
+                self.op(op)
+        with ir.InsertionPoint(last), last.location:
+            for number, (value, out) in enumerate(zip(list(last.operands), self.outputs())):
+                if self.buffers[value] != self.buffers[out]:
+                    raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a result is not computed in its output")
+                last.operands[number] = bufferization.ToTensorOp(value.type, self.buffers[out], restrict=True, writable=True).result
+        for op in reversed(operations[:-1]):
+            if op.name != "arith.constant":
+                op.erase()
+
+    def outputs(self) -> list[ir.Value]:
+        return list(self.block.arguments)[len(self.block.arguments) - tir.out_count(self.kernel):]
+
+    def op(self, op: ir.Operation) -> None:
+        if op.name == "tensor.empty":
+            type_ = op.results[0].type
+            self.buffers[op.results[0]] = make_buffer(memref_type(type_), f"buffer_{len(self.buffers)}", "global", list(op.operands))
+        elif op.name == "tensor.dim":
+            op.results[0].replace_all_uses_with(memref.DimOp(self.buffers[op.operands[0]], op.operands[1]).result)
+        elif op.name == "arith.constant":
+            op.move_before(self.block.operations[0].operation)
+        elif op.name == "linalg.fill" or is_fill(op):
+            self.fill(op)
+        elif op.name == "linalg.generic":
+            self.generic(op)
+
+    def fill(self, op: ir.Operation) -> None:
+        out, result = op.operands[len(op.operands) - 1], op.results[0]
+        self.buffers[result] = self.buffers[out]
+        readers = [u.owner.operation for u in result.uses]
+        if len(readers) == 1 and readers[0].name == "linalg.generic" and REDUCE in kinds_of(readers[0]) and is_init(readers[0], result):
+            self.fills[result] = op
+            return
+        value = op.operands[0] if op.name == "linalg.fill" else filled_value(op)
+        axes = self.loops("fill", [SPATIAL] * result.type.rank, [result], [list(range(result.type.rank))])
+        with before_end(axes.block):
+            memref.StoreOp(value, self.buffers[out], list(axes.block.arguments))
+
+    def generic(self, op: ir.Operation) -> None:
+        kinds, indexing = kinds_of(op), maps(op)
+        inputs = len(op.operands) - len(op.results)
+        loops = [[e.position if isinstance(e, ir.AffineDimExpr) else None for e in down(m)] for m in indexing]
+        fills = [self.fills.get(v) for v in list(op.operands)[inputs:]]
+        filled = all(f is not None for f in fills)
+        block = self.loops(NAMES.get(generic_kind(op), "block"), kinds, list(op.operands), loops, init=filled and REDUCE in kinds)
+        inner = op.regions[0].blocks[0]
+        if block.init_block is not None:
+            with before_end(block.init_block):
+                for fill, value, m in zip(fills, list(op.operands)[inputs:], indexing[inputs:]):
+                    constant = fill.operands[0] if fill.name == "linalg.fill" else filled_value(fill)
+                    memref.StoreOp(constant, self.buffers[value], self.place(m, block.init_block))
+        with before_end(block.block):
+            mapping: dict[ir.Value, ir.Value] = {}
+            for argument, value, m in zip(inner.arguments, op.operands, indexing):
+                if list(argument.uses):
+                    mapping[argument] = value if not isinstance(value.type, ir.RankedTensorType) else memref.LoadOp(
+                        self.buffers[value], self.place(m, block.block)).result
+            for one in body(inner):
+                if one.name == "linalg.index":
+                    mapping[one.results[0]] = block.block.arguments[one.attributes["dim"].value]
+                elif one.name == "tensor.extract":
+                    indices = [mapping.get(v, v) for v in list(one.operands)[1:]]
+                    mapping[one.results[0]] = memref.LoadOp(self.buffers[one.operands[0]], indices).result
+                else:
+                    mapping = copy([one], mapping)
+                    contract(mapping[one.results[0]].owner.operation)
+            for number, value in enumerate(inner.operations[len(inner.operations) - 1].operation.operands):
+                out = op.operands[inputs + number]
+                memref.StoreOp(mapping.get(value, value), self.buffers[out], self.place(indexing[inputs + number], block.block))
+        for result, out in zip(op.results, list(op.operands)[inputs:]):
+            self.buffers[result] = self.buffers[out]
+
+    def place(self, m: ir.AffineMap, block: ir.Block) -> list[ir.Value]:
+        return [expression(e, list(block.arguments)) for e in m.results]
+
+    def loops(self, name: str, kinds: list[str], operands: list[ir.Value], axes: list[list[int | None]], init: bool = False) -> Any:
+        """Loops over the axes, and a block in them."""
+        bounds: list[Any] = []
+        for axis in range(len(kinds)):
+            operand, d = next((o, list(a).index(axis)) for o, a in zip(operands, axes) if axis in a)
+            size = operand.type.shape[d]
+            bounds.append(size if size != DYNAMIC else (index(0), memref.DimOp(self.buffers[operand], index(d)).result))
+        count = self.names.get(name, 0)
+        self.names[name] = count + 1
+        made = nest([(b, SERIAL, f"i{n}", None) for n, b in enumerate(bounds)])
+        with before_end(made[-1].block) if made else ir.InsertionPoint.current:
+            return make_block(f"{name}_{count}" if count else name, [f"v{n}" for n in range(len(kinds))], kinds,
+                              [b if isinstance(b, int) else None for b in bounds], [loop.variable for loop in made], init)
+
+
+def memref_type(type_: ir.RankedTensorType) -> ir.MemRefType:
+    return ir.MemRefType.get(type_.shape, type_.element_type)
+
+
+def down(m: ir.AffineMap) -> list[Any]:
+    return [e.maybe_downcast() if hasattr(e, "maybe_downcast") else e for e in m.results]
+
+
+def kinds_of(op: ir.Operation) -> list[str]:
+    return [REDUCE if kind == "reduction" else SPATIAL for kind in iterators(op)]
+
+
+def is_init(op: ir.Operation, value: ir.Value) -> bool:
+    return value in list(op.operands)[len(op.operands) - len(op.results):]
+
+
+def is_fill(op: ir.Operation) -> bool:
+    """A generic that only writes one scalar."""
+    return op.name == "linalg.generic" and body_ops(op) == ["linalg.yield"] and filled_value(op) is not None
+
+
+def filled_value(op: ir.Operation) -> ir.Value | None:
+    inner = op.regions[0].blocks[0]
+    value = inner.operations[0].operation.operands[0]
+    if value in list(inner.arguments):
+        operand = op.operands[list(inner.arguments).index(value)]
+        return None if isinstance(operand.type, ir.RankedTensorType) else operand
+    return value
+
+
+def contract(op: ir.Operation) -> None:
+    """A product and a sum may be rounded once, as in kernels written by hand."""
+    if op.name in ("arith.mulf", "arith.addf"):
+        op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<contract>")

@@ -1,0 +1,240 @@
+"""Arithmetic on scalars by the element type that a relax op has: floats, signed and unsigned integers, booleans.
+
+MLIR's integers inside kernels are signless; which division, comparison or extension is meant is known from the relax type only. An
+``Element`` carries that type, and its methods build the ops at the insertion point.
+"""
+from dataclasses import dataclass
+from functools import cached_property
+
+from legato.core.mlir import arith, ir, math
+
+_FLOAT = {"eq": "OEQ", "ne": "UNE", "lt": "OLT", "le": "OLE", "gt": "OGT", "ge": "OGE"}
+_SIGNED = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
+_UNSIGNED = {"eq": "eq", "ne": "ne", "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge"}
+
+
+@dataclass(frozen=True)
+class Element:
+    """A scalar type as relax means it: ``relax`` may be unsigned (``ui8``); ``i1`` is a boolean, other signless integers are signed."""
+
+    relax: ir.Type
+
+    @cached_property
+    def is_float(self) -> bool:
+        return isinstance(self.relax, ir.FloatType)
+
+    @cached_property
+    def is_unsigned(self) -> bool:
+        return isinstance(self.relax, ir.IntegerType) and (self.relax.is_unsigned or self.relax.width == 1)
+
+    @cached_property
+    def is_bool(self) -> bool:
+        return isinstance(self.relax, ir.IntegerType) and self.relax.width == 1
+
+    @cached_property
+    def is_index(self) -> bool:
+        return isinstance(self.relax, ir.IndexType)
+
+    @cached_property
+    def bits(self) -> int:
+        return 64 if self.is_index else self.relax.width
+
+    @cached_property
+    def type(self) -> ir.Type:
+        """The type of its values in kernels: signless."""
+        if isinstance(self.relax, ir.IntegerType) and not self.relax.is_signless:
+            return ir.IntegerType.get_signless(self.relax.width)
+        return self.relax
+
+    @cached_property
+    def wide(self) -> "Element":
+        """The element in which to compute: f32 for the half floats, else itself."""
+        return Element(ir.F32Type.get()) if self.is_float and self.bits < 32 else self
+
+    @property
+    def lowest(self) -> float | int:
+        """The neutral element of maximum."""
+        if self.is_float:
+            return float("-inf")
+        return 0 if self.is_unsigned else -(1 << self.bits - 1)
+
+    @property
+    def highest(self) -> float | int:
+        """The neutral element of minimum."""
+        if self.is_float:
+            return float("inf")
+        return (1 << self.bits) - 1 if self.is_unsigned else (1 << self.bits - 1) - 1
+
+    def const(self, value: float | int | bool) -> ir.Value:
+        """``arith.constant``; integers wrap."""
+        return arith.ConstantOp(self.type, self.attribute(value)).result
+
+    def attribute(self, value: float | int | bool) -> ir.Attribute:
+        if self.is_float:
+            return ir.FloatAttr.get(self.type, float(value))
+        value = int(value) & (1 << self.bits) - 1
+        if value >> self.bits - 1 and not self.is_bool:
+            value -= 1 << self.bits
+        return ir.IntegerAttr.get(self.type, value)
+
+    def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.addf(a, b) if self.is_float else arith.addi(a, b)
+
+    def sub(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.subf(a, b) if self.is_float else arith.subi(a, b)
+
+    def mul(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.mulf(a, b) if self.is_float else arith.muli(a, b)
+
+    def neg(self, a: ir.Value) -> ir.Value:
+        return arith.negf(a) if self.is_float else arith.subi(self.const(0), a)
+
+    def abs(self, a: ir.Value) -> ir.Value:
+        """The least signed integer stays as it is, as in numpy."""
+        if self.is_float:
+            return math.absf(a)
+        if self.is_unsigned:
+            return a
+        return arith.select(self.compare("lt", a, self.const(0)), self.neg(a), a)
+
+    def max(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """NaN wins."""
+        if self.is_float:
+            return arith.maximumf(a, b)
+        return arith.maxui(a, b) if self.is_unsigned else arith.maxsi(a, b)
+
+    def min(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """NaN wins."""
+        if self.is_float:
+            return arith.minimumf(a, b)
+        return arith.minui(a, b) if self.is_unsigned else arith.minsi(a, b)
+
+    def at_least(self, a: ir.Value, bound: float | int) -> ir.Value:
+        """max(a, constant), NaN kept: one instruction where ``arith.maximumf`` is several."""
+        bound = self.const(bound)
+        return arith.select(self.compare("lt", a, bound), bound, a)
+
+    def at_most(self, a: ir.Value, bound: float | int) -> ir.Value:
+        """min(a, constant), NaN kept."""
+        bound = self.const(bound)
+        return arith.select(self.compare("gt", a, bound), bound, a)
+
+    def compare(self, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
+        """eq ne lt le gt ge -> i1. With a NaN only ``ne`` holds."""
+        if self.is_float:
+            return arith.cmpf(arith.CmpFPredicate[_FLOAT[predicate]], a, b)
+        table = _UNSIGNED if self.is_unsigned else _SIGNED
+        return arith.cmpi(arith.CmpIPredicate[table[predicate]], a, b)
+
+    def is_nan(self, a: ir.Value) -> ir.Value:
+        if not self.is_float:
+            return boolean().const(False)
+        return arith.cmpf(arith.CmpFPredicate.UNO, a, a)
+
+    def div(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Integers truncate; by zero gives 0 and the least integer by -1 wraps, as in numpy: the machine's division would trap."""
+        if self.is_float:
+            return arith.divf(a, b)
+        return self._guarded(a, b, arith.divui if self.is_unsigned else arith.divsi, self.neg)
+
+    def rem(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """C's remainder, with the sign of the dividend; of an integer by zero 0."""
+        if self.is_float:
+            return arith.remf(a, b)
+        return self._guarded(a, b, arith.remui if self.is_unsigned else arith.remsi, lambda _: self.const(0))
+
+    def _guarded(self, a: ir.Value, b: ir.Value, operation, by_minus_one) -> ir.Value:
+        zero, one = self.const(0), self.const(1)
+        is_zero = self.compare("eq", b, zero)
+        if self.is_unsigned:
+            return arith.select(is_zero, zero, operation(a, arith.select(is_zero, one, b)))
+        is_minus_one = self.compare("eq", b, self.const(-1))
+        safe = arith.select(arith.ori(is_zero, is_minus_one), one, b)
+        result = arith.select(is_minus_one, by_minus_one(a), operation(a, safe))
+        return arith.select(is_zero, zero, result)
+
+    def floor_div(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Towards minus infinity. Of floats exactly, as numpy does it: a / b rounded first could come out as the next whole number."""
+        if self.is_float:
+            return self._floor_div_float(a, b)
+        if self.is_unsigned:
+            return self.div(a, b)
+        quotient, rest = self.div(a, b), self.rem(a, b)
+        return arith.select(self._signs_differ(rest, b), arith.subi(quotient, self.const(1)), quotient)
+
+    def _floor_div_float(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        zero, one = self.const(0), self.const(1)
+        plain, rest = arith.divf(a, b), self.rem(a, b)
+        whole = arith.divf(arith.subf(a, rest), b)  # but for rounding
+        whole = arith.select(self._signs_differ(rest, b), arith.subf(whole, one), whole)
+        below = math.floor(whole)
+        nearest = arith.select(self.compare("gt", arith.subf(whole, below), self.const(0.5)), arith.addf(below, one), below)
+        signed = arith.select(self.compare("eq", whole, zero), math.copysign(zero, plain), nearest)
+        return arith.select(self.compare("eq", b, zero), plain, signed)
+
+    def mod(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """With the sign of the divisor, as Python's ``%``."""
+        rest = self.rem(a, b)
+        if self.is_unsigned:
+            return rest
+        result = arith.select(self._signs_differ(rest, b), self.add(rest, b), rest)
+        if not self.is_float:
+            return result
+        # a zero has the divisor's sign, as in numpy
+        return arith.select(self.compare("eq", rest, self.const(0)), math.copysign(self.const(0), b), result)
+
+    def _signs_differ(self, rest: ir.Value, b: ir.Value) -> ir.Value:
+        """rest is not zero, and its sign is not b's."""
+        zero = self.const(0)
+        negative = arith.xori(self.compare("lt", rest, zero), self.compare("lt", b, zero))
+        return arith.andi(self.compare("ne", rest, zero), negative)
+
+    def cast(self, a: ir.Value, to: "Element") -> ir.Value:
+        """``a`` as ``to``: floats to integers truncate and saturate, NaN gives 0; anything to bool is ``!= 0``; integers wrap."""
+        if self.type == to.type and self.is_unsigned == to.is_unsigned:
+            return a
+        if to.is_bool:
+            return self.compare("ne", a, self.const(0))
+        if self.is_index or to.is_index:
+            return arith.index_castui(to.type, a) if self.is_unsigned else arith.index_cast(to.type, a)
+        if self.is_float:
+            return self._float_to_float(a, to) if to.is_float else self._saturate(a, to)
+        if not to.is_float:
+            if self.bits == to.bits:
+                return a
+            if self.bits > to.bits:
+                return arith.trunci(to.type, a)
+            return arith.extui(to.type, a) if self.is_unsigned else arith.extsi(to.type, a)
+        convert = arith.uitofp if self.is_unsigned else arith.sitofp
+        return to.wide._float_to_float(convert(to.wide.type, a), to)
+
+    def _float_to_float(self, a: ir.Value, to: "Element") -> ir.Value:
+        if self.type == to.type:
+            return a
+        if self.bits < 32:
+            return self.wide._float_to_float(arith.extf(self.wide.type, a), to)
+        if to.bits < 32 and self.bits == 64:  # no library has f64 to bf16: by way of f32
+            return arith.truncf(to.type, arith.truncf(to.wide.type, a))
+        return arith.truncf(to.type, a) if to.bits < self.bits else arith.extf(to.type, a)
+
+    def _saturate(self, a: ir.Value, to: "Element") -> ir.Value:
+        if self.bits < 32:
+            return self.wide._saturate(arith.extf(self.wide.type, a), to)
+        convert = arith.fptoui if to.is_unsigned else arith.fptosi
+        above = self.compare("ge", a, self.const(float(to.highest + 1)))
+        below = self.compare("lt", a, self.const(float(to.lowest)))
+        # the conversion of what is out of range is poison, which the selects leave unused
+        low = arith.select(below, to.const(to.lowest), convert(to.type, a))
+        result = arith.select(above, to.const(to.highest), low)
+        ordered = arith.cmpf(arith.CmpFPredicate.ORD, a, a)
+        return arith.select(ordered, result, to.const(0))
+
+
+def boolean() -> Element:
+    """The element of booleans, in the current context."""
+    return Element(ir.IntegerType.get_signless(1))
+
+
+def index() -> Element:
+    """The element of index values, in the current context."""
+    return Element(ir.IndexType.get())

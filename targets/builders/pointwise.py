@@ -1,0 +1,76 @@
+"""Elementwise kernels of relax ops, in one line: the scalar expression, with dtypes and broadcasting taken care of."""
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from legato.core.mlir import arith, ir
+from legato.dialects.relax import dims as relax_dims
+from legato.targets.builders.element import Element
+from legato.targets.builders.sizes import dim, index
+from legato.targets.builders.structured import broadcast_indices, compute, elementwise, extract, loop_index, names
+
+Expression = Callable[..., ir.Value]
+
+
+def element(type_: ir.Type) -> Element:
+    """The element of a relax tensor type."""
+    return Element(type_.element_type)
+
+
+def read(scalar: ir.Value, kind: Element) -> ir.Value:
+    """A scalar from memory, in the element to compute in: half floats widened; a boolean stored as a byte compared with 0."""
+    if kind.is_bool and scalar.type != kind.type:
+        return arith.cmpi(arith.CmpIPredicate.ne, scalar, arith.ConstantOp(scalar.type, 0).result)
+    return kind.cast(scalar, kind.wide)
+
+
+def stored(scalar: ir.Value, kind: Element, memory: ir.Type) -> ir.Value:
+    """A computed scalar as it goes to memory of type ``memory`` for the relax element ``kind``: ``read``'s inverse."""
+    if scalar.type == memory:
+        return scalar
+    if kind.is_bool:
+        return arith.extui(memory, scalar)
+    return kind.wide.cast(scalar, kind)
+
+
+def pointwise(k: Any, out: ir.Value, operands: Sequence[ir.Value], expression: Expression) -> ir.Value:
+    """``out`` computed by one scalar expression of the op's operands, broadcast as numpy does.
+
+    ``expression(e, *scalars)``: ``e`` is the element to compute in (of the first operand; half floats compute in f32, and round once at
+    the end), the scalars are read accordingly; it returns the result in that element, or an i1 where the op's result is boolean.
+    """
+    kinds = [element(t) for t in k.input_types[: len(operands)]]
+    result = element(k.output_types[0])
+
+    def body(*scalars: ir.Value) -> ir.Value:
+        values = [read(s, kind) for s, kind in zip(scalars, kinds)]
+        return stored(expression(kinds[0].wide, *values), result, out.type.element_type)
+
+    unknown = [_unproven_axes(t, k.output_types[0]) for t in k.input_types[: len(operands)]] if len(operands) > 1 else []
+    if any(unknown):
+        return _broadcast_at_run_time(out, operands, unknown, body)
+    return elementwise(out, operands, body)
+
+
+def _unproven_axes(type_: ir.Type, out: ir.Type) -> list[int]:
+    """The axes of an operand whose size, not known when compiling, may turn out to be 1 and be broadcast. A symbol never does."""
+    sizes, out_sizes = relax_dims.dims(type_), relax_dims.dims(out)[out.rank - type_.rank:]
+    return [i for i, (size, full) in enumerate(zip(sizes, out_sizes)) if size is relax_dims.UNKNOWN and full != 1]
+
+
+def _broadcast_at_run_time(out: ir.Value, operands: Sequence[ir.Value], unknown: Sequence[Sequence[int]], body: Expression) -> ir.Value:
+    """The loop nest for operands with sizes of which only the run says whether they are 1: their last element serves beyond their end."""
+    known = [v for v, axes in zip(operands, unknown) if not axes]
+    lasts = [{a: arith.subi(index(dim(v, a)), index(1)) for a in axes} for v, axes in zip(operands, unknown)]
+
+    def picking(*scalars: ir.Value) -> ir.Value:
+        given, values = iter(scalars), []
+        for value, axes, last in zip(operands, unknown, lasts):
+            if not axes:
+                values.append(next(given))
+                continue
+            offset = out.type.rank - value.type.rank
+            places = [index(0) if value.type.shape[a] == 1 else loop_index(a + offset) for a in range(value.type.rank)]
+            values.append(extract(value, [arith.minsi(p, last[a]) if a in last else p for a, p in enumerate(places)]))
+        return body(*values)
+
+    return compute(out, ", ".join(names(out.type.rank)), [(v, broadcast_indices(v, out.type.shape)) for v in known], picking)

@@ -1,0 +1,168 @@
+"""Schedules of contractions and convolutions with an elementwise epilogue.
+
+The last reader of the result is tiled into register tiles, and the product, its initial value and its packed weight are fused into them;
+the reductions are tiled by 1. Vectorized, each step of the reduction is then one outer product, and its accumulator stays in registers.
+"""
+from collections.abc import Sequence
+
+from legato.analysis.contraction_form import Form, analyze, producer
+from legato.core.mlir import func
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.register_tiles import RegisterTiles, choose
+from legato.targets.cpu.script import Script
+from legato.targets.cpu.threads import parallel_part
+
+CACHE_WAY, WAYS = 4096, 8  # bytes apart at which rows fall into the same set of the first-level cache, and how many of them it holds
+LAST, PRODUCT = "legato.last", "legato.product"
+
+
+def schedule_contraction(kernel: func.FuncOp, machine: Machine) -> str | None:
+    """The transform script of a kernel whose heart is one contraction or convolution; None for any other kernel."""
+    form = analyze(kernel)
+    if form is None or any(op.operation.name == "tensor.pad" for op in kernel.body.blocks[0].operations):
+        return None
+    return _Schedule(form, machine).text()
+
+
+def tiles_of(form: Form, machine: Machine, width: int | None = None) -> RegisterTiles:
+    """The register tiles of a form: what its schedule uses, and its packed weight has to fit. ``width``: columns, where settled."""
+    single = form.row is None or (form.row_stride > 1 and not form.decomposes)  # a window loop by hand: its rows are no plain index
+    rows = 1 if single else form.extents[form.row]
+    conflict = form.row_bytes is not None and form.row_bytes % CACHE_WAY == 0
+    return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width, WAYS if conflict else None)
+
+
+class _Schedule:
+    """Writes the script of one form."""
+
+    def __init__(self, form: Form, machine: Machine) -> None:
+        weight = producer(form.op.operands[form.weight])
+        self.packed = weight is not None and weight.name == "linalg.unpack"
+        self.tiles = tiles_of(form, machine, list(weight.attributes["static_inner_tiles"])[-1] if self.packed else None)
+        self.part = parallel_part(form, self.tiles.columns[0], machine.threads)
+        if self.part:
+            loop, size = self.part
+            form = form.with_extent(loop, size)
+            self.tiles = tiles_of(form, machine, self.tiles.columns[0])
+        self.form = form
+        self.script = Script()
+        self.parts = 0
+
+    @property
+    def _by_hand(self) -> bool:
+        return self.form.is_window and not self.form.decomposes
+
+    def text(self) -> str:
+        script, form = self.script, self.form
+        outer = [loop for loop in (*form.batch, *form.columns[:-1]) if form.extents[loop] != 1]
+        last = self._find()
+        if self.part:
+            sizes = [0] * form.last_rank
+            sizes[form.dims[self.part[0]]] = self.part[1]
+            last = script.tile_parallel(last, sizes)
+        self._columns(last, self.tiles.columns, form.extents[form.column], dict.fromkeys(outer, 1))
+        script.clean()
+        self._reductions()
+        script.clean()
+        script.lower_unpacks()
+        script.vectorize(fold_slices=not self._by_hand)
+        return script.text()
+
+    def _find(self) -> str:
+        """The last op. It and the product are annotated, to be found again in every copy of a loop."""
+        script = self.script
+        chain = [script.match("func.return")]
+        for operand in self.form.path:
+            chain.append(script.producer(chain[-1], operand))
+        last = chain[-1 - len(self.form.epilogue)]
+        script.annotate(chain[-1], PRODUCT)
+        script.annotate(last, LAST)
+        return last
+
+    # --- register tiles ---
+
+    def _tile(self, last: str, sizes: dict[int, int]) -> str:
+        """Tiles the last op, and what leads to it, by these sizes, nested in this order. Returns the innermost loop."""
+        dims = {self.form.dims[loop]: size for loop, size in sizes.items()}
+        _, loops = self.script.tile_and_fuse(last, [dims.get(d, 0) for d in range(self.form.last_rank)], list(dims))
+        return loops[-1]
+
+    def _peel(self, loop: str) -> tuple[str, str]:
+        """Peels the loop: the last op of whole tiles, and the attribute by which ``_rest`` finds that of the rest."""
+        whole, rest = self.script.peel(loop)
+        self.parts += 1
+        part = f"legato.part{self.parts}"
+        self.script.annotate(self.script.match(attribute=LAST, within=rest), part)
+        return self.script.match(attribute=LAST, within=whole), part
+
+    def _rest(self, part: str) -> str:
+        """The last op of a rest, after sizes that became static are known to be."""
+        self.script.clean()
+        return self.script.match(attribute=part)
+
+    def _columns(self, last: str, widths: Sequence[int], extent: int | None, outer: dict[int, int]) -> None:
+        """Cuts the columns into parts of one width each; ``outer``: sizes of the loops around them."""
+        width, column = widths[0], self.form.column
+        if extent == width:
+            self._rows(last, outer)
+        elif width == 1 or (extent is not None and extent % width == 0):
+            self._rows(last, outer | {column: width})
+        else:
+            whole, part = self._peel(self._tile(last, outer | {column: width}))
+            self._rows(whole, {})
+            self._columns(self._rest(part), widths[1:], extent and extent % width, {})
+
+    def _rows(self, last: str, outer: dict[int, int]) -> None:
+        """Cuts the rows likewise, inside of ``outer``."""
+        form = self.form
+        others = {loop: 1 for loop in form.rows[:-1] if form.extents[loop] != 1}
+        extent = 1 if form.row is None else form.extents[form.row]
+        self._row_tiles(last, self.tiles.rows, extent, outer | others)
+
+    def _row_tiles(self, last: str, tiles: Sequence[int], extent: int | None, outer: dict[int, int]) -> None:
+        tile = tiles[0]
+        if extent == tile:
+            if outer:
+                self._tile(last, outer)
+        elif tile == 1 or (extent is not None and extent % tile == 0):
+            self._tile(last, outer | {self.form.row: tile})
+        else:
+            _, part = self._peel(self._tile(last, outer | {self.form.row: tile}))
+            if extent is None:
+                self._row_tiles(self._rest(part), tiles[1:], None, {})
+
+    # --- reductions ---
+
+    def _reductions(self) -> None:
+        """One step of every reduction at a time; what the step reads of a packed weight is one vector of a block."""
+        script, form = self.script, self.form
+        if self._by_hand:
+            self._windows()
+            return
+        with script.foreach(script.match(attribute=PRODUCT)) as product:
+            self._step(product, [int(loop in form.reductions) for loop in range(len(form.extents))])
+        if form.op.name == "linalg.conv_2d_nhwc_hwcf":
+            script.clean()
+            script.op("window", f"structured.decompose {script.match(attribute=PRODUCT)}")
+
+    def _windows(self) -> None:
+        """Windows of other kinds: at one place of the filter they are a plain contraction, once the loops of one step are dropped."""
+        script, form = self.script, self.form
+        if form.op.name != "linalg.generic":
+            script.op("loops", f"structured.generalize {script.match(attribute=PRODUCT)}")
+        with script.foreach(script.match(attribute=PRODUCT)) as product:
+            script.tile(product, [int(loop in form.filters) for loop in range(len(form.extents))])
+        script.clean()
+        script.patterns("drop-unit-dims", "canonicalize")
+        for parallel in (2, 1, 0):  # rows and columns, of which a rest may have one only
+            kinds = ", ".join([f"#linalg.iterator_type<{kind}>" for kind in ["parallel"] * parallel + ["reduction"]])
+            with script.foreach(script.match("linalg.generic", attribute=f"iterator_types = [{kinds}]")) as product:
+                self._step(product, [0] * parallel + [1])
+
+    def _step(self, product: str, sizes: Sequence[int]) -> None:
+        """Tiles one product, and moves its part of the packed weight into the innermost loop."""
+        step, loops = self.script.tile(product, sizes)
+        if self.packed:
+            self.script.patterns("merge-slices", within=loops[-1], cse=False)
+            block = self.script.producer(self.script.producer(step, self.form.weight), 0)
+            self.script.fuse(block, loops[-1])

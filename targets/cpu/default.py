@@ -1,0 +1,96 @@
+"""Any kernel of plain loop nests: each nest is cut and vectorized by itself; what is beyond that stays scalar."""
+from legato.analysis.nests import PARALLEL, Graph, Nest, is_shifted
+from legato.core.mlir import func
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.sharing import shared_part, work_of
+from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
+
+
+def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
+    """The transform script that vectorizes what can be vectorized; None where nothing can."""
+    graph = Graph(kernel)
+    if graph.strange or not graph.nests:
+        return None
+    vectorizer = Vectorizer(machine)
+    handles = nest_handles(vectorizer, graph)
+    done = [cut_alone(vectorizer, handles[nest], nest, graph.flat) for nest in graph.nests]
+    return vectorizer.close() if any(done) else None
+
+
+def nest_handles(vectorizer: Vectorizer, graph: Graph) -> dict[Nest, str]:
+    """A handle for every nest of the kernel."""
+    matched = {name: vectorizer.script.match(name) for name in graph.counts}
+    found = {}
+    for name, handle in matched.items():
+        if name != "linalg.generic":  # the patterns that drop unit dimensions know generics only
+            handle = vectorizer.script.op("plain", f"structured.generalize {handle}")[0]
+        singles = vectorizer.split(handle, graph.counts[name])
+        found |= {nest: singles[nest.position] for nest in graph.nests if nest.op.name == name}
+    return found
+
+
+def cut_alone(vectorizer: Vectorizer, handle: str, nest: Nest, shared: bool = True) -> bool:
+    """Cuts a nest that is computed by itself, by several threads where it is large (and ``shared``); False leaves it scalar."""
+    extents = list(nest.extents)
+    inner = vector_loop(nest) if nest.kinds and shared and nest.writes_plainly and not nest.is_copy else None
+    if inner is not None:
+        parallel = {i for i, kind in enumerate(nest.kinds) if kind == PARALLEL}
+        handle, _ = share(vectorizer, handle, [nest], extents, parallel, inner)
+    return cut(vectorizer, handle, nest, extents)
+
+
+def share(vectorizer: Vectorizer, handle: str, nests: list[Nest], extents: list[int], loops: set[int],
+          inner: int) -> tuple[str, str | None]:
+    """Cuts one of ``loops`` of the op behind ``handle`` into parts for threads, where the work of ``nests`` is worth it.
+
+    Returns the op of a part and the parallel loop, or the op itself and None. ``extents`` becomes what a part has.
+    """
+    grain = 8 * vectorizer.lanes(nests[0])
+    part = shared_part(extents, loops, inner, grain, vectorizer.machine.threads, work_of(nests))
+    if part is None:
+        return handle, None
+    loop, size = part
+    how, number = ("tile_sizes", size) if size else ("num_threads", vectorizer.machine.threads)
+    numbers = [number if i == loop else 0 for i in range(len(extents))]
+    tile, around = vectorizer.script.op("part", f"structured.tile_using_forall {handle} {how} {numbers}", 2)
+    extents[loop] = size if size and extents[loop] % size == 0 else DYNAMIC
+    return tile, around
+
+
+def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int], limit: int | None = None) -> bool:
+    """Cuts one nest for vectors; False leaves it scalar. ``extents``: of the op behind ``handle``; ``limit`` bounds a dynamic one."""
+    if not nest.kinds or nest.is_copy or not nest.vectorizable or len(nest.op.results) != 1:
+        return False
+    inner = vector_loop(nest)
+    if inner is None or not nest.steps_plainly(inner):
+        return False
+    other = crossing_loop(nest, inner)
+    if other is not None and extents[inner] != 1 and extents[other] != 1 and limit is None:
+        vectorizer.transposed(handle, nest, extents, inner, other)
+        return True
+    if nest.kinds[inner] == PARALLEL:
+        vectorizer.parallel(handle, nest, extents, inner, limit)
+        return True
+    return nest.plain and vectorizer.along(handle, nest, extents, inner)
+
+
+def vector_loop(nest: Nest) -> int | None:
+    """The loop that runs along memory, in the output or, where that is reduced, in the largest input."""
+    out = nest.out_loops[-1] if nest.out_loops else None
+    if nest.parallel:
+        return out
+    largest = max(range(len(nest.inputs)), key=lambda i: len(nest.loops_of(i)))
+    places = list(nest.maps[largest].results)
+    inner = nest.loops_of(largest)[-1] if places else None
+    if inner is None and places and out is not None and is_shifted(places[-1], out):
+        inner = out
+    return None if inner is None or (nest.kinds[inner] == PARALLEL and inner != out) else inner
+
+
+def crossing_loop(nest: Nest, inner: int) -> int | None:
+    """The innermost loop of an input that steps through the vectorized loop further out: that input lies across."""
+    for i in range(len(nest.inputs)):
+        loops = nest.loops_of(i)
+        if nest.parallel and inner in loops[:-1] and loops[-1] is not None:
+            return loops[-1]
+    return None

@@ -1,0 +1,43 @@
+"""The rules of CPUs for intrinsics: elementary functions of f32 as polynomials, where LLVM would call libm lane by lane; maxima and
+reductions in fewer instructions."""
+from collections.abc import Callable
+from typing import Any
+
+from legato.core.errors import Refusal
+from legato.core.mlir import arith, ir, math
+from legato.targets.cpu import vector_functions as f32
+from legato.targets.cpu.vector_builder import Builder
+from legato.targets.cpu.vector_math import EXPANSIONS
+from legato.targets.intrinsics.generic import cos, polynomial, sin
+from legato.targets.predicates import dtype
+from legato.targets.rule import Rule, intrinsic, source_of
+
+
+@intrinsic("math.exp", dtypes=("f32",))
+def exp(op, x):
+    """Vectors scale by AVX-512's instruction, where there is one."""
+    wide = op.machine.has("avx512f") and op.shape is not None and len(op.shape) > 0
+    return f32.exp(Builder(x.type), x, wide)
+
+
+@intrinsic("math.fma", when=dtype("f16", "bf16"))
+def half_fma(op, a, b, c):
+    """Through f32, where the product is exact; LLVM would go through f64 and call a function that not every system has."""
+    wide = op.promoted()
+    return arith.TruncFOp(op.output_types[0], math.fma(*wide.operands)).result
+
+
+def _expansion(op: str, expand: Callable[..., Any]) -> Rule:
+    def legalize(op: Any, *operands: ir.Value) -> Any:
+        value = expand(op.op, op.machine)
+        return Refusal("LLVM does as well") if value is None else value
+
+    return Rule(op, "intrinsic", legalize, op.replace(".", "_"), source_of(expand))
+
+
+RULES = (
+    exp,
+    half_fma,
+    *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, f32.tanh, f32.erf, sin, cos)),
+    *(_expansion(op, expand) for op, expand in EXPANSIONS.items()),
+)

@@ -1,0 +1,47 @@
+"""What schedules and lowering must know of a CPU: a value, made by the target from its options."""
+from dataclasses import dataclass
+
+from legato.core import cpu as cpus
+from legato.core.errors import LegatoError
+
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # what code is tested for: SSE4, AVX2, AVX-512
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A CPU as code is made for it.
+
+    cpu and features are LLVM's names (``x86-64-v3``, ``+avx2,+fma``) for every ``llvm.func``; vector_bytes is the width of a vector
+    register, registers their number; threads above 1 asks for OpenMP.
+    """
+    cpu: str
+    features: str
+    vector_bytes: int
+    registers: int
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise LegatoError(f"threads={self.threads}: code runs on at least one thread")
+
+    def lanes(self, bits: int) -> int:
+        """Elements of ``bits`` bits in one vector register; at least 1."""
+        return max(1, self.vector_bytes * 8 // max(bits, 8))
+
+    def has(self, feature: str) -> bool:
+        """Whether a feature, by LLVM's name without the sign, is on."""
+        return f"+{feature}" in self.features.split(",")
+
+    @classmethod
+    def named(cls, cpu: str, threads: int = 1) -> "Machine":
+        """A CPU by LLVM's name (``x86-64-v3``, ``znver4``). Raises ``UnknownCpuError`` (a LegatoError), with the nearest names."""
+        features = cpus.features_of(cpu)
+        wide = "avx512vl" in features
+        vector_bytes = 64 if wide else 32 if "avx" in features else 16
+        listed = sorted(features) or ["sse2"]  # LLVM takes no empty list; the first x86-64 has this
+        return cls(cpu, ",".join(f"+{f}" for f in listed), vector_bytes, 32 if wide else 16, threads)
+
+    @classmethod
+    def host(cls, threads: int = 1) -> "Machine":
+        """This machine's CPU: by its own name, or the highest x86-64 level that it has."""
+        return cls.named(cpus.host_name(), threads)

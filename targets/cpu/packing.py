@@ -1,0 +1,63 @@
+"""How a kernel's weight lies in memory: blocks of as many columns as a register tile has, each block's reductions one behind the other."""
+from dataclasses import dataclass
+
+from legato.analysis.contraction_form import VIEWS, analyze, dim_positions, indexing_maps, producer
+from legato.core.mlir import func, ir
+from legato.targets.cpu.contraction import tiles_of
+from legato.targets.cpu.machine import Machine
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A layout for one argument of a kernel: ``packed[outer..., 1..., tile]``, read by one operand of one op.
+
+    The argument is read in the shape ``shape``. Its dimensions are first put into the order ``order``, of which the last one, the columns,
+    is cut into blocks of ``tile`` (the last block is filled up with zeros). ``outer`` is the order of the packed dimensions, in numbers of
+    the reordered ones; the number of blocks stands for the columns. So ``[K, N]`` with order (0, 1), outer (1, 0) and tile 32 becomes
+    ``[ceil(N / 32), K, 1, 32]``.
+    """
+
+    argument: int
+    op: ir.Operation
+    operand: int
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+    outer: tuple[int, ...]
+    tile: int
+
+
+def choose_packing(kernel: func.FuncOp, machine: Machine) -> Packing | None:
+    """The packing of a kernel's weight, were it constant; None where the kernel has none, or reads it best as it is."""
+    form = analyze(kernel)
+    if form is None:
+        return None
+    value = form.op.operands[form.weight]
+    argument = _argument(value)
+    if argument is None or not value.type.has_static_shape or (form.is_window and form.extents[form.reductions[-1]] == 1):
+        return None
+    loops = dim_positions(indexing_maps(form.op)[form.weight])
+    if None in loops or form.column not in loops:
+        return None
+    columns = loops.index(form.column)
+    order = (*(d for d in range(len(loops)) if d != columns), columns)
+    in_order = order == tuple(range(len(loops)))
+    tile = tiles_of(form, machine).columns[0]
+    if in_order and form.extents[form.column] == tile:
+        return None
+    if not in_order and "indexing_maps" not in form.op.attributes:
+        return None
+    batch = [d for d in range(len(order)) if loops[order[d]] in form.batch]
+    others = [d for d in range(len(order) - 1) if d not in batch]
+    return Packing(argument.arg_number, form.op, form.weight, tuple(value.type.shape), order, (*batch, len(order) - 1, *others), tile)
+
+
+def _argument(value: ir.Value) -> ir.BlockArgument | None:
+    """The argument that a value is, or is a reshape of, if nothing else reads it."""
+    while len(list(value.uses)) == 1:
+        op = producer(value)
+        if op is None:
+            return ir.BlockArgument(value)
+        if op.name not in VIEWS:
+            return None
+        value = op.operands[0]
+    return None

@@ -1,0 +1,188 @@
+"""Kernels of several nests around reductions: softmax, norms, pooling, with elementwise ops before and behind.
+
+A nest that nobody reads, a *root*, is tiled along the loops that all reductions before it keep (the *shared* loops), and everything that
+feeds it is computed inside, so that a row, or a strip of columns, stays in registers and in the first cache from first read to last write.
+"""
+from functools import partial
+
+from legato.analysis.nests import Graph, Nest, reads
+from legato.core.mlir import func
+from legato.targets.cpu.default import cut, cut_alone, nest_handles, share
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
+
+Places = dict[Nest, dict[int, int]]  # nest -> the root's loop -> the nest's loop
+
+
+def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
+    """The transform script, or None where the kernel has no reduction that something is computed from."""
+    graph = Graph(kernel)
+    if graph.strange or not graph.flat:
+        return None
+    groups = {}
+    for root in graph.roots:
+        if root.kinds and root.parallel and (inside := shared_places(graph, root)) is not None:
+            groups[root] = inside
+    return Rows(graph, groups, machine).script() if groups else None
+
+
+def shared_places(graph: Graph, root: Nest) -> Places | None:
+    """The nests to compute inside tiles of the root, and their loops that are the root's; None where there is nothing to gain.
+
+    All of them have the same keys: the loops that every reduction among them keeps.
+    """
+    places: Places = {root: {i: i for i in range(len(root.kinds))}}
+    shared = set(places[root])
+    for nest in reversed(graph.nests):
+        place = place_of(graph, nest, places) if nest is not root else None
+        if place is not None:
+            places[nest] = place
+            if not nest.parallel:
+                shared &= set(place)
+    inside = {nest: {r: l for r, l in place.items() if r in shared} for nest, place in places.items() if shared <= set(place)}
+    while outer := [n for n in inside if n is not root and any(r not in inside for r in graph.readers(n))]:
+        for nest in outer:
+            del inside[nest]
+    usable = all(n.writes_plainly and n.vectorizable and len(n.op.results) == 1 for n in inside)
+    return None if not usable or not shared or all(n.parallel for n in inside) else inside
+
+
+def place_of(graph: Graph, nest: Nest, places: Places) -> dict[int, int] | None:
+    """Which of a producer's loops all its readers step through together with the root; None where a reader is not placed.
+
+    Nor where the kernel returns what it produces: then it is wanted as a whole, and upstream's fusion of it has aborted.
+    """
+    if graph.leaves(nest):
+        return None
+    result: dict[int, int] | None = None
+    for reader in graph.readers(nest):
+        if reader not in places:
+            return None
+        back = {loop: r for r, loop in places[reader].items()}
+        for i, value in enumerate(reader.op.operands):
+            if value in list(nest.op.results):
+                seen = {back[read]: written for read, written in zip(reader.loops_of(i), nest.out_loops)
+                        if read in back and written is not None}
+                result = seen if result is None else {r: l for r, l in result.items() if seen.get(r) == l}
+    return result
+
+
+class Rows:
+    """Writes the script of one kernel. ``groups``: each root with the nests computed inside its tiles."""
+
+    def __init__(self, graph: Graph, groups: dict[Nest, Places], machine: Machine):
+        self.graph, self.groups = graph, groups
+        self.vectorizer = Vectorizer(machine)
+        self.extents: dict[Nest, list[int]] = {}  # of each root, as a thread's part has them
+        self.tags = {nest: f"legato.nest{i}" for i, nest in enumerate(graph.nests)}
+
+    def script(self) -> str:
+        v = self.vectorizer
+        handles = nest_handles(v, self.graph)
+        for nest, tag in self.tags.items():
+            v.script.annotate(handles[nest], tag)
+        fused = {nest for inside in self.groups.values() for nest in inside}
+        for nest in self.graph.nests:
+            if nest not in fused:
+                cut_alone(v, handles[nest], nest)
+        sizes = {root: self.group(root, inside, handles) for root, inside in self.groups.items()}
+        v.script.patterns("canonicalize")  # a producer with two readers came in twice
+        for root, inside in self.groups.items():
+            self.cut_tiles(root, inside, "%root", sizes[root], [i for i, size in enumerate(sizes[root]) if size > 1])
+        return v.close()
+
+    def group(self, root: Nest, inside: Places, handles: dict[Nest, str]) -> list[int]:
+        """Tiles one root with all that is computed inside, in parts for threads first where that is worth it. Returns the tile's sizes."""
+        s = self.vectorizer.script
+        part = list(root.extents)
+        _, around = share(self.vectorizer, handles[root], list(inside), part, set(inside[root]), root.out_loops[-1])
+        if around is not None:
+            self.fuse(root, inside, handles, around)
+            s.patterns("canonicalize")
+            handles = {nest: s.match(attribute=self.tags[nest]) for nest in inside}
+        self.extents[root] = part
+        sizes = self.tile_sizes(root, inside)
+        if any(sizes):
+            self.fuse(root, inside, handles, s.tile(handles[root], sizes)[1][-1])
+        return sizes
+
+    def fuse(self, root: Nest, inside: Places, handles: dict[Nest, str], loop: str) -> None:
+        """Moves what the root reads into a loop around its tile."""
+        for nest in reversed(self.graph.nests):
+            if nest in inside and nest is not root:
+                _, loop = self.vectorizer.script.fuse(handles[nest], loop)
+
+    def cut_tiles(self, root: Nest, inside: Places, scope: str, sizes: list[int], axes: list[int], limit: int | None = None) -> None:
+        """Splits the partial steps of the loops over ``axes`` off, outermost first, and cuts what stands in each body for vectors."""
+        s = self.vectorizer.script
+        if not axes:
+            self.body(root, inside, scope, sizes, limit)
+            return
+        axis, extent = axes[0], self.extents[root][axes[0]]
+        if extent >= 0 and extent % sizes[axis] == 0:
+            self.cut_tiles(root, inside, scope, sizes, axes[1:])
+            return
+        depth = sum(size != 0 for size in sizes[axis + 1:]) + 1
+        tile = s.match(attribute=self.tags[root], within=scope)
+        loop = s.op("loop", f'get_parent_op {tile} {{op_name = "scf.for", nth_parent = {depth}}}')[0]
+        left = DYNAMIC if extent < 0 else extent % sizes[axis]
+        rest_sizes = [left if i == axis else size for i, size in enumerate(sizes)]
+        whole, rest = s.peel(loop)
+        self.cut_tiles(root, inside, whole, sizes, axes[1:])
+        self.cut_tiles(root, inside, rest, rest_sizes, axes[1:], sizes[axis] if left < 0 else None)
+
+    def tile_sizes(self, root: Nest, inside: Places) -> list[int]:
+        """Of the root: single steps of the shared loops, but strips of the innermost one, so that it is vectorized.
+
+        Around windows several positions side by side: they share what they read of the filter, and fill the registers.
+        """
+        shared, inner, v, extents = inside[root], root.out_loops[-1], self.vectorizer, self.extents[root]
+        sizes = [1 if i in shared and e != 1 else 0 for i, e in enumerate(extents)]
+        if inner not in shared:
+            return sizes
+        widest = max(inside, key=lambda n: n.bits)
+        beside = positions_beside(root, extents, inside)
+        if beside is None:
+            sizes[inner] = v.strip(widest, extents[inner])
+            return sizes
+        filtered = any(has_filter(n, beside, inside) for n in inside)
+        sizes[inner] = v.unmasked_strip(widest, extents[inner], 2 if filtered else 8)
+        used = -(-(sizes[inner] or extents[inner]) // v.lanes(widest))
+        sizes[beside] = best_divisor(extents[beside], max(8 // used, 1))
+        return sizes
+
+    def body(self, root: Nest, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
+        """Cuts every nest inside ``loop`` for vectors."""
+        v, beside = self.vectorizer, positions_beside(root, self.extents[root], inside)
+        for nest, place in inside.items():
+            extents = list(nest.extents)
+            for r, l in place.items():
+                extents[l] = sizes[r] or self.extents[root][r]
+            again = partial(v.script.match, attribute=self.tags[nest], within=loop)
+            if beside is None or limit:
+                cut(v, again(), nest, extents, limit)
+            else:
+                v.unrolled(again(), nest, extents, place[root.out_loops[-1]], place[beside], again)
+
+
+def positions_beside(root: Nest, extents: list[int], inside: Places) -> int | None:
+    """The root's loop over neighbouring windows: the last but one, of a known size, where one of the nests has windows along it."""
+    if len(root.out_loops) < 2 or extents[root.out_loops[-2]] < 0 or root.out_loops[-1] not in inside[root]:
+        return None
+    loop = root.out_loops[-2]
+    windows = any(not nest.plain for nest in inside)
+    return loop if loop in inside[root] and windows else None
+
+
+def has_filter(nest: Nest, beside: int, inside: Places) -> bool:
+    """Whether a reduction reads the same elements of an operand at every position."""
+    loop = inside[nest].get(beside)
+    scalars = nest.op.regions[0].blocks[0].arguments
+    return not nest.parallel and any(list(scalar.uses) and len(map_.results) and not any(reads(e, loop) for e in map_.results)
+                                     for scalar, map_ in zip(scalars, nest.maps[:-1]))
+
+
+def best_divisor(extent: int, most: int) -> int:
+    """A tile size up to ``most`` for a loop: its greatest divisor, or ``most`` where that is much smaller."""
+    divisor = next(d for d in range(min(most, extent), 0, -1) if extent % d == 0)
+    return divisor if divisor * 2 > most else min(most, extent)

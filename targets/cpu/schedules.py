@@ -1,0 +1,18 @@
+"""Which schedule a kernel gets: the first of a list that takes it. None: it stays as it is, and is lowered to scalar loops."""
+from collections.abc import Callable
+
+from legato.core.mlir import func
+from legato.targets.cpu import contraction, default, row_kernels
+from legato.targets.cpu.machine import Machine
+
+Scheduler = Callable[[func.FuncOp, Machine], "str | None"]
+
+
+def schedulers() -> tuple[Scheduler, ...]:
+    """The schedules for CPUs, most special first. Each returns the body of a transform sequence on ``%root``, the kernel, or None."""
+    return (contraction.schedule_contraction, row_kernels.schedule, default.schedule)
+
+
+def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
+    """The transform script of a prim_func on a CPU, or None where scalar loops are all there is."""
+    return next((text for scheduler in schedulers() if (text := scheduler(kernel, machine)) is not None), None)

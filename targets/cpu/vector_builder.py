@@ -1,0 +1,147 @@
+"""Building f32 expressions on scalars and on vectors of any rank alike, with the bit tricks that elementary functions need."""
+from collections.abc import Sequence
+
+from legato.core.mlir import arith, ir, math, vector
+
+OEQ, OGT, OLT, UNO = 1, 2, 4, 14
+
+
+class Builder:
+    """Expressions over one type: f32, or vectors of it. Every method builds at the insertion point and returns the value."""
+
+    def __init__(self, type_: ir.Type):
+        self.type = type_
+        self.shape = list(type_.shape) if isinstance(type_, ir.VectorType) else None
+        self.f32 = ir.F32Type.get()
+        self.i32 = ir.IntegerType.get_signless(32)
+        self.integers = self.like(self.i32)
+
+    def like(self, element: ir.Type) -> ir.Type:
+        """The type of the same shape over another element type."""
+        return element if self.shape is None else ir.VectorType.get(self.shape, element)
+
+    def constant(self, type_: ir.Type, attribute: ir.Attribute) -> ir.Value:
+        """A scalar, or a vector of it: ``attribute`` is the scalar's."""
+        if isinstance(type_, ir.VectorType):
+            attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
+        return arith.ConstantOp(type_, attribute).result
+
+    def number(self, x: float) -> ir.Value:
+        return self.constant(self.type, ir.FloatAttr.get(self.f32, float(x)))
+
+    def integer(self, x: int) -> ir.Value:
+        """A 32-bit pattern, given unsigned or signed."""
+        return self.constant(self.integers, ir.IntegerAttr.get(self.i32, x - (1 << 32) if x >= 1 << 31 else x))
+
+    def fma(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+        return math.FmaOp(a, b, c).result
+
+    def mul(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.MulFOp(a, b).result
+
+    def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.AddFOp(a, b).result
+
+    def sub(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.SubFOp(a, b).result
+
+    def div(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.DivFOp(a, b).result
+
+    def bits(self, a: ir.Value) -> ir.Value:
+        return arith.BitcastOp(self.integers, a).result
+
+    def from_bits(self, a: ir.Value) -> ir.Value:
+        return arith.BitcastOp(self.type, a).result
+
+    def iadd(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.AddIOp(a, b).result
+
+    def isub(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.SubIOp(a, b).result
+
+    def iand(self, a: ir.Value, mask: int) -> ir.Value:
+        return arith.AndIOp(a, self.integer(mask)).result
+
+    def ior(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.OrIOp(a, b).result
+
+    def shl(self, a: ir.Value, count: int) -> ir.Value:
+        return arith.ShLIOp(a, self.integer(count)).result
+
+    def sar(self, a: ir.Value, count: int) -> ir.Value:
+        """Arithmetic shift right."""
+        return arith.ShRSIOp(a, self.integer(count)).result
+
+    def to_float(self, a: ir.Value) -> ir.Value:
+        """Signed integers as numbers."""
+        return arith.SIToFPOp(self.type, a).result
+
+    def compare(self, predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.CmpFOp(predicate, a, b).result
+
+    def less(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.compare(OLT, a, b)
+
+    def select(self, condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        return arith.SelectOp(condition, a, b).result
+
+    def at_most(self, x: ir.Value, bound: float) -> ir.Value:
+        """min(x, bound), one instruction; a NaN in x stays."""
+        c = self.number(bound)
+        return self.select(self.less(c, x), c, x)
+
+    def at_least(self, x: ir.Value, bound: float) -> ir.Value:
+        """max(x, bound), one instruction; a NaN in x stays."""
+        c = self.number(bound)
+        return self.select(self.less(x, c), c, x)
+
+    def keep_sign(self, value: ir.Value, x: ir.Value) -> ir.Value:
+        """A value that has x's sign, but for a zero that may have lost it."""
+        return self.from_bits(self.ior(self.bits(value), self.iand(self.bits(x), 0x80000000)))
+
+    def polynomial(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
+        """Horner's scheme, highest power first."""
+        result = self.number(coefficients[0])
+        for c in coefficients[1:]:
+            result = self.fma(result, x, self.number(c))
+        return result
+
+    def scale_by_power(self, y: ir.Value, exponent: ir.Value) -> ir.Value:
+        """y * 2^exponent (whole numbers, as floats), rounded once, over the whole range, by AVX-512's ``vscalefps``."""
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        lanes = min(total, 16)
+        flat, part = ir.VectorType.get([total], self.f32), ir.VectorType.get([lanes], self.f32)
+        y, exponent = (v if v.type == flat else vector.ShapeCastOp(flat, v).result for v in (y, exponent))
+        if lanes == total:
+            result = self._scale(y, exponent)
+        else:
+            result = y
+            for at in range(0, total, lanes):
+                piece = [vector.ExtractStridedSliceOp(part, v, [at], [lanes], [1]).result for v in (y, exponent)]
+                result = vector.InsertStridedSliceOp(self._scale(*piece), result, [at], [1]).result
+        return result if flat == self.type else vector.ShapeCastOp(self.type, result).result
+
+    def _scale(self, y: ir.Value, exponent: ir.Value) -> ir.Value:
+        lanes = y.type.shape[0]
+        mask = ir.IntegerType.get_signless(max(lanes, 8))
+        operands = [y, exponent, y, arith.ConstantOp(mask, ir.IntegerAttr.get(mask, -1)).result]
+        if lanes == 16:  # the rounding mode: the current one
+            four = ir.IntegerAttr.get(self.i32, 4)
+            operands.append(ir.Operation.create("llvm.mlir.constant", [self.i32], [], {"value": four}).results[0])
+        return ir.Operation.create("llvm.call_intrinsic", [y.type], operands, {
+            "intrin": ir.StringAttr.get(f"llvm.x86.avx512.mask.scalef.ps.{32 * lanes}"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}).results[0]
+
+    def can_scale(self) -> bool:
+        """Whether ``scale_by_power`` knows the shape: whole registers."""
+        total = 1
+        for extent in self.shape or ():
+            total *= extent
+        return bool(self.shape) and (total in (4, 8) or total % 16 == 0)
+
+    def power(self, exponent: ir.Value) -> ir.Value:
+        """2^exponent for exponents of normal numbers."""
+        return self.from_bits(self.shl(self.iadd(exponent, self.integer(127)), 23))

@@ -1,0 +1,134 @@
+"""Elementary functions of f32 as polynomials, on scalars and vectors of any rank.
+
+Errors are the greatest over every float in the range, in units in the last place of the right result, denormals included. Infinities and
+NaNs come out as IEEE 754 has it. Where a function is a table's entry for an operation, vector_math.py says so.
+"""
+from legato.core.mlir import arith, ir, math
+from legato.targets.cpu.vector_builder import OEQ, Builder
+
+LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693145751953125, 1.42860682030941723212e-6
+MAGIC = 12582912.0  # 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
+MAGIC_BITS = 0x4B400000
+# e^r = 1 + r + r^2 q(r) for |r| <= ln(2)/2, by weighted least squares with coefficients rounded one by one: relative error 2^-28
+EXP_Q = (0.0013819815358147025, 0.008368685841560364, 0.041668277233839035, 0.1666652113199234, 0.4999999403953552)
+
+
+def reduce_exponent(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """x = n ln 2 + r: n + MAGIC, whose low bits are the integer n, and r, |r| <= ln(2)/2."""
+    shifted = b.fma(x, b.number(LOG2_E), b.number(MAGIC))
+    n = b.sub(shifted, b.number(MAGIC))
+    return shifted, b.fma(n, b.number(-LN2_LOW), b.fma(n, b.number(-LN2_HIGH), x))
+
+
+def integer(b: Builder, shifted: ir.Value) -> ir.Value:
+    """n of n + MAGIC."""
+    return b.isub(b.bits(shifted), b.integer(MAGIC_BITS))
+
+
+def exp(b: Builder, x: ir.Value, wide_scale: bool = False) -> ir.Value:
+    """e^x, 0.9 ulp. ``wide_scale``: the device scales by a power of two over the whole range in one instruction."""
+    x = b.at_most(b.at_least(x, -104.0), 89.0)
+    shifted, r = reduce_exponent(b, x)
+    y = b.polynomial(r, (*EXP_Q, 1.0, 1.0))
+    if wide_scale and b.can_scale():
+        return b.scale_by_power(y, b.sub(shifted, b.number(MAGIC)))
+    n = integer(b, shifted)
+    half = b.sar(n, 1)
+    return b.mul(b.mul(y, b.power(half)), b.power(b.isub(n, half)))
+
+
+def expm1(b: Builder, x: ir.Value) -> ir.Value:
+    """e^x - 1, 1.5 ulp."""
+    x = b.at_most(b.at_least(x, -30.0), 89.0)
+    shifted, r = reduce_exponent(b, x)
+    p = b.fma(b.mul(r, r), b.polynomial(r, EXP_Q), r)
+    half_scale = b.from_bits(b.shl(b.iadd(b.bits(shifted), b.integer(126)), 23))  # 2^(n-1): 2^128 is no f32
+    y = b.fma(half_scale, p, b.sub(half_scale, b.number(0.5)))
+    return b.keep_sign(b.add(y, y), x)
+
+
+def tanh(b: Builder, x: ir.Value) -> ir.Value:
+    """(e^2x - 1) / (e^2x + 1), 2.7 ulp."""
+    x = b.at_most(b.at_least(x, -9.2), 9.2)
+    shifted, r = reduce_exponent(b, b.add(x, x))
+    p = b.fma(b.mul(r, r), b.polynomial(r, EXP_Q), r)
+    scale = b.power(b.bits(shifted))
+    t = b.fma(scale, p, b.sub(scale, b.number(1.0)))
+    return b.keep_sign(b.div(t, b.add(t, b.number(2.0))), x)
+
+
+# erf(x) / x on [0, 3.87] as a polynomial of 2 (x / 3.87)^2 - 1, weighted least squares: relative error 2^-25.6
+ERF_BOUND, ERF_SCALE = 3.869999885559082, 0.13353899121284485
+ERF = (-0.0006625480600632727, 0.00168211804702878, -0.0012494915863499045, 0.0018673688173294067, -0.006750293076038361,
+       0.012680886313319206, -0.018600448966026306, 0.028271181508898735, -0.0418708361685276, 0.05714099481701851, -0.07342634350061417,
+       0.09075238555669785, -0.11005125194787979, 0.13560350239276886, -0.18237939476966858, 0.3653900921344757)
+
+
+def erf(b: Builder, x: ir.Value) -> ir.Value:
+    """One polynomial, 3.4 ulp; exactly 1 from 3.87 on."""
+    x = b.at_most(b.at_least(x, -ERF_BOUND), ERF_BOUND)
+    t = b.fma(b.mul(x, x), b.number(ERF_SCALE), b.number(-1.0))
+    return b.mul(b.polynomial(t, ERF), x)
+
+
+LOG_P = (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1,
+         -2.4999993993e-1, 3.3333331174e-1)
+
+
+def log(b: Builder, x: ir.Value) -> ir.Value:
+    """ln x, 1.2 ulp (the polynomial is Cephes'). -inf at 0, NaN below."""
+    tiny = b.less(x, b.number(2.0 ** -126))
+    scaled = b.select(tiny, b.mul(x, b.number(2.0 ** 23)), x)
+    bits = b.isub(b.bits(scaled), b.integer(0x3F3504F3))  # of sqrt(1/2): the mantissa becomes one in [sqrt(1/2), sqrt(2))
+    e = b.to_float(b.sar(bits, 23))
+    e = b.select(tiny, b.sub(e, b.number(23.0)), e)
+    m = b.sub(b.from_bits(b.iadd(b.iand(bits, 0x007FFFFF), b.integer(0x3F3504F3))), b.number(1.0))
+    square = b.mul(m, m)
+    y = b.mul(b.mul(b.polynomial(m, LOG_P), square), m)
+    y = b.fma(e, b.number(-2.12194440e-4), y)
+    y = b.fma(square, b.number(-0.5), y)
+    y = b.fma(e, b.number(0.693359375), b.add(m, y))
+    finite = b.less(x, b.number(float("inf")))
+    y = b.select(finite, y, x)  # inf, and NaN
+    y = b.select(b.compare(OEQ, x, b.number(0.0)), b.number(float("-inf")), y)
+    return b.select(b.less(x, b.number(0.0)), b.number(float("nan")), y)
+
+
+def log1p(b: Builder, x: ir.Value) -> ir.Value:
+    """ln(1 + x), 1.7 ulp: the logarithm of the rounded sum, and what rounding lost."""
+    one = b.number(1.0)
+    u = b.add(x, one)
+    lost = b.div(b.sub(x, b.sub(u, one)), u)
+    usable = arith.AndIOp(b.less(b.number(0.0), u), b.less(u, b.number(float("inf")))).result
+    y = b.add(log(b, u), b.select(usable, lost, b.number(0.0)))
+    return b.select(b.compare(OEQ, x, b.number(0.0)), x, y)  # keeps -0
+
+
+SIN = (2.86567956e-6, -1.98559923e-4, 8.33338592e-3, -1.66666672e-1)
+COS = (2.44677067e-5, -1.38877297e-3, 4.16666567e-2, -0.5, 1.0)
+
+
+def sine(b: Builder, x: ir.Value, quarter: int) -> ir.Value:
+    """sin(x + quarter * pi/2), 1.6 ulp up to |x| = 2^30; the argument is reduced in f64."""
+    f64 = ir.F64Type.get()
+    wide = b.like(f64)
+
+    def number(value: float) -> ir.Value:
+        return b.constant(wide, ir.FloatAttr.get(f64, value))
+
+    xd = arith.ExtFOp(wide, x).result
+    magic = number(6755399441055744.0)  # 1.5 * 2^52
+    n = arith.SubFOp(arith.AddFOp(arith.MulFOp(xd, number(0.6366197723675814)).result, magic).result, magic).result
+    r = math.FmaOp(n, number(-1.5707963267948966), xd).result
+    r = arith.TruncFOp(b.type, math.FmaOp(n, number(-6.123233995736766e-17), r).result).result
+    i64 = ir.IntegerType.get_signless(64)
+    bits = arith.BitcastOp(b.like(i64), arith.AddFOp(n, magic).result).result
+    q = b.iadd(arith.TruncIOp(b.integers, bits).result, b.integer(quarter))
+    s = b.mul(r, r)
+    sin_r = b.fma(b.mul(b.polynomial(s, SIN), s), r, r)
+    cos_r = b.polynomial(s, COS)
+    odd = arith.CmpIOp(arith.CmpIPredicate.ne, b.iand(q, 1), b.integer(0)).result
+    value = b.select(odd, cos_r, sin_r)
+    flip = b.shl(b.iand(q, 2), 30)
+    value = b.from_bits(arith.XOrIOp(b.bits(value), flip).result)
+    return value if quarter else b.select(b.compare(OEQ, x, b.number(0.0)), x, value)  # keeps -0

@@ -1,0 +1,158 @@
+"""What maxima, minima and reductions become on CPUs, where LLVM would emit several instructions for one.
+
+``EXPANSIONS``: op name -> ``expand(op, machine) -> value | None`` (None: leave it to LLVM). Called with the insertion point at the op.
+"""
+from collections.abc import Callable
+from typing import Any
+
+from legato.core.mlir import arith, ir, vector
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.vector_builder import OGT, OLT, UNO
+
+Expansion = Callable[[ir.Operation, Machine], "ir.Value | None"]
+
+EXTREMES = {"maximumf": OGT, "maxnumf": OGT, "minimumf": OLT, "minnumf": OLT}
+
+
+def element(type_: ir.Type) -> ir.Type:
+    return type_.element_type if isinstance(type_, ir.VectorType) else type_
+
+
+def constant_number(value: ir.Value) -> bool:
+    """Whether ``value`` is a constant without NaNs (a splat, or a scalar)."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name not in ("arith.constant", "vector.broadcast"):
+        return False
+    if owner.name == "vector.broadcast":
+        return constant_number(owner.operands[0])
+    attribute = owner.attributes["value"]
+    if isinstance(attribute, ir.DenseElementsAttr):
+        if not attribute.is_splat:
+            return False
+        attribute = attribute.get_splat_value()
+    return isinstance(attribute, ir.FloatAttr) and attribute.value == attribute.value
+
+
+def choose(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
+    """``a`` where the comparison holds, else ``b`` (also where one is NaN): one instruction for less and greater."""
+    return arith.SelectOp(arith.CmpFOp(predicate, a, b).result, a, b).result
+
+
+def extreme(predicate: int, a: ir.Value, b: ir.Value, nan_free: bool = False) -> ir.Value:
+    """The greater (OGT) or lesser (OLT); NaN where one is NaN, unless ``nan_free`` says that NaNs need not survive."""
+    if constant_number(b) or nan_free:
+        a, b = b, a
+        return choose(predicate, a, b)
+    if constant_number(a):
+        return choose(predicate, a, b)
+    return arith.SelectOp(arith.CmpFOp(UNO, a, a).result, a, choose(predicate, a, b)).result
+
+
+def nan_free(op: ir.Operation) -> bool:
+    return "fastmath" in op.attributes and "nnan" in str(op.attributes["fastmath"])
+
+
+def never_nan(value: ir.Value, seen: tuple[ir.Value, ...] = ()) -> bool:
+    """Whether a value is no NaN because of how it was made: by constants, and by maxnumf and minnumf (expanded or not) of such values."""
+    if constant_number(value):
+        return True
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        loop = owner.owner
+        if loop.operation.name != "scf.for" or value.arg_number == 0:
+            return False
+        if value in seen:
+            return True
+        last = owner.operations[len(owner.operations) - 1].operation
+        around = (*seen, value)
+        place = value.arg_number - 1
+        return never_nan(loop.operation.operands[3 + place], around) and never_nan(last.operands[place], around)
+    if owner.name in ("arith.maxnumf", "arith.minnumf"):
+        return any(never_nan(v, seen) for v in owner.operands)
+    if owner.name == "arith.select" and not isinstance(owner.operands[0].owner, ir.Block):
+        test = owner.operands[0].owner
+        chosen = test.name == "arith.cmpf" and test.attributes["predicate"].value in (OGT, OLT)
+        return chosen and list(test.operands) == list(owner.operands)[1:] and never_nan(owner.operands[2], seen)
+    return owner.name == "vector.broadcast" and never_nan(owner.operands[0], seen)
+
+
+def expand_number(predicate: int) -> Expansion:
+    """The greater or lesser of two; the one that is no NaN. One instruction where one of them never is."""
+    def expand(op: ir.Operation, machine: Machine) -> ir.Value | None:
+        a, b = op.operands
+        if never_nan(b):
+            return choose(predicate, a, b)
+        return choose(predicate, b, a) if never_nan(a) else None
+
+    return expand
+
+
+def expand_maximum(op: ir.Operation, machine: Machine) -> ir.Value:
+    return extreme(OGT, *op.operands, nan_free=nan_free(op))
+
+
+def expand_minimum(op: ir.Operation, machine: Machine) -> ir.Value:
+    return extreme(OLT, *op.operands, nan_free=nan_free(op))
+
+
+def joined(kind: str, value: ir.Value, free: bool) -> ir.Value | None:
+    """Greatest or least element of a vector, halves against halves; LLVM's own takes several instructions a step. None for other kinds."""
+    predicate = EXTREMES.get(kind)
+    if predicate is None or value.type.rank != 1 or value.type.shape[0] & (value.type.shape[0] - 1):
+        return None
+    if kind.startswith(("maxnum", "minnum")):  # NaNs do not count: they become neutral, once
+        value, free = choose(predicate, value, neutral(value.type, predicate)), True
+    width = value.type.shape[0]
+    while width > 1:
+        width //= 2
+        half = ir.VectorType.get([width], value.type.element_type)
+        low, high = (vector.ExtractStridedSliceOp(half, value, [at], [width], [1]).result for at in (0, width))
+        value = extreme(predicate, low, high, free)
+    return vector.ExtractOp(value, [], [0]).result
+
+
+def neutral(type_: ir.Type, predicate: int) -> ir.Value:
+    """What changes no maximum or no minimum."""
+    attribute = ir.FloatAttr.get(element(type_), float("-inf" if predicate == OGT else "inf"))
+    if isinstance(type_, ir.VectorType):
+        attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
+    return arith.ConstantOp(type_, attribute).result
+
+
+def kind_of(op: ir.Operation) -> str:
+    """``maxnumf`` of ``#vector.kind<maxnumf>``."""
+    return str(op.attributes["kind"]).removeprefix("#vector.kind<").rstrip(">")
+
+
+def with_accumulator(op: ir.Operation, result: ir.Value | None) -> ir.Value | None:
+    """Joins a reduction's second operand, if there is one."""
+    if result is None or len(op.operands) == 1:
+        return result
+    name = {"maximumf": "maximumf", "minimumf": "minimumf", "maxnumf": "maxnumf", "minnumf": "minnumf"}[kind_of(op)]
+    return getattr(arith, name)(result, op.operands[1])
+
+
+def expand_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
+    if op.parent.operation.name == "vector.mask":
+        return None  # the mask around it is expanded
+    return with_accumulator(op, joined(kind_of(op), op.operands[0], nan_free(op)))
+
+
+def expand_masked_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
+    """A reduction under a mask: lanes that are off get the neutral element."""
+    inner = op.regions[0].blocks[0].operations[0].operation
+    if inner.name != "vector.reduction" or len(op.operands) != 1 or kind_of(inner) not in EXTREMES:
+        return None
+    value = inner.operands[0]
+    lanes = arith.SelectOp(op.operands[0], value, neutral(value.type, EXTREMES[kind_of(inner)])).result
+    return with_accumulator(inner, joined(kind_of(inner), lanes, nan_free(inner)))
+
+
+EXPANSIONS: dict[str, Any] = {
+    "arith.maximumf": expand_maximum,
+    "arith.minimumf": expand_minimum,
+    "arith.maxnumf": expand_number(OGT),
+    "arith.minnumf": expand_number(OLT),
+    "vector.reduction": expand_reduction,
+    "vector.mask": expand_masked_reduction,
+}

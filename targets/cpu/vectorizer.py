@@ -1,0 +1,228 @@
+"""How one loop nest is cut and vectorized: the parts that the schedules of elementwise kernels, reductions and rows are made of.
+
+A nest is tiled until what is left is one vector (of several registers), peeled where its size is no multiple, and the rest is done under a
+mask where the machine has masks for the element's width. Nothing is vectorized before ``close``: then all loops are there.
+"""
+from collections.abc import Callable, Sequence
+
+from legato.analysis.nests import PARALLEL, Nest
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.script import ANY, Script
+
+MAX_LANES = 256  # longer vectors are slow to compile and spill
+DYNAMIC = -1
+
+
+def power_of_two_below(n: int) -> int:
+    """The greatest power of two that is not above n; n >= 1."""
+    return 1 << (n.bit_length() - 1)
+
+
+def is_power_of_two(n: int) -> bool:
+    return n > 0 and n & (n - 1) == 0
+
+
+def next_power_of_two(n: int) -> int:
+    return n if is_power_of_two(n) else 1 << n.bit_length()
+
+
+class Vectorizer:
+    """Collects the cutting of nests in ``script``, and vectorizes all of them at the end.
+
+    ``extents``, below, are those of the op behind a handle, which may be a tile of the nest already; ``limit`` bounds the dynamic one.
+    """
+
+    def __init__(self, machine: Machine):
+        self.machine, self.script = machine, Script()
+        self._static: list[str] = []
+        self._masked: list[tuple[str, tuple[int, ...]]] = []
+
+    def lanes(self, nest: Nest) -> int:
+        """Elements of the nest's widest number in one register."""
+        return self.machine.lanes(nest.bits)
+
+    def masks(self, nest: Nest) -> bool:
+        """Whether loads and stores of the nest's elements can be masked in hardware."""
+        if self.machine.has("avx512bw"):
+            return True
+        return self.machine.has("avx2") and nest.memory_bits >= 32
+
+    def fits(self, nest: Nest, extent: int) -> bool:
+        """Whether one vector holds all of a loop, in half of the registers and without leaving many lanes idle."""
+        lanes = self.lanes(nest)
+        if not 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES):
+            return False
+        if is_power_of_two(extent) or extent < lanes:
+            return True
+        idle = (next_power_of_two(extent) - extent) // lanes
+        return extent % lanes != 0 and self.masks(nest) and idle * 4 <= next_power_of_two(extent) // lanes
+
+    def strip(self, nest: Nest, extent: int, registers: int = 8) -> int:
+        """The tile size of a loop that is to be vectorized: 0 for all of it. A divisor where a good one is found."""
+        widest = min(self.lanes(nest) * registers, MAX_LANES)
+        if self.fits(nest, extent):
+            return 0
+        if extent < 0:
+            return widest
+        widest = min(widest, power_of_two_below(extent))
+        return widest // 2 if extent % widest and extent % (widest // 2) == 0 and widest // 2 >= self.lanes(nest) * 4 else widest
+
+    def unmasked_strip(self, nest: Nest, extent: int, registers: int) -> int:
+        """As ``strip``, where accumulators would have to be masked: sizes that divide, or leave a power of two, come first."""
+        lanes = self.lanes(nest)
+        sizes = [size for size in (8 * lanes, 4 * lanes, 2 * lanes, lanes) if size <= min(extent, registers * lanes, MAX_LANES)]
+        if not sizes or extent in sizes:
+            return self.strip(nest, extent, registers)
+        whole = [size for size in sizes if extent % size == 0 and size * 2 >= min(registers, 8) * lanes]
+        even = [size for size in sizes if extent % size == 0 or is_power_of_two(extent % size)]
+        return next(iter([*whole, *even, *sizes]))
+
+    def split(self, handle: str, count: int) -> list[str]:
+        """The handles of single ops from one of ``count``."""
+        return [handle] if count == 1 else self.script.op("one", f"split_handle {handle}", count)
+
+    def tile(self, handle: str, sizes: Sequence[int]) -> tuple[str, str | None]:
+        """The tile and the innermost loop; the op itself where no size asks for a loop."""
+        if not any(sizes):
+            return handle, None
+        tile, loops = self.script.tile(handle, sizes)
+        return tile, loops[-1]
+
+    def peel(self, loop: str) -> tuple[str, str]:
+        """The op in the whole steps of a loop, and the one in its last, partial step."""
+        whole, rest = self.script.peel(loop)
+        return self.script.match("linalg.generic", within=whole), self.script.match("linalg.generic", within=rest)
+
+    # --- vectors along a loop that the output has ---
+
+    def parallel(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, limit: int | None = None) -> None:
+        """Loop ``loop`` becomes vectors; other loops single steps, reductions innermost."""
+        steps = [1 if kind != PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        extent = extents[loop]
+        sizes[loop] = 0 if limit else self.strip(nest, extent)
+        tile, around = self.tile(handle, sizes)
+        if not sizes[loop]:
+            self.whole(self.tile(tile, steps)[0], nest, extent, limit)
+            return
+        rest = None
+        if extent < 0 or extent % sizes[loop]:
+            tile, rest = self.peel(around)
+        self._static.append(self.tile(tile, steps)[0])
+        if rest is not None:
+            self.rest(rest, nest, steps, loop, DYNAMIC if extent < 0 else extent % sizes[loop])
+
+    def unrolled(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, copies: int, again: Callable[[], str]) -> None:
+        """As ``parallel``, for a nest that is whole along ``loop``; loop ``copies`` is unrolled inside the reductions.
+
+        ``again()`` gives a handle to all copies of the nest's op.
+        """
+        steps = [1 if kind != PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        sizes[loop] = sizes[copies] = 0
+        tile = self.tile(self.tile(handle, sizes)[0], steps)[0]
+        if extents[copies] != 1:
+            tile, around = self.tile(tile, [1 if i == copies else 0 for i in range(len(extents))])
+            self.script.line(f"transform.loop.unroll {around} {{factor = {extents[copies]}}} : {ANY}")
+            tile = again()
+        self.whole(tile, nest, extents[loop])
+
+    def whole(self, handle: str, nest: Nest, extent: int, limit: int | None = None) -> None:
+        """All that is left is one vector of ``extent`` elements."""
+        if extent >= 0 and (is_power_of_two(extent) or extent % self.lanes(nest) == 0 or not self.masks(nest)):
+            self._static.append(handle)
+        elif self.masks(nest):
+            self._masked.append((handle, (next_power_of_two(extent) if extent >= 0 else limit,)))
+
+    def rest(self, handle: str, nest: Nest, steps: Sequence[int], loop: int, extent: int) -> None:
+        """What peeling left of one loop: vectors of one register, the last under a mask."""
+        lanes = self.lanes(nest)
+        if 0 <= extent <= lanes:
+            self.whole(self.tile(handle, steps)[0], nest, extent)
+            return
+        if extent < 0 and not self.masks(nest):
+            return  # scalar
+        tile, around = self.tile(handle, [lanes if i == loop else 0 for i in range(len(steps))])
+        if extent >= 0 and extent % lanes and not self.masks(nest):
+            tile, end = self.peel(around)
+            self._static.append(self.tile(end, steps)[0])
+        tile = self.tile(tile, steps)[0]
+        if extent >= 0 and (extent % lanes == 0 or not self.masks(nest)):
+            self._static.append(tile)
+        else:
+            self._masked.append((tile, (lanes,)))
+
+    # --- blocks of two loops, one innermost in the output, one in an input ---
+
+    def transposed(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, other: int) -> None:
+        """Blocks of loops ``loop`` (the output's innermost) and ``other`` (an input's) are transposed in registers."""
+        side = min(16, max(4, self.lanes(nest)))
+        outer = [0 if e == 1 or i in (loop, other) else 1 for i, e in enumerate(extents)]
+        parts = [(self.tile(handle, outer)[0], False)]
+        for axis in (other, loop):
+            if 0 <= extents[axis] <= side:
+                continue
+            sizes = [side if i == axis else 0 for i in range(len(extents))]
+            cut = []
+            for tile, masked in parts:
+                tile, around = self.tile(tile, sizes)
+                if not masked and extents[axis] % side:  # negative where dynamic
+                    tile, rest = self.peel(around)
+                    cut.append((rest, True))
+                cut.append((tile, masked))
+            parts = cut
+        shape = [side if not 0 <= extents[axis] <= side else extents[axis] for axis in sorted((loop, other))]
+        for tile, masked in parts:
+            if not masked:
+                self._static.append(tile)
+            elif self.masks(nest):
+                self._masked.append((tile, tuple(shape)))
+
+    # --- vectors along a loop that is reduced ---
+
+    def along(self, handle: str, nest: Nest, extents: Sequence[int], loop: int) -> bool:
+        """A reduction along the innermost loop of its input: partial results in registers, joined at the end. False: not for this nest."""
+        lanes = self.lanes(nest)
+        extent = extents[loop]
+        if nest.combiner is None or (not self.masks(nest) and (extent < 0 or extent % lanes)):
+            return False
+        outer = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        others = [1 if i != loop and kind != PARALLEL and extents[i] != 1 else 0 for i, kind in enumerate(nest.kinds)]
+        tile = self.tile(handle, outer)[0]
+        if 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES) and (self.masks(nest) or is_power_of_two(extent)):
+            if is_power_of_two(extent):
+                self._static.append(self.tile(tile, others)[0])
+            else:
+                self._masked.append((self.tile(tile, others)[0], (next_power_of_two(extent),)))
+            return True
+        width = min(lanes * (8 if extent < 0 or extent >= 32 * lanes else 4), MAX_LANES)
+        sizes = [width if i == loop else 0 for i in range(len(extents))]
+        fill, part, join, around = self.script.op("part", f"structured.tile_reduction_using_for {tile} by tile_sizes = {sizes}", 4)
+        self._static += [fill, join]
+        if extent < 0 or extent % width:
+            part, rest = self.peel(around)
+            rest = self.tile(rest, others)[0]
+            if extent >= 0 and is_power_of_two(extent % width):  # a single element has no loop left that a mask could be for
+                self._static.append(rest)
+            else:
+                self._masked.append((rest, (width,)))
+        self._static.append(self.tile(part, others)[0])
+        return True
+
+    def close(self) -> str:
+        """Vectorizes everything that was cut; the script's text."""
+        self.script.clean()
+        self.script.patterns("drop-unit-dims", "canonicalize", "merge-slices")
+        for sizes in sorted({sizes for _, sizes in self._masked}):
+            self._vectorize([handle for handle, own in self._masked if own == sizes], f" vector_sizes {list(sizes)}")
+        self._vectorize(self._static, "")
+        # a masked transfer bufferizes as any other, a mask around one only in place
+        self.script.patterns("vector.lower_masked_transfers")
+        self.script.patterns("vector.sink_ops", "canonicalize")  # what is one number for all lanes is computed once
+        self.script.finish()
+        return self.script.text()
+
+    def _vectorize(self, handles: Sequence[str], how: str) -> None:
+        """Two handles may have become one op by now: equal fills are merged."""
+        if handles:
+            self.script.line(f"transform.structured.vectorize {self.script.merge(handles)}{how} : {ANY}")

@@ -1,0 +1,150 @@
+"""Conversion of layouts changes how values are held, not what is computed, and leaves few permutations."""
+import numpy as np
+import pytest
+from graphs import build, check, names, weights
+
+from legato.dialects import relax
+from legato.passes.graph.canonicalize.canonicalize import Canonicalize
+from legato.passes.graph.fold_constants import FoldConstants
+from legato.passes.graph.layout import layout
+from legato.passes.graph.layout.convert_layout import ConvertLayout
+
+
+def conv(x, out, inputs, size=1, **attributes):
+    return relax.conv2d(x, weights(out, inputs, size, size), **attributes)
+
+
+CONVERT = (ConvertLayout(), FoldConstants())
+
+
+def converted(body, shape=(2, 4, 8, 8), passes=CONVERT):
+    return check(build([list(shape)], body), passes)
+
+
+def permutations(module):
+    return names(module).count("permute_dims")
+
+
+THROUGH = {
+    "unary": lambda y: relax.clip(relax.tanh(relax.astype(y, "f32")), min=-0.5, max=0.5),
+    "channel constant": lambda y: relax.multiply(y, weights(8, 1, 1)),
+    "image constant": lambda y: relax.multiply(y, weights(8, 6, 6)),
+    "column constant": lambda y: relax.add(y, weights(6)),
+    "number": lambda y: relax.add(relax.constant(np.float32(2)), y),
+    "two of them": lambda y: relax.subtract(relax.exp(y), y),
+    "where": lambda y: relax.where(relax.less(y, relax.mean(y, axis=[1], keepdims=True)), y, weights(8, 1, 1)),
+    "prelu": lambda y: relax.prelu(y, weights(8, 1, 1)),
+    "mean over pixels": lambda y: relax.multiply(y, relax.sigmoid(relax.mean(y, axis=[-1, -2], keepdims=True))),
+    "sum over channels": lambda y: relax.sum(y, axis=[1]),
+    "all": lambda y: relax.max(y),
+    "channels of all pixels": lambda y: relax.mean(y, axis=[2, 3]),
+    "argmax": lambda y: relax.astype(relax.argmax(y, axis=1), "f32"),
+    "cumsum": lambda y: relax.cumsum(y, axis=1),
+    "topk": lambda y: relax.topk(y, k=2, axis=1),
+    "softmax": lambda y: relax.softmax(y, axis=-3),
+    "lrn": lambda y: relax.lrn(y, 3),
+    "batch norm": lambda y: relax.batch_norm(y, weights(8), weights(8), relax.constant(np.ones(8, "f")), relax.constant(np.ones(8, "f"))),
+    "layer norm": lambda y: relax.layer_norm(y, weights(8), weights(8), axes=[1]),
+    "concat": lambda y: relax.concat([y, relax.relu(y), y], 1),
+    "concat of rows": lambda y: relax.concat([y, y], -2),
+    "pad": lambda y: relax.pad(y, [0, 1, 2, 0, 0, 3, 0, 4]),
+    "slice": lambda y: relax.strided_slice(y, [1, 0], [7, 5], strides=[2, 1], axes=[1, -1]),
+    "slice of leading axes": lambda y: relax.strided_slice(y, [0, 2], [1, 6]),
+    "squeeze": lambda y: relax.squeeze(relax.mean(y, axis=[2], keepdims=True), [2]),
+    "expand": lambda y: relax.expand_dims(y, [1, 3]),
+    "pixels in a row": lambda y: relax.reshape(y, [2, 8, 36]),
+    "split channels": lambda y: relax.reshape(y, [2, 2, 4, 6, 6]),
+    "shuffle": lambda y: relax.reshape(relax.permute_dims(relax.reshape(y, [2, 2, 4, 6, 6]), [0, 2, 1, 3, 4]), [2, 8, 6, 6]),
+    "patches": lambda y: relax.permute_dims(relax.reshape(y, [2, 8, 36]), [0, 2, 1]),
+    "own transposition": lambda y: relax.matmul(relax.permute_dims(y, [0, 2, 3, 1]), weights(8, 5)),
+    "pools": lambda y: relax.avg_pool2d(relax.max_pool2d(y, [2, 2], padding=[1, 0, 0, 1]), [3, 2], strides=[2, 1], ceil_mode=True),
+    "grouped": lambda y: conv(y, 8, 4, groups=2),
+    "depthwise": lambda y: conv(y, 16, 1, 3, groups=8, strides=[2, 1], padding=[1, 1, 1, 1], dilations=[1, 2]),
+}
+
+
+@pytest.mark.parametrize("after", THROUGH.values(), ids=THROUGH.keys())
+def test_layout_goes_through(after):
+    """Between a convolution and a pool behind it, or the result, nothing is permuted but what a shuffle itself moves."""
+    module = converted(lambda x: after(conv(x, 8, 4, 3)))
+    result = module.function().type.results[0]
+    held_to_the_end = result.rank > 2
+    allowed = 1 + held_to_the_end + (after is THROUGH["shuffle"])
+    assert permutations(module) <= allowed, str(module)
+
+
+BARRIERS = {
+    "matmul": lambda y: relax.matmul(y, weights(6, 5)),
+    "flatten": lambda y: relax.reshape(y, [2, 8 * 36]),
+    "take": lambda y: relax.take(y, relax.constant(np.array([1, 0], np.int64)), axis=1),
+    "norm over two axes": lambda y: relax.layer_norm(y, weights(6, 6), weights(6, 6), axes=[2, 3]),
+    "instance norm": lambda y: relax.instance_norm(y, weights(8), weights(8)),
+}
+
+
+@pytest.mark.parametrize("after", BARRIERS.values(), ids=BARRIERS.keys())
+def test_other_ops_get_their_own_order(after):
+    module = converted(lambda x: after(conv(x, 8, 4, 3)))
+    assert permutations(module) == 2
+
+
+def test_a_flattened_column_of_channels_needs_no_permutation():
+    module = converted(lambda x: relax.matmul(relax.reshape(relax.avg_pool2d(conv(x, 8, 4, 3), [6, 6]), [2, 8]), weights(8, 3)),
+                       passes=(ConvertLayout(), FoldConstants(), Canonicalize()))  # fmt: skip
+    assert names(module) == ["permute_dims", "conv2d", "mean", "reshape", "matmul"]
+
+
+def test_residual_network_has_one_permutation():
+    def body(x):
+        y = conv(x, 8, 4, 3, padding=[1, 1, 1, 1])
+        for _ in range(3):
+            y = relax.relu(relax.add(y, relax.add(conv(relax.relu(y), 8, 8, 3, padding=[1, 1, 1, 1]), weights(8, 1, 1))))
+        return relax.mean(y, axis=[2, 3])
+
+    assert permutations(converted(body)) == 1
+
+
+def test_convolutions_of_one_and_three_axes():
+    def body(x):
+        y = relax.conv1d(relax.reshape(x, [2, 4, 64]), weights(8, 4, 3))
+        z = relax.conv3d(relax.reshape(x, [2, 4, 4, 4, 4]), weights(8, 4, 2, 2, 2))
+        return relax.add(relax.mean(relax.max_pool1d(y, [2]), axis=[2]), relax.mean(relax.avg_pool3d(z, [2, 2, 2]), axis=[2, 3, 4]))
+
+    module = converted(body)
+    operations = module.function().body.blocks[0].operations
+    assert [relax.attributes_of(op)["data_layout"] for op in operations if "conv" in op.operation.name] == ["NWC", "NDHWC"]
+
+
+def test_channels_first_and_back():
+    def body(x):
+        y = relax.conv2d(x, weights(3, 3, 8, 8), data_layout="NHWC", kernel_layout="HWIO")
+        return relax.max_pool2d(relax.relu(y), [2, 2], layout="NHWC")
+
+    module = converted(body, (2, 8, 8, 8), [ConvertLayout(data_layout="NCHW", kernel_layout="OIHW"), FoldConstants()])
+    assert permutations(module) == 2
+    check(module, [ConvertLayout(), FoldConstants()])
+    assert permutations(module) == 0
+
+
+def test_dynamic_sizes():
+    module = build([["n", 4, "h", "h"]], lambda x: relax.reshape(relax.relu(conv(x, 8, 4, 3)), ["n", 2, 4, "h - 2", "h - 2"]))
+    check(module, [ConvertLayout(), FoldConstants()], [[3, 4, 7, 7]])
+    assert permutations(module) == 2
+
+
+def test_reshapes_seen_through_layouts():
+    """The arithmetic alone, against numpy: any reshape of any permutation."""
+    random = np.random.default_rng(0)
+
+    def split(factors):
+        cuts = np.sort(random.choice(len(factors) + 1, random.integers(0, len(factors) + 1)))
+        return [int(part.prod()) for part in np.split(np.array(factors), cuts)]
+
+    for _ in range(500):
+        factors = random.choice([1, 1, 2, 3, 5], random.integers(1, 7))
+        old, new = split(factors), split(factors)
+        perm = tuple(random.permutation(len(old)).tolist())
+        how = layout.reshape(perm, old, new)
+        value = np.arange(np.prod(old)).reshape(old)
+        made = value.transpose(how.before).reshape([new[axis] for axis in how.after])
+        assert np.array_equal(made, value.reshape(new).transpose(how.after))

@@ -1,0 +1,63 @@
+"""Register tiles, and the parts that threads get: what is chosen has to cover everything, and to fit."""
+import pytest
+
+from legato.analysis.contraction_form import analyze
+from legato.core.mlir import ir
+from legato.targets.cpu.register_tiles import choose, fits, steps
+from legato.targets.cpu.threads import parallel_part
+
+
+@pytest.mark.parametrize("lanes, registers", [(16, 32), (8, 16), (4, 16), (8, 32)])
+def test_tiles_cover_everything_and_fit(lanes, registers):
+    for rows in (*range(1, 65), 149, None):
+        for columns in (*range(1, 70), 125, 255, 1000, 4096, None):
+            tiles = choose(rows, columns, lanes, registers)
+            for width in tiles.columns:
+                assert width & (width - 1) == 0
+                assert fits(tiles.rows[0], max(1, width // lanes), registers)
+            left = columns
+            for width in tiles.columns:
+                left = None if left is None else left % width
+            assert left == 0 if columns is not None else tiles.columns[-1] == 1
+            if rows is None:
+                assert tiles.rows[-1] == 1
+            else:
+                assert rows % tiles.rows[0] == (tiles.rows[1] if len(tiles.rows) > 1 else 0)
+
+
+def test_tiles_of_common_layers():
+    assert choose(384, 512, 16, 32).rows == (12,) and choose(384, 512, 16, 32).columns == (32,)
+    assert choose(56, 64, 16, 32).rows == (14,)
+    assert choose(384, 512, 8, 16) == choose(384, 512, 8, 16, width=16)
+    assert choose(384, 512, 8, 16).rows == (6,)
+    assert choose(196, 256, 16, 32, most=8).rows[0] <= 8
+
+
+def test_a_step_is_as_long_as_its_bottleneck():
+    assert steps(14, 2) < 1.05 * 28 + 1  # multiply-adds
+    assert steps(1, 1) == steps(4, 1)  # latency
+    assert steps(28, 1) > 28 + 1  # loads
+
+
+MATMUL = """
+func.func private @k(%x: tensor<{m}x{k}xf32>, %w: tensor<{k}x{n}xf32>, %out: tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32> {{
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) outs(%0 : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
+  return %1 : tensor<{m}x{n}xf32>
+}}"""
+
+
+@pytest.mark.parametrize("m, n, k, threads, expected", [
+    (128, 512, 512, 1, None),
+    (8, 8, 8, 4, None),  # not worth it
+    (8, 1024, 1024, 2, (1, 512)),  # the larger operand is cut
+    (1024, 64, 64, 2, (0, 512)),
+    (1024, 96, 64, 4, (0, 256)),
+    (9, 96, 4096, 2, (1, 32)),  # three blocks for two threads
+    ("?", 512, 512, 2, (1, 256)),
+])
+def test_parts_of_threads(m, n, k, threads, expected):
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(MATMUL.format(m=m, n=n, k=k))
+        assert parallel_part(analyze(module.body.operations[0]), 32, threads) == expected

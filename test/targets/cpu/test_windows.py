@@ -1,0 +1,148 @@
+"""Pooling and depthwise convolutions in NHWC: paddings, strides, dilations, remainders of every kind."""
+
+import numpy as np
+import pytest
+from harness import MACHINES, Net
+
+from legato.core.mlir import ir
+from legato.dialects import tir
+from legato.passes.cpu.split_windows import split_windows
+
+# input, kernel, strides, padding (top, left, bottom, right), dilations
+POOLS = [
+    ((1, 12, 12, 8), (3, 3), (2, 2), (1, 1, 1, 1), (1, 1)),
+    ((2, 9, 11, 20), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)),
+    ((1, 7, 7, 16), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)),
+    ((1, 14, 14, 33), (2, 2), (2, 2), (0, 0, 0, 0), (1, 1)),
+    ((1, 13, 13, 3), (5, 3), (2, 1), (2, 1, 2, 1), (1, 1)),
+    ((1, 15, 15, 17), (3, 3), (1, 2), (2, 2, 2, 2), (2, 2)),
+    ((1, 8, 8, 150), (3, 3), (2, 2), (0, 0, 1, 1), (1, 1)),
+    ((1, 4, 4, 5), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)),
+    ((1, 28, 28, 192), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)),
+    ((1, 6, 6, 64), (6, 6), (1, 1), (0, 0, 0, 0), (1, 1)),
+]
+
+
+def values(shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def taps(x, kernel, strides, padding, dilations, fill):
+    """The elements of every window, first axis: the tap."""
+    n, h, w, c = x.shape
+    wide = np.full((n, h + padding[0] + padding[2], w + padding[1] + padding[3], c), fill, np.float64)
+    wide[:, padding[0] : padding[0] + h, padding[1] : padding[1] + w] = x
+    counts = [(wide.shape[i + 1] - dilations[i] * (kernel[i] - 1) - 1) // strides[i] + 1 for i in (0, 1)]
+
+    def along(i, tap):
+        return slice(tap * dilations[i], tap * dilations[i] + (counts[i] - 1) * strides[i] + 1, strides[i])
+
+    return np.stack([wide[:, along(0, a), along(1, b)] for a in range(kernel[0]) for b in range(kernel[1])])
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_pools(machine):
+    net, arrays, right = Net(machine), [], []
+    for shape, kernel, strides, padding, dilations in POOLS:
+        x, geometry = values(shape), (kernel, strides, padding, dilations)
+        attributes = {
+            "kernel": list(kernel),
+            "strides": list(strides),
+            "padding": list(padding),
+            "dilations": list(dilations),
+            "layout": "NHWC",
+            "ceil_mode": False,
+        }
+        greatest, total, ones = (
+            f(taps(a, *geometry, fill), 0) for f, a, fill in ((np.max, x, -np.inf), (np.sum, x, 0), (np.sum, x * 0 + 1, 0))
+        )
+        pool = net.op("relax.max_pool2d", [net.input(shape)], greatest.shape, **attributes)
+        net.output(net.op("relax.relu", [pool], pool.shape))
+        for include in (True, False):
+            net.output(net.op("relax.avg_pool2d", [net.input(shape)], greatest.shape, **attributes, count_include_pad=include))
+        arrays += [x] * 3
+        right += [np.maximum(greatest, 0), total / (kernel[0] * kernel[1]), total / ones]
+    for i, (found, expected) in enumerate(zip(net.run(*arrays), right, strict=True)):
+        assert np.allclose(found, expected, rtol=1e-5, atol=1e-6), (POOLS[i // 3], i % 3)
+
+
+DEPTHWISE = [
+    ((1, 12, 12, 8), (3, 3), (1, 1), (1, 1, 1, 1)),
+    ((2, 14, 14, 40), (3, 3), (2, 2), (1, 1, 1, 1)),
+    ((1, 10, 10, 33), (5, 5), (1, 1), (2, 2, 2, 2)),
+    ((1, 7, 7, 150), (3, 3), (1, 1), (1, 1, 1, 1)),
+    ((1, 6, 6, 16), (3, 3), (1, 1), (0, 0, 0, 0)),
+    ((1, 28, 28, 120), (5, 5), (1, 1), (2, 2, 2, 2)),
+    ((1, 17, 29, 64), (3, 3), (1, 1), (1, 1, 1, 1)),
+]
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_depthwise_with_bias_and_relu(machine):
+    net, arrays, right = Net(machine), [], []
+    for shape, kernel, strides, padding in DEPTHWISE:
+        channels = shape[-1]
+        x, w, b = values(shape), values((*kernel, 1, channels), 1), values((channels,), 2)
+        windows = taps(x, kernel, strides, padding, (1, 1), 0)
+        right.append(np.maximum((windows * w.reshape(-1, 1, 1, 1, channels)).sum(0) + b, 0))
+        conv = net.op(
+            "relax.conv2d",
+            [net.input(shape), net.input(w.shape)],
+            right[-1].shape,
+            strides=list(strides),
+            padding=list(padding),
+            dilations=[1, 1],
+            groups=channels,
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+        )
+        net.output(net.op("relax.relu", [net.op("relax.add", [conv, net.input(b.shape)], conv.shape)], conv.shape))
+        arrays += [x, w, b]
+    for case, found, expected in zip(DEPTHWISE, net.run(*arrays), right, strict=True):
+        assert np.allclose(found, expected, rtol=1e-4, atol=1e-5), case
+
+
+def test_dynamic_batch():
+    net = Net()
+    x = net.input(("n", 9, 9, 20))
+    net.output(
+        net.op(
+            "relax.max_pool2d",
+            [x],
+            ("n", 9, 9, 20),
+            kernel=[3, 3],
+            strides=[1, 1],
+            padding=[1] * 4,
+            dilations=[1, 1],
+            layout="NHWC",
+            ceil_mode=False,
+        )
+    )
+    for n in (1, 3):
+        a = values((n, 9, 9, 20))
+        assert np.array_equal(net.run(a)[0], taps(a, (3, 3), (1, 1), (1,) * 4, (1, 1), -np.inf).max(0))
+
+
+def test_the_inside_reads_the_input_itself():
+    """Of the five parts of a padded pooling, only the four strips have a padded copy."""
+    net = Net()
+    x = net.input((1, 20, 20, 16))
+    net.output(
+        net.op(
+            "relax.max_pool2d",
+            [x],
+            (1, 20, 20, 16),
+            kernel=[3, 3],
+            strides=[1, 1],
+            padding=[1] * 4,
+            dilations=[1, 1],
+            layout="NHWC",
+            ceil_mode=False,
+        )
+    )
+    with net.context, ir.Location.unknown():
+        module = net.build()
+        assert [split_windows(kernel) for kernel in tir.prim_funcs(module)] == [True]
+        text = str(module)
+    assert text.count("= linalg.pooling_nhwc_max") == 5 and text.count("= tensor.pad") == 4
+    assert "ins(%arg0, %" in [l for l in text.splitlines() if "= linalg.pooling_nhwc_max" in l][-1]
