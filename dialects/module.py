@@ -9,6 +9,7 @@ from legato.core.locations import describe
 from legato.core.mlir import func, ir
 from legato.core.weights import WeightStore
 from legato.dialects.loading import make_context
+from legato.dialects.relax.markers import ARTIFACTS, WEIGHT
 from legato.dialects.relax.ops.constant import Constant
 
 
@@ -124,13 +125,13 @@ def weights_under(operation: ir.Operation) -> set[str]:
     """The keys that constants, function arguments (``relax.weight``) and artifacts (``relax.artifacts``) under an op name."""
     keys = set()
     for op in walk(operation):
-        if op.name == "builtin.module" and "relax.artifacts" in op.attributes:
-            keys |= {entry["data"].value for entry in op.attributes["relax.artifacts"] if "data" in entry}
+        if op.name == "builtin.module" and ARTIFACTS in op.attributes:
+            keys |= {entry["data"].value for entry in op.attributes[ARTIFACTS] if "data" in entry}
         if op.name == Constant.OPERATION_NAME and "weight" in op.attributes:
             keys.add(op.attributes["weight"].value)
         for attributes in op.attributes["arg_attrs"] if op.name == "func.func" and "arg_attrs" in op.attributes else ():
-            if "relax.weight" in attributes:
-                keys.add(attributes["relax.weight"].value)
+            if WEIGHT in attributes:
+                keys.add(attributes[WEIGHT].value)
     return keys
 
 

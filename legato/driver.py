@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from legato.core.errors import LegatoError
 from legato.core.mlir import llvm
 from legato.dialects.module import Module
+from legato.dialects.relax.markers import SIGNATURE
 from legato.passes.legalize.conversion import RuleError
 from legato.passes.partition.artifacts import listed, strip_external
 from legato.passes.pipeline.base import PassContext
@@ -83,7 +84,7 @@ def check_start(module: Module, first: str | None) -> None:
     if first is None and "main" not in functions:
         there = ", ".join(f"@{name}" for name in functions) or "no function"
         raise LegatoError(f"what is compiled is the function @main, and the module has {there}")
-    if first is None and any("relax.signature" in f.attributes for f in functions.values()):
+    if first is None and any(SIGNATURE in f.attributes for f in functions.values()):
         raise LegatoError("the module is past the graph already: say which stage it has reached (legato-compile --from STAGE, "
                           "lower(first=...)), or go on with legato-opt")
 

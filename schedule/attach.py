@@ -6,7 +6,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.text import SCHEDULE
+from legato.dialects.tir.markers import SCHEDULE
 from legato.schedule import script
 
 

@@ -3,6 +3,7 @@ from legato.core.ir_helpers import body, find
 from legato.core.mlir import arith, bufferization, ir, memref, scf
 from legato.dialects import relax
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, before_end, index, loop_of, make_block, make_buffer
+from legato.dialects.tir.markers import SIGNATURE
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.buffer_primitives import copy_nest, expression, pick, redirect, transform_layout
 from legato.schedule.loop_primitives import nest
@@ -20,8 +21,6 @@ from legato.schedule.state import (
     users,
     writes,
 )
-
-SIGNATURE = "tir.signature"
 
 
 def pack(kernel: Kernel, block: BlockOp, at: int | str, tiles: list[int]) -> None:

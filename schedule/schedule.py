@@ -8,7 +8,7 @@ from typing import Any
 from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.text import FIXED
+from legato.dialects.tir.markers import FIXED, SCHEDULED
 from legato.dialects.tir.walk import blocks, buffer_name, localize_constants
 from legato.schedule import script
 from legato.schedule.elsewhere import ELSEWHERE
@@ -19,7 +19,6 @@ from legato.schedule.primitives import run
 from legato.schedule.state import Kernel, ScheduleError, reads
 from legato.schedule.trace import Trace, attribute_of
 
-SCHEDULED = "tir.scheduled"
 Buffer = int | str | tuple[str, int]
 
 

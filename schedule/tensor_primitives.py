@@ -6,6 +6,7 @@ from legato.core.ir_helpers import ancestors, body, copy, find
 from legato.core.mlir import ir, memref
 from legato.dialects import tir
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block
+from legato.dialects.tir.markers import EXTERN, INPLACE
 from legato.dialects.tir.walk import blocks, loops, loops_around
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reduction_primitives import drop_init
@@ -13,7 +14,6 @@ from legato.schedule.state import Kernel, ScheduleError, buffer_of, indices_of, 
 
 # Intrinsics of devices by name: a description (what it computes, as a kernel) and an implementation (a kernel of the same parameters).
 TENSOR_INTRINSICS: dict[str, tuple[Any, Any]] = {}
-INPLACE = "tir.inplace"  # on a script's kernel: for each output, the input whose new content it is
 UNKNOWN_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
@@ -177,7 +177,7 @@ def bring_declarations(kernel: Kernel, scratch: ir.Module) -> None:
     home = kernel.function.operation.parent.regions[0].blocks[0]
     known = {op.operation.attributes["sym_name"].value for op in home.operations if "sym_name" in op.operation.attributes}
     for op in list(scratch.body.operations):
-        if op.operation.name == "func.func" and "tir.extern" in op.operation.attributes and op.name.value not in known:
+        if op.operation.name == "func.func" and EXTERN in op.operation.attributes and op.name.value not in known:
             home.append(op.operation.clone(ip=False))
 
 

@@ -11,6 +11,7 @@ from legato.core.locations import model_name
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.dims import dims
+from legato.dialects.relax.markers import CODEGEN, EXTERNAL, NAME, PACKED
 from legato.passes.pipeline.scope import backend_of, external_modules, symbol
 
 HOST = "host"
@@ -88,15 +89,15 @@ def _parts(module: Module) -> dict[str, tuple[str, list[str]]]:
     found = {}
     for name, function in host.items():
         attributes = function.operation.attributes
-        if "relax.external" in attributes:
-            home, inner = ir.SymbolRefAttr(attributes["relax.external"]).value
+        if EXTERNAL in attributes:
+            home, inner = ir.SymbolRefAttr(attributes[EXTERNAL]).value
             found[name] = inside.get((home, inner), (home, []))
-        elif "relax.packed" in attributes:
-            packed = attributes["relax.packed"].value
+        elif PACKED in attributes:
+            packed = attributes[PACKED].value
             home, _, inner = packed.rpartition(".")
             found[name] = inside.get((home, inner), (packed, []))
-        elif "relax.codegen" in attributes:
-            found[name] = attributes["relax.codegen"].value, _summary(_ops(function, host))
+        elif CODEGEN in attributes:
+            found[name] = attributes[CODEGEN].value, _summary(_ops(function, host))
     return found
 
 
@@ -118,8 +119,8 @@ def _summary(ops: list[str]) -> list[str]:
 def _argument_name(main: func.FuncOp, number: int) -> str:
     if "arg_attrs" in main.attributes:
         attributes = ir.DictAttr(main.attributes["arg_attrs"][number])
-        if "relax.name" in attributes:
-            return attributes["relax.name"].value
+        if NAME in attributes:
+            return attributes[NAME].value
     return f"arg{number}"
 
 

@@ -4,7 +4,8 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 
 from legato.core.mlir import ir
-from legato.passes.memory.signature import CALLERS, Boundary, Value, packed_functions
+from legato.dialects.relax.markers import CALLERS
+from legato.passes.memory.signature import Boundary, Value, packed_functions
 
 FORMAT = 1   # grows when a saved model of today could not be read by the runtime of yesterday
 

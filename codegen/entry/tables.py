@@ -7,26 +7,9 @@ import numpy as np
 from legato.core.dtypes import as_dtype
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import Size
-from legato.passes.memory.signature import (
-    ARENA,
-    FRAME,
-    FUNCTIONS,
-    HELD,
-    LATE_ARENAS,
-    LATE_SYMBOLS,
-    OUT,
-    PACKED_RESULTS,
-    SYMBOL,
-    WEIGHT,
-    Axis,
-    Boundary,
-    Requirement,
-    Value,
-    linear_axis,
-    packed_functions,
-    requirements,
-    value_of,
-)
+from legato.dialects.relax.markers import LATE_SYMBOLS, PACKED_RESULTS, SYMBOL, WEIGHT
+from legato.dialects.tir.markers import ARENA, FRAME, FUNCTIONS, HELD, LATE_ARENAS, OUT
+from legato.passes.memory.signature import Axis, Boundary, Requirement, Value, linear_axis, packed_functions, requirements, value_of
 
 SHARED = ("declarations", "instance", "call", "results", "arenas", "check", "messages", "describe")
 EXPORTED = ("__tvm_ffi_create", "legato_metadata", "legato_weights_digest", "legato_artifacts_digest")

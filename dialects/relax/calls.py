@@ -14,12 +14,8 @@ from typing import Any
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
-from legato.dialects.tir.kernel import OUT
-
-PACKED = "relax.packed"
-RETURNS = "relax.returns"
-ARGUMENTS = "relax.arguments"
-PURE = "relax.pure"   # the function has no effects: equal calls are one, and an unused one is none
+from legato.dialects.relax.markers import ARGUMENTS, PACKED, PURE, RETURNS
+from legato.dialects.tir.markers import OUT
 
 
 def declare(name: str, inputs: Sequence[ir.Type], outputs: Sequence[ir.Type], mark: str, value: ir.Attribute) -> func.FuncOp:

@@ -3,10 +3,12 @@
 from legato.core.errors import LegatoError
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir
-from legato.dialects.tir.kernel import OUT, PRIM_FUNC, is_prim_func
+from legato.dialects.relax.markers import EXTERNAL, PACKED
+from legato.dialects.tir.kernel import is_prim_func
+from legato.dialects.tir.markers import OUT, PRIM_FUNC
 from legato.dialects.tir.plain import plain_type
 
-_CALLEES = (PRIM_FUNC, "relax.packed", "relax.external")
+_CALLEES = (PRIM_FUNC, PACKED, EXTERNAL)
 
 
 def check_prim_funcs(module: ir.Module) -> None:

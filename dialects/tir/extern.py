@@ -3,8 +3,7 @@ from collections.abc import Sequence
 
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
-
-EXTERN = "tir.extern"
+from legato.dialects.tir.markers import EXTERN
 
 
 def call_extern(symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.Type] = (), pure: bool = False) -> list[ir.Value]:

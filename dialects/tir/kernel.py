@@ -6,10 +6,8 @@ them. Its types are plain: no encodings, signless integers, booleans as bytes. A
 from collections.abc import Callable, Iterable, Sequence
 
 from legato.core.mlir import func, ir, tensor
+from legato.dialects.tir.markers import OUT, PRIM_FUNC
 from legato.dialects.tir.plain import plain_type
-
-PRIM_FUNC = "tir.prim_func"
-OUT = "tir.out"
 
 
 def is_prim_func(op: ir.Operation | ir.OpView) -> bool:

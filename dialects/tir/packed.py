@@ -15,8 +15,9 @@ from collections.abc import Sequence
 
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
+from legato.dialects.relax.markers import ARGUMENTS
+from legato.dialects.tir.markers import DTYPES, TIR_PACKED
 
-TIR_PACKED, DTYPES, ARGUMENTS = "tir.packed", "tir.dtypes", "relax.arguments"
 SCALARS = ("bool", "index", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
            "float16", "bfloat16", "float32", "float64")
 POINTER = "pointer"

@@ -6,9 +6,9 @@ import numpy as np
 from legato.core.dtypes import numpy_dtype
 from legato.core.mlir import func, ir
 from legato.core.weights import WeightStore
+from legato.dialects.relax.markers import SIGNATURE
 
 CASTS = {"tensor.cast", "tensor.bitcast", "builtin.unrealized_conversion_cast"}
-SIGNATURE = "relax.signature"
 
 
 def memory_element(type_: ir.Type) -> ir.Type:

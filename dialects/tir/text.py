@@ -2,10 +2,8 @@
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
 from legato.dialects.tir.check import check_prim_func
-from legato.dialects.tir.kernel import OUT, PRIM_FUNC, prim_funcs
-
-FIXED = "tir.fixed"  # a kernel whose body stays as it is written: not fused, not scheduled
-SCHEDULE = "tir.schedule"  # the sequence that schedules a kernel: it stays as it is until then
+from legato.dialects.tir.kernel import prim_funcs
+from legato.dialects.tir.markers import FIXED, OUT, PRIM_FUNC, SCHEDULE
 
 
 def is_fixed(kernel: func.FuncOp) -> bool:

@@ -2,6 +2,7 @@
 from legato.core.ir_helpers import ancestors, everything, find
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import BlockOp, ForOp, text
+from legato.dialects.tir.markers import NAMES
 
 FIRST_INDEX = {"memref.load": 1, "memref.store": 2}  # the operands of accesses: a value stored, the buffer, the indices
 
@@ -64,5 +65,5 @@ def buffer_name(buffer: ir.Value) -> str:
     if owner.name == "bufferization.to_buffer" and isinstance(owner.operands[0].owner, ir.Block):
         number = ir.BlockArgument(owner.operands[0]).arg_number
         kernel = owner.operands[0].owner.owner
-        return kernel.attributes["tir.names"][number].value if "tir.names" in kernel.attributes else f"arg{number}"
+        return kernel.attributes[NAMES][number].value if NAMES in kernel.attributes else f"arg{number}"
     return text(owner.operation, "name", "buffer")

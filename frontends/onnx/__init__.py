@@ -10,6 +10,7 @@ from legato.core.mlir import func, ir
 from legato.core.weights import WeightStore
 from legato.dialects import load_dialects, make_context
 from legato.dialects.module import Module
+from legato.dialects.relax.markers import NAME
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.graph import check_names, check_text
 from legato.frontends.onnx.importer import Importer, Scope
@@ -97,7 +98,7 @@ def _return(function: func.FuncOp, names: Sequence[str], values: Sequence[ir.Val
 
 
 def _named(names) -> ir.ArrayAttr:
-    return ir.ArrayAttr.get([ir.DictAttr.get({"relax.name": ir.StringAttr.get(name)}) for name in names])
+    return ir.ArrayAttr.get([ir.DictAttr.get({NAME: ir.StringAttr.get(name)}) for name in names])
 
 
 def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: Problems, sizes: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
 from legato.dialects import Module, make_context
+from legato.dialects.tir.markers import SIGNATURE
 from legato.frontends.script.source import Problem, Source, names_of_function
 
 
@@ -50,7 +51,7 @@ class PrimFunc(Function):
         from legato.frontends.script.program import Program
 
         program = Program(types[0].context)
-        signature = program.signature(self).attributes["tir.signature"].value
+        signature = program.signature(self).attributes[SIGNATURE].value
         table: dict[str, Any] = {}
         for number, (expected, found) in enumerate(zip(signature.inputs, types)):
             try:

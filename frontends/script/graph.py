@@ -6,6 +6,7 @@ from typing import Any
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
 from legato.dialects.relax import dims
+from legato.dialects.relax.markers import NAME, PACKED, REQUIRES
 from legato.frontends.script.functions import RelaxFunc
 from legato.frontends.script.graph_branches import GraphBranches
 from legato.frontends.script.graph_sizes import Restart
@@ -44,16 +45,16 @@ class GraphParser(GraphBranches):
                     func.ReturnOp(results)
             except BaseException:
                 self.main.operation.erase()
-                for op in [op for op in self.program.module.functions() if op.name.value not in there and "relax.packed" in op.attributes]:
+                for op in [op for op in self.program.module.functions() if op.name.value not in there and PACKED in op.attributes]:
                     op.operation.erase()
                 raise
             self.main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, [v.type for v in results]))
-        named = [ir.ArrayAttr.get([ir.DictAttr.get({"relax.name": ir.StringAttr.get(n)}) for n in some])
+        named = [ir.ArrayAttr.get([ir.DictAttr.get({NAME: ir.StringAttr.get(n)}) for n in some])
                  for some in ([a.arg for a in tree.args.args], names)]
         self.main.attributes["arg_attrs"], self.main.attributes["res_attrs"] = named
         if self.required:
             rows = [[ir.StringAttr.get(t) for t in (found, text, said)] for (found, said), text in self.required.items()]
-            self.main.attributes["relax.requires"] = ir.ArrayAttr.get([ir.ArrayAttr.get(row) for row in rows])
+            self.main.attributes[REQUIRES] = ir.ArrayAttr.get([ir.ArrayAttr.get(row) for row in rows])
         return self.main
 
     def take_symbols(self, tree: ast.FunctionDef) -> None:

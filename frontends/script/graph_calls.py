@@ -9,8 +9,8 @@ import numpy as np
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
+from legato.dialects.tir.markers import INPLACE, NAMES, SIGNATURE
 from legato.frontends.script.functions import PrimFunc
-from legato.frontends.script.kernel import NAMES, SIGNATURE
 from legato.frontends.script.program import Program, call_kernel, plain
 from legato.frontends.script.source import Problem
 from legato.frontends.script.types import ShapeInfo, TensorInfo, TupleInfo
@@ -81,7 +81,7 @@ def call(program: Program, callee: PrimFunc, operands: list[ir.Value], outputs: 
         results = len(signature.results)
         raise Problem(f"'{callee.__name__}' takes {len(tensors) - results} tensors and has {results} outputs; "
                       f"{len(operands)} and {len(outputs)} are given"
-                      + ("; it changes arguments in place: R.call_tir_inplace" if "tir.inplace" in kernel.attributes else ""))
+                      + ("; it changes arguments in place: R.call_tir_inplace" if INPLACE in kernel.attributes else ""))
     table: dict[str, Any] = {}
     given = [v.type for v in operands] + outputs
     called = [n for n, t in zip(names, signature.inputs) if not isinstance(t, ir.IndexType)]

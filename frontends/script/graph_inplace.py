@@ -3,9 +3,9 @@
 import ast
 from typing import TYPE_CHECKING, Any
 
+from legato.dialects.tir.markers import INPLACE
 from legato.frontends.script.functions import PrimFunc
 from legato.frontends.script.graph_calls import RESULT_TYPES, call, call_arguments
-from legato.frontends.script.kernel import INPLACE
 from legato.frontends.script.source import Problem
 
 if TYPE_CHECKING:

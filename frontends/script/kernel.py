@@ -9,12 +9,12 @@ from legato.core.mlir import bufferization, func, ir, memref
 from legato.dialects import tir
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import index, loop
-from legato.dialects.tir.text import FIXED
+from legato.dialects.tir.markers import FIXED, INPLACE, NAMES, SCHEDULED, SIGNATURE
 from legato.frontends.script.buffers import Buffer
 from legato.frontends.script.faces import T
 from legato.frontends.script.kernel_accesses import WRITE, Accesses
 from legato.frontends.script.kernel_blocks import IGNORED
-from legato.frontends.script.kernel_notes import SCHEDULED, is_scheduled
+from legato.frontends.script.kernel_notes import is_scheduled
 from legato.frontends.script.kernel_statements import Statements
 from legato.frontends.script.pointers import strides_in_memory
 from legato.frontends.script.refused import refused
@@ -31,9 +31,6 @@ from legato.frontends.script.types import (
 )
 from legato.frontends.script.values import Scalar, as_index
 
-SIGNATURE = "tir.signature"  # the function type with its symbolic sizes and unsigned types
-NAMES = "tir.names"          # of the parameters
-INPLACE = "tir.inplace"      # for each output, the input whose new content it is; -1 for an output of its own
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 

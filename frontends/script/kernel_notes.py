@@ -7,7 +7,6 @@ from typing import Any
 from legato.core.mlir import ir
 
 NOTES = "annotations"
-SCHEDULED = "tir.scheduled"  # the kernel's loops stay as they are
 
 
 def noted(op: ir.Operation, dictionary: ast.expr | None) -> None:

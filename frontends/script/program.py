@@ -6,8 +6,9 @@ from typing import Any
 from legato.core.mlir import builtin, func, ir
 from legato.dialects import Module, tir
 from legato.dialects.relax import dims
+from legato.dialects.relax.markers import NAME
+from legato.dialects.tir.markers import NAMES, SIGNATURE
 from legato.frontends.script.functions import Function, PrimFunc, RelaxFunc
-from legato.frontends.script.kernel import NAMES, SIGNATURE
 from legato.frontends.script.source import Problem
 
 C_FUNCTIONS = frozenset("exp exp2 log log2 log10 log1p expm1 sqrt sin cos tan asin acos atan sinh cosh tanh erf floor ceil round trunc pow "
@@ -70,7 +71,7 @@ class Program:
             inputs = [(n, t) for n, t in list(zip(names, signature.inputs))[:-count] if not isinstance(t, ir.IndexType)]
             with ir.InsertionPoint.at_block_begin(self.module.body):
                 main = func.FuncOp("main", ir.FunctionType.get([t for _, t in inputs], signature.results))
-            named = [ir.DictAttr.get({"relax.name": ir.StringAttr.get(n)}) for n in [*(n for n, _ in inputs), *names[-count:]]]
+            named = [ir.DictAttr.get({NAME: ir.StringAttr.get(n)}) for n in [*(n for n, _ in inputs), *names[-count:]]]
             main.attributes["arg_attrs"], main.attributes["res_attrs"] = ir.ArrayAttr.get(named[:-count]), ir.ArrayAttr.get(named[-count:])
             block = main.add_entry_block()
             with ir.InsertionPoint(block):

@@ -21,17 +21,17 @@ from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir
 from legato.core.upstream import run_on
 from legato.dialects import tir
-from legato.dialects.relax.calls import RETURNS
 from legato.dialects.relax.dims import dims, symbols
-from legato.dialects.tir.kernel import PRIM_FUNC
-from legato.dialects.tir.packed import TIR_PACKED, is_packed
+from legato.dialects.relax.markers import CALLERS, EXTERNAL, LATE_SYMBOLS, PACKED, PACKED_NAMES, PACKED_RESULTS, RETURNS
+from legato.dialects.tir.markers import FRAME, FUNCTIONS, HELD, PRIM_FUNC, TIR_PACKED
+from legato.dialects.tir.packed import is_packed
 from legato.passes.calls.lower_packed_kernels import checked_call, kernels_that_call, leaving_block, lower_kernels, packed_calls
 from legato.passes.calls.packed_stubs import derived_sizes, kernel_stub, late_stub, packed_stub
 from legato.passes.memory.lift_weights import argument_attributes, set_arguments
 from legato.passes.memory.plan_memory.late import MARK
 from legato.passes.memory.plan_memory.stages import result_types
-from legato.passes.memory.signature import CALLERS, FRAME, FUNCTIONS, HELD, LATE_SYMBOLS, PACKED_NAMES, PACKED_RESULTS, Boundary
-from legato.passes.partition.marks import EXTERNAL, PACKED, text_of
+from legato.passes.memory.signature import Boundary
+from legato.passes.partition.marks import text_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import arith, cf, func, ir, memref
 from legato.core.upstream import run_on
 from legato.dialects import tir
-from legato.dialects.tir.packed import TIR_PACKED, check_declaration, is_packed
+from legato.dialects.tir.markers import TIR_PACKED
+from legato.dialects.tir.packed import check_declaration, is_packed
 
 BUFFER, LIVE = "legato.buffer", "legato.live"   # while a kernel is worked on: a buffer's number; the numbers that are in use at a call
 PARALLEL = ("scf.parallel", "scf.forall", "omp.parallel", "gpu.launch")

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from legato.codegen.entry.tables import dlpack_dtype
 from legato.core.dtypes import as_dtype, numpy_dtype
 from legato.core.mlir import func, ir
-from legato.dialects.relax.calls import ARGUMENTS, PACKED
 from legato.dialects.relax.dialect import DimsAttr
 from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, parse
-from legato.dialects.tir.packed import DTYPES, TIR_PACKED
-from legato.passes.memory.plan_memory.stages import SIZES, result_types
-from legato.passes.memory.signature import SIGNATURE
+from legato.dialects.relax.markers import ARGUMENTS, PACKED, SIGNATURE, SIZES
+from legato.dialects.tir.markers import DTYPES, TIR_PACKED
+from legato.passes.memory.plan_memory.stages import result_types
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 INT, BOOL, FLOAT, POINTER, TEXT, SHAPE, TENSOR, STRIDED = 1, 2, 3, 4, 8, 69, 70, 1070

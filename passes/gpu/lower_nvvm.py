@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from legato.core.diagnostics import PassFailed
 from legato.core.mlir import ir, passmanager
 from legato.dialects.module import Module
-from legato.dialects.tir.extern import EXTERN
+from legato.dialects.tir.markers import EXTERN
 from legato.passes.legalize.conversion import Record
 from legato.passes.legalize.intrinsics import legalize_intrinsics, lower_intrinsics
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option

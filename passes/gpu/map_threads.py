@@ -13,7 +13,7 @@ from legato.core.mlir import arith, func, ir, linalg, passmanager, scf
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.packed import TIR_PACKED
+from legato.dialects.tir.markers import TIR_PACKED
 from legato.passes.calls.lower_packed_kernels import packed_calls
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 

@@ -8,6 +8,7 @@ from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
 from legato.dialects import relax
 from legato.dialects.module import Module
+from legato.dialects.tir.markers import PRIM_FUNC
 
 CONSTANT = "relax.constant"
 # A constant this small stands in the IR; a bigger one in the weight store.
@@ -19,7 +20,7 @@ def relax_functions(module: Module) -> list[func.FuncOp]:
     return [
         op
         for op in module.module.body.operations
-        if isinstance(op, func.FuncOp) and not op.is_external and "tir.prim_func" not in op.operation.attributes
+        if isinstance(op, func.FuncOp) and not op.is_external and PRIM_FUNC not in op.operation.attributes
     ]
 
 

@@ -5,7 +5,8 @@ from legato.core.mlir import func, ir, tensor
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.dialects.relax.calls import RETURNS, name_unknown
+from legato.dialects.relax.calls import name_unknown
+from legato.dialects.relax.markers import NAME, RETURNS
 from legato.passes.graph.functions import CONSTANT, graph_ops, is_graph_op, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -54,7 +55,7 @@ def _name_dimensions(function: func.FuncOp) -> None:
     for number, (argument, row, attribute) in enumerate(zip(arguments, sizes, attributes)):
         if dims.UNKNOWN not in row:
             continue
-        prefix = dims.symbol_name(attribute["relax.name"].value if "relax.name" in attribute else f"arg{number}")
+        prefix = dims.symbol_name(attribute[NAME].value if NAME in attribute else f"arg{number}")
         named = [_fresh(f"{prefix}_{axis}", taken) if size is dims.UNKNOWN else size for axis, size in enumerate(row)]
         _retype(argument, dims.tensor_type(named, argument.type.element_type))
 

@@ -13,8 +13,9 @@ from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.dialects.relax.dim import lower_bound
+from legato.dialects.relax.markers import REQUIRES
 from legato.passes.graph.functions import graph_ops, relax_functions
-from legato.passes.memory.signature import REQUIRES, Requirement, requirements
+from legato.passes.memory.signature import Requirement, requirements
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 

@@ -8,7 +8,6 @@ from legato.dialects import relax, tir
 from legato.dialects.relax import dims
 
 CONSTANT = "relax.constant"
-PACKED = "relax.packed"
 
 
 def cast(value: ir.Value, type_: ir.Type) -> ir.Value:

@@ -12,9 +12,10 @@ from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
-from legato.dialects.tir.kernel import OUT
+from legato.dialects.relax.markers import PACKED
+from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
-from legato.passes.legalize.context import CONSTANT, PACKED, KernelContext, OpContext, cast, splat, symbols_in
+from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, splat, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, Record, listed, named
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 

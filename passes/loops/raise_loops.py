@@ -11,19 +11,21 @@ from legato.core.mlir import func, ir, linalg
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.text import FIXED, is_fixed
+from legato.dialects.tir.markers import FIXED, NAMES, SCHEDULE
+from legato.dialects.tir.markers import SCHEDULED as TIR_SCHEDULED
+from legato.dialects.tir.text import is_fixed
 from legato.dialects.tir.walk import localize_constants
 from legato.passes.loops.raising.kept import Kept
 from legato.passes.loops.raising.names import name_structures
 from legato.passes.loops.raising.nests import read_nests
 from legato.passes.loops.raising.order import check_order
 from legato.passes.loops.raising.privatize import privatize
-from legato.passes.loops.raising.sizes import NAMES, Sizes
+from legato.passes.loops.raising.sizes import Sizes
 from legato.passes.loops.raising.statements import PURE, statements_of
 from legato.passes.loops.raising.structured import Tensors, build
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-SCHEDULED = ("tir.schedule", "tir.scheduled")  # its loops are as they are for a reason
+SCHEDULED = (SCHEDULE, TIR_SCHEDULED)  # its loops are as they are for a reason
 LOOPS = ("tir.for", "tir.block", "memref.store")
 
 

@@ -15,7 +15,7 @@ from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of, index, make_buffer, make_for
-from legato.dialects.tir.text import FIXED
+from legato.dialects.tir.markers import FIXED
 from legato.dialects.tir.walk import localize_constants
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.schedule.state import ScheduleError

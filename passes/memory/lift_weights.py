@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from legato.core.diagnostics import PassFailed
 from legato.core.mlir import func, ir
+from legato.dialects.relax.markers import SIGNATURE, WEIGHT
 from legato.dialects.tir.plain import weight_constants
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
 
-SIGNATURE = "relax.signature"
-WEIGHT = "relax.weight"
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,8 @@ from legato.core.dtypes import numpy_dtype
 from legato.core.errors import LegatoError, UnsupportedError
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, dims, parse, symbol, symbol_name, symbols
-
-SIGNATURE, NAME, WEIGHT, OUT, ARENA, SYMBOL = "relax.signature", "relax.name", "relax.weight", "tir.out", "tir.arena", "relax.symbol"
-REQUIRES = "relax.requires"   # on main: rows of a size that must not be below 0, a text for people, and the size that it must be instead
-FUNCTIONS, PACKED_NAMES = "tir.functions", "relax.packed_functions"   # main's argument that holds them, and their names on main
-CALLERS = "relax.packed_callers"   # on main: for each of those functions a text that says what calls it
-FRAME = "tir.frame"   # main's argument for what a call holds until its end
-PACKED_RESULTS, LATE_SYMBOLS = "relax.packed_results", "relax.late_symbols"   # on main: see lower_packed.py
-HELD, LATE_ARENAS = "tir.held_results", "tir.late_arenas"   # on main: how many of them its frame has room for
+from legato.dialects.relax.markers import NAME, PACKED_NAMES, REQUIRES, SIGNATURE, WEIGHT
+from legato.dialects.tir.markers import OUT
 
 
 def packed_functions(main: ir.OpView) -> list[str]:

@@ -10,7 +10,8 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.artifacts import Artifact, Blob, Closure, PythonFunction, Registered, SharedObject
 from legato.dialects.module import Module
-from legato.passes.partition.marks import ARTIFACTS, PACKED, text_of
+from legato.dialects.relax.markers import ARTIFACTS, CODEGEN, PACKED
+from legato.passes.partition.marks import text_of
 from legato.passes.pipeline.scope import external_modules, symbol
 
 KINDS = {PythonFunction: "python", Blob: "blob", SharedObject: "shared", Registered: "registered", Closure: "closure"}
@@ -65,7 +66,7 @@ def listed(module: Module) -> list[dict[str, Any]]:
     found = []
     for external in external_modules(module.module):
         for attribute in external.attributes[ARTIFACTS] if ARTIFACTS in external.attributes else ():
-            entry = {"backend": ir.StringAttr(external.attributes["relax.codegen"]).value, **_plain(attribute)}
+            entry = {"backend": ir.StringAttr(external.attributes[CODEGEN]).value, **_plain(attribute)}
             if "data" in entry:
                 entry["data"] = module.weights[entry["data"]]
             if entry["kind"] == "closure":

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
+from legato.dialects.relax.markers import COMPOSITE, VETO
 from legato.dialects.relax.types import TensorType
-from legato.passes.partition.marks import CODEGEN, COMPOSITE, VETO, text_of
+from legato.passes.partition.marks import CODEGEN, text_of
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from legato.analysis.patterns.match import Match
 from legato.analysis.patterns.matcher import Matcher
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
+from legato.dialects.relax.markers import COMPOSITE
 from legato.passes.partition.cycles import Groups
 from legato.passes.partition.groups import as_function, replace_by_call, sort_block
-from legato.passes.partition.marks import CODEGEN, COMPOSITE, graph_functions, unique
+from legato.passes.partition.marks import CODEGEN, graph_functions, unique
 from legato.passes.partition.report import Record, records
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.relax.markers import EXTERNAL
 from legato.passes.graph.functions import defining_op
 from legato.passes.partition.groups import erase_unread, inline
-from legato.passes.partition.marks import EXTERNAL, calls_of, unique
+from legato.passes.partition.marks import calls_of, unique
 
 
 def inline_module(module: Module, nested: ir.Operation, home: str) -> None:

@@ -6,13 +6,7 @@ from collections.abc import Iterator
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.passes.pipeline.scope import CODEGEN
-
-COMPOSITE = "relax.composite"    # on a function made of a match: "backend.pattern"
-EXTERNAL = "relax.external"      # on a declaration: the function of an external module that it stands for
-PACKED = "relax.packed"          # on a declaration: the name of the packed function that it stands for
-VETO = "relax.veto"              # on a function: why it is not given to its backend after all
-ARTIFACTS = "relax.artifacts"    # on an external module: what its backend made of it
+from legato.dialects.relax.markers import ARTIFACTS, CODEGEN, COMPOSITE, EXTERNAL, PACKED, VETO
 
 __all__ = ["ARTIFACTS", "CODEGEN", "COMPOSITE", "EXTERNAL", "PACKED", "VETO", "backend_of_function", "calls_of", "graph_functions",
            "text_of", "unique"]

@@ -16,8 +16,9 @@ from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax.calls import call_dps, declare
+from legato.dialects.relax.markers import EXTERNAL, VETO
 from legato.passes.partition.groups import inline
-from legato.passes.partition.marks import CODEGEN, EXTERNAL, VETO, backend_of_function, calls_of, unique
+from legato.passes.partition.marks import CODEGEN, backend_of_function, calls_of, unique
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 

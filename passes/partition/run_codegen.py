@@ -10,9 +10,9 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
 from legato.dialects.artifacts import Artifact, Lowered
 from legato.dialects.module import Module
+from legato.dialects.relax.markers import ARTIFACTS, EXTERNAL, PACKED
 from legato.passes.partition.artifacts import check_names, note, packed_name
 from legato.passes.partition.inlining import inline_module
-from legato.passes.partition.marks import ARTIFACTS, EXTERNAL, PACKED
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.passes.pipeline.pipeline import Pipeline
 from legato.passes.pipeline.scope import as_module, external_modules, symbol

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from legato.core.mlir import ir
 from legato.dialects.module import Module, weights_under
-
-CODEGEN = "relax.codegen"
+from legato.dialects.relax.markers import CODEGEN
 
 
 def symbol(op: ir.Operation | ir.OpView) -> str | None:

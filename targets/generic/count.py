@@ -2,10 +2,10 @@
 from collections.abc import Sequence
 
 from legato.core.mlir import arith, ir, tensor
+from legato.dialects.relax.markers import SYMBOL
 from legato.dialects.tir.plain import memory_element
 from legato.targets.rule import rewrite
 
-SYMBOL = "relax.symbol"   # on the op that makes the value of a symbol: what behind it is as large is allocated there
 TEST = {"f": 'arith.cmpf une', "i": "arith.cmpi ne"}
 
 

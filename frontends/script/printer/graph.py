@@ -10,7 +10,7 @@ from legato.core.locations import model_name
 from legato.core.mlir import func, ir
 from legato.dialects import relax, tir
 from legato.dialects.relax import dims
-from legato.dialects.relax.calls import ARGUMENTS, PACKED, PURE, RETURNS
+from legato.dialects.relax.markers import ARGUMENTS, NAME, PACKED, PURE, RETURNS
 from legato.frontends.script.printer.branches import branch
 from legato.frontends.script.printer.sizes import GraphSizes
 from legato.frontends.script.printer.text import NotPrintable, repr_text
@@ -63,7 +63,7 @@ class GraphPrinter:
     def given(self, which: str, number: int) -> str | None:
         attributes = self.function.attributes
         found = attributes[which][number] if which in attributes else {}
-        return found["relax.name"].value if "relax.name" in found else None
+        return found[NAME].value if NAME in found else None
 
     def fresh(self, name: str) -> str:
         name = dims.symbol_name(name)

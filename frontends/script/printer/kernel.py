@@ -6,7 +6,7 @@ from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import constant_of
-from legato.frontends.script.kernel import INPLACE, NAMES, SIGNATURE
+from legato.dialects.tir.markers import INPLACE, NAMES, SCHEDULED, SIGNATURE
 from legato.frontends.script.printer.addresses import parts_of_addresses
 from legato.frontends.script.printer.statements import Statements
 from legato.frontends.script.printer.text import NotPrintable, Text
@@ -40,7 +40,7 @@ class KernelPrinter(Statements):
         self.line("@T.prim_func")
         self.line(f"def {self.kernel.name.value}({', '.join(parameters)}):")
         self.indent += "    "
-        if "tir.scheduled" in attributes:
+        if SCHEDULED in attributes:
             self.line('T.func_attr({"tir.is_scheduled": True})')
         for symbol in [s for s in symbols if s not in self.given]:
             self.line(f"{symbol} = T.int64()")

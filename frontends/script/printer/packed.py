@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from legato.core.mlir import func, ir
-from legato.dialects.tir.packed import ARGUMENTS, TIR_PACKED
+from legato.dialects.relax.markers import ARGUMENTS
+from legato.dialects.tir.markers import TIR_PACKED
 from legato.frontends.script.printer.text import dtype_of
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from typing import Any
 
 from legato.core.mlir import func, ir
 from legato.dialects.relax import dims
+from legato.dialects.relax.markers import SIGNATURE
 from legato.dialects.tir.loops import constant_of
 
-SIGNATURE = "relax.signature"  # of a function whose types have lost the names of their sizes
 CASTS = ("builtin.unrealized_conversion_cast", "tensor.cast", "tensor.bitcast")
 
 

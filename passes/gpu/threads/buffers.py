@@ -5,9 +5,11 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import ir, memref
 from legato.dialects.tir.loops import AllocBufferOp, constant_of, index
+from legato.dialects.tir.markers import BUFFER_NAME as NAME
+from legato.dialects.tir.markers import SHARED_NAMES
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.launch import Launch
-from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, NAME, SHARED, SHARED_NAMES, scope_of
+from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, scope_of
 from legato.passes.gpu.threads.windows import compact
 
 WORKGROUP = "#gpu.address_space<workgroup>"

@@ -2,14 +2,14 @@
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
+from legato.dialects.tir.markers import BUFFER_NAME as NAME
+from legato.dialects.tir.markers import SHARED_NAMES
 from legato.dialects.tir.walk import buffer_name
 
 GLOBAL, SHARED, LOCAL = "global", "shared", "local"
 SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOCAL}
 VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
          "memref.memory_space_cast")
-SHARED_NAMES = "tir.shared"  # of a launch: what its shared buffers are called
-NAME = "tir.name"              # of an allocation: what the buffer is called
 
 
 def buffer_of(value: ir.Value) -> ir.Value:

@@ -3,8 +3,8 @@ at all where nobody uses what they return."""
 from typing import Any
 
 from legato.core.mlir import func, ir
-from legato.dialects.relax.calls import PURE, RETURNS
 from legato.dialects.relax.dims import dims, symbol_table, symbols
+from legato.dialects.relax.markers import PURE, RETURNS
 from legato.passes.graph.functions import graph_ops, is_used
 
 

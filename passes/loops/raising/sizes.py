@@ -5,8 +5,8 @@ from typing import Any
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import constant_of
+from legato.dialects.tir.markers import NAMES, SIGNATURE
 
-SIGNATURE, NAMES = "tir.signature", "tir.names"
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
 Size = Any  # an int or a Dim: an expression of symbols

@@ -14,8 +14,8 @@ from legato.core.mlir import bufferization, func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.relax.calls import RETURNS
-from legato.dialects.tir.extern import EXTERN
+from legato.dialects.relax.markers import RETURNS
+from legato.dialects.tir.markers import EXTERN
 from legato.dialects.tir.packed import is_packed
 from legato.passes.legalize.legalize import graph_ops
 from legato.passes.memory.bufferize.prepare import materialize_constants, own_results, separate_outputs

@@ -22,13 +22,15 @@ from legato.core.errors import LegatoError, UnsupportedError
 from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.relax.dims import UNKNOWN, Size
+from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
+from legato.dialects.tir.markers import ARENA, LATE_ARENAS, OUT
 from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
 from legato.passes.memory.plan_memory.lifetimes import Buffer, find_buffers
 from legato.passes.memory.plan_memory.placement import Life, Placement, place
 from legato.passes.memory.plan_memory.sizes import Sizes
 from legato.passes.memory.plan_memory.stages import Stage, find_stages, pass_sizes, stage_of
-from legato.passes.memory.signature import ARENA, LATE_ARENAS, NAME, OUT, SIGNATURE, SYMBOL, WEIGHT, Boundary, requirements
+from legato.passes.memory.signature import Boundary, requirements
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from functools import reduce
 
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, ceil_divide, floor_divide, maximum, minimum, modulo, product, symbol
+from legato.dialects.relax.markers import SYMBOL
 
-SYMBOL = "relax.symbol"   # on an op of main that makes the value of a symbol
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 _ARITHMETIC = {
     "arith.addi": lambda a, b: a + b,

@@ -10,14 +10,11 @@ from typing import Any
 
 from legato.core.diagnostics import PassFailed
 from legato.core.mlir import arith, func, ir, memref
-from legato.dialects.relax.calls import ARGUMENTS, PACKED, RETURNS
 from legato.dialects.relax.dialect import DimsAttr
 from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, symbols
+from legato.dialects.relax.markers import ARGUMENTS, PACKED, RETURNS, SIGNATURE, SIZES, SYMBOL
 from legato.passes.memory.plan_memory.arguments import SizeValues
-from legato.passes.memory.plan_memory.sizes import SYMBOL, Sizes
-from legato.passes.memory.signature import SIGNATURE
-
-SIZES = "relax.sizes"   # on a declaration: the sizes whose values are its last arguments
+from legato.passes.memory.plan_memory.sizes import Sizes
 
 
 @dataclass(eq=False)

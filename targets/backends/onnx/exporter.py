@@ -14,6 +14,7 @@ from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import TensorType
+from legato.dialects.relax.markers import NAME
 from legato.targets.backends.onnx.ops import TABLE
 
 OPSET, IR_VERSION = 20, 10
@@ -145,7 +146,7 @@ def _given_name(function: func.FuncOp, which: str, number: int) -> str | None:
     if which not in function.attributes:
         return None
     attributes = ir.DictAttr(function.attributes[which][number])
-    return attributes["relax.name"].value if "relax.name" in attributes else None
+    return attributes[NAME].value if NAME in attributes else None
 
 
 def _value(name: str, type_: ir.Type) -> onnx.ValueInfoProto:
