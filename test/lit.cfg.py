@@ -25,7 +25,7 @@ config.test_exec_root = os.environ.get("LEGATO_LIT_OUTPUT", str(source.parent / 
 
 config.environment["PATH"] = os.pathsep.join([str(bin_folder), os.environ["PATH"]])
 config.environment["PYTHONDONTWRITEBYTECODE"] = os.environ.get("PYTHONDONTWRITEBYTECODE", "")
-for name in ("HOME", "LEGATO_DEBUG", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "TMPDIR"):
+for name in ("HOME", "LEGATO_DEBUG", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH", "TMPDIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
