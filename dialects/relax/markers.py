@@ -7,6 +7,9 @@ WEIGHT = "relax.weight"            # of an argument of main: the key of the weig
 REQUIRES = "relax.requires"        # on main: rows of (a size that must not be negative, a text for people, the size it must equal instead)
 SYMBOL = "relax.symbol"            # on an op of main whose result is the value of a symbol: sizes behind it may depend on it
 
+# On calls of kernels
+OPS = "relax.ops"                  # the graph ops that the call computes: "relax.conv2d", or with the model's name "relax.conv2d Conv_0"
+
 # On declarations that stand for packed functions
 PACKED = "relax.packed"            # the packed function's name
 RETURNS = "relax.returns"          # the function allocates its results (call_packed)

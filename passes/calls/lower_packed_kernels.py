@@ -7,6 +7,7 @@ from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import arith, cf, func, ir, memref
 from legato.core.upstream import run_on
 from legato.dialects import tir
+from legato.dialects.relax import origins
 from legato.dialects.tir.markers import TIR_PACKED
 from legato.dialects.tir.packed import check_declaration, is_packed
 
@@ -120,6 +121,7 @@ def checked_call(call: ir.Operation, operands: Sequence[ir.Value], leave: ir.Blo
     i32 = ir.IntegerType.get_signless(32)
     with ir.InsertionPoint(block), call.location:
         made = func.CallOp([i32, *(r.type for r in call.results)], call.attributes["callee"], list(operands))
+        origins.inherit(made.operation, call)
         code = made.results[0]
         good = arith.CmpIOp(arith.CmpIPredicate.eq, code, arith.ConstantOp(i32, 0).result).result
         cf.CondBranchOp(good, [], [code], rest, leave)

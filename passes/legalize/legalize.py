@@ -12,6 +12,7 @@ from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
+from legato.dialects.relax import origins
 from legato.dialects.relax.markers import PACKED
 from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
@@ -67,6 +68,9 @@ class Legalizer(Conversion):
         if any(is_the_same(v, context) for v in values):
             raise LegatoError(f"{who[0]} gives for {who[1]} the same op again")
         self.record(context.op).kernel = context.kernel or callee(values[0])
+        for value in values:
+            if callee(value):
+                origins.mark(value.owner, context.op.operation)
         return [cast(v, t) for v, t in zip(values, context.output_types, strict=True)]
 
     def check_kernels(self) -> None:

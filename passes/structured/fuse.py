@@ -13,6 +13,7 @@ from legato.core.mlir import arith, func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.relax import origins
 from legato.passes.graph.functions import relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.upstream import run_upstream
@@ -146,6 +147,7 @@ class Fuser:
             self.made[key] = self.build(group, wiring, inputs, location)
         with ir.InsertionPoint(last.op), location:
             new = func.CallOp([last.result.type], ir.FlatSymbolRefAttr.get(self.made[key]), [*inputs, *last.outputs])
+        origins.inherit(new.operation, *(c.op.operation for c in group.calls))
         self.new_calls.append(new)
         last.result.replace_all_uses_with(new.results[0])
         for call in reversed(group.calls):

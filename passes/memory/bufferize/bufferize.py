@@ -14,6 +14,7 @@ from legato.core.mlir import bufferization, func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.relax import origins
 from legato.dialects.relax.markers import RETURNS
 from legato.dialects.tir.markers import EXTERN
 from legato.dialects.tir.packed import is_packed
@@ -188,5 +189,6 @@ def drop_call_results(calls: list[ir.Operation]) -> None:
         for result, out in zip(list(call.results), operands[len(operands) - count:], strict=True):
             result.replace_all_uses_with(out)
         with ir.InsertionPoint(call), call.location:
-            func.CallOp([], call.attributes["callee"], operands)
+            new = func.CallOp([], call.attributes["callee"], operands)
+        origins.inherit(new.operation, call)
         call.erase()

@@ -3,6 +3,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find
 from legato.core.locations import origin
 from legato.core.mlir import func, ir, memref
+from legato.dialects.relax import origins
 
 STACK_BYTES = 32 << 10        # the largest buffer that goes on the stack
 STACK_BYTES_ALL = 256 << 10   # all of a kernel's; threads of OpenMP have small stacks
@@ -110,7 +111,8 @@ def give_workspaces(kernel: func.FuncOp, allocations: list[ir.Operation], calls:
         op.erase()
     for call, made in spaces.items():
         with ir.InsertionPoint(call), call.location:
-            func.CallOp([], call.attributes["callee"], [*call.operands, *made])
+            new = func.CallOp([], call.attributes["callee"], [*call.operands, *made])
+        origins.inherit(new.operation, call)
         call.erase()
     inputs = [a.type for a in entry.arguments]
     kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))

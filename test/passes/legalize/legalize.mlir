@@ -24,7 +24,7 @@ func.func @main(%x: tensor<?x4xf32, #relax.dims<["n", 4]>> {relax.name = "x"}) -
 
 // A constant whose elements are all equal goes into the kernel; booleans lie in memory as bytes.
 // CHECK-LABEL: func.func @splat(
-// CHECK: call @kernel_greater(%arg0, %{{.*}}) : (tensor<3xf32>, tensor<3xi8>) -> tensor<3xi8>
+// CHECK: call @kernel_greater(%arg0, %{{.*}}) {relax.ops = ["relax.greater"]} : (tensor<3xf32>, tensor<3xi8>) -> tensor<3xi8>
 // CHECK: return %{{.*}} : tensor<3xi8>
 // CHECK-LABEL: func.func private @kernel_greater(%arg0: tensor<3xf32>, %arg1: tensor<3xi8>
 // CHECK: arith.constant dense<2.000000e+00>
