@@ -35,4 +35,5 @@ def test_every_stage_says_what_its_kernels_are_for(target):
         assert {name for kernel in found.values() for _, name in kernel} >= NAMES, stage
         if stage != "legalized":
             shared = next(kernel for kernel in found.values() if ("relax.conv2d", "/conv") in kernel)
-            assert shared == [("relax.conv2d", "/conv"), ("relax.relu", "/relu"), ("relax.conv2d", "/conv2"), ("relax.relu", "/relu2")], stage
+            assert shared == [("relax.conv2d", "/conv"),
+                              ("relax.relu", "/relu"), ("relax.conv2d", "/conv2"), ("relax.relu", "/relu2")], stage

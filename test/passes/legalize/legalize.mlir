@@ -38,7 +38,7 @@ func.func @splat(%x: tensor<3xf32>) -> tensor<3xi1> {
 
 // A dimension that an attribute names reaches the kernel as an index argument.
 // CHECK-LABEL: func.func @symbol_in_attribute(
-// CHECK: call @kernel_strided_slice(%arg0, %{{.*}}, %{{.*}}) : (tensor<9x?xf32>, index, tensor<9x?xf32>) -> tensor<9x?xf32>
+// CHECK: call @kernel_strided_slice(%arg0, %{{.*}}, %{{.*}}) {relax.ops = ["relax.strided_slice"]} : (tensor<9x?xf32>, index, tensor<9x?xf32>) -> tensor<9x?xf32>
 func.func @symbol_in_attribute(%x: tensor<9x?xf32, #relax.dims<[9, "n"]>>) -> tensor<9x?xf32, #relax.dims<[9, "n // 2"]>> {
   %0 = "relax.strided_slice"(%x) {axes = array<i64: 1>, begin = #relax.dims<[0]>, end = #relax.dims<["n // 2"]>} : (tensor<9x?xf32, #relax.dims<[9, "n"]>>) -> tensor<9x?xf32, #relax.dims<[9, "n // 2"]>>
   return %0 : tensor<9x?xf32, #relax.dims<[9, "n // 2"]>>
