@@ -1,4 +1,5 @@
-"""CPUs: which instruction sets the host has, which of LLVM's CPU names have which, and what a compiled model lacks here."""
+"""Instruction sets of CPUs: those the host has, those each LLVM CPU name implies, and those a compiled model needs but the host
+lacks."""
 import difflib
 import functools
 import platform
@@ -15,7 +16,7 @@ class UnknownCpuError(LegatoError):
 
 
 def features_of(cpu: str, features: str = "") -> frozenset[str]:
-    """The instruction sets, by LLVM's names, of a CPU with features switched on and off (``+avx2,-fma``).
+    """The instruction sets, by LLVM's names, of a CPU after features are switched on and off (``+avx2,-fma``).
 
     Raises UnknownCpuError for a name that is not in the table.
     """
@@ -31,7 +32,8 @@ def features_of(cpu: str, features: str = "") -> frozenset[str]:
 
 @functools.cache
 def host_flags() -> dict[str, str]:
-    """What the kernel says of the first processor: ``flags``, ``vendor_id``, ``cpu family``, ``model``; empty where it does not say."""
+    """The fields of the first processor in ``/proc/cpuinfo``: ``flags``, ``vendor_id``, ``cpu family``, ``model``; empty where
+    there is no such file."""
     found: dict[str, str] = {}
     try:
         lines = CPUINFO.read_text(errors="replace").splitlines()
@@ -46,13 +48,13 @@ def host_flags() -> dict[str, str]:
 
 
 def host_features() -> frozenset[str]:
-    """The instruction sets of this machine, of those that code can be made for, by LLVM's names."""
+    """The instruction sets of this machine, by LLVM's names, as far as the table knows them."""
     flags = set(host_flags().get("flags", "").split())
     return frozenset(feature for feature, flag in FLAGS.items() if flag in flags)
 
 
 def host_name() -> str:
-    """The nearest name in the table whose instruction sets this machine has all: its own, or one of the x86-64 levels."""
+    """The nearest CPU name in the table: this machine's own, or an x86-64 level. The machine has all instruction sets of that name."""
     info, has = host_flags(), host_features()
     own = (info.get("vendor_id"), info.get("cpu family"), info.get("model"))
     names = [name for vendor, family, models, name in HOSTS if own[:2] == (vendor, family) and own[2] and int(own[2]) in models]
@@ -63,8 +65,10 @@ def host_name() -> str:
 
 
 def missing_features(cpu: str, features: str) -> list[str]:
-    """What code made for a CPU and features needs and this machine lacks, sorted; only what the kernel has a flag for can be told."""
+    """The instruction sets that code for ``cpu`` with ``features`` needs and this machine lacks, sorted. Sets that Linux has no
+    flag for are not checked; other architectures and an empty ``cpu`` give an empty list."""
     if platform.machine() not in ("x86_64", "AMD64") or not cpu:
         return []
-    needed = features_of(cpu if cpu in CPUS else "x86-64", features)   # a saved model may name a CPU newer than this version
+    # a saved model may name a CPU that this version's table does not have
+    needed = features_of(cpu if cpu in CPUS else "x86-64", features)
     return sorted((needed & FLAGS.keys()) - host_features())

@@ -1,9 +1,11 @@
-"""LLVM's CPU names with the instruction sets that a compiler uses by itself there, and how Linux calls these. A test compares it with LLVM.
+"""LLVM's CPU names with the instruction sets that LLVM's code generator uses on its own, and Linux's names for these. A test
+compares the table with LLVM.
 
-Left out is what only explicit intrinsics give (AES, SHA, AMX, ...): virtual machines often hide it, and code made here does not contain it.
+Left out are sets that only explicit intrinsics use (AES, SHA, AMX, ...): virtual machines often hide them, and generated code does
+not need them.
 """
 
-# instruction set, by LLVM's name: its flag in /proc/cpuinfo
+# LLVM's name of an instruction set -> its flag in /proc/cpuinfo
 FLAGS = {
     "sse3": "pni", "ssse3": "ssse3", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "sse4a": "sse4a", "popcnt": "popcnt", "cx16": "cx16",
     "avx": "avx", "avx2": "avx2", "bmi": "bmi1", "bmi2": "bmi2", "f16c": "f16c", "fma": "fma", "lzcnt": "abm", "movbe": "movbe",
@@ -38,7 +40,7 @@ CPUS: dict[str, frozenset[str]] = {
     "znver1": _ZEN, "znver2": _ZEN, "znver3": _ZEN, "znver4": _ZEN4, "znver5": _ZEN4 | {"avxvnni"},
 }
 
-# vendor and family in /proc/cpuinfo, models, LLVM's name
+# vendor and family in /proc/cpuinfo, models, LLVM's name; the first entry that fits counts
 HOSTS = (
     ("AuthenticAMD", "23", range(0x00, 0x30), "znver1"),
     ("AuthenticAMD", "23", range(0x30, 0x100), "znver2"),

@@ -1,4 +1,4 @@
-"""MLIR's diagnostics and the errors of passes as plain values, that outlive the IR they speak of."""
+"""MLIR's diagnostics and the errors of passes as plain values, which stay valid after the IR is gone."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -26,7 +26,8 @@ class Position:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message of MLIR or of a pass: the model's own name for the op, and where it stands in a text; either may be None."""
+    """One message of MLIR or of a pass. ``name``: the model's own name for the op, ``position``: where the op stands in a text;
+    either may be None."""
 
     severity: Severity
     message: str
@@ -35,7 +36,7 @@ class Diagnostic:
     notes: tuple[Diagnostic, ...] = ()
 
     def with_notes(self) -> Iterator[Diagnostic]:
-        """The diagnostic, then its notes, each with theirs."""
+        """The diagnostic, then its notes, depth first."""
         yield self
         for note in self.notes:
             yield from note.with_notes()
@@ -48,7 +49,7 @@ class Diagnostic:
 
 
 def position_of(location: ir.Location) -> Position | None:
-    """The first place in a text that a location carries: looks through names, call sites (callee first) and fused locations."""
+    """The first position in a text that a location carries: looks through names, call sites (callee first) and fused locations."""
     if isinstance(location, ir.FileLineColLoc):
         return Position(location.filename, location.start_line, location.start_col)
     if isinstance(location, ir.NameLoc):
@@ -63,12 +64,13 @@ def position_of(location: ir.Location) -> Position | None:
 def from_mlir(info: Any) -> Diagnostic:
     """A diagnostic of MLIR (``ir.Diagnostic`` of a handler, ``ir.DiagnosticInfo`` of an ``MLIRError``) as a value."""
     severity = str(info.severity).rsplit(".", 1)[-1].lower()
-    location = ir.Location.from_attr(info.location.attr, info.location.context)  # diagnostics hand out locations without their own type
+    # a diagnostic's location has the base class only: go through its attribute
+    location = ir.Location.from_attr(info.location.attr, info.location.context)
     return Diagnostic(severity, info.message, position_of(location), model_name(location), tuple(map(from_mlir, info.notes)))
 
 
 def of_error(error: Exception) -> list[Diagnostic]:
-    """What an error says, as diagnostics: MLIR's own, those of a PassFailed, or the text of any other error, without a place."""
+    """The diagnostics of an error: MLIR's own, those of a PassFailed, or the text of any other error, without a position."""
     if isinstance(error.__cause__, ir.MLIRError) and not hasattr(error, "diagnostics"):
         return of_error(error.__cause__)
     if isinstance(error, ir.MLIRError):
@@ -79,10 +81,10 @@ def of_error(error: Exception) -> list[Diagnostic]:
 
 
 class PassFailed(LegatoError):
-    """A pass gave up. `where` is the op or the location it is about, or None.
+    """A pass failed. `where` is the op or the location concerned, or None.
 
     The pipeline fills in `pass_name`, `scope` (the external module, if the pass ran on one) and `reproducer` (the path of a file that
-    legato-opt takes). `diagnostics` are the same as values; MLIR's own, where the pass is upstream's.
+    legato-opt accepts). `diagnostics` says the same as values; for an upstream pass they are MLIR's own.
     """
 
     def __init__(self, message: str, where: ir.Operation | ir.OpView | ir.Location | None = None, diagnostics: tuple[Diagnostic, ...] = ()):
@@ -103,7 +105,7 @@ class PassFailed(LegatoError):
         return f"{self._who()}{f' at {where}' if where else ''}: {self.message}"
 
     def headline(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics to show: the first says which pass failed, and on what."""
+        """The diagnostics to show. The first one's message names the pass and the op."""
         first, *others = self.diagnostics or (Diagnostic("error", self.message),)
         return (replace(first, message=f"{self._who()}: {self.message}"), *others)
 

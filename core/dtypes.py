@@ -1,6 +1,6 @@
-"""Element types: MLIR's and numpy's, and dense attributes of either.
+"""Element types of MLIR and numpy, converted into each other, and dense attributes as arrays.
 
-Signed integers are signless in MLIR (``i64``), unsigned ones say so (``ui8``), booleans are ``i1``.
+Signed integers are signless in MLIR (``i64``), unsigned ones are ``ui8``, booleans are ``i1``.
 """
 
 import re
@@ -46,7 +46,7 @@ def numpy_dtype(element_type) -> np.dtype:
 
 
 def as_dtype(value: Any) -> np.dtype:
-    """The numpy dtype that ``"f32"``, ``"float32"``, ``np.float32``, a dtype or an MLIR element type stands for."""
+    """The numpy dtype of ``"f32"``, ``"float32"``, ``np.float32``, a dtype or an MLIR element type. LegatoError for any other value."""
     if isinstance(value, str) and value in _BY_SPELLING:
         return _BY_SPELLING[value]
     if isinstance(value, ir.Type):
@@ -55,7 +55,8 @@ def as_dtype(value: Any) -> np.dtype:
         dtype: np.dtype | None = np.dtype(ml_dtypes.bfloat16 if value == "bfloat16" else value).newbyteorder("=")
     except TypeError:
         dtype = None
-    if dtype is None or dtype not in _SPELLING or (isinstance(value, str) and value != dtype.name):  # numpy's "f8" would be f64
+    # refuse numpy's codes: its "f8" is f64
+    if dtype is None or dtype not in _SPELLING or (isinstance(value, str) and value != dtype.name):
         raise LegatoError(f"element type {value!r} is not supported: use one of {', '.join(_BY_SPELLING)}")
     return dtype
 
@@ -66,26 +67,26 @@ def mlir_type(dtype: Any) -> ir.Type:
 
 
 def spelling(dtype: Any) -> str:
-    """How MLIR writes an element type: ``f32``, ``ui8``, ``i1``."""
+    """MLIR's name of an element type: ``f32``, ``ui8``, ``i1``."""
     return _SPELLING[as_dtype(dtype)]
 
 
 def kind(dtype: Any) -> str:
-    """``float``, ``int``, ``uint`` or ``bool``."""
+    """The kind of an element type: ``float``, ``int``, ``uint`` or ``bool``."""
     return _KIND[as_dtype(dtype)]
 
 
 def dense_attribute(array: np.ndarray) -> ir.DenseElementsAttr:
-    """The array as ``dense<...> : tensor<...>`` in the current context. Copies it, so it is for small constants."""
+    """The array as ``dense<...> : tensor<...>`` in the current context. It is copied: meant for small constants."""
     array = np.asarray(array, order="C")
     tensor_type = ir.RankedTensorType.get(array.shape, mlir_type(array.dtype))
     if array.dtype == ml_dtypes.bfloat16:
-        array = array.view(np.int16)  # the buffer protocol does not know bf16; the bits are taken as they are
+        array = array.view(np.int16)  # the buffer protocol has no bf16: pass the bits
     return ir.DenseElementsAttr.get(array.astype(array.dtype.newbyteorder("="), copy=False), type=tensor_type)
 
 
 def array_of(attribute: ir.DenseElementsAttr) -> np.ndarray:
-    """The elements of a dense attribute, read-only; a splat is a broadcast view that takes no memory of its size."""
+    """The elements of a dense attribute, read-only; a splat is a broadcast view of one element."""
     shaped = ir.RankedTensorType(attribute.type)
     dtype, shape = numpy_dtype(shaped.element_type), tuple(shaped.shape)
     if 0 in shape:
@@ -101,7 +102,7 @@ def array_of(attribute: ir.DenseElementsAttr) -> np.ndarray:
 
 
 def _bfloat16_elements(text: str) -> np.ndarray:
-    """The elements as MLIR prints them, flat: the bindings give no other way to read bf16."""
+    """The elements of a printed bf16 attribute, flat. The bindings have no other access to bf16 elements."""
     body = text[text.index("<") + 1 : text.rindex("> :")]
     if body.startswith('"0x'):
         return np.frombuffer(bytes.fromhex(body[3:-1]), ml_dtypes.bfloat16)

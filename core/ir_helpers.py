@@ -6,7 +6,7 @@ from legato.core.mlir import ir
 
 
 def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.Operation]:
-    """The ops of these names under one."""
+    """The ops with one of these names in the tree of ``root``, itself included, in pre-order (``inner_first``: post-order)."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -19,16 +19,17 @@ def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.
 
 
 def body(block: ir.Block) -> list[ir.Operation]:
-    """The operations of a block, without its terminator."""
+    """The operations of a block without its terminator."""
     return [op.operation for op in block.operations][:-1]
 
 
 def terminator(block: ir.Block) -> ir.Operation:
+    """The last operation of a block."""
     return block.operations[len(block.operations) - 1].operation
 
 
 def ancestors(op: ir.Operation) -> list[ir.Operation]:
-    """The ops around one, the nearest first, up to its function."""
+    """The ops that enclose ``op``, innermost first, up to its function."""
     found = []
     parent = op.operation.parent
     while parent is not None:
@@ -40,18 +41,19 @@ def ancestors(op: ir.Operation) -> list[ir.Operation]:
 
 
 def replace_uses(block: ir.Block, values: Iterable[ir.Value]) -> None:
-    """Who reads the block's arguments reads these values."""
+    """Replaces all uses of the block's arguments by ``values``, one for each argument."""
     for argument, value in zip(block.arguments, values, strict=True):
         argument.replace_all_uses_with(value)
 
 
 def move_before(operations: Iterable[ir.Operation], place: ir.Operation) -> None:
+    """Moves operations, in order, before ``place``."""
     for op in list(operations):
         op.move_before(place)
 
 
 def copy(operations: Iterable[ir.Operation], mapping: Mapping[ir.Value, ir.Value]) -> dict[ir.Value, ir.Value]:
-    """Copies operations to the insertion point, with these values in the places of others. Returns the mapping, results included."""
+    """Clones operations to the insertion point, with operands replaced by ``mapping``. Returns the mapping extended by the results."""
     mapping = dict(mapping)
     for op in operations:
         new = op.clone()
@@ -62,7 +64,7 @@ def copy(operations: Iterable[ir.Operation], mapping: Mapping[ir.Value, ir.Value
 
 
 def substitute(root: ir.Operation, mapping: Mapping[ir.Value, ir.Value]) -> None:
-    """Puts values in the places of others, in an op and all under it."""
+    """Replaces operands by ``mapping``, in an op and all ops nested in it."""
     inside: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -77,7 +79,7 @@ def substitute(root: ir.Operation, mapping: Mapping[ir.Value, ir.Value]) -> None
 
 
 def everything(op: ir.Operation) -> list[ir.Operation]:
-    """An op and all under it, inner ones first."""
+    """An op and all ops nested in it, in post-order."""
     found: list[ir.Operation] = []
 
     def visit(one: ir.Operation) -> ir.WalkResult:

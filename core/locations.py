@@ -1,4 +1,4 @@
-"""The model's own names for ops, as their locations carry them."""
+"""The model's names for ops, stored in MLIR locations."""
 
 from legato.core.mlir import ir
 
@@ -6,7 +6,7 @@ from legato.core.mlir import ir
 def model_name(op_or_location) -> str | None:
     """The first name in a location: looks inside call sites (callee first) and fused locations. None if it has no name.
 
-    Takes an operation, an op view, a value or a location.
+    Accepts an operation, an op view, a value or a location.
     """
     location = op_or_location
     if isinstance(location, ir.Value):
@@ -24,14 +24,14 @@ def model_name(op_or_location) -> str | None:
 
 
 def describe(op) -> str:
-    """How messages call an op: ``relax.conv2d "Conv_0"``, or just ``relax.conv2d`` where the model has no name for it."""
+    """An op as messages print it: ``relax.conv2d "Conv_0"``, or ``relax.conv2d`` if the model has no name for it."""
     operation = op.operation
     name = model_name(operation)
     return operation.name if name is None else f'{operation.name} "{name}"'
 
 
 def origin(value: ir.Value) -> str:
-    """How messages call a value: by the op that makes it, or as the argument of a block that it is."""
+    """A value as messages print it: the result of its op, or the number of its block argument."""
     owner = value.owner
     if not isinstance(owner, ir.Block):
         return f"the result of {describe(owner)}"

@@ -1,7 +1,7 @@
-"""The one module that knows which wheel provides MLIR.
+"""The MLIR bindings; the only file that names the wheel which provides them.
 
-Everything else says ``from legato.core.mlir import ir, linalg``. The package ``mlir`` serves where it is installed and new enough (it has
-dialect conversion and Python-defined operations), else the wheel ``torch_mlir``, which carries the same bindings under its own prefix.
+Other files write ``from legato.core.mlir import ir, linalg``. The package ``mlir`` is used where it is installed and new enough (it has
+dialect conversion and Python-defined operations), else the wheel ``torch_mlir``, which has the same bindings under its own prefix.
 """
 import importlib
 import importlib.util
@@ -14,7 +14,7 @@ def _provider() -> str:
             rewrite = importlib.import_module("mlir.rewrite")
             extension = importlib.import_module("mlir.dialects.ext")
         except ImportError:
-            pass  # the placeholder package of that name, or one built without bindings
+            pass  # an unrelated placeholder package is called mlir, too, and mlir may be built without bindings
         else:
             if hasattr(rewrite, "apply_partial_conversion") and hasattr(extension, "Pure"):
                 return "mlir"

@@ -1,7 +1,6 @@
-"""The safetensors format: a JSON header that says where each tensor's bytes lie, then the bytes.
+"""The safetensors format: a JSON header with the offset of each tensor, then the bytes.
 
-Read and written here, and not by the safetensors package, because the bytes must stay where they are: reading gives offsets to map,
-and writing streams one tensor after the other.
+The safetensors package is not used because it copies: reading here gives offsets to map, and writing streams one tensor after the other.
 """
 
 import json
@@ -23,7 +22,7 @@ _CODE_OF = {np.dtype(scalar): code for code, scalar in _CODES.items()}
 
 
 class Entry(NamedTuple):
-    """Where one tensor lies: byte offset from the start of the file, dtype, shape."""
+    """One tensor of a file: byte offset from the start of the file, dtype, shape."""
 
     offset: int
     dtype: np.dtype
@@ -37,7 +36,7 @@ def check_dtype(name: str, dtype: np.dtype) -> None:
 
 
 def read_header(path: str | Path) -> dict[str, Entry]:
-    """The tensors of a file. LegatoError if it is not safetensors, is cut short, or describes bytes it does not have."""
+    """The tensors of a file by name. LegatoError if it is not safetensors, is truncated, or its header contradicts its size."""
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -67,9 +66,9 @@ def read_header(path: str | Path) -> dict[str, Entry]:
 
 
 def write(path: str | Path, tensors: Mapping[str, np.ndarray], keys: Iterable[str] | None = None) -> None:
-    """Writes the tensors, one in memory at a time.
+    """Writes the tensors (``keys``: only these), one in memory at a time.
 
-    An old file of that name is replaced only when the new one is complete, so it may be mapped meanwhile.
+    An existing file is replaced only once the new one is complete, so it may be memory-mapped meanwhile.
     """
     header, end, order = {}, 0, sorted(tensors if keys is None else keys)
     for key in order:
@@ -77,7 +76,7 @@ def write(path: str | Path, tensors: Mapping[str, np.ndarray], keys: Iterable[st
         header[key] = {"dtype": _CODE_OF[array.dtype], "shape": list(array.shape), "data_offsets": [end, end + array.nbytes]}
         end += array.nbytes
     text = json.dumps(header).encode()
-    text += b" " * (-(8 + len(text)) % 64)  # the data starts on a cache line
+    text += b" " * (-(8 + len(text)) % 64)  # align the data to 64 bytes
     temporary = Path(f"{path}.{os.getpid()}.part")
     try:
         with open(temporary, "wb") as file:

@@ -1,4 +1,4 @@
-"""Running passes of upstream's on one operation, with its errors as ours."""
+"""Runs upstream passes on one operation and converts their errors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -8,9 +8,9 @@ from legato.core.mlir import ir, passmanager
 
 
 def run_on(operation: ir.Operation, passes: str) -> None:
-    """Runs upstream's passes on one operation, a ``builtin.module`` or a ``func.func``, without verifying. Raises PassFailed.
+    """Runs upstream passes on a ``builtin.module`` or ``func.func``, without verifying. Raises PassFailed.
 
-    ``passes``: MLIR's own text (``"func.func(canonicalize)"``), without an anchor of its own.
+    ``passes``: MLIR's pipeline text without the anchor op, e.g. ``"func.func(canonicalize)"``.
     """
     manager = passmanager.PassManager.parse(f"{operation.name}({passes})", context=operation.context)
     manager.enable_verifier(False)
@@ -22,7 +22,7 @@ def run_on(operation: ir.Operation, passes: str) -> None:
 
 def failed_of(error: ir.MLIRError, what: str | None = None,
               explain: Callable[[Sequence[Diagnostic]], tuple[Diagnostic, ...]] = tuple) -> PassFailed:
-    """MLIR's error as one of ours, with its diagnostics (as `explain` puts them); `what` stands in front of its message."""
+    """An MLIRError as a PassFailed, with its diagnostics passed through `explain`; `what` is prepended to the message."""
     diagnostics = explain(of_error(error))
     said = diagnostics[0]
     failed = PassFailed(f"{what}: {said.message}" if what else said.message, diagnostics=diagnostics)

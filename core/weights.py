@@ -1,4 +1,4 @@
-"""The weight store: the bytes of big constants, by key, outside the IR."""
+"""The weight store: bytes of large constants, by key, outside the IR."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,13 +12,13 @@ from legato.core.errors import LegatoError
 
 
 class MissingWeightError(LegatoError, KeyError):
-    """A key that the store does not have."""
+    """The store has no weight of that key."""
 
     __str__ = Exception.__str__
 
 
 class WeightStore(Mapping):
-    """Key to read-only numpy array. An array is held as given, or is memory-mapped from a file when it is first read."""
+    """A mapping from key to read-only numpy array. An array is held as given, or memory-mapped from a file at its first read."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
@@ -47,18 +47,18 @@ class WeightStore(Mapping):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all weights, mapped or held."""
+        """Total size of all weights in bytes, mapped or held."""
         mapped = sum(_size(entry) for _, entry in self._files.values())
         return mapped + sum(array.nbytes for key, array in self._arrays.items() if key not in self._files)
 
     def type_of(self, key: str) -> tuple[np.dtype, tuple[int, ...]]:
-        """The dtype and shape of a weight; maps nothing."""
+        """The dtype and shape of a weight, without mapping it."""
         if key in self._arrays or key not in self._files:
             return self[key].dtype, self[key].shape
         return self._files[key][1].dtype, self._files[key][1].shape
 
     def add(self, name: str, array: np.ndarray) -> str:
-        """Holds the array, uncopied and read-only, under a key made from the name (``name``, ``name_1``, ...), which is returned."""
+        """Holds the array, uncopied and read-only, under a key made from the name (``name``, ``name_1``, ...). Returns the key."""
         array = np.asarray(array)
         safetensors_file.check_dtype(name, array.dtype)
         view = array.view()
@@ -68,12 +68,12 @@ class WeightStore(Mapping):
         return key
 
     def adopt(self, key: str, array: np.ndarray) -> None:
-        """Holds an array of another store under the key that it has there, which must be free here."""
+        """Holds an array of another store under the same key. LegatoError if the key is taken here."""
         if self.add(key, array) != key:
             raise LegatoError(f"there is a weight '{key}' already")
 
     def add_file(self, name: str, path: str | Path, offset: int, dtype, shape) -> str:
-        """Promises the bytes of a file from a byte offset on; they are mapped when first read. Returns the key, as ``add`` does."""
+        """Adds a weight stored in a file at a byte offset; it is mapped at its first read. Returns the key, as ``add`` does."""
         path, entry = Path(path), safetensors_file.Entry(offset, np.dtype(dtype), tuple(shape))
         safetensors_file.check_dtype(name, entry.dtype)
         if not path.is_file():
@@ -85,7 +85,7 @@ class WeightStore(Mapping):
         return key
 
     def drop(self, key: str) -> None:
-        """Forgets a weight, unless it is kept. Its memory is freed when nobody else holds the array."""
+        """Removes a weight, unless it is kept (``keeping``). Its memory is freed with the last reference to the array."""
         if key not in self:
             raise MissingWeightError(f"no weight '{key}' to drop")
         if key in self._kept:
@@ -97,7 +97,7 @@ class WeightStore(Mapping):
 
     @contextmanager
     def keeping(self, keys: Iterable[str]) -> Iterator[None]:
-        """For the time of a ``with`` block, dropping these keys does nothing: IR that stands aside names them, too."""
+        """A context in which ``drop`` ignores these keys, because IR outside of the module that is being compiled names them, too."""
         before = self._kept
         self._kept = before | frozenset(keys)
         try:
@@ -106,18 +106,18 @@ class WeightStore(Mapping):
             self._kept = before
 
     def copy(self) -> "WeightStore":
-        """Another store with the same weights. The arrays are shared, the keys are not."""
+        """A new store with the same arrays, shared. Adding and dropping weights in one does not change the other."""
         other = WeightStore()
         other._arrays, other._files, other._maps = dict(self._arrays), dict(self._files), dict(self._maps)
         return other
 
     def save(self, path: str | Path) -> None:
-        """Writes all weights as safetensors."""
+        """Writes all weights as a safetensors file."""
         safetensors_file.write(path, self)
 
     @staticmethod
     def load(path: str | Path) -> "WeightStore":
-        """The weights of a safetensors file, each mapped when first read."""
+        """A store with the weights of a safetensors file, each mapped at its first read."""
         store = WeightStore()
         for key, entry in safetensors_file.read_header(path).items():
             store._files[key] = (Path(path), entry)
