@@ -1,6 +1,6 @@
-"""relax and tir: ops, types, verifiers, shape inference, numpy semantics, builders; modules and their weights.
+"""The relax and tir dialects, and modules with their weights.
 
-Names are imported at first use: a saved model is loaded without MLIR, and ``dialects.artifacts`` needs none.
+Names are imported at their first use: loading a saved model needs ``dialects.artifacts`` but no MLIR.
 """
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

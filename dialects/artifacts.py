@@ -1,4 +1,5 @@
-"""What a backend's code generation gives: values of a few kinds, each for some functions of the external module (None: for all of them)."""
+"""Artifacts: what a backend's code generation returns for an external module. ``functions``: those it implements (None: all of
+them)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """A Python function that can be imported, as ``"package:name"``. Called with numpy arrays: inputs, then outputs, which it fills."""
+    """An importable Python function, ``"package:name"``. Called with numpy arrays: the inputs, then the outputs to fill."""
 
     where: str
     functions: tuple[str, ...] | None = None
@@ -25,9 +26,10 @@ class PythonFunction:
 
 @dataclass(frozen=True)
 class Blob:
-    """Bytes, and the function ``"package:name"`` that makes code of them when the model is loaded.
+    """Bytes, and the function ``"package:name"`` that turns them into code when the model is loaded.
 
-    ``loader(data, name)``, for each function of the external module by name, returns what is called with numpy arrays: inputs, outputs.
+    ``loader(data, name)`` is called for each function of the external module; it returns a callable on numpy arrays: inputs, then
+    outputs.
     """
 
     data: bytes
@@ -40,9 +42,9 @@ class Blob:
 
 @dataclass(frozen=True)
 class SharedObject:
-    """A shared object that exports functions by the calling convention of tvm-ffi: ``__tvm_ffi_<name>`` for a function ``name``.
+    """A shared object that exports functions by tvm-ffi's calling convention: ``__tvm_ffi_<name>`` for a function ``name``.
 
-    ``symbols``: the exported names of functions, where they differ from the functions' own.
+    ``symbols``: exported names by function name, where they differ.
     """
 
     data: bytes
@@ -51,7 +53,7 @@ class SharedObject:
 
     @staticmethod
     def read(path: str | Path, symbols: Mapping[str, str] | None = None, functions: tuple[str, ...] | None = None) -> SharedObject:
-        """The shared object in a file. LegatoError if it is not there."""
+        """Reads a shared object. LegatoError if the file does not exist."""
         if not Path(path).is_file():
             raise LegatoError(f"there is no shared object {path}")
         return SharedObject(Path(path).read_bytes(), symbols, functions)
@@ -59,7 +61,7 @@ class SharedObject:
 
 @dataclass(frozen=True)
 class Registered:
-    """A packed function that is there when the model is compiled and when it is loaded, under an agreed name in tvm-ffi's registry."""
+    """A packed function in tvm-ffi's registry under a given name, both when the model is compiled and when it is loaded."""
 
     name: str
     functions: tuple[str, ...] | None = None
@@ -67,7 +69,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class Closure:
-    """A Python function of this process, called like a PythonFunction. Only the JIT can call it; such a model cannot be saved."""
+    """A Python function of this process, called like a PythonFunction. Such a model runs in the JIT only and cannot be saved."""
 
     call: Callable[..., Any]
     functions: tuple[str, ...] | None = None
@@ -75,7 +77,8 @@ class Closure:
 
 @dataclass(frozen=True)
 class Lowered:
-    """IR to compile with the rest: a module whose functions take the place of the calls. Graph ops in it are legalized with the host's."""
+    """IR to compile with the host's: a module whose functions replace the external ones. Its graph ops are legalized with the
+    host's."""
 
     module: Module
     functions: tuple[str, ...] | None = None
@@ -85,7 +88,7 @@ Artifact = PythonFunction | Blob | SharedObject | Registered | Closure | Lowered
 
 
 def check_importable(where: str) -> None:
-    """LegatoError for what is no ``"package:name"``."""
+    """Raises LegatoError unless ``where`` has the form ``"package:name"``."""
     package, colon, name = where.partition(":")
     if not (colon and package and name):
         raise LegatoError(f"'{where}' names no Python function: write \"package.module:name\"")

@@ -1,4 +1,5 @@
-"""The reference of our dialects, made from their classes: ``python -m legato.dialects.docs docs`` writes relax-ops.md, tir-ops.md."""
+"""The reference of the dialects, generated from their classes: ``python -m legato.dialects.docs docs`` writes relax-ops.md and
+tir-ops.md."""
 
 import inspect
 import re
@@ -28,18 +29,18 @@ and rounded once.
 
 
 def summary(cls: type) -> str:
-    """The text of an op's documentation, without the example."""
+    """The documentation of an op without its example."""
     return re.sub(r"```mlir\n.*?```", "", inspect.getdoc(cls) or "", flags=re.DOTALL).strip()
 
 
 def example(cls: type) -> str | None:
-    """The op as MLIR text, from its documentation; its operands are values named by ``%``. None if it has none."""
+    """The example in an op's documentation, as MLIR text. None if it has none."""
     found = re.search(r"```mlir\n(.*?)```", inspect.getdoc(cls) or "", flags=re.DOTALL)
     return found.group(1).strip() if found else None
 
 
 def example_module(cls: type) -> str:
-    """The example in a function whose arguments are its operands."""
+    """The example as a function whose arguments are the op's operands. ValueError if the op has no example."""
     text = example(cls)
     if text is None:
         raise ValueError(f"{cls.OPERATION_NAME} has no example")
@@ -50,7 +51,7 @@ def example_module(cls: type) -> str:
 
 
 def op_reference() -> str:
-    """Markdown: for each op its text, example, operands and attributes, by family."""
+    """Markdown with the documentation, example, operands and attributes of each relax op, by family."""
     families: dict[str, list[str]] = {}
     for name, cls in OPS.items():
         family = (inspect.getdoc(sys.modules[cls.__module__]) or "").split("\n")[0]
@@ -90,7 +91,7 @@ def _tir_ops() -> str:
 
 
 def references() -> dict[str, str]:
-    """The text of each file of the reference, by its name."""
+    """The contents of the reference's files, by file name."""
     made = "<!-- Made by `python -m legato.dialects.docs docs`; a test keeps it up to date. -->"
     return {"relax-ops.md": op_reference(), "tir-ops.md": f"# The tir dialect\n\n{made}\n\n{inspect.getdoc(Tir)}\n{_tir_ops()}"}
 

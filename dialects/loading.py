@@ -1,4 +1,4 @@
-"""Contexts with our dialects."""
+"""Contexts with our dialects loaded."""
 
 import sys
 import threading
@@ -12,16 +12,16 @@ _lock = threading.Lock()
 
 
 def load_dialects(context: ir.Context | None = None, dialects: Iterable[type[ext.Dialect]] = ()) -> ir.Context:
-    """Loads relax, tir, and dialects of your own, into the context (the current one if None), where they are not loaded yet. Returns it.
+    """Loads relax, tir and the given dialects into the context (None: the current one) unless they are loaded. Returns the context.
 
-    The bindings load a dialect once per context, and two threads loading at once crash: hence this function, with a lock.
+    The bindings allow one load per dialect and context, and crash when two threads load at once; this function holds a lock.
     """
     context = ir.Context.current if context is None else context
     with _lock, context:
         for dialect in (Relax, Tir, *dialects):
             if not context.is_dialect_loaded(dialect.DIALECT_NAMESPACE):
                 dialect.load()
-            # The bindings look for a Python module of the dialect at every op they show, 25 us each time, until they find one.
+            # Without a registered module the bindings search for one at every op they wrap, 25 us each time.
             sys.modules.setdefault(f"{PROVIDER}.dialects.{dialect.DIALECT_NAMESPACE}", sys.modules[dialect.__module__])
     return context
 

@@ -1,4 +1,4 @@
-"""A program: an MLIR module, and the weights that its constants name."""
+"""A program: an MLIR module and its weights."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ from legato.dialects.relax.ops.constant import Constant
 class Module:
     """An ``ir.Module`` and its ``WeightStore``. ``str()`` is the MLIR text.
 
-    ``closures``: functions of this process by the names under which backends' artifacts list them; text cannot carry them.
+    ``closures``: Python functions of this process by the names that ``Closure`` artifacts use; they are not part of the text.
     """
 
     def __init__(self, module: ir.Module, weights: WeightStore | None = None) -> None:
@@ -26,14 +26,17 @@ class Module:
 
     @property
     def context(self) -> ir.Context:
+        """The MLIR context of the module."""
         return self.module.context
 
     @property
     def operation(self) -> ir.Operation:
+        """The ``builtin.module`` operation."""
         return self.module.operation
 
     @property
     def body(self) -> ir.Block:
+        """The block with the module's functions."""
         return self.module.body
 
     def __str__(self) -> str:
@@ -53,7 +56,7 @@ class Module:
 
     @staticmethod
     def parse(text: str, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
-        """Reads MLIR text and verifies it, in a context that has our dialects (None: a new one). LegatoError if it is wrong."""
+        """Parses and verifies MLIR text in a context that has our dialects (None: a new one). LegatoError if it is invalid."""
         context = context or make_context()
         with context, ir.Location.unknown():
             try:
@@ -63,9 +66,9 @@ class Module:
 
     @staticmethod
     def load(path: str | Path, context: ir.Context | None = None) -> "Module":
-        """Reads MLIR text, and the weights beside it (``x.safetensors`` for ``x.mlir``).
+        """Reads MLIR text, and the weights in the file beside it (``x.safetensors`` for ``x.mlir``).
 
-        LegatoError if the text is wrong, or a weight is missing or of another type.
+        LegatoError if the text is invalid, or a weight is missing or of another type.
         """
         beside = Path(path).with_suffix(".safetensors")
         weights = WeightStore.load(beside) if beside.exists() else WeightStore()
@@ -84,7 +87,7 @@ class Module:
         return [op.opview for op in walk(self.module.operation) if op.name == Constant.OPERATION_NAME]
 
     def functions(self) -> list[func.FuncOp]:
-        """The functions of the host part, in order."""
+        """The functions of the host, external modules left out, in order."""
         return [op for op in self.module.body.operations if isinstance(op, func.FuncOp)]
 
     def function(self, name: str = "main") -> func.FuncOp:
@@ -96,11 +99,11 @@ class Module:
         raise LegatoError(f"no function @{name} in the module, which has: {names or 'none'}")
 
     def used_weights(self) -> set[str]:
-        """The keys that constants and function arguments (``relax.weight``) name."""
+        """The keys of the weights that constants, function arguments (``relax.weight``) and artifacts use."""
         return weights_under(self.module.operation)
 
     def drop_unused_weights(self) -> list[str]:
-        """Drops the weights that nothing in the module names, and returns their keys."""
+        """Drops the weights that nothing in the module uses, and returns their keys."""
         used = self.used_weights()
         unused = [key for key in self.weights if key not in used]
         for key in unused:
@@ -108,7 +111,7 @@ class Module:
         return unused
 
     def check_weights(self, where: str = "in the weight store") -> None:
-        """LegatoError if a constant names a weight that is not there, or that has another shape or element type."""
+        """LegatoError if a constant's weight is missing, or has another shape or element type. ``where`` completes the message."""
         for constant in self.constants():
             key, declared = constant.weight, constant.operation.results[0].type
             if key is None:
@@ -122,7 +125,7 @@ class Module:
 
 
 def weights_under(operation: ir.Operation) -> set[str]:
-    """The keys that constants, function arguments (``relax.weight``) and artifacts (``relax.artifacts``) under an op name."""
+    """The weight keys used by constants, function arguments (``relax.weight``) and artifacts (``relax.artifacts``) in an op's tree."""
     keys = set()
     for op in walk(operation):
         if op.name == "builtin.module" and ARTIFACTS in op.attributes:
@@ -136,7 +139,7 @@ def weights_under(operation: ir.Operation) -> set[str]:
 
 
 def walk(operation: ir.Operation):
-    """All operations under one, itself included, outer before inner."""
+    """All operations in the tree of ``operation``, itself included, in pre-order."""
     yield operation
     for region in operation.regions:
         for block in region.blocks:

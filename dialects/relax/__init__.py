@@ -1,8 +1,8 @@
 """The relax dialect: graphs of tensor ops with symbolic shapes.
 
-``relax.<op>(operands..., attribute=value, ..., loc=None, ip=None)`` builds an op at the insertion point and returns its result, with
-the type inferred. ``OPS`` lists the op classes by name; ``semantics`` is the one table of their numpy semantics.
-docs/relax-ops.md describes each op.
+``relax.<op>(operands..., attribute=value, ..., loc=None, ip=None)`` builds an op at the insertion point, infers its type, and
+returns its
+result. ``OPS`` lists the op classes by name; ``semantics`` maps op names to their numpy semantics. docs/relax-ops.md describes each op.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Attributes of ops: what kind of value each holds, its default, and its way to MLIR and back."""
+"""Kinds of op attributes: conversion between Python values and MLIR attributes, and defaults."""
 
 import operator
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class Attribute:
     """One attribute in the declaration of an op: ``axis = Int(-1)``.
 
     A default of None means that the attribute may be absent; without a default it is required. An attribute equal to its default is not
-    written into the IR. On an op, ``op.axis`` is the Python value.
+    written into the IR. ``op.axis`` is the Python value.
     """
 
     expects: str
@@ -38,7 +38,7 @@ class Attribute:
         return self.read(attributes[self.name]) if self.name in attributes else self.default
 
     def normalize(self, value: Any) -> Any:
-        """The plain Python value that a caller's value stands for. TypeError or ValueError if it stands for none."""
+        """Converts a caller's value to the plain Python value. TypeError or ValueError if it has no such value."""
         raise NotImplementedError
 
     def write(self, value: Any) -> ir.Attribute:
@@ -46,7 +46,7 @@ class Attribute:
         raise NotImplementedError
 
     def read(self, attribute: ir.Attribute) -> Any:
-        """The Python value. InferenceError if the attribute is of another kind."""
+        """The Python value of an MLIR attribute. InferenceError if the attribute is of another kind."""
         raise NotImplementedError
 
     def _wrong(self, found: Any) -> InferenceError:
@@ -54,6 +54,8 @@ class Attribute:
 
 
 class Int(Attribute):
+    """An integer, stored as ``i64``."""
+
     expects = "an integer (i64)"
 
     def normalize(self, value):
@@ -69,6 +71,8 @@ class Int(Attribute):
 
 
 class Ints(Attribute):
+    """A list of integers, stored as ``array<i64: ...>``; a single integer is a list of one."""
+
     expects = "a list of integers (array<i64: ...>)"
 
     def normalize(self, value):
@@ -84,6 +88,8 @@ class Ints(Attribute):
 
 
 class Float(Attribute):
+    """A number, stored as ``f64``."""
+
     expects = "a number (f64)"
 
     def normalize(self, value):
@@ -99,6 +105,8 @@ class Float(Attribute):
 
 
 class Bool(Attribute):
+    """A flag."""
+
     expects = "true or false"
 
     def normalize(self, value):
@@ -116,7 +124,7 @@ class Bool(Attribute):
 
 
 class Str(Attribute):
-    """A word out of a few, or any text if no choices are given."""
+    """One of the given words, or any string if there are no choices."""
 
     def __init__(self, default: Any = REQUIRED, choices: Sequence[str] = (), doc: str = "") -> None:
         super().__init__(default, doc)
@@ -138,6 +146,8 @@ class Str(Attribute):
 
 
 class DType(Attribute):
+    """An element type. Its Python value is a numpy dtype."""
+
     expects = "an element type"
 
     def normalize(self, value):
@@ -159,7 +169,7 @@ class DType(Attribute):
 
 
 class Shape(Attribute):
-    """Sizes: ints, and expressions of symbols. Its Python value is a list of ints and Dims."""
+    """Sizes: ints, and expressions of symbols, but no unknown size. Its Python value is a list of ints and Dims."""
 
     expects = "a list of sizes (#relax.dims<[...]>)"
 

@@ -1,4 +1,4 @@
-"""Axis arithmetic that several ops share."""
+"""Axis arithmetic shared by several ops."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,14 @@ from legato.core.errors import InferenceError
 
 
 def axis_of(axis: int, rank: int, name: str = "axis") -> int:
-    """The axis counted from the front. InferenceError if it lies outside the rank."""
+    """The axis counted from the front. InferenceError if it is outside the rank."""
     if not -rank <= axis < rank:
         raise InferenceError(f"attribute '{name}' is {axis}, expected a value from {-rank} to {rank - 1} for rank {rank}")
     return axis % rank
 
 
 def axes_of(axes: Sequence[int] | None, rank: int, name: str = "axis") -> list[int]:
-    """Axes counted from the front, in the order given; None is all of them. InferenceError if one lies outside, or stands there twice."""
+    """Axes counted from the front, in the order given; None means all. InferenceError if one is outside the rank, or listed twice."""
     if axes is None:
         return list(range(rank))
     found = [axis_of(axis, rank, name) for axis in axes]

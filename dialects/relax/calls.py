@@ -1,12 +1,14 @@
-"""Calls of functions without a body: packed functions of the run time, functions of external modules.
+"""Calls of functions without a body: packed functions of the run time and functions of external modules.
 
 In destination-passing style a declaration is ``(inputs..., outputs...) -> outputs``, and the caller allocates. With the attribute
-``relax.returns`` it is ``(inputs...) -> results``: the results are the callee's own, checked when they come, and their types may have
-symbols that nothing gave before: sizes that depend on data.
+``relax.returns`` it is ``(inputs...) -> results``: the callee allocates the results, they are checked when the call returns, and their
+types may introduce symbols: sizes that depend on data.
 
-Arguments that are no tensors stand in the declaration's attribute ``relax.arguments``, a list of all arguments in order: ``unit`` for a
-tensor (the next operand), a text, a float, an integer, a boolean, ``#relax.dims<["n", 4]>`` for a shape, and ``[#relax.dims<["n"]>]`` for
-the one size as an integer.
+Arguments other than tensors are stored in the declaration's attribute ``relax.arguments``, a list of all arguments in order:
+``unit`` for a
+tensor (the next operand), a string, a float, an integer, a boolean, ``#relax.dims<["n", 4]>`` for a shape, and
+``[#relax.dims<["n"]>]`` for
+a single size as an integer.
 """
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +21,7 @@ from legato.dialects.tir.markers import OUT
 
 
 def declare(name: str, inputs: Sequence[ir.Type], outputs: Sequence[ir.Type], mark: str, value: ir.Attribute) -> func.FuncOp:
-    """A private declaration ``(inputs..., outputs...) -> outputs`` at the insertion point; its attribute ``mark`` says what it is of."""
+    """A private declaration ``(inputs..., outputs...) -> outputs`` at the insertion point, with the attribute ``mark = value``."""
     function = func.FuncOp(name, ir.FunctionType.get([*inputs, *outputs], list(outputs)), visibility="private")
     out, empty = ir.DictAttr.get({OUT: ir.UnitAttr.get()}), ir.DictAttr.get({})
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([empty] * len(inputs) + [out] * len(outputs))
@@ -28,8 +30,8 @@ def declare(name: str, inputs: Sequence[ir.Type], outputs: Sequence[ir.Type], ma
 
 
 def call_dps(declaration: func.FuncOp, operands: Sequence[ir.Value], function: func.FuncOp) -> list[ir.Value]:
-    """A call of a declaration at the insertion point, on fresh outputs. ``function``: the one that holds the call; its arguments give the
-    sizes that are symbols. LegatoError for an output with a size that has no name."""
+    """A call of a declaration at the insertion point, on fresh outputs. ``function`` contains the call; symbols are read from its
+    arguments. LegatoError for an output with a size that has no name."""
     empties = []
     for type_ in declaration.type.results:
         sizes = [_known(size, declaration, type_) for size in dims.dims(type_)]
@@ -47,11 +49,13 @@ def _known(size: dims.Size, declaration: func.FuncOp, type_: ir.Type) -> dims.Si
 
 
 def call_dps_packed(name: str, operands: Sequence[Any], *outputs: ir.Type, symbol: str | None = None) -> "ir.Value | tuple[ir.Value, ...]":
-    """A call of the packed function ``name`` of the run time, at the insertion point inside a function: ``name(operands..., outputs...)``.
+    """A call of the packed function ``name`` of the run time at the insertion point: ``name(operands..., outputs...)``.
 
-    ``operands``: tensors, and Python's ints, floats, bools, texts; a ``Dim`` is an int, a list of sizes a shape. ``outputs``: the types of
-    what it writes, which the caller allocates. ``symbol``: the declaration's name in the module (default: made from ``name``). Returns the
-    outputs. LegatoError where there is another function of that symbol.
+    ``operands``: tensors, and Python ints, floats, bools, strings; a ``Dim`` is passed as an int, a list of sizes as a shape.
+    ``outputs``: the
+    types of the outputs, which the caller allocates. ``symbol``: the declaration's name in the module (default: made from
+    ``name``). Returns
+    the outputs. LegatoError if the module has another function called ``symbol``.
     """
     module, function = _around()
     tensors, arguments = _split(operands)
@@ -62,11 +66,13 @@ def call_dps_packed(name: str, operands: Sequence[Any], *outputs: ir.Type, symbo
 
 def call_packed(name: str, operands: Sequence[Any], *results: ir.Type, pure: bool = False,
                 symbol: str | None = None) -> "ir.Value | tuple[ir.Value, ...]":
-    """A call of the packed function ``name`` of the run time, at the insertion point inside a function; the results are its own.
+    """A call of the packed function ``name`` of the run time at the insertion point; the function allocates its results.
 
-    ``operands`` as in ``call_dps_packed``. ``results``: the types of what comes back, which is checked at run time. A symbol that is the
-    size of no argument and no earlier result gets its value from what comes back; a size without a name gets a name of its own. ``pure``:
-    the function has no effects. LegatoError as in ``call_dps_packed``.
+    ``operands`` as in ``call_dps_packed``. ``results``: their types, checked at run time. A symbol that no argument or earlier
+    result defines
+    gets its value from the result; a size without a name gets a new symbol. ``pure``: the function has no side effects. LegatoError
+    as in
+    ``call_dps_packed``.
     """
     module, function = _around()
     tensors, arguments = _split(operands)
@@ -86,7 +92,7 @@ def _around() -> tuple[ir.Operation, func.FuncOp]:
 
 
 def _split(operands: Sequence[Any]) -> tuple[list[ir.Value], ir.ArrayAttr | None]:
-    """The tensors, and the list of all arguments where there are others too."""
+    """The tensors, and the list of all arguments if there are others than tensors."""
     tensors = [v for v in operands if isinstance(v, ir.Value)]
     if len(tensors) == len(operands):
         return tensors, None
@@ -120,7 +126,7 @@ def _symbol_of(name: str) -> str:
 
 def _declared(module: ir.Operation, name: str, symbol: str | None, inputs: Sequence[ir.Type], results: Sequence[ir.Type],
               arguments: ir.Attribute | None, marks: dict[str, ir.Attribute]) -> func.FuncOp:
-    """The declaration of a packed function for these types and constants: one that is there, or a new one under a name that is free."""
+    """The declaration of a packed function for these types and constants: an existing one, or a new one under an unused name."""
     marks = {PACKED: ir.StringAttr.get(name), **({ARGUMENTS: arguments} if arguments is not None else {}), **marks}
     dps = RETURNS not in marks
     type_ = ir.FunctionType.get([*inputs, *(results if dps else [])], list(results))
@@ -151,7 +157,7 @@ def _is_same(function: func.FuncOp, type_: ir.FunctionType, marks: dict[str, ir.
 
 
 def name_unknown(function: func.FuncOp, results: Sequence[ir.Type], base: str) -> list[ir.Type]:
-    """The types, where each size without a name has one that the function does not know yet."""
+    """The types, with each size without a name given a symbol that the function does not use yet."""
     if not any(dims.UNKNOWN in dims.dims(t) for t in results):
         return list(results)
     taken, made = symbols_of(function), []
@@ -165,7 +171,7 @@ def name_unknown(function: func.FuncOp, results: Sequence[ir.Type], base: str) -
 
 
 def fresh_name(name: str, taken: set[str]) -> str:
-    """A name that is not taken; it is from now on."""
+    """A symbol name made from ``name`` that is not in ``taken``, to which it is added."""
     name = dims.symbol_name(name)
     while name in taken:
         name += "_"
@@ -174,7 +180,7 @@ def fresh_name(name: str, taken: set[str]) -> str:
 
 
 def symbols_of(function: func.FuncOp) -> set[str]:
-    """All symbols in the types of a function's values."""
+    """All symbols in the types of the values in a function's entry block."""
     block = function.body.blocks[0]
     values = [*block.arguments, *(r for op in block.operations for r in op.operation.results)]
     return {name for v in values if isinstance(v.type, ir.RankedTensorType) for size in dims.dims(v.type) for name in dims.symbols(size)}

@@ -10,7 +10,7 @@ class Relax(ext.Dialect, name="relax"):
 class DimsAttr(Relax.Attribute, name="dims"):
     """``#relax.dims<["n", "n * 4", 768, "?"]>``: each dimension an integer, an expression of symbols, or ``"?"`` for one without a name.
 
-    Stands as a tensor type's encoding, and as the attribute of ops that take a shape.
+    It is the encoding of tensor types, and the attribute of ops that take a shape.
     """
 
     dims: ir.ArrayAttr

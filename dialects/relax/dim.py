@@ -1,9 +1,10 @@
 """Symbolic dimensions: integer expressions of named sizes in a normal form, so that equal sizes are equal values.
 
-An expression is a polynomial whose variables are symbols, or parts that no polynomial can hold: ``a // b``, ``a % b``, ``min(a, b)`` and
-``max(a, b)``. Arithmetic that comes out constant gives a plain int.
+An expression is a polynomial whose variables are symbols or non-polynomial parts: ``a // b``, ``a % b``, ``min(a, b)`` and ``max(a,
+b)``.
+Arithmetic with a constant result gives an int.
 
-Symbols stand for sizes of 1 or more. Broadcasting never takes a symbol for 1.
+Symbols stand for sizes of 1 or more. Broadcasting never assumes that a symbol is 1.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ Size = Union[int, "Dim", "Unknown"]
 
 
 class Part(NamedTuple):
-    """A variable of the polynomial that is itself an expression: ``//``, ``%``, ``min`` or ``max`` of two sizes."""
+    """A variable of a polynomial that is an expression itself: ``//``, ``%``, ``min`` or ``max`` of two sizes."""
 
     op: str
     a: "int | Dim"
@@ -28,7 +29,7 @@ class Part(NamedTuple):
 
 
 class Unknown:
-    """The size of a ``?`` without a name. All arithmetic with it is unknown too; it is equal only to itself."""
+    """The size ``?`` without a name. Arithmetic with it gives an unknown size; it is equal only to itself."""
 
     def _unknown(self, _other=None) -> "Unknown":
         return self
@@ -45,7 +46,7 @@ _Monomial = tuple  # of variables (str or Part), sorted by text, repeated for po
 
 
 class Dim:
-    """A size that is not constant. Immutable, hashable, equal to every other way of writing the same polynomial."""
+    """A size that is not constant. Immutable, hashable, equal to every other form of the same polynomial."""
 
     __slots__ = ("_hash", "_text", "terms")
 
@@ -60,6 +61,7 @@ class Dim:
         return len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1 and isinstance(self.terms[0][0][0], str)
 
     def variables(self) -> Iterator["str | Part"]:
+        """The symbols and parts in its terms, with repetitions."""
         return (variable for monomial, _ in self.terms for variable in monomial)
 
     def __eq__(self, other: object) -> bool:
@@ -110,12 +112,12 @@ class Dim:
 
 
 def symbol(name: str) -> Dim:
-    """The size that a name stands for."""
+    """The size with this name."""
     return Dim((((name,), 1),))
 
 
 def floor_divide(a: Size, b: Size) -> Size:
-    """``a // b`` rounded down. What divides is taken out: ``(n * 4 + 5) // 4`` is ``n + 1``, ``(n * m) // (n * 3)`` is ``m // 3``."""
+    """``a // b`` rounded down. Divisible terms are divided: ``(n * 4 + 5) // 4`` is ``n + 1``, ``(n * m) // (n * 3)`` is ``m // 3``."""
     if a is UNKNOWN or b is UNKNOWN:
         return UNKNOWN
     if b == 0:
@@ -206,7 +208,7 @@ def _extreme(op: str, a: Size, b: Size) -> Size:
 
 
 def lower_bound(size: "int | Dim") -> int | None:
-    """A number that the expression never falls below, if one is easily seen; every symbol is at least 1."""
+    """A lower bound of the expression, or None if this simple estimate finds none; every symbol is at least 1."""
     total = 0
     for monomial, coefficient in _terms(size):
         if monomial and coefficient < 0:
@@ -252,7 +254,7 @@ def _divide_exactly(a: "int | Dim", b: "int | Dim") -> "int | Dim | None":
 
 
 def _reduced(a: "int | Dim", b: "int | Dim") -> "tuple[int | Dim, int | Dim]":
-    """Both without the symbols that stand in every term of both; a symbol is never 0."""
+    """Both divided by the symbols that are factors of every term of both; a symbol is never 0."""
     monomials = [list(monomial) for size in (a, b) for monomial, _ in _terms(size)]
     for name in [variable for variable in monomials[0] if isinstance(variable, str)]:
         if all(name in monomial for monomial in monomials):

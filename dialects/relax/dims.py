@@ -1,7 +1,7 @@
-"""Symbolic shapes in types: reading, writing and computing them.
+"""Symbolic shapes in types: parsing, printing, and computing their values at run time.
 
-A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. Types carry the expressions in their encoding:
-``tensor<?x768xf32, #relax.dims<["n", 768]>>``; a type without one has ints and ``UNKNOWN``.
+A dimension is an int, a ``Dim`` (an expression of symbols) or ``UNKNOWN``. The encoding of a type holds the expressions:
+``tensor<?x768xf32, #relax.dims<["n", 768]>>``; a type without encoding has ints and ``UNKNOWN``.
 """
 
 import re
@@ -12,7 +12,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import arith, func, ir, tensor
 from legato.dialects.relax.dialect import DimsAttr
 from legato.dialects.relax.dim import UNKNOWN, Dim, Part, Size, Unknown, floor_divide, maximum, minimum, modulo, symbol
-from legato.dialects.relax.sizes import ceil_divide, product, substitute, symbols  # noqa: F401 - this module is where others find them
+from legato.dialects.relax.sizes import ceil_divide, product, substitute, symbols  # noqa: F401 - re-exported
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))")
@@ -20,7 +20,8 @@ _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))")
 
 @lru_cache(4096)
 def parse(text: str) -> Size:
-    """The size that an expression of ints, names, ``+ - * // %``, ``min(a, b)``, ``max(a, b)`` stands for; ``"?"`` is UNKNOWN."""
+    """Parses an expression of ints, names, ``+ - * // %``, ``min(a, b)``, ``max(a, b)``; ``"?"`` is UNKNOWN. LegatoError if it is
+    malformed."""
     if text.strip() == "?":
         return UNKNOWN
     tokens, position = [], 0
@@ -49,7 +50,7 @@ def as_size(value) -> Size:
 
 
 def symbol_name(text: str) -> str:
-    """A legal symbol name for a model's own (``"batch-size"`` gives ``"batch_size"``)."""
+    """A valid symbol name made from a model's name (``"batch-size"`` gives ``"batch_size"``)."""
     name = re.sub(r"\W", "_", text, flags=re.ASCII)
     return name if re.match(r"[A-Za-z_]", name) and name not in ("min", "max") else f"_{name}"
 
@@ -70,7 +71,7 @@ def dims(tensor_type) -> tuple[Size, ...]:
 
 
 def from_attribute(attribute: DimsAttr) -> tuple[Size, ...]:
-    """The sizes that ``#relax.dims<[...]>`` lists."""
+    """The sizes in ``#relax.dims<[...]>``."""
     sizes = []
     for element in attribute.params[0].maybe_downcast():
         if isinstance(element, ir.StringAttr):
@@ -83,13 +84,13 @@ def from_attribute(attribute: DimsAttr) -> tuple[Size, ...]:
 
 
 def to_attribute(sizes: Iterable[Size]) -> DimsAttr:
-    """``#relax.dims<[...]>`` of sizes in normal form."""
+    """``#relax.dims<[...]>`` of these sizes."""
     i64 = ir.IntegerType.get_signless(64)
     return DimsAttr.get(ir.ArrayAttr.get([ir.IntegerAttr.get(i64, s) if isinstance(s, int) else ir.StringAttr.get(str(s)) for s in sizes]))
 
 
 def tensor_type(sizes: Sequence, element_type: ir.Type) -> ir.RankedTensorType:
-    """The tensor type of some sizes (ints, expression texts, Dims, UNKNOWN), with an encoding if one of them is symbolic."""
+    """The tensor type with these sizes (ints, expression texts, Dims, UNKNOWN), with an encoding if one of them is symbolic."""
     sizes = [as_size(s) for s in sizes]
     encoding = to_attribute(sizes) if any(isinstance(s, Dim) for s in sizes) else None
     shape = [s if isinstance(s, int) else _DYNAMIC for s in sizes]
@@ -104,14 +105,14 @@ def strip(tensor_type) -> ir.RankedTensorType:
 
 
 def compatible(a: Size, b: Size) -> bool:
-    """Whether two sizes can be the same: they are equal, or one is unknown."""
+    """Whether two sizes may be equal at run time as far as names tell: they are equal, or one is unknown."""
     return a == b or a is UNKNOWN or b is UNKNOWN
 
 
 def symbol_table(function: "func.FuncOp") -> dict[str, tuple[int, int, int, int]]:
-    """Where a function's symbols can be read: name to (argument, dimension, scale, offset).
+    """The arguments that define a function's symbols: name to (argument, dimension, scale, offset).
 
-    The argument's size there is ``symbol * scale + offset``. A bare symbol (scale 1, offset 0) is preferred to an expression of it.
+    That dimension of the argument is ``symbol * scale + offset``. A bare symbol (scale 1, offset 0) is preferred to an expression of it.
     """
     table: dict[str, tuple[int, int, int, int]] = {}
     for number, argument_type in enumerate(function.type.inputs):
@@ -122,7 +123,8 @@ def symbol_table(function: "func.FuncOp") -> dict[str, tuple[int, int, int, int]
 
 
 def given_symbols(type_: ir.Type) -> Iterator[tuple[str, int, int, int]]:
-    """The symbols that a value of a type gives: (name, dimension, scale, offset), where its size there is ``name * scale + offset``."""
+    """The symbols that a value of a type defines: (name, dimension, scale, offset), where that dimension is ``name * scale +
+    offset``."""
     if not isinstance(type_, ir.RankedTensorType):
         return
     for axis, size in enumerate(dims(type_)):
@@ -134,7 +136,7 @@ def given_symbols(type_: ir.Type) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, int, int]:
-    """The first value in the function's block whose size gives a symbol that no argument gives: a size that depends on data."""
+    """The first value in the function's block that defines a symbol which no argument defines: a size that depends on data."""
     for op in function.body.blocks[0].operations:
         for result in op.operation.results:
             for found, axis, scale, offset in given_symbols(result.type):
@@ -145,9 +147,10 @@ def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, i
 
 
 def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: ir.InsertionPoint | None = None) -> ir.Value:
-    """The run-time value of a size, an ``index`` built at the insertion point.
+    """The run-time value of a size: an ``index`` built at the insertion point.
 
-    The symbols come from a table of index values by name, or from the sizes of a function's arguments.
+    The symbols come from a table of index values by name, or from the sizes of a function's arguments. LegatoError for a size
+    without a value.
     """
     if ip is not None:
         with ip:

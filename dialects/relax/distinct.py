@@ -1,4 +1,4 @@
-"""The distinct elements of a tensor, composed of ops that sort, count and take."""
+"""The distinct elements of a tensor, built from other relax ops."""
 import numpy as np
 
 from legato.core import dtypes
@@ -10,9 +10,9 @@ from legato.dialects.relax.ops.constant import constant
 
 
 def distinct(x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
-    """Of a vector of static size: its distinct elements in ascending order; for each, where it stands first, and how often; and for each
-    element of ``x`` the number of the distinct one that it is (third). Their size is a new symbol. Indices are int64. InferenceError where
-    the size is not known, or 0."""
+    """For a vector of static size: its distinct elements in ascending order, the index of the first occurrence of each, for each
+    element of ``x`` the number of its distinct element, and the count of each. Their size is a new symbol; indices are int64.
+    InferenceError if the size is 0 or not constant."""
     ops = Relax.OPS
     sizes = dims.dims(x.type)
     if len(sizes) != 1 or not isinstance(sizes[0], int) or sizes[0] == 0:

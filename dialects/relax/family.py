@@ -1,4 +1,4 @@
-"""Op classes made from one row of a table, for families whose members differ in a formula only."""
+"""Op classes made from one row of a table, for families whose members differ only in a formula."""
 
 import types
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def define(
     promotes: bool = True,
     **attributes: Attribute,
 ) -> type:
-    """An op class of that name in the relax dialect. The example is the op's text in an MLIR function with the operands as values."""
+    """Defines an op class ``name`` in the relax dialect. ``example``: the op as MLIR text, with its operands as values."""
     body = {
         "__doc__": f"{summary}\n\n```mlir\n{example}\n```\n",
         "__module__": result_type.__module__,

@@ -1,4 +1,4 @@
-"""What one can ask of an op in a graph: its class, attributes, result types and values. Knows ``tensor.concat`` as relax's concat."""
+"""Queries on graph ops: class, attributes, result types and values. ``tensor.concat`` counts as relax's concat."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from legato.dialects.relax.ops.concat import Concat
 
 
 def op_class(op) -> type | None:
-    """The class of a graph op, of relax or of a user's dialect; None for any other op."""
+    """The class of a graph op, of relax or a user's dialect; None for any other op."""
     if op.operation.name == Concat.OPERATION_NAME:
         return Concat
     cls = type(op.operation.opview)
@@ -19,7 +19,7 @@ def op_class(op) -> type | None:
 
 
 def attributes_of(op) -> dict[str, Any]:
-    """The attributes as Python values, defaults filled in. LegatoError if it is no graph op, or an attribute is of the wrong kind."""
+    """The attributes as Python values, with defaults. LegatoError if it is not a graph op, or an attribute is of the wrong kind."""
     cls = _require(op)
     if cls is Concat:
         return {"axis": op.operation.attributes["dim"].value}
@@ -30,7 +30,7 @@ def attributes_of(op) -> dict[str, Any]:
 
 
 def infer_op(op) -> list[ir.Type]:
-    """The result types that the op's operands make now. LegatoError, naming the op, if they do not fit together."""
+    """The result types inferred from the op's current operand types. LegatoError, naming the op, if they do not fit together."""
     cls, attrs = _require(op), attributes_of(op)
     try:
         with op.operation.context:
@@ -40,10 +40,11 @@ def infer_op(op) -> list[ir.Type]:
 
 
 def evaluate(op, arrays, symbols: Mapping[str, int] | None = None) -> tuple:
-    """What the op computes from arrays, by the numpy semantics: a tuple of arrays.
+    """Computes the op on arrays by its numpy semantics. Returns a tuple of arrays.
 
-    Symbols in its attributes get their values from the table. LegatoError, naming the op, for a symbol without one, and for what
-    cannot be computed (an index outside).
+    ``symbols``: values for the symbols in its attributes. LegatoError, naming the op, for a symbol without a value, and for invalid
+    input (an
+    index out of range).
     """
     cls, attrs = _require(op), attributes_of(op)
     for name, value in attrs.items():

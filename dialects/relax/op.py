@@ -1,4 +1,4 @@
-"""The base of graph ops: one class declares operands, attributes, result types and numpy semantics; the rest is made from that.
+"""The base of graph ops: a class declares operands, attributes, result types and numpy semantics.
 
     class Softmax(RelaxOp, name="softmax"):
         '''Summary line.
@@ -15,7 +15,8 @@
         @staticmethod
         def compute(x, axis): ...           # numpy arrays and Python values in, array(s) out
 
-Made from it: the builder (``Softmax.build``), ``infer``, ``semantics``, the verifier, accessors (``op.x``, ``op.axis``), the documentation.
+Derived from it: the builder (``Softmax.build``), ``infer``, ``semantics``, the verifier, accessors (``op.x``, ``op.axis``), the
+documentation.
 """
 
 import difflib
@@ -41,12 +42,12 @@ NUMBER = FLOAT | INTEGER
 BOOL = frozenset({"bool"})
 ANY = NUMBER | BOOL
 
-# The numpy semantics of all graph ops, by full op name: the one place they are looked up, at each use.
+# The numpy semantics of all graph ops, by full op name. Looked up at each use.
 SEMANTICS: dict[str, Callable] = {}
 
 
 class Operand:
-    """One operand in the declaration of an op, and the kinds of elements it takes.
+    """One operand in the declaration of an op, and the kinds of elements it accepts.
 
     All operands of an op have the same element type, except those with ``own_dtype``.
     """
@@ -60,39 +61,47 @@ class Operand:
 
 
 def _sizes_unknown(type_: ir.Type) -> ir.Type:
-    """The type with nothing said of the sizes that are no numbers."""
+    """The type with all symbolic sizes unknown."""
     tensor = TensorType.of(type_)
     return tensor.with_dims(size if isinstance(size, int) else UNKNOWN for size in tensor.dims).ir()
 
 
 class GraphOp:
-    """What every op class has; ``graph_op(dialect)`` grafts it onto a dialect's op class (the bindings' classes take one base only)."""
+    """Members of every graph op class; ``graph_op(dialect)`` copies them to a dialect's op class, since the bindings' classes take
+    a single base."""
 
     OPERATION_NAME: ClassVar[str]
     OPERANDS: ClassVar[tuple[Operand, ...]] = ()
     ATTRIBUTES: ClassVar[dict[str, Attribute]] = {}
     RESULTS: ClassVar[tuple[str, ...]] = ("result",)
-    # f16 and bf16 are computed in f32 and rounded once. Ops that only move elements say False.
+    # f16 and bf16 are computed in f32 and rounded once. False for ops that only move elements.
     PROMOTES: ClassVar[bool] = True
-    # Each element of the result is made from the elements of the operands at the same place, after broadcasting.
+    # Each element of the result depends only on the operands' elements at the same index, after broadcasting.
     ELEMENTWISE: ClassVar[bool] = False
 
-    result_type: ClassVar[Callable]
-    compute: ClassVar[Callable]
+    @staticmethod
+    def result_type(*args: Any, **attrs: Any) -> Any:
+        """The result's TensorType (several: a sequence), from the operands' TensorTypes and all attributes. Raises InferenceError."""
+        raise NotImplementedError
+
+    @staticmethod
+    def compute(*args: Any, **attrs: Any) -> Any:
+        """The result (several: a tuple) as numpy arrays, from the operands' arrays and all attributes."""
+        raise NotImplementedError
 
     @classmethod
     def infer(cls, types: Sequence[ir.Type], attrs: Mapping[str, Any]) -> list[ir.Type]:
         """The result types for operand types and attributes (Python values; missing ones take their defaults).
 
-        InferenceError, naming operand or attribute, if they do not fit together.
+        InferenceError, naming the operand or attribute, if they do not fit together.
         """
         return [t.ir() for t in cls._results(types, cls.with_defaults(attrs))]
 
     @classmethod
     def semantics(cls, *arrays: np.ndarray, **attrs: Any):
-        """What the op computes, on numpy arrays: an array, or a tuple of them if the op has several results.
+        """The op's result on numpy arrays, or a tuple if it has several.
 
-        Symbols in attributes must have been replaced by numbers. LegatoError for an index outside.
+        Symbols in attributes must have been replaced by numbers. LegatoError for an index out of range.
         """
         attrs = cls.with_defaults(attrs)
         small = next((a.dtype for a in arrays if a.dtype in _SMALL_FLOATS), None) if cls.PROMOTES else None
@@ -136,12 +145,12 @@ class GraphOp:
         return results[0] if len(result_types) == 1 else tuple(results)
 
     def attrs(self) -> dict[str, Any]:
-        """All attributes as Python values, defaults filled in."""
+        """All attributes as Python values, with defaults."""
         attributes = self.operation.attributes
         return {n: a.read(attributes[n]) if n in attributes else a.default for n, a in type(self).ATTRIBUTES.items()}
 
     def verify_invariants(self) -> bool:
-        """The verifier. Runs before IRDL's own checks, so it checks arity and attributes itself."""
+        """The bindings' verifier hook. It runs before IRDL's own checks, so it checks arity and attributes itself."""
         try:
             self._verify()
         except LegatoError as error:
@@ -169,12 +178,12 @@ class GraphOp:
 
     @classmethod
     def checked_results(cls, operation: ir.Operation, attrs: Mapping[str, Any]) -> list[TensorType]:
-        """What the verifier compares the declared result types with."""
+        """The result types that the verifier compares the declared ones with."""
         return cls._results([v.type for v in operation.operands], attrs)
 
     @classmethod
     def _results_built(cls, types: Sequence[ir.Type], attrs: Mapping[str, Any]) -> list[TensorType]:
-        """The results' types for a builder, whose error says whether other sizes at run time could make the operands fit."""
+        """The result types for a builder. If they cannot be inferred, its error tells whether other sizes at run time could fit."""
         try:
             return cls._results(types, attrs)
         except StaticSizeError:
@@ -191,7 +200,7 @@ class GraphOp:
 
     @classmethod
     def _results(cls, types: Sequence[ir.Type], attrs: Mapping[str, Any]) -> list[TensorType]:
-        """Checks the operands' element types, then asks the op."""
+        """Checks the operands' element types, then calls ``result_type``."""
         tensors, shared = [], None
         for operand, ir_type in zip(cls.OPERANDS, types, strict=True):
             try:
@@ -214,6 +223,7 @@ class GraphOp:
 
     @classmethod
     def with_defaults(cls, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """All attributes as plain values, from those given. InferenceError for an unknown, missing or invalid one."""
         for name in attrs:
             if name not in cls.ATTRIBUTES:
                 raise InferenceError(_unknown(name, list(cls.ATTRIBUTES)))
@@ -221,7 +231,7 @@ class GraphOp:
 
     @classmethod
     def _from_python(cls, given: Mapping[str, Any], write: bool = True) -> tuple[dict[str, Any], dict[str, ir.Attribute]]:
-        """All attributes as plain values, and those that differ from their default as MLIR attributes."""
+        """All attributes as plain values, and those that differ from their defaults as MLIR attributes."""
         attrs, written = {}, {}
         for name, attribute in cls.ATTRIBUTES.items():
             value = given.get(name, attribute.default)
@@ -261,7 +271,7 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def graph_op(dialect: type[ext.Dialect]) -> type:
-    """The base class for a dialect's graph ops. ``dialect.OPS`` lists them by name, without the dialect's own."""
+    """The base class of a dialect's graph ops. ``dialect.OPS`` maps their names, without the dialect's prefix, to the classes."""
     dialect.OPS = {}
 
     class Op(dialect.Operation):
@@ -274,7 +284,7 @@ def graph_op(dialect: type[ext.Dialect]) -> type:
             operands, attributes = cls.OPERANDS, cls.ATTRIBUTES
             cls.__annotations__ = {o.name: ext.Operand[Any] for o in operands} | {r: ext.Result[Any] for r in cls.RESULTS}
             super().__init_subclass__(name=name, traits=[ext.Pure], **kwargs)
-            for declared in (*operands, *attributes.values()):  # the bindings have put their own accessors in the place of ours
+            for declared in (*operands, *attributes.values()):  # the bindings have replaced these by accessors of their own
                 setattr(cls, declared.name, declared)
             SEMANTICS[cls.OPERATION_NAME] = cls.compute
             dialect.OPS[name] = cls

@@ -1,4 +1,4 @@
-"""What one asks of sizes, known or symbolic: how many elements, which symbols, what value for these symbols."""
+"""Queries on sizes, constant or symbolic: rounding division, element counts, symbols, substitution."""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -12,20 +12,20 @@ def ceil_divide(a: Size, b: Size) -> Size:
 
 
 def product(sizes) -> Size:
-    """The number of elements of a shape; 0 if one size is 0, whatever the others are."""
+    """The number of elements of a shape; 0 if one size is 0, even if others are unknown."""
     sizes = list(sizes)
     return 0 if 0 in sizes else reduce(lambda a, b: a * b, sizes, 1)
 
 
 def symbols(size: Size) -> set[str]:
-    """The names an expression is made of."""
+    """The names in an expression."""
     if not isinstance(size, Dim):
         return set()
     return set().union(*({v} if isinstance(v, str) else symbols(v.a) | symbols(v.b) for v in size.variables()))
 
 
 def substitute(size: Size, values: Mapping[str, Size]) -> Size:
-    """The expression with names replaced by sizes; names that are not in the table stay."""
+    """The expression with names replaced by sizes; names without a value stay."""
     if not isinstance(size, Dim):
         return size
     total: Size = 0

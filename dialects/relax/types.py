@@ -1,4 +1,4 @@
-"""Tensor types as inference sees them: sizes and a numpy dtype."""
+"""Tensor types for shape inference: sizes and a numpy dtype."""
 
 from typing import NamedTuple
 
@@ -18,11 +18,13 @@ class TensorType(NamedTuple):
 
     @property
     def rank(self) -> int:
+        """The number of dimensions."""
         return len(self.dims)
 
     @staticmethod
     def of(ir_type: ir.Type) -> "TensorType":
-        """LegatoError if it is no ranked tensor of a supported element type, or its encoding does not fit."""
+        """The TensorType of an MLIR type. LegatoError unless it is a ranked tensor of a supported element type with a fitting
+        encoding."""
         if not isinstance(ir_type, ir.RankedTensorType):
             raise LegatoError(f"{ir_type} is not a ranked tensor")
         return TensorType(dims(ir_type), numpy_dtype(ir_type.element_type))
@@ -32,9 +34,11 @@ class TensorType(NamedTuple):
         return tensor_type(self.dims, mlir_type(self.dtype))
 
     def with_dims(self, sizes) -> "TensorType":
+        """The type with other sizes."""
         return TensorType(tuple(sizes), self.dtype)
 
     def with_dtype(self, dtype) -> "TensorType":
+        """The type with another element type."""
         return TensorType(self.dims, np.dtype(dtype))
 
     def __str__(self) -> str:
@@ -42,7 +46,7 @@ class TensorType(NamedTuple):
 
 
 def broadcast(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:
-    """The shape that shapes broadcast to by numpy's rule. A symbol is never taken for 1; an unknown size may be anything."""
+    """The common shape under numpy's broadcasting. A symbol is never assumed to be 1; an unknown size fits any."""
     rank = max(map(len, shapes), default=0)
     result = []
     for axis in range(-rank, 0):

@@ -1,4 +1,4 @@
-"""Sliding windows: what convolutions and pools share."""
+"""Sliding windows, for convolutions and pools."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def data_layouts(rank: int) -> tuple[str, str]:
 
 
 def kernel_layouts(rank: int) -> tuple[str, str, str]:
-    """The layouts of convolution kernels: OIHW, HWIO, OHWI and their like."""
+    """The layouts of convolution kernels: OIHW, HWIO, OHWI for two spatial axes."""
     return f"OI{SPATIAL[rank]}", f"{SPATIAL[rank]}IO", f"O{SPATIAL[rank]}I"
 
 
@@ -27,7 +27,7 @@ def order(layout: str, wanted: str) -> list[int]:
 
 
 def check_window(rank: int, strides: Sequence[int], padding: Sequence[int], dilations: Sequence[int]) -> None:
-    """InferenceError unless strides, paddings (begins, then ends) and dilations are given for each spatial axis, and are possible."""
+    """InferenceError unless there is a valid stride, padding (begins, then ends) and dilation for each spatial axis."""
     check_length(strides, rank, "strides", "one per spatial axis")
     check_length(padding, 2 * rank, "padding", "the begin of each spatial axis, then the end of each")
     check_length(dilations, rank, "dilations", "one per spatial axis")
@@ -44,9 +44,9 @@ def output_sizes(
     dilations: Sequence[int],
     ceil_mode: bool = False,
 ) -> list[Size]:
-    """How many windows fit along each spatial axis.
+    """The number of windows along each spatial axis.
 
-    With ``ceil_mode`` a last one that starts inside the input, or the padding before it, may stand out.
+    With ``ceil_mode`` a last window that starts inside the input, or the padding before it, may extend past the end.
     """
     rank, result = len(kernel), []
     for axis, (size, k, stride, dilation) in enumerate(zip(sizes, kernel, strides, dilations)):

@@ -1,4 +1,4 @@
-"""The tir dialect: kernels, and the conventions of the functions that hold them."""
+"""The tir dialect: kernels and their conventions."""
 from legato.dialects.tir import schedule_ops  # noqa: F401 - its ops are part of the dialect
 from legato.dialects.tir.check import check_prim_func, check_prim_funcs
 from legato.dialects.tir.dialect import Tir

@@ -1,4 +1,4 @@
-"""The verifier of prim_funcs: a func.func has no hook for one, so this is called where a stage hands kernels on."""
+"""The verifier of prim_funcs. MLIR has no verifier hook for attributes of a func.func, so passes call it where kernels change hands."""
 
 from legato.core.errors import LegatoError
 from legato.core.locations import model_name
@@ -12,9 +12,9 @@ _CALLEES = (PRIM_FUNC, PACKED, EXTERNAL)
 
 
 def check_prim_funcs(module: ir.Module) -> None:
-    """LegatoError for the first function of the module that breaks the conventions of prim_funcs (see ``Tir``) on tensors.
+    """LegatoError for the first function of the module that breaks the conventions of prim_funcs on tensors (see ``Tir``).
 
-    Functions on memrefs are past these conventions: bufferization has made results of none of them.
+    Functions on memrefs are skipped: after bufferization they return no results.
     """
     for function in module.body.operations:
         if not isinstance(function, func.FuncOp) or any(isinstance(t, ir.MemRefType) for t in function.type.inputs):

@@ -7,10 +7,10 @@ from legato.dialects.tir.markers import EXTERN
 
 
 def call_extern(symbol: str, operands: Sequence[ir.Value], results: Sequence[ir.Type] = (), pure: bool = False) -> list[ir.Value]:
-    """A call of the C function ``symbol`` at the insertion point, on scalars (``!llvm.ptr`` too). Gives its results.
+    """A call of the C function ``symbol`` at the insertion point, on scalars (``!llvm.ptr`` too). Returns its results.
 
-    ``pure``: it reads and writes no memory, and may be moved, merged and dropped. The module gets a declaration, once. LegatoError where
-    it has a function of that name and of another type: C has no overloads.
+    ``pure``: the function does not access memory, so calls may be moved, merged and erased. The declaration is added to the module once.
+    LegatoError if the module has a function of that name with another type: C has no overloads.
     """
     type_ = ir.FunctionType.get([v.type for v in operands], list(results))
     top = ir.InsertionPoint.current.block.owner

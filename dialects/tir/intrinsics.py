@@ -1,4 +1,4 @@
-"""The intrinsics that math and arith lack: C's and numpy's functions of numbers, on scalars and vectors alike."""
+"""Scalar functions that math and arith lack, from C and numpy; they also work elementwise on vectors."""
 from typing import Any
 
 from legato.core.mlir import ext, ir
@@ -8,13 +8,14 @@ FLOAT, INTEGER = "float", "integer"
 
 
 class Intrinsic:
-    """What the classes below share; grafted onto them, since the bindings' classes take one base only."""
+    """Members shared by the op classes below. They are copied, since classes of the bindings take a single base."""
 
     TAKES = FLOAT
-    # types of the results, each "same" (the first operand's), "i1" or "i32", of the first operand's shape
+    # result types: "same" (as the first operand), "i1" or "i32"; vectors have the first operand's shape
     GIVES: tuple[str, ...] = ("same",)
 
     def verify_invariants(self) -> bool:
+        """The bindings' verifier hook."""
         problem = self.problem()
         if problem:
             self.operation.location.emit_error(f"'{self.OPERATION_NAME}' op {problem}")
@@ -91,7 +92,7 @@ INTRINSICS: dict[str, type] = {cls.OPERATION_NAME: cls for cls in (
 
 
 def build(name: str, *operands: ir.Value) -> Any:
-    """``tir.<name>`` at the insertion point: its result, or a tuple of them."""
+    """Builds ``tir.<name>`` at the insertion point. Returns its result, or a tuple if it has several."""
     cls = INTRINSICS[f"tir.{name}"]
     results = [_typed(operands[0].type, kind) for kind in cls.GIVES]
     op = ir.Operation.create(cls.OPERATION_NAME, results, list(operands))

@@ -1,7 +1,8 @@
-"""Prim_funcs and the calls of them: the two sides of a kernel in destination-passing style.
+"""Prim_funcs and calls of them, in destination-passing style.
 
 A prim_func is a private ``func.func`` marked ``tir.prim_func`` whose last arguments, marked ``tir.out``, are its outputs; it returns
-them. Its types are plain: no encodings, signless integers, booleans as bytes. A call of it passes a fresh ``tensor.empty`` for each output.
+them. Its types are plain: no encodings, signless integers, booleans as bytes. A call of it passes a fresh ``tensor.empty`` for each
+output.
 """
 from collections.abc import Callable, Iterable, Sequence
 
@@ -11,7 +12,7 @@ from legato.dialects.tir.plain import plain_type
 
 
 def is_prim_func(op: ir.Operation | ir.OpView) -> bool:
-    """True for a ``func.func`` that is a kernel of ours."""
+    """Whether an op is a ``func.func`` marked as a kernel."""
     return op.operation.name == "func.func" and PRIM_FUNC in op.operation.attributes
 
 
@@ -21,12 +22,12 @@ def prim_funcs(module: ir.Module) -> Iterable[func.FuncOp]:
 
 
 def out_count(kernel: func.FuncOp) -> int:
-    """How many of a prim_func's arguments are outputs."""
+    """The number of a prim_func's output arguments."""
     return len(kernel.type.results)
 
 
 def set_signature(kernel: func.FuncOp, inputs: int) -> None:
-    """Marks the arguments behind the first ``inputs`` as outputs, and makes the function type that of the body."""
+    """Marks the arguments after the first ``inputs`` as outputs, and recomputes the function type from the body."""
     block = kernel.body.blocks[0]
     types = [a.type for a in block.arguments]
     results = [v.type for v in block.operations[len(block.operations) - 1].operands]
@@ -43,8 +44,9 @@ def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: 
               location: ir.Location | None = None, symbols: ir.SymbolTable | None = None) -> func.FuncOp:
     """Adds the kernel ``@name`` (made unique) to ``module`` and returns it.
 
-    ``body(inputs, outputs)`` is called with the entry block's arguments at its insertion point and returns one value an output. Raises what
-    the body raises, and ``TypeError`` when a value's type is not the output's; nothing is left in the module then.
+    ``body(inputs, outputs)`` is called with the entry block's arguments, at its insertion point, and returns one value per output.
+    Raises
+    what the body raises, and ``TypeError`` when a value's type is not the output's; the module is then unchanged.
     """
     location = location or ir.Location.unknown()
     inputs, outputs = [plain_type(t) for t in inputs], [plain_type(t) for t in outputs]
@@ -60,7 +62,7 @@ def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: 
             if found != outputs:
                 raise TypeError(f"its body returns {', '.join(map(str, found)) or 'nothing'} but the op has {', '.join(map(str, outputs))}")
         except BaseException:
-            kernel.operation.erase()  # what Python builds is not rolled back by the conversion driver
+            kernel.operation.erase()  # the conversion driver does not roll back ops built from Python
             raise
     kernel.attributes[PRIM_FUNC] = ir.UnitAttr.get()
     set_signature(kernel, len(inputs))
@@ -69,7 +71,7 @@ def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: 
 
 
 def call_tir(callee: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Type], sizes: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
-    """A call of a prim_func at the insertion point, on fresh outputs.
+    """A call of a prim_func at the insertion point, on fresh outputs. Returns its results.
 
     ``outputs``: the plain result types; ``sizes``: for each, the index values of its dynamic dimensions, in order.
     """
@@ -84,9 +86,10 @@ def call_tir(callee: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Typ
 
 
 def tie_outputs(kernel: func.FuncOp) -> None:
-    """Makes the values that a prim_func returns start from its output arguments again.
+    """Makes the ops that compute a prim_func's results write to its output arguments again.
 
-    Upstream's simplifications replace an unread ``outs(%out)`` by a ``tensor.empty``; the kernel would then allocate, and copy at its end.
+    Upstream's simplifications replace an unread ``outs(%out)`` by a ``tensor.empty``; the kernel would then allocate, and copy at
+    its end.
     """
     block = kernel.body.blocks[0]
     arguments = list(block.arguments)

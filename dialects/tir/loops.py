@@ -1,5 +1,5 @@
-"""Ops of kernels that are written as loops: loops of TIR's kinds, blocks with named axes, buffers with scopes."""
-# fields of ops are annotated by what the bindings make of them
+"""Ops of kernels written as loops: loops of TIR's kinds, blocks with named axes, buffers with scopes."""
+# the fields of op classes are annotated with types that the bindings interpret at run time
 # pyright: reportInvalidTypeForm=false
 
 from collections.abc import Iterator, Sequence
@@ -23,17 +23,19 @@ class YieldOp(Tir.Operation, name="yield", traits=[ir.IsTerminatorTrait]):
     """Ends the body of a ``tir.for`` and the regions of a ``tir.block``."""
 
     def check(self) -> None:
+        """Raises Problem unless the parent is a ``tir.for`` or a ``tir.block``."""
         if self.operation.parent.name not in ("tir.for", "tir.block"):
             raise Problem(f"ends a body of tir.for or tir.block, not of {self.operation.parent.name}")
 
 
 @verified
 class ForOp(Tir.Operation, name="for"):
-    """A loop from a lower to an upper bound by steps of 1, of a kind.
+    """A loop from a lower to an upper bound by steps of 1.
 
-    ``kind``: ``serial``, ``parallel`` (iterations in any order, on several cores), ``vectorized`` (the steps are the lanes of vectors),
-    ``unrolled``, or ``thread`` (each step is a thread of a device; ``thread`` says which: ``blockIdx.x`` ... ``threadIdx.z``).
-    ``name``: what the loop variable is called. The body has one argument, the loop variable.
+    ``kind``: ``serial``, ``parallel`` (iterations in any order, on several cores), ``vectorized`` (the iterations are the lanes of
+    vectors),
+    ``unrolled``, or ``thread`` (each iteration is a thread of a device on the axis ``thread``: ``blockIdx.x`` ... ``threadIdx.z``).
+    ``name``: the loop variable's name. The body has one argument, the loop variable.
 
     ```mlir
     "tir.for"(%lower, %upper) ({
@@ -49,6 +51,7 @@ class ForOp(Tir.Operation, name="for"):
     OPTIONAL = ("kind", "name", "thread", "annotations")
 
     def check(self) -> None:
+        """Raises Problem for unknown attributes or kinds, a thread axis that does not fit the kind, or a malformed body."""
         attributes = self.operation.attributes
         for name in attributes:
             if name not in self.OPTIONAL and "." not in name:
@@ -64,14 +67,17 @@ class ForOp(Tir.Operation, name="for"):
 
     @property
     def kind(self) -> str:
+        """One of ``KINDS``."""
         return text(self.operation, "kind", SERIAL)
 
     @property
     def name(self) -> str:
+        """The name of the loop variable."""
         return text(self.operation, "name", "i")
 
     @property
     def thread(self) -> str | None:
+        """The thread axis of a loop of kind ``thread``, else None."""
         return text(self.operation, "thread", None)
 
     @property
@@ -86,25 +92,30 @@ class ForOp(Tir.Operation, name="for"):
 
     @property
     def bounds(self) -> tuple[ir.Value, ir.Value]:
+        """The lower and the upper bound."""
         operands = self.operation.operands
         return operands[0], operands[1]
 
     @property
     def extent(self) -> int | None:
-        """The number of steps, where it is known."""
+        """The number of iterations, or None if it is not constant."""
         lower, upper = (constant_of(v) for v in self.bounds)
         return None if lower is None or upper is None else upper - lower
 
 
 @verified
 class BlockOp(Tir.Operation, name="block"):
-    """A statement with axes of its own: what it does for one value of each axis does not depend on the loops around it.
+    """A statement with axes of its own: what it computes for one value of each axis does not depend on the loops around it.
 
-    ``name``; ``axes``: the axes' names; ``kinds``: ``spatial`` (different values write different places), ``reduce`` (they are added up, in
-    any order) or ``opaque``; ``extents``: how many values an axis takes, where known. The operands are the values that the axes take,
-    computed from the loop variables. Two regions with the axes as arguments: the first, ``init``, which may be empty, is run where all
-    reduce axes are 0, before the second, the body. A predicate is an ``scf.if`` around the block. The parts of buffers that a block reads
-    and writes are not written down: they are seen in its body.
+    ``name``; ``axes``: the axes' names; ``kinds``: ``spatial`` (different values write different elements), ``reduce`` (accumulated
+    in any
+    order) or ``opaque``; ``extents``: the number of values of each axis, where constant. The operands are the values of the axes,
+    computed
+    from the loop variables. It has two regions with the axes as arguments: ``init``, which may be empty and runs where all reduce
+    axes are 0,
+    before the second, the body. A predicate is an ``scf.if`` around the block. The regions of buffers that a block reads and writes
+    are not
+    declared; analyses derive them from the body.
 
     ```mlir
     "tir.block"(%i, %j, %k) ({
@@ -126,6 +137,7 @@ class BlockOp(Tir.Operation, name="block"):
     OPTIONAL = ("name", "axes", "kinds", "extents", "annotations")
 
     def check(self) -> None:
+        """Raises Problem for unknown attributes, attributes that do not fit the operands, or malformed regions."""
         operation = self.operation
         for name in operation.attributes:
             if name not in self.OPTIONAL and "." not in name:
@@ -154,23 +166,28 @@ class BlockOp(Tir.Operation, name="block"):
 
     @property
     def name(self) -> str:
+        """The block's name."""
         return text(self.operation, "name", "block")
 
     @property
     def axes(self) -> list[str]:
+        """The names of the axes."""
         return _texts(self.operation, "axes")
 
     @property
     def kinds(self) -> list[str]:
+        """The kind of each axis: one of ``AXIS_KINDS``."""
         return _texts(self.operation, "kinds")
 
     @property
     def extents(self) -> list[int | None]:
+        """The number of values of each axis; None where it is not constant."""
         found = self.operation.attributes["extents"] if "extents" in self.operation.attributes else ()
         return [None if e == DYNAMIC else e for e in found]
 
     @property
     def init_block(self) -> ir.Block | None:
+        """The block of the init region, or None if there is no init."""
         blocks = self.operation.regions[0].blocks
         return blocks[0] if len(blocks) else None
 
@@ -180,7 +197,7 @@ class BlockOp(Tir.Operation, name="block"):
         return self.operation.regions[1].blocks[0]
 
 
-BlockOp._ODS_OPERAND_SEGMENTS = None  # one variadic group needs no attribute with its size
+BlockOp._ODS_OPERAND_SEGMENTS = None  # a single variadic group needs no segment sizes
 BlockOp.values = property(lambda self: list(self.operation.operands))
 
 
@@ -188,8 +205,9 @@ BlockOp.values = property(lambda self: list(self.operation.operands))
 class AllocBufferOp(Tir.Operation, name="alloc_buffer"):
     """A buffer that lives as long as the code that uses it.
 
-    ``scope`` says where it lies: ``global``, ``shared``, ``local``, or a device's own. It is made as large as what its users touch while it
-    lives: a ``local`` buffer inside a tile holds the tile.
+    ``scope`` is its memory: ``global``, ``shared``, ``local``, or a device's own. Lowering allocates only the part that its users
+    touch during
+    its lifetime: a ``local`` buffer used inside a tile holds one tile.
 
     ```mlir
     %b = "tir.alloc_buffer"() {name = "C_local", scope = "local"} : () -> memref<128x128xf32>
@@ -200,6 +218,7 @@ class AllocBufferOp(Tir.Operation, name="alloc_buffer"):
     buffer: ext.Result[Any]
 
     def check(self) -> None:
+        """Raises Problem unless the result is a memref with one operand per dynamic size."""
         type_ = self.operation.results[0].type
         if not isinstance(type_, ir.MemRefType):
             raise Problem(f"makes a memref, not {type_}")
@@ -209,10 +228,12 @@ class AllocBufferOp(Tir.Operation, name="alloc_buffer"):
 
     @property
     def name(self) -> str:
+        """The buffer's name."""
         return text(self.operation, "name", "buffer")
 
     @property
     def scope(self) -> str:
+        """The memory it lies in; ``global`` by default."""
         return text(self.operation, "scope", "global")
 
 
@@ -229,7 +250,7 @@ def _one_block(region: ir.Region, arguments: int, what: str) -> None:
 
 
 def text(op: ir.Operation, name: str, default: Any) -> Any:
-    """A string attribute's value."""
+    """The value of a string attribute, or ``default`` if the op does not have it."""
     return op.attributes[name].value if name in op.attributes else default
 
 
@@ -246,7 +267,7 @@ def constant_of(value: ir.Value) -> int | None:
 
 
 def loop_of(value: ir.Value) -> ForOp | None:
-    """The loop whose variable a value is."""
+    """The ``tir.for`` whose loop variable ``value`` is, or None."""
     owner = value.owner
     if not isinstance(owner, ir.Block) or owner.owner.operation.name != "tir.for":
         return None
@@ -259,7 +280,7 @@ def index(value: int) -> ir.Value:
 
 
 def make_for(lower: ir.Value, upper: ir.Value, kind: str = SERIAL, name: str = "i", thread: str | None = None) -> ForOp:
-    """A loop at the insertion point; its body holds only the terminator."""
+    """A ``tir.for`` at the insertion point; its body holds only the terminator."""
     attributes = {"kind": ir.StringAttr.get(kind), "name": ir.StringAttr.get(name)}
     if thread is not None:
         attributes["thread"] = ir.StringAttr.get(thread)
@@ -271,12 +292,13 @@ def make_for(lower: ir.Value, upper: ir.Value, kind: str = SERIAL, name: str = "
 
 
 def make_yield() -> None:
+    """A ``tir.yield`` at the insertion point."""
     ir.Operation.create("tir.yield")
 
 
 def make_block(name: str, axes: Sequence[str], kinds: Sequence[str], extents: Sequence[int | None], values: Sequence[ir.Value],
                init: bool = False) -> BlockOp:
-    """A block at the insertion point; its regions hold only their terminators."""
+    """A ``tir.block`` at the insertion point; its regions hold only their terminators. ``extents``: None where not constant."""
     strings = {"axes": axes, "kinds": kinds}
     attributes: dict[str, ir.Attribute] = {n: ir.ArrayAttr.get([ir.StringAttr.get(s) for s in v]) for n, v in strings.items()}
     attributes["name"] = ir.StringAttr.get(name)
@@ -289,19 +311,19 @@ def make_block(name: str, axes: Sequence[str], kinds: Sequence[str], extents: Se
 
 
 def make_buffer(type_: ir.MemRefType, name: str, scope: str = "global", sizes: Sequence[ir.Value] = ()) -> ir.Value:
-    """A buffer at the insertion point."""
+    """A ``tir.alloc_buffer`` at the insertion point. ``sizes``: the dynamic sizes."""
     attributes = {"name": ir.StringAttr.get(name), "scope": ir.StringAttr.get(scope)}
     return ir.Operation.create("tir.alloc_buffer", [type_], list(sizes), attributes).results[0]
 
 
 def before_end(block: ir.Block) -> ir.InsertionPoint:
-    """The insertion point in front of a block's terminator."""
+    """The insertion point before a block's terminator."""
     return ir.InsertionPoint.at_block_terminator(block)
 
 
 @contextmanager
 def loop(lower: ir.Value, upper: ir.Value, kind: str = SERIAL, name: str = "i", thread: str | None = None) -> Iterator[ForOp]:
-    """A loop at the insertion point; what is built inside is its body."""
+    """A ``tir.for`` at the insertion point; ops built in the ``with`` block become its body."""
     made = make_for(lower, upper, kind, name, thread)
     with before_end(made.block):
         yield made

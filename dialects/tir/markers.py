@@ -1,21 +1,21 @@
-"""The attribute names of tir: the one home of each. Ops' own attributes are declared with the ops."""
+"""Names of tir's attributes, except those that ops declare themselves."""
 
 # On kernels
 PRIM_FUNC = "tir.prim_func"        # the function is a kernel in destination-passing style
 OUT = "tir.out"                    # of an argument: an output
-FIXED = "tir.fixed"                # the body stays as it is written: not fused, not scheduled
-SCHEDULE = "tir.schedule"          # the sequence that schedules the kernel: it stays as it is until then
-SCHEDULED = "tir.scheduled"        # the kernel's loops are as they are for a reason: they stay
+FIXED = "tir.fixed"                # the body must not be fused or scheduled
+SCHEDULE = "tir.schedule"          # the sequence that schedules the kernel; until it is applied the body must not change
+SCHEDULED = "tir.scheduled"        # the kernel's loops are scheduled: loop passes leave them alone
 SIGNATURE = "tir.signature"        # the function type with its symbolic sizes and unsigned types
 NAMES = "tir.names"                # the parameters' names
-INPLACE = "tir.inplace"            # for each output, the input whose new content it is; -1 for an output of its own
+INPLACE = "tir.inplace"            # for each output, the input that it updates in place; -1 for none
 
 # On main
-ARENA = "tir.arena"                # of an argument: memory that the caller provides for what main computes on the way
+ARENA = "tir.arena"                # of an argument: memory provided by the caller for main's intermediate buffers
 FUNCTIONS = "tir.functions"        # of an argument: the table of packed functions
-FRAME = "tir.frame"                # of an argument: what a call holds until its end
-HELD = "tir.held_results"          # how many results of packed functions the frame has room for
-LATE_ARENAS = "tir.late_arenas"    # how many arenas of sizes that depend on data the frame has room for
+FRAME = "tir.frame"                # of an argument: the frame, which owns what a call must release at its end
+HELD = "tir.held_results"          # the number of results of packed functions that the frame can hold
+LATE_ARENAS = "tir.late_arenas"    # the number of arenas with data-dependent sizes that the frame can hold
 
 # On declarations that kernels call
 EXTERN = "tir.extern"              # the C function's name
@@ -23,5 +23,5 @@ TIR_PACKED = "tir.packed"          # the packed function's name
 DTYPES = "tir.dtypes"              # the element types of its tensors
 
 # On launches and allocations
-SHARED_NAMES = "tir.shared"        # of a launch: what its shared buffers are called
-BUFFER_NAME = "tir.name"           # of an allocation: what the buffer is called
+SHARED_NAMES = "tir.shared"        # of a launch: the names of its shared buffers
+BUFFER_NAME = "tir.name"           # of an allocation: the buffer's name

@@ -1,8 +1,11 @@
 """Calls of packed functions of the run time from inside kernels.
 
-A call is a ``func.call`` of a private declaration marked ``tir.packed = "name"``, on buffers and scalars, with one scalar result or none.
-``tir.dtypes`` lists how the callee sees each operand (``"float32"``, ``"uint8"``, ``"bool"``, ``"index"``, ``"pointer"``), which the types
-do not say; ``relax.arguments``, as for graphs, lists all arguments where texts and numbers that are known are among them.
+A call is a ``func.call`` of a private declaration marked ``tir.packed = "name"``, on buffers and scalars, with at most one scalar
+result.
+``tir.dtypes`` lists the type of each operand as the callee sees it (``"float32"``, ``"uint8"``, ``"bool"``, ``"index"``, ``"pointer"``):
+MLIR's types do not tell signed from unsigned. ``relax.arguments``, as for graphs, lists all arguments if some of them are constant
+strings
+or numbers.
 
 ```mlir
 func.func private @log(memref<8xf32>, index) attributes {tir.packed = "my.log", tir.dtypes = ["float32", "index"]}
@@ -25,10 +28,11 @@ POINTER = "pointer"
 
 def call_packed(name: str, operands: Sequence[ir.Value], dtypes: Sequence[str], arguments: Sequence[ir.Attribute] = (),
                 results: Sequence[ir.Type] = ()) -> list[ir.Value]:
-    """A call of the packed function ``name`` at the insertion point inside a kernel. Gives its results.
+    """A call of the packed function ``name`` at the insertion point inside a kernel. Returns its results.
 
-    ``arguments``: all of them in order, ``unit`` for an operand, where not all are operands. LegatoError where the declaration would be
-    wrong (``check_declaration``).
+    ``arguments``: all arguments in order, ``unit`` for an operand, if some are constants. LegatoError if the declaration would be
+    invalid
+    (``check_declaration``).
     """
     top = ir.InsertionPoint.current.block.owner
     while top.operation.name != "builtin.module":
@@ -63,13 +67,13 @@ def _is_same(op: ir.OpView, type_: ir.FunctionType, marks: dict[str, ir.Attribut
 
 
 def is_packed(function: ir.OpView) -> bool:
-    """Whether a function is the declaration of a packed function that kernels call."""
+    """Whether a function declares a packed function that kernels call."""
     return TIR_PACKED in function.attributes
 
 
 def check_declaration(function: func.FuncOp) -> None:
-    """The verifier of such declarations. LegatoError, naming the function, for operands without a dtype, types that cannot be passed, more
-    than one result, or a list of arguments that does not have as many operands."""
+    """The verifier of such declarations. LegatoError for operands without a dtype, types that cannot be passed, more than one
+    result, or a list of arguments with another number of operands."""
     name = f"the packed function '{function.attributes[TIR_PACKED].value}' (@{function.name.value})"
     if not function.is_external:
         raise LegatoError(f"{name} is a declaration: it has no body")

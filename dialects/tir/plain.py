@@ -1,4 +1,7 @@
-"""Plain types: tensors as they lie in memory, which is how kernels have them, and how main has them once it is legalized."""
+"""Plain types: tensor types as kernels have them and as main has them after legalization.
+
+A plain type has no encoding, signless integers, and booleans as bytes.
+"""
 from collections.abc import Iterable
 
 import numpy as np
@@ -12,15 +15,14 @@ CASTS = {"tensor.cast", "tensor.bitcast", "builtin.unrealized_conversion_cast"}
 
 
 def memory_element(type_: ir.Type) -> ir.Type:
-    """An element type as it lies in memory: integers without signedness, a boolean as a byte (a vector of ``i1`` would be stored as
-    bits)."""
+    """An element type as stored in memory: integers are signless, a boolean is a byte (MLIR would store a vector of ``i1`` as bits)."""
     if isinstance(type_, ir.IntegerType) and (type_.width == 1 or not type_.is_signless):
         return ir.IntegerType.get_signless(max(type_.width, 8))
     return type_
 
 
 def plain_type(type_: ir.Type) -> ir.Type:
-    """A tensor type as prim_funcs have it: no encoding, elements as they lie in memory."""
+    """A tensor type without encoding and with plain elements; other types unchanged."""
     if not isinstance(type_, ir.RankedTensorType):
         return type_
     element = memory_element(type_.element_type)
@@ -30,7 +32,7 @@ def plain_type(type_: ir.Type) -> ir.Type:
 
 
 def plain_types(function: func.FuncOp) -> None:
-    """Gives every tensor in ``function`` the type it has in memory; the original function type stays as ``relax.signature``."""
+    """Gives every tensor in ``function`` its plain type; the original function type is kept as ``relax.signature``."""
     if SIGNATURE not in function.attributes:
         function.attributes[SIGNATURE] = ir.TypeAttr.get(function.type)
     casts: list[ir.Operation] = []
@@ -59,6 +61,7 @@ def plain_types(function: func.FuncOp) -> None:
 
 
 def set_plain(value: ir.Value) -> None:
+    """Gives a value its plain type."""
     type_ = value.type
     plain = plain_type(type_)
     if plain != type_:
@@ -66,9 +69,9 @@ def set_plain(value: ir.Value) -> None:
 
 
 def plain_weights(functions: Iterable[func.FuncOp], weights: WeightStore) -> None:
-    """Gives the weights that plain functions name the element types of memory: the same bytes, uncopied, under the key they had.
+    """Gives the weights used by functions of plain types plain element types: the same bytes, uncopied, under the same key.
 
-    Where the store must keep the old one, because what stands aside names it, the new one gets a key of its own.
+    A weight that the store must keep with its old type (``WeightStore.keeping``) is added under a new key instead.
     """
     renamed: dict[str, str] = {}
     for op in [op for function in functions for op in weight_constants(function)]:
@@ -83,7 +86,7 @@ def plain_weights(functions: Iterable[func.FuncOp], weights: WeightStore) -> Non
 
 
 def weight_constants(function: func.FuncOp) -> list[ir.Operation]:
-    """The constants of a function whose bytes lie in the store."""
+    """The ``relax.constant`` ops of a function whose bytes are in the weight store."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -96,7 +99,7 @@ def weight_constants(function: func.FuncOp) -> list[ir.Operation]:
 
 
 def plain_attribute(attribute: ir.Attribute) -> ir.Attribute:
-    """A dense constant without encoding and unsignedness; other attributes as they are."""
+    """A dense constant with its plain type; other attributes unchanged."""
     if not isinstance(attribute, ir.DenseElementsAttr):
         return attribute
     plain = plain_type(attribute.type)

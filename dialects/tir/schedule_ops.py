@@ -1,4 +1,4 @@
-"""The steps of schedules as ops of transform scripts: each is a primitive of TensorIR, on handles to blocks and loops of one kernel.
+"""Steps of schedules as ops of transform scripts: each is a primitive of TensorIR on handles to blocks and loops of one kernel.
 
     module attributes {transform.with_named_sequence} {
       transform.named_sequence @schedule(%kernel: !transform.any_op {transform.readonly}) {
@@ -10,15 +10,17 @@
       }
     }
 
-Upstream's interpreter runs them, mixed with upstream's own ops. A step reads its handles: those to loops and blocks that it leaves stay
-valid. One that cannot be done is a silenceable failure, and has changed nothing; one without results is done to each op of its handle;
-one with a single result gives all that it finds in it. A list of numbers may take some from parameters: each 0 is the next one.
+Upstream's interpreter runs them, mixed with upstream's own ops. A step does not consume its handles: those to loops and blocks that
+still
+exist stay valid. A step that cannot be applied is a silenceable failure and changes nothing. A step without results is applied to each
+payload op of its handle; a single result is a handle to all ops found. Zeros in a list of numbers are replaced by parameters, in order:
 
     %tile = transform.tune.knob<"tile"> = 16 : i64 from options = [8 : i64, 16 : i64] -> !transform.param<i64>
     %2:2 = "tir.sch_split"(%1#1, %tile) {factors = array<i64: -1, 0>} : (!transform.any_op, !transform.param<i64>) -> (...)
 
-What upstream's ops find is not found by them here, for their errors: ``structured.match`` and ``get_parent_op`` give handles to nothing,
-or to several, where ``sch_get_block`` says which blocks there are.
+Lookups such as ``sch_get_block`` exist beside upstream's ``structured.match`` and ``get_parent_op`` for their errors: upstream
+returns an
+empty handle or several ops, ``sch_get_block`` fails and lists the blocks there are.
 """
 from __future__ import annotations
 
@@ -48,51 +50,51 @@ PYTHON = {TEXT: (str,), NUMBER: (int,), NUMBERS: (list,), NUMBER_OR_TEXT: (int, 
 
 @dataclass(frozen=True)
 class Step:
-    """One kind of step: how many handles it takes and gives (None: any number), and its attributes."""
+    """One kind of step: the number of handles it takes and returns (None: any number), and its attributes."""
 
     doc: str
     attributes: tuple[str, ...] = ()
     handles: int | None = 1
     gives: int | None = 0
     optional: tuple[str, ...] = ()
-    numbers: str | None = None  # the list that may take numbers from parameters
+    numbers: str | None = None  # the attribute whose zeros stand for parameters
 
 
 STEPS = {
-    "get_block": Step("The block of that name, under a kernel, a loop, a block or a module.", ("name",), gives=1),
+    "get_block": Step("The block of that name in a kernel, a loop, a block or a module.", ("name",), gives=1),
     "get_loops": Step("The loops around a block, outermost first.", gives=None),
-    "get_child_blocks": Step("The blocks that stand directly under a block or a loop.", gives=None),
-    "get_producers": Step("The blocks in front of a block that write what it reads.", gives=None),
-    "get_consumers": Step("The blocks behind a block that read what it writes.", gives=None),
-    "get_output_blocks": Step("The blocks under a kernel, a loop or a block that write outputs of the kernel.", gives=None),
-    "split": Step("Nested loops in the place of one; a factor of -1 is what is left.", ("factors",), gives=None, numbers="factors"),
-    "fuse": Step("One loop in the place of several that stand directly in each other.", handles=None, gives=1),
-    "reorder": Step("Puts loops of one nest into this order.", handles=None),
-    "parallel": Step("The steps of the loop run on several cores."),
-    "vectorize": Step("The steps of the loop become lanes of vectors."),
-    "unroll": Step("The body of the loop is copied for each step."),
-    "bind": Step("The steps of the loop are threads of a device: blockIdx.x, threadIdx.x, ...", ("thread",)),
-    "add_unit_loop": Step("A loop of one step around a block or a loop.", gives=1),
-    "annotate": Step("Notes something on a loop or a block for who lowers it.", ("key", "value")),
-    "unannotate": Step("Takes a note away.", ("key",)),
-    "cache_read": Step("The block reads a copy, in a scope, of a buffer (``at``: its number among those it reads, or its name).",
+    "get_child_blocks": Step("The blocks directly in a block or a loop.", gives=None),
+    "get_producers": Step("The earlier blocks that write what a block reads.", gives=None),
+    "get_consumers": Step("The later blocks that read what a block writes.", gives=None),
+    "get_output_blocks": Step("The blocks in a kernel, a loop or a block that write outputs of the kernel.", gives=None),
+    "split": Step("Replaces a loop by nested loops; the factor -1 is inferred.", ("factors",), gives=None, numbers="factors"),
+    "fuse": Step("Replaces perfectly nested loops by one.", handles=None, gives=1),
+    "reorder": Step("Puts loops of one nest into the given order.", handles=None),
+    "parallel": Step("Runs the iterations of the loop on several cores."),
+    "vectorize": Step("Makes the iterations of the loop lanes of vectors."),
+    "unroll": Step("Copies the body of the loop for each iteration."),
+    "bind": Step("Makes the iterations of the loop threads of a device: blockIdx.x, threadIdx.x, ...", ("thread",)),
+    "add_unit_loop": Step("Encloses a block or a loop in a loop of one iteration.", gives=1),
+    "annotate": Step("Adds an annotation, for lowering, to a loop or a block.", ("key", "value")),
+    "unannotate": Step("Removes an annotation.", ("key",)),
+    "cache_read": Step("Makes the block read a copy, in a scope, of a buffer (``at``: its number among the buffers read, or its name).",
                        ("at", "scope"), gives=1),
-    "cache_write": Step("The block writes a buffer of its own, from which another block copies.", ("at", "scope"), gives=1),
-    "set_scope": Step("Says where a buffer that the block writes lies.", ("at", "scope")),
-    "compute_at": Step("The block (first handle) is computed inside the loop of its readers.", handles=2, optional=("unit_loops",)),
-    "reverse_compute_at": Step("The block (first handle) runs inside the loop of what it reads.", handles=2, optional=("unit_loops",)),
-    "compute_inline": Step("Each read of what the block computes computes it itself."),
-    "reverse_compute_inline": Step("The block that makes what this one reads does its work too."),
-    "decompose_reduction": Step("The init of the block (first handle) becomes a block in front of the loop.", handles=2, gives=1),
-    "rfactor": Step("Each step of the loop of a reduction adds up into a place of its own. Gives the block that does, and the one behind "
-                    "it, in the place of the old block, that adds these up.", ("axis",), gives=2),
-    "transform_layout": Step("A buffer that the block writes (with ``side = \"read\"``: reads) gets another layout.", ("at", "map"),
+    "cache_write": Step("Makes the block write a new buffer, which another block copies from.", ("at", "scope"), gives=1),
+    "set_scope": Step("Sets the scope of a buffer that the block writes.", ("at", "scope")),
+    "compute_at": Step("Moves the block (first handle) into the loop of its readers.", handles=2, optional=("unit_loops",)),
+    "reverse_compute_at": Step("Moves the block (first handle) into the loop of what it reads.", handles=2, optional=("unit_loops",)),
+    "compute_inline": Step("Replaces each read of the block's output by the computation, and erases the block."),
+    "reverse_compute_inline": Step("Moves the block's computation into the block that produces its input."),
+    "decompose_reduction": Step("Makes the init of the block (first handle) a block before the loop.", handles=2, gives=1),
+    "rfactor": Step("Splits a reduction: a block accumulates each iteration of the loop into an element of its own, a second block "
+                    "adds these up. Returns both blocks.", ("axis",), gives=2),
+    "transform_layout": Step("Changes the layout of a buffer that the block writes (``side = \"read\"``: reads).", ("at", "map"),
                              optional=("side",)),
-    "blockize": Step("What stands under the loop becomes one block, with axes for the loops around it.", gives=1),
-    "tensorize": Step("What stands under the loop is done by an intrinsic of the device.", ("intrinsic",), gives=1),
-    "pad": Step("The block works on sizes that are multiples of these; what is beyond is neutral.", ("sizes",), numbers="sizes"),
-    "pack": Step("The block reads a copy, in blocks, of the buffer that it reads as number ``at``.", ("at", "tiles"), numbers="tiles"),
-    "expect": Step("Fails where the handle stands for nothing."),
+    "blockize": Step("Makes the body of the loop one block, with axes for the loops around it.", gives=1),
+    "tensorize": Step("Replaces the body of the loop by an intrinsic of the device.", ("intrinsic",), gives=1),
+    "pad": Step("Pads the block's axes to multiples of these sizes with neutral values.", ("sizes",), numbers="sizes"),
+    "pack": Step("Makes the block read a tiled copy of the buffer that it reads as number ``at``.", ("at", "tiles"), numbers="tiles"),
+    "expect": Step("Fails if the handle is empty."),
 }
 
 READING = tuple(name for name in STEPS if name.startswith("get_") or name == "expect")
@@ -103,7 +105,7 @@ _runner: ContextVar[Runner | None] = ContextVar("the runner of steps", default=N
 
 @contextmanager
 def steps_run_by(runner: Runner) -> Iterator[None]:
-    """While this lasts steps of ours are done by ``runner(op, rewriter, results, state)``, which answers as ``apply`` does."""
+    """In this context ``runner(op, rewriter, results, state)`` applies steps; it returns what ``apply`` returns."""
     token = _runner.set(runner)
     try:
         yield
@@ -112,7 +114,7 @@ def steps_run_by(runner: Runner) -> Iterator[None]:
 
 
 class _Runs(transform.TransformOpInterface):
-    """How upstream's interpreter runs a step: the primitives are of a layer above, which says who they are for the time of a run."""
+    """Upstream's hook for running a step. It calls the runner that ``steps_run_by`` has set: the primitives belong to a higher layer."""
 
     @staticmethod
     def apply(op: ir.OpView, rewriter: Any, results: Any, state: Any) -> Any:
@@ -139,12 +141,12 @@ class _Effects(ir.MemoryEffectsOpInterface):
 
 
 def is_parameter(value: ir.Value) -> bool:
-    """Whether a value of a script is a parameter, a number, and no handle."""
+    """Whether a value of a script is a parameter (a number) and not a handle."""
     return str(value.type).startswith(("!transform.param", "!transform.any_param"))
 
 
 def attribute_value(attribute: ir.Attribute) -> Any:
-    """An attribute of a step as Python has it; those that are no text, number, list of numbers or map stay as they are."""
+    """The Python value of a step's attribute: string, number, list of numbers or map; other attributes as they are."""
     if isinstance(attribute, (ir.StringAttr, ir.BoolAttr, ir.IntegerAttr, ir.AffineMapAttr)):
         return attribute.value
     return list(attribute) if isinstance(attribute, ir.DenseI64ArrayAttr) else attribute

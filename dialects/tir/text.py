@@ -1,4 +1,4 @@
-"""Prim_funcs written by hand, as MLIR text."""
+"""Prim_funcs given as MLIR text, and which kernels passes must leave as written."""
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
 from legato.dialects.tir.check import check_prim_func
@@ -7,19 +7,20 @@ from legato.dialects.tir.markers import FIXED, OUT, PRIM_FUNC, SCHEDULE
 
 
 def is_fixed(kernel: func.FuncOp) -> bool:
-    """Whether a prim_func's body is to stay as it is."""
+    """Whether passes must not change a prim_func's body."""
     return FIXED in kernel.attributes or SCHEDULE in kernel.attributes
 
 
 def schedulable(module: ir.Module) -> list[func.FuncOp]:
-    """The kernels that passes may rewrite and schedule: all but those that stay as they are written."""
+    """The kernels that passes may rewrite and schedule: all that are not fixed."""
     return [kernel for kernel in prim_funcs(module) if not is_fixed(kernel)]
 
 
 def parse_prim_func(text: str) -> func.FuncOp:
-    """The one function of a text, detached, as a prim_func whose body stays as it is. LegatoError for what is none.
+    """The only function of an MLIR text, detached, as a prim_func with a fixed body. LegatoError if it cannot be one.
 
-    What the conventions of prim_funcs want is added where it is missing: private, the mark, ``tir.out`` on the last arguments.
+    Conventions of prim_funcs that the text leaves out are added: private visibility, ``tir.prim_func``, ``tir.out`` on the last
+    arguments.
     """
     try:
         module = ir.Module.parse(text)
@@ -36,4 +37,4 @@ def parse_prim_func(text: str) -> func.FuncOp:
     out = ir.DictAttr.get({OUT: ir.UnitAttr.get(), "bufferization.writable": ir.BoolAttr.get(True)})
     kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get({})] * first + [out] * (len(kernel.type.inputs) - first))
     check_prim_func(kernel)
-    return kernel.operation.clone(ip=False)  # detached; the text's module goes
+    return kernel.operation.clone(ip=False)  # detached, since the parsed module is freed

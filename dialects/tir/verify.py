@@ -4,11 +4,11 @@ from typing import Any
 
 
 class Problem(Exception):
-    """What a verifier has to say of an op."""
+    """The message of a verifier about an op, without the op's name."""
 
 
 def verified(cls: type) -> type:
-    """Gives an op class, whose ``check`` raises ``Problem``, the bindings' verifier hook."""
+    """Class decorator: gives an op class whose ``check`` raises ``Problem`` the bindings' verifier hook."""
 
     def verify_region_invariants(self: Any) -> bool:
         try:

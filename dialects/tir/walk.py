@@ -1,29 +1,30 @@
-"""Walking kernels written as loops: their loops, blocks and buffers."""
+"""Finds loops, blocks and buffer names in kernels written as loops."""
 from legato.core.ir_helpers import ancestors, everything, find
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import BlockOp, ForOp, text
 from legato.dialects.tir.markers import NAMES
 
-FIRST_INDEX = {"memref.load": 1, "memref.store": 2}  # the operands of accesses: a value stored, the buffer, the indices
+# the number of the first index operand of an access, after the stored value and the buffer
+FIRST_INDEX = {"memref.load": 1, "memref.store": 2}
 
 
 def loops(root: ir.Operation) -> list[ForOp]:
-    """The loops under an op, outer ones first."""
+    """The loops in an op, outer ones first."""
     return [op.opview for op in find(root, "tir.for")]
 
 
 def blocks(root: ir.Operation) -> list[BlockOp]:
-    """The blocks under an op, in order."""
+    """The blocks in an op, in order."""
     return [op.opview for op in find(root, "tir.block")]
 
 
 def loops_around(op: ir.Operation) -> list[ForOp]:
-    """The loops around an op, outermost first."""
+    """The loops that enclose an op, outermost first."""
     return [a.opview for a in reversed(ancestors(op)) if a.name == "tir.for"]
 
 
 def localize_constants(root: ir.Operation) -> None:
-    """Gives each block constants of its own: simplifications share them with the loops around, which the block is moved out of."""
+    """Copies outer constants into each block that uses them, so that the block can be moved out of the loops around it."""
     for block in find(root, "tir.block"):
         for region in block.regions:
             for inside in region.blocks:
@@ -45,7 +46,7 @@ def _localize(inside: ir.Block, block: ir.Operation) -> None:
 
 
 def reaches_out(block: BlockOp) -> bool:
-    """Whether a block reads something of the loops around it but the values of its axes."""
+    """Whether a block uses values of the loops around it other than through its axes."""
     for region in block.operation.regions:
         for inside in region.blocks:
             for op in [o for one in inside.operations for o in everything(one.operation)]:
@@ -58,7 +59,7 @@ def reaches_out(block: BlockOp) -> bool:
 
 
 def buffer_name(buffer: ir.Value) -> str:
-    """A buffer as a person knows it: its own name, or that of the kernel's parameter (``arg0`` if it has none)."""
+    """The name of a buffer for messages: its own, or that of the kernel's parameter (``arg0`` if it has none)."""
     owner = buffer.owner
     if isinstance(owner, ir.Block):
         return "buffer"

@@ -1,1 +1,1 @@
-"""The ops of relax, one file for each family. Importing them declares them."""
+"""The ops of relax, one file per family. Importing a file declares its ops."""

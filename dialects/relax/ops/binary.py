@@ -11,7 +11,7 @@ _ELEMENT = {FLOAT: "f32", NUMBER: "f32", ANY: "f32", INTEGER: "i32", BOOL: "i1"}
 
 
 def truncating_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Integer division rounded towards zero, as C and ONNX do; by zero gives 0."""
+    """Integer division rounded towards zero, as in C and ONNX; division by zero gives 0."""
     quotient = np.floor_divide(a, b)
     return quotient + ((np.remainder(a, b) != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
@@ -76,8 +76,8 @@ _binary("greater_equal", "Whether a >= b.", np.greater_equal, result=np.bool_)
 _binary("logical_and", "Whether both are true.", np.logical_and, BOOL)
 _binary("logical_or", "Whether one is true.", np.logical_or, BOOL)
 _binary("logical_xor", "Whether exactly one is true.", np.logical_xor, BOOL)
-_binary("bitwise_and", "The bits that both have.", np.bitwise_and, INTEGER)
-_binary("bitwise_or", "The bits that one has.", np.bitwise_or, INTEGER)
-_binary("bitwise_xor", "The bits that exactly one has.", np.bitwise_xor, INTEGER)
-_binary("left_shift", "a * 2**b, the bits beyond dropped; 0 where b is no less than a's bits.", _shift(np.left_shift), INTEGER)
-_binary("right_shift", "a / 2**b rounded down; the sign fills where b is no less than a's bits.", _shift(np.right_shift), INTEGER)
+_binary("bitwise_and", "Bitwise and.", np.bitwise_and, INTEGER)
+_binary("bitwise_or", "Bitwise or.", np.bitwise_or, INTEGER)
+_binary("bitwise_xor", "Bitwise exclusive or.", np.bitwise_xor, INTEGER)
+_binary("left_shift", "a * 2**b, without overflowing bits; 0 if b is at least a's number of bits.", _shift(np.left_shift), INTEGER)
+_binary("right_shift", "a / 2**b rounded down; only sign bits if b is at least a's number of bits.", _shift(np.right_shift), INTEGER)

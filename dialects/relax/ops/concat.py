@@ -1,4 +1,5 @@
-"""Concatenation. The op is upstream's ``tensor.concat``: an op defined from Python cannot take operands of different types in one group."""
+"""Concatenation. The op is upstream's ``tensor.concat``: an op defined from Python cannot have operands of different types in one
+group."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ def _same(a: Size, b: Size, axis: int, number: int) -> Size:
 
 
 class Concat(GraphOp):
-    """Tensors put one after the other along an axis; all other sizes must be equal. Printed as upstream's op.
+    """Tensors concatenated along an axis; all other sizes must be equal. Printed as upstream's op.
 
     ```mlir
     %y = tensor.concat dim(1) %a, %b : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>

@@ -1,4 +1,4 @@
-"""Constants: small ones in the IR, big ones as keys of the weight store."""
+"""Constants: small ones in the IR, large ones in the weight store."""
 
 import numpy as np
 
@@ -39,21 +39,22 @@ class Constant(RelaxOp, name="constant"):
 
     @classmethod
     def checked_results(cls, operation, attrs):
-        """The verifier cannot see the weight store: a weight's declared type stands for itself."""
+        """The verifier cannot access the weight store, so it accepts a weight's declared type."""
         if attrs["weight"] is not None and attrs["value"] is None:
             return [TensorType.of(operation.results[0].type)]
         return [cls.result_type(**attrs)]
 
 
 def constant(array, loc: ir.Location | None = None, ip: ir.InsertionPoint | None = None) -> ir.Value:
-    """The array as a ``relax.constant`` with its elements in the IR: for small ones. Python scalars take numpy's element type for them."""
+    """The array as a ``relax.constant`` with its elements in the IR: for small ones. Python scalars get numpy's default element
+    type."""
     array = np.asarray(array)
     value = dtypes.dense_attribute(array)
     return _create({"value": value}, value.type, loc, ip)
 
 
 def weight(key: str, dtype, shape, loc: ir.Location | None = None, ip: ir.InsertionPoint | None = None) -> ir.Value:
-    """A ``relax.constant`` whose elements stand in the module's weight store under the key."""
+    """A ``relax.constant`` whose elements are in the module's weight store under the key."""
     return _create({"weight": ir.StringAttr.get(key)}, tensor_type(shape, dtypes.mlir_type(dtype)), loc, ip)
 
 

@@ -102,7 +102,7 @@ _conv(3)
 
 
 class Conv2dTranspose(RelaxOp, name="conv2d_transpose"):
-    """The gradient of a convolution by its input: each element of x adds its multiple of the kernel to the output.
+    """The gradient of a convolution by its input: each element of x adds the kernel, multiplied by it, to the output.
 
     x is NCHW; w is [channels of x, output channels / groups, height, width]. `padding` is cut off the full result (begins, then ends), and
     `output_padding` is added at the ends.

@@ -1,4 +1,4 @@
-"""Ops whose results are as large as the data says."""
+"""Ops whose result sizes depend on data."""
 
 import numpy as np
 
@@ -12,10 +12,9 @@ from legato.dialects.relax.types import TensorType
 
 
 class NonZero(RelaxOp, name="nonzero"):
-    """Where x is not 0: a column of indices for each such element, in row-major order.
+    """The indices of the elements of x that are not 0: one column per element, in row-major order.
 
-    `size` is the symbol that the number of columns gets: it is known when the op has run, and no input gives it. Without it, the builder
-    takes a new one.
+    `size` is the symbol of the number of columns, which is known only after the op has run. By default the builder takes a new symbol.
 
     ```mlir
     %y = "relax.nonzero"(%x) {size = "m"} : (tensor<4x5xf32>) -> tensor<2x?xi64, #relax.dims<[2, "m"]>>
@@ -24,7 +23,7 @@ class NonZero(RelaxOp, name="nonzero"):
 
     PROMOTES = False
     x = Operand(ANY)
-    size = Str(doc="the symbol of how many there are")
+    size = Str(doc="the symbol of the number of columns")
 
     @classmethod
     def build(cls, x, size=None, loc=None, ip=None):

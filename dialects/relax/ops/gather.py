@@ -15,7 +15,7 @@ _REDUCTIONS = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximu
 
 
 def _wrapped(indices: np.ndarray, size: int, axis: int) -> np.ndarray:
-    """Indices counted from the front. LegatoError if one lies outside."""
+    """Indices counted from the front. LegatoError if one is out of range."""
     indices = indices.astype(np.int64)
     outside = indices[(indices < -size) | (indices >= size)]
     if outside.size:
@@ -24,16 +24,16 @@ def _wrapped(indices: np.ndarray, size: int, axis: int) -> np.ndarray:
 
 
 def _places(indices: np.ndarray, shape: tuple[int, ...], axis: int) -> tuple:
-    """The full index of what each of the indices along one axis means."""
+    """The full index for each of the indices along one axis."""
     grid = list(np.ogrid[tuple(slice(0, n) for n in indices.shape)])
     grid[axis] = _wrapped(indices, shape[axis], axis)
     return tuple(grid)
 
 
 class Take(RelaxOp, name="take"):
-    """The slices of x along an axis that integer indices name; the indices' shape takes the axis's place.
+    """The slices of x at integer indices along an axis; the axis is replaced by the axes of `indices`.
 
-    Indices below 0 count from the end; those outside are undefined.
+    Negative indices count from the end; results for indices out of range are undefined.
 
     ```mlir
     %y = "relax.take"(%x, %indices) : (tensor<100x16xf32>, tensor<2x7xi64>) -> tensor<2x7x16xf32>
@@ -57,7 +57,9 @@ class Take(RelaxOp, name="take"):
 
 
 class GatherElements(RelaxOp, name="gather_elements"):
-    """For each index the element of x at the same place, but at the index along the axis. The result has the indices' shape.
+    """Elements of x: each is at the position of its index, with the coordinate along the axis replaced by the index.
+
+    The result has the indices' shape.
 
     ```mlir
     %y = "relax.gather_elements"(%x, %indices) {axis = 1 : i64} : (tensor<2x5xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
@@ -89,7 +91,7 @@ def _check_elements(x: TensorType, indices: TensorType, axis: int) -> None:
 
 
 class GatherNd(RelaxOp, name="gather_nd"):
-    """The elements or slices of x that tuples of indices name.
+    """The elements or slices of x at tuples of indices.
 
     Each row of the last axis of `indices` is a tuple, for the axes of x after `batch_dims` leading ones, which x and indices share.
 
@@ -122,7 +124,7 @@ class GatherNd(RelaxOp, name="gather_nd"):
 
 
 def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
-    """How many axes of x a tuple of indices names."""
+    """The number of axes of x that a tuple of indices covers."""
     if indices.rank == 0:
         raise InferenceError("operand 'indices' must have rank 1 or more, is a scalar")
     if not 0 <= batch_dims < indices.rank or batch_dims > x.rank:
@@ -137,7 +139,7 @@ def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
 
 
 class OneHot(RelaxOp, name="one_hot"):
-    """1 at each index along a new axis of size `depth`, 0 elsewhere. Indices below 0 count from the end; those outside give zeros.
+    """1 at each index along a new axis of size `depth`, 0 elsewhere. Negative indices count from the end; those out of range give zeros.
 
     ```mlir
     %y = "relax.one_hot"(%indices) {depth = 5 : i64, dtype = f32} : (tensor<2x3xi64>) -> tensor<2x3x5xf32>
@@ -165,9 +167,9 @@ class OneHot(RelaxOp, name="one_hot"):
 
 
 class ScatterElements(RelaxOp, name="scatter_elements"):
-    """x with each element of `updates` written at the same place, but at its index along the axis, or combined with what is there.
+    """x with each element of `updates` stored at its own position, with the coordinate along the axis replaced by its index.
 
-    Without a reduction no two updates may meet in one place.
+    `reduction` combines it with the element there. Without a reduction no two updates may have the same target.
 
     ```mlir
     %y = "relax.scatter_elements"(%x, %indices, %updates) {axis = 1 : i64, reduction = "add"}
@@ -194,9 +196,9 @@ class ScatterElements(RelaxOp, name="scatter_elements"):
 
 
 class ScatterNd(RelaxOp, name="scatter_nd"):
-    """x with elements or slices of `updates` written where tuples of indices say, or combined with what is there.
+    """x with elements or slices of `updates` stored at tuples of indices, or combined by `reduction` with what is there.
 
-    Each row of the last axis of `indices` names a place in x. Without a reduction no two may name the same.
+    Each row of the last axis of `indices` is a tuple. Without a reduction no two may be equal.
 
     ```mlir
     %y = "relax.scatter_nd"(%x, %indices, %updates) : (tensor<4x6xf32>, tensor<3x1xi64>, tensor<3x6xf32>) -> tensor<4x6xf32>

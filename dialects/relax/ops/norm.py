@@ -39,12 +39,12 @@ def _normalized(x: np.ndarray, axes, epsilon: float) -> np.ndarray:
 
 
 def _mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """The mean over some axes, kept as size 1; NaN, without numpy's warning, over nothing."""
+    """The mean over some axes, kept as size 1; NaN over no elements, without numpy's warning."""
     return x.sum(axis=axes, keepdims=True) / x.dtype.type(math.prod(x.shape[a] for a in axes))
 
 
 class LayerNorm(RelaxOp, name="layer_norm"):
-    """x less its mean over some axes, divided by its standard deviation there, times gamma, plus beta.
+    """x minus its mean over some axes, divided by its standard deviation there, times gamma, plus beta.
 
     gamma and beta have the sizes of those axes, in the order of x's.
 
@@ -185,7 +185,7 @@ class GroupNorm(RelaxOp, name="group_norm"):
 
 
 class Lrn(RelaxOp, name="lrn"):
-    """Local response normalization: x / (bias + alpha / size * s) ** beta, s being the sum of squares over the `size` channels around.
+    """Local response normalization: x / (bias + alpha / size * s) ** beta, with s the sum of squares over the `size` nearest channels.
 
     ```mlir
     %y = "relax.lrn"(%x) {size = 5 : i64, alpha = 2.0e-4 : f64, bias = 2.0 : f64} : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32>
@@ -242,4 +242,4 @@ def _logarithm(x, axis):
 
 
 _softmax("softmax", "exp(x) divided by its sum along an axis.", _of_exponentials)
-_softmax("log_softmax", "The logarithm of softmax, exact where softmax underflows.", _logarithm)
+_softmax("log_softmax", "The logarithm of softmax, accurate where softmax underflows.", _logarithm)

@@ -32,7 +32,7 @@ def _result(rank):
 
 
 def _padded(x, rank, kernel, strides, padding, dilations, count, fill):
-    """x with its padding, and what the last windows need beyond it."""
+    """x with its padding, and with more at the end if the last windows need it."""
     widths = [(0, 0), (0, 0)]
     for axis in range(rank):
         needed = (count[axis] - 1) * strides[axis] + dilations[axis] * (kernel[axis] - 1) + 1
@@ -77,12 +77,12 @@ def _pool(kind, rank):
     layouts = window.data_layouts(rank)
     average = kind == "avg"
     text = "The mean of" if average else "The greatest element of"
-    detail = "\n\nPadding counts as elements of value 0 if `count_include_pad`; what stands out beyond it (`ceil_mode`) never counts."
+    detail = "\n\nPadding counts as elements of value 0 if `count_include_pad`; the part of a window past it (`ceil_mode`) never counts."
     define(
         f"{kind}_pool{rank}d",
         f"{text} each window over {rank} spatial {'axis' if rank == 1 else 'axes'}.\n\n"
         "`padding` lists the begin of each spatial axis, then the end of each. With `ceil_mode` a last window that starts inside the\n"
-        f"input, or the padding before it, is kept although it stands out at the end.{detail if average else ''}",
+        f"input, or the padding before it, is kept although it extends past the end.{detail if average else ''}",
         {"x": Operand(FLOAT if average else NUMBER, f"input, {' or '.join(layouts)}")},
         (_average if average else _max)(rank),
         _result(rank),

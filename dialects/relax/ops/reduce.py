@@ -1,4 +1,4 @@
-"""Reductions, arg-reductions, the greatest elements, and running sums and products."""
+"""Reductions, arg-reductions, top-k, and running sums and products."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from legato.dialects.relax.types import TensorType
 
 
 def _wide(x: np.ndarray) -> np.dtype:
-    """What sums are kept in: f32 in f64, so that the reference is exact to the last bit or two; integers in themselves, wrapping."""
+    """The accumulator type of sums: f64 for floats, so that the reference is exact to a bit or two; integers wrap in their own type."""
     return np.dtype(np.float64) if x.dtype.kind == "f" else x.dtype
 
 
@@ -45,7 +45,7 @@ def _min(x, axis, keepdims):
 
 
 def reduced(x: TensorType, axes: list[int], keepdims: bool) -> TensorType:
-    """x with some axes reduced to one element, or removed."""
+    """x with some axes reduced to size 1, or removed."""
     if keepdims:
         return x.with_dims(1 if a in axes else size for a, size in enumerate(x.dims))
     return x.with_dims(size for a, size in enumerate(x.dims) if a not in axes)
@@ -86,14 +86,14 @@ def _arg(name, summary, function):
     define(name, summary, {"x": Operand(NUMBER)}, compute, result_type, text, axis=Int(), keepdims=Bool(False), select_last=Bool(False))
 
 
-_arg("argmax", "The index of the greatest element along an axis: the first of equals, or with `select_last` the last.", np.argmax)
-_arg("argmin", "The index of the least element along an axis: the first of equals, or with `select_last` the last.", np.argmin)
+_arg("argmax", "The index of the greatest element along an axis: the first of equal ones, or with `select_last` the last.", np.argmax)
+_arg("argmin", "The index of the least element along an axis: the first of equal ones, or with `select_last` the last.", np.argmin)
 
 
 class Topk(RelaxOp, name="topk"):
-    """The indices of the `k` greatest elements along an axis, the greatest first; with `largest = false` those of the least.
+    """The indices of the `k` greatest elements along an axis, in descending order; with `largest = false` of the least, ascending.
 
-    Of equal elements the first comes first; a NaN is greater than every number. `gather_elements` gives the elements themselves.
+    Equal elements keep their order; a NaN is greater than every number. `gather_elements` fetches the elements themselves.
 
     ```mlir
     %y = "relax.topk"(%x) {axis = 1 : i64, k = 2 : i64} : (tensor<2x3xf32>) -> tensor<2x2xi64>
@@ -117,7 +117,7 @@ class Topk(RelaxOp, name="topk"):
     def compute(x, k, axis, largest):
         if k > x.shape[axis]:
             raise LegatoError(f"k is {k}, more than the {x.shape[axis]} elements of axis {axis}")
-        if largest:  # sorted from the back, so that equal elements come in their order
+        if largest:  # sort the reversed axis, so that equal elements keep their order
             order = np.flip(x.shape[axis] - 1 - np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
         else:
             order = np.argsort(x, axis, kind="stable")

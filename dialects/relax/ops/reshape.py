@@ -1,4 +1,4 @@
-"""Ops that give the same elements another shape: reshape, permute_dims, expand_dims, squeeze, broadcast_to, tile."""
+"""Ops that change the shape: reshape, permute_dims, expand_dims, squeeze, broadcast_to, tile."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from legato.dialects.relax.types import TensorType, broadcast
 
 
 class Reshape(RelaxOp, name="reshape"):
-    """The same elements in the same order, in another shape; one size may be -1 and is then what remains.
+    """The same elements in the same order, in another shape; one size may be -1 and is inferred.
 
     ```mlir
     %y = "relax.reshape"(%x) {shape = #relax.dims<["n", 12, 64]>}
@@ -43,7 +43,7 @@ class Reshape(RelaxOp, name="reshape"):
 
 
 def _remaining(x, total, sizes, rest):
-    """What -1 stands for."""
+    """The value of -1 in a shape."""
     if isinstance(total, int) and (not isinstance(rest, int) or total % rest):
         raise InferenceError(f"attribute 'shape' is {sizes}: x has {total} elements ({list(x.dims)}), which {rest} does not divide")
     return floor_divide(total, rest)
@@ -72,7 +72,7 @@ class PermuteDims(RelaxOp, name="permute_dims"):
 
 
 class ExpandDims(RelaxOp, name="expand_dims"):
-    """Axes of size 1 put in, so that they stand at the places `axis` in the result.
+    """x with axes of size 1 inserted; `axis` lists their positions in the result.
 
     ```mlir
     %y = "relax.expand_dims"(%x) {axis = array<i64: 0, 2>} : (tensor<2x3xf32>) -> tensor<1x2x1x3xf32>
@@ -95,7 +95,7 @@ class ExpandDims(RelaxOp, name="expand_dims"):
 
 
 class Squeeze(RelaxOp, name="squeeze"):
-    """Axes of size 1 taken out.
+    """x without some axes of size 1.
 
     ```mlir
     %y = "relax.squeeze"(%x) {axis = array<i64: 0>} : (tensor<1x3xf32>) -> tensor<3xf32>
@@ -145,7 +145,7 @@ class BroadcastTo(RelaxOp, name="broadcast_to"):
 
 
 class Tile(RelaxOp, name="tile"):
-    """x laid side by side, `repeats` times along each axis.
+    """x repeated `repeats` times along each axis.
 
     ```mlir
     %y = "relax.tile"(%x) {repeats = #relax.dims<[1, 2]>} : (tensor<2x3xf32>) -> tensor<2x6xf32>

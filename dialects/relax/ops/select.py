@@ -54,7 +54,7 @@ class Prelu(RelaxOp, name="prelu"):
 
 
 class Clip(RelaxOp, name="clip"):
-    """x, raised to at least min, then lowered to at most max. NaN stays. Bounds given by tensors are `maximum` and `minimum`.
+    """max(x, min), then the minimum of that and max. NaN stays. For bounds that are tensors use `maximum` and `minimum`.
 
     ```mlir
     %y = "relax.clip"(%x) {min = 0.0 : f64, max = 6.0 : f64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -80,7 +80,7 @@ class Clip(RelaxOp, name="clip"):
 
 
 def _bound(value, dtype, rounding):
-    """A bound in x's element type; for integers the nearest one that means the same."""
+    """A bound in x's element type; for integers the nearest one with the same effect."""
     if dtype.kind not in "iu":
         return dtype.type(value)
     limits = np.iinfo(dtype)

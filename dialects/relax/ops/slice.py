@@ -14,10 +14,11 @@ _END = 2**31 - 1  # exporters write this, or more, for "up to the end"
 
 
 class StridedSlice(RelaxOp, name="strided_slice"):
-    """Elements from `begin` up to `end`, in steps, along some axes (all leading ones if `axes` is absent).
+    """Elements from `begin` up to `end`, in steps of `strides`, along some axes (the leading ones if `axes` is absent).
 
-    As in numpy, integers below 0 count from the end, and what lies outside is cut off; strides below 0 walk backwards. Symbolic begins
-    and ends are taken as they are: at run time they must lie between 0 and the size.
+    As in numpy, negative integers count from the end, ranges are clipped to the axis, and negative strides walk backwards. Symbolic
+    begins
+    and ends are used as they are: at run time they must be between 0 and the size.
 
     ```mlir
     %y = "relax.strided_slice"(%x) {begin = #relax.dims<[1]>, end = #relax.dims<[-1]>, axes = array<i64: 1>}
@@ -54,7 +55,7 @@ class StridedSlice(RelaxOp, name="strided_slice"):
 
 
 def slice_begin(size: Size, begin: Size, stride: int) -> Size:
-    """Where a slice starts, counted from the front and kept inside: what ``begin`` means for an axis of that size."""
+    """The first index of a slice of an axis of that size: ``begin`` counted from the front and clipped."""
     return _bound(size, begin, 0, size) if stride > 0 else _bound(size, begin, -1, size - 1)
 
 
@@ -67,7 +68,7 @@ def _slice_size(size: Size, begin: Size, end: Size, stride: int) -> Size:
 
 
 def _bound(size: Size, place: Size, low: Size, high: Size) -> Size:
-    """A begin or end, counted from the front and kept between two bounds; a symbolic one is taken as it is."""
+    """A begin or end counted from the front and clipped to ``low`` ... ``high``; a symbolic one unchanged."""
     if not isinstance(place, int):
         return place
     if abs(place) >= _END:
@@ -76,10 +77,10 @@ def _bound(size: Size, place: Size, low: Size, high: Size) -> Size:
 
 
 class Pad(RelaxOp, name="pad"):
-    """x with elements put before and after along each axis.
+    """x with elements added before and after along each axis.
 
     They are `value`, or by `mode` the mirror image without the edge (reflect), the edge, or x repeated (wrap). `pads` lists the begin of
-    each axis, then the end of each; below 0 it cuts off.
+    each axis, then the end of each; negative ones remove elements.
 
     ```mlir
     %y = "relax.pad"(%x) {pads = array<i64: 0, 1, 0, 2>, value = 1.0 : f64} : (tensor<2x3xf32>) -> tensor<2x6xf32>
@@ -117,7 +118,7 @@ class Pad(RelaxOp, name="pad"):
 
 
 def _most(mode: str, size: int, wanted: int) -> int:
-    """How much can be put at each side of an axis."""
+    """The greatest padding that a mode allows at each side of an axis."""
     if mode == "constant":
         return wanted
     if mode == "edge":
@@ -135,5 +136,5 @@ def _triangle(name: str, summary: str, k: int, function):
     define(name, summary, {"x": Operand(ANY)}, lambda x, k: function(x, k), result_type, text, promotes=False, k=Int(0))
 
 
-_triangle("triu", "The upper triangle of the last two axes, 0 below it; `k` diagonals above the main one are the first kept.", 1, np.triu)
-_triangle("tril", "The lower triangle of the last two axes, 0 above it; `k` diagonals above the main one are the last kept.", -1, np.tril)
+_triangle("triu", "The upper triangle of the last two axes, 0 below it; it starts `k` diagonals above the main one.", 1, np.triu)
+_triangle("tril", "The lower triangle of the last two axes, 0 above it; it ends `k` diagonals above the main one.", -1, np.tril)

@@ -1,4 +1,4 @@
-"""Elements moved between channels and space."""
+"""Ops that move elements between channels and spatial axes."""
 
 from legato.core.errors import InferenceError
 from legato.dialects.relax.attributes import Int, Str
@@ -15,10 +15,11 @@ def _check(x: TensorType, block: int) -> None:
 
 
 class DepthToSpace(RelaxOp, name="depth_to_space"):
-    """Channels spread over block x block places; x is NCHW.
+    """Channels moved to block x block spatial positions; x is NCHW.
 
-    `mode` says what a channel's number is made of: "DCR" the row and column in the block, then the channel that is left; "CRD" the channel,
-    then row and column.
+    `mode` is the order of a channel number's parts: "DCR" is row and column in the block, then the remaining channel; "CRD" is the
+    remaining
+    channel, then row and column.
 
     ```mlir
     %y = "relax.depth_to_space"(%x) {block = 2 : i64} : (tensor<1x8x2x3xf32>) -> tensor<1x2x4x6xf32>
@@ -50,7 +51,7 @@ class DepthToSpace(RelaxOp, name="depth_to_space"):
 
 
 class SpaceToDepth(RelaxOp, name="space_to_depth"):
-    """block x block places gathered in channels, numbered by row and column in the block, then the channel of x; x is NCHW.
+    """block x block spatial positions moved to channels, numbered by row and column in the block, then the channel of x; x is NCHW.
 
     ```mlir
     %y = "relax.space_to_depth"(%x) {block = 2 : i64} : (tensor<1x2x4x6xf32>) -> tensor<1x8x2x3xf32>

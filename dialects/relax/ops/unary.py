@@ -14,7 +14,7 @@ _erf = np.frompyfunc(math.erf, 1, 1)
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """The error function, element by element; numpy has none."""
+    """The error function, element by element (numpy has none)."""
     return np.asarray(_erf(np.asarray(x, np.float64)), np.float64).astype(x.dtype)
 
 
@@ -127,12 +127,12 @@ _unary("abs", "Absolute value; the smallest signed integer stays as it is.", np.
 _unary("negative", "-x; integers wrap around.", np.negative, NUMBER)
 _unary("sign", "-1, 0 or 1; NaN stays.", np.sign, NUMBER)
 _unary("square", "x * x.", np.square, NUMBER)
-_unary("ceil", "The next whole number up.", np.ceil)
-_unary("floor", "The next whole number down.", np.floor)
+_unary("ceil", "x rounded up.", np.ceil)
+_unary("floor", "x rounded down.", np.floor)
 _unary("round", "The nearest whole number; halves go to the even one.", np.rint)
-_unary("trunc", "The next whole number towards zero.", np.trunc)
+_unary("trunc", "x rounded towards zero.", np.trunc)
 _unary("isnan", "Whether x is not a number.", np.isnan, result=np.bool_)
 _unary("isinf", "Whether x is infinite, of either sign.", np.isinf, result=np.bool_)
 _unary("isfinite", "Whether x is neither infinite nor NaN.", np.isfinite, result=np.bool_)
-_unary("logical_not", "Not x.", np.logical_not, BOOL)
+_unary("logical_not", "Logical negation.", np.logical_not, BOOL)
 _unary("bitwise_not", "All bits flipped.", np.bitwise_not, INTEGER)

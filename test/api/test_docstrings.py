@@ -1,0 +1,50 @@
+"""Public names say what they do: each module, class, function and method has a docstring, or overrides one that has."""
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import legato
+
+ROOT = Path(legato.__file__).resolve().parent.parent
+FOLDERS = ("core", "dialects")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def sources() -> list[Path]:
+    return sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+
+def public_names(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """The qualified names and nodes of what a module or class body defines; setters and overloads have their getter's docstring."""
+    for node in body:
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or node.name.startswith("_"):
+            continue
+        if isinstance(node, FUNCTIONS) and any(ast.unparse(d).endswith((".setter", "overload")) for d in node.decorator_list):
+            continue
+        yield prefix + node.name, node
+        if isinstance(node, ast.ClassDef):
+            yield from public_names(node.body, f"{prefix}{node.name}.")
+
+
+def overrides_documented(path: Path, name: str) -> bool:
+    """Whether a base of the method's class documents a method of its name."""
+    *classes, method = name.split(".")
+    if not classes:
+        return False
+    owner = importlib.import_module(".".join(("legato", *path.relative_to(ROOT).with_suffix("").parts)))
+    for part in classes:
+        owner = getattr(owner, part)
+    return any(getattr(vars(base).get(method), "__doc__", None) for base in owner.__mro__[1:])
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_public_names_are_documented(path):
+    tree = ast.parse(path.read_text())
+    missing = [] if ast.get_docstring(tree) or not tree.body else ["the module"]
+    for name, node in public_names(tree.body):
+        if not ast.get_docstring(node) and not overrides_documented(path, name):
+            missing.append(f"{name} (line {node.lineno})")
+    assert not missing, f"{path.relative_to(ROOT)}: no docstring on {', '.join(missing)}"
