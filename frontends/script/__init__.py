@@ -1,7 +1,7 @@
 """Programs written as Python functions, in the manner of TVMScript: ``from legato.script import tir as T, relax as R, ir as I``."""
 
-from legato.frontends.script.faces import I, R, T
-from legato.frontends.script.printing import print_script
+from legato.frontends.script.language.faces import I, R, T
+from legato.frontends.script.printer.module import print_script
 from legato.frontends.script.text import parse
 
 __all__ = ["I", "R", "T", "parse", "print_script"]

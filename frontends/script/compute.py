@@ -19,11 +19,11 @@ from legato.dialects import Module, make_context, tir
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import REDUCE, SPATIAL, before_end, loop, make_block, make_buffer
 from legato.dialects.tir.markers import FIXED, NAMES, SIGNATURE
-from legato.frontends.script import intrinsics, values
-from legato.frontends.script.buffers import DYNAMIC, Buffer
-from legato.frontends.script.functions import PrimFunc
-from legato.frontends.script.types import dtype_name, memory_type, relax_element, sizes_of
-from legato.frontends.script.values import Scalar, as_index
+from legato.frontends.script.kernel import intrinsics, values
+from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
+from legato.frontends.script.kernel.values import Scalar, as_index
+from legato.frontends.script.language.functions import PrimFunc
+from legato.frontends.script.language.types import dtype_name, memory_type, relax_element, sizes_of
 
 
 class Expr:

@@ -8,8 +8,8 @@ from legato.dialects import Module, tir
 from legato.dialects.relax import dims
 from legato.dialects.relax.markers import NAME
 from legato.dialects.tir.markers import NAMES, SIGNATURE
-from legato.frontends.script.functions import Function, PrimFunc, RelaxFunc
-from legato.frontends.script.source import Problem
+from legato.frontends.script.language.functions import Function, PrimFunc, RelaxFunc
+from legato.frontends.script.language.source import Problem
 
 C_FUNCTIONS = frozenset("exp exp2 log log2 log10 log1p expm1 sqrt sin cos tan asin acos atan sinh cosh tanh erf floor ceil round trunc pow "
                         "fabs fmod fma abs malloc free memcpy memset".split())
@@ -51,7 +51,7 @@ class Program:
 
     def graph(self, function: RelaxFunc, name: str) -> None:
         """Parses a graph into the module, as the function ``name``. The one graph of a program is its ``main``."""
-        from legato.frontends.script.graph import parse_graph
+        from legato.frontends.script.graph.parse import parse_graph
 
         with self.context, ir.Location.unknown():
             parse_graph(self, function, name)

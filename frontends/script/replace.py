@@ -8,10 +8,10 @@ from legato.core.locations import describe, model_name
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module, walk
 from legato.dialects.relax import op_class
-from legato.frontends.script.functions import PrimFunc
-from legato.frontends.script.graph_calls import call
+from legato.frontends.script.graph.calls import call
+from legato.frontends.script.language.functions import PrimFunc
+from legato.frontends.script.language.source import Problem
 from legato.frontends.script.program import Program
-from legato.frontends.script.source import Problem
 
 
 def replace(module: Module, what: str | Callable[[Any], bool], kernel: PrimFunc, *, operands: tuple[int, ...] | None = None) -> Module:

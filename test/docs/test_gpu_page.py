@@ -7,7 +7,7 @@ from test_tir_page import lines_of_code
 
 import legato
 from legato.core.ir_helpers import find
-from legato.frontends.script.source import remember_text
+from legato.frontends.script.language.source import remember_text
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import legato
-from legato.frontends.script import refused
-from legato.frontends.script.source import remember_text
+from legato.frontends.script.language import refused
+from legato.frontends.script.language.source import remember_text
 from legato.script import parse
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "script.md"

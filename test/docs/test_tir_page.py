@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import legato
-from legato.frontends.script.source import remember_text
+from legato.frontends.script.language.source import remember_text
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tir.md"
 

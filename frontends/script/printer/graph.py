@@ -11,10 +11,10 @@ from legato.core.mlir import func, ir
 from legato.dialects import relax, tir
 from legato.dialects.relax import dims
 from legato.dialects.relax.markers import ARGUMENTS, NAME, PACKED, PURE, RETURNS
+from legato.frontends.script.language.types import spelled
 from legato.frontends.script.printer.branches import branch
 from legato.frontends.script.printer.sizes import GraphSizes
 from legato.frontends.script.printer.text import NotPrintable, repr_text
-from legato.frontends.script.types import spelled
 
 ALIASES = ("builtin.unrealized_conversion_cast", "tensor.cast", "tensor.bitcast")
 SKIPPED = ("tensor.empty", "tensor.dim", "tensor.extract", "func.return")

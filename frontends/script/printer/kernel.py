@@ -7,10 +7,10 @@ from legato.dialects import tir
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import INPLACE, NAMES, SCHEDULED, SIGNATURE
+from legato.frontends.script.language.types import spelled
 from legato.frontends.script.printer.addresses import parts_of_addresses
 from legato.frontends.script.printer.statements import Statements
 from legato.frontends.script.printer.text import NotPrintable, Text
-from legato.frontends.script.types import spelled
 
 
 class KernelPrinter(Statements):

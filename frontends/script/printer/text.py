@@ -8,8 +8,8 @@ import numpy as np
 from legato.core.dtypes import as_dtype, numpy_dtype
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
+from legato.frontends.script.language.types import spelled
 from legato.frontends.script.printer.words import ATOM
-from legato.frontends.script.types import spelled
 
 
 class NotPrintable(LegatoError):

@@ -1,7 +1,7 @@
 """The words of a kernel's script for the ops of MLIR."""
 
 from legato.dialects.tir.loops import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
-from legato.frontends.script.intrinsics import BINARY_FLOAT, UNARY_FLOAT
+from legato.frontends.script.kernel.intrinsics import BINARY_FLOAT, UNARY_FLOAT
 
 # how tightly Python's operators bind
 OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, MINUS, ATOM = range(12)

@@ -1,0 +1,78 @@
+"""The ops of a graph's script: TVM's by their names and arguments, and relax's own by theirs."""
+
+import difflib
+import inspect
+from typing import Any
+
+import numpy as np
+
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.frontends.script.language.refused import GRAPH, refused
+from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.types import ShapeInfo
+from legato.frontends.script.tvm import nn as tvm_nn
+from legato.frontends.script.tvm import ops as tvm_ops
+from legato.frontends.script.tvm.values import number_like, tensor
+
+build_binary = tvm_ops.binary_of
+TVM = {**tvm_ops.OPS, **{f"nn.{n}": f for n, f in tvm_nn.OPS.items()}}
+
+
+def build(name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    """The value of ``R.<name>(arguments...)``: by TVM's arguments, or by relax's own (``R.cumsum(x, axis=0, reverse=True)``)."""
+    problem = None
+    if name in TVM:
+        problem = unfit(TVM[name], arguments, keywords)
+        if problem is None:
+            return TVM[name](*arguments, **keywords)
+    last = name.rpartition(".")[2]
+    if (name in (last, f"nn.{last}")) and last in relax.OPS and last != "constant":
+        op = relax.OPS[last]
+        if problem is None or (len(arguments) == len(op.OPERANDS) and all(k in op.ATTRIBUTES for k in keywords)):
+            return build_own(op, arguments, keywords)
+    if problem is not None:
+        raise Problem(f"R.{name}({', '.join(inspect.signature(TVM[name]).parameters)}): {problem}")
+    raise Problem(refused(name, GRAPH, "R") or nearest(name))
+
+
+def unfit(function: Any, arguments: list[Any], keywords: dict[str, Any]) -> str | None:
+    """Why arguments are not a function's."""
+    try:
+        inspect.signature(function).bind(*arguments, **keywords)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def nearest(name: str) -> str:
+    """There is no such op; which ones are spelled like it."""
+    near = difflib.get_close_matches(name, [*TVM, *relax.OPS], 2) or difflib.get_close_matches(
+        name.rpartition(".")[2], [n for n in (*TVM, *relax.OPS) if n != "constant"], 2, 0.5)
+    return f"there is no op R.{name}" + (f"; nearest: {', '.join(f'R.{n}' for n in near)}" if near else "")
+
+
+def build_own(op: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    """An op by relax's own arguments: tensors, then attributes."""
+    tensors = [a for a in arguments if isinstance(a, ir.Value)]
+    count = len(op.OPERANDS)
+    given = [plain(a, tensors[0] if tensors and n < count else None) for n, a in enumerate(arguments)]
+    for value in given[:count]:
+        tensor(value)
+    for name in keywords:
+        if name not in op.ATTRIBUTES and name not in {o.name for o in op.OPERANDS}:
+            raise Problem(f"R.{op.OPERATION_NAME.partition('.')[2]} has no argument '{name}'; it has "
+                          f"{', '.join([*(o.name for o in op.OPERANDS), *op.ATTRIBUTES])}")
+    try:
+        return op.build(*given, **{k: plain(v) for k, v in keywords.items()})
+    except TypeError as error:
+        raise Problem(str(error)) from None
+
+
+def plain(value: Any, like: ir.Value | None = None) -> Any:
+    """An argument as relax's builders take it; a number among tensors takes the first one's type of elements."""
+    if isinstance(value, ShapeInfo):
+        return list(value.sizes or ())
+    if like is not None and isinstance(value, (bool, int, float, np.generic)):
+        return number_like(value, like)
+    return list(value) if isinstance(value, tuple) and not any(isinstance(v, ir.Value) for v in value) else value

@@ -1,0 +1,101 @@
+"""Buffers of a kernel's script: elements read and written in the script's types."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from legato.analysis.bounds import outside
+from legato.core.mlir import arith, ir, memref
+from legato.dialects.tir.loops import index
+from legato.frontends.script.kernel.values import Scalar, as_index, binary, cast, compare, constant, number_of
+from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.types import memory_type
+
+DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """``value``: a memref; ``dtype``: the script's."""
+
+    value: ir.Value
+    dtype: str
+    name: str
+
+    @property
+    def rank(self) -> int:
+        return self.value.type.rank
+
+    def size(self, axis: int) -> Any:
+        """A size: an int, or a value."""
+        size = self.value.type.shape[axis]
+        return size if size != DYNAMIC else Scalar(memref.DimOp(self.value, index(axis)).result, "index")
+
+    def known_size(self, axis: int) -> int | None:
+        """A size that is a number."""
+        size = self.value.type.shape[axis]
+        return size if size != DYNAMIC else None
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(self.size(axis) for axis in range(self.rank))
+
+    def strides(self) -> tuple[Any, ...]:
+        """The steps from one element to the next in memory, in elements: buffers lie row by row, without gaps."""
+        return row_major(self.shape)
+
+    def offset(self) -> Any:
+        """Elements in front of the first one, in the buffer's memory."""
+        return 0
+
+    def linear(self, indices: list[Any]) -> Any:
+        """How many elements are in front of one, in memory."""
+        self.check_bounds(indices)
+        place: Any = 0
+        for i, stride in zip(indices, self.strides()):
+            place = binary("+", place, binary("*", i, stride))
+        return place
+
+    def __getitem__(self, indices: Any) -> Any:
+        raise TypeError(f"elements of a buffer ('{self.name}') are read in the script itself, or in a macro, @T.macro")
+
+    def load(self, indices: list[Any]) -> Scalar:
+        loaded = memref.LoadOp(self.value, self.indices(indices)).result
+        if self.dtype == "bool":
+            return compare("!=", Scalar(loaded, "int8"), 0)
+        return Scalar(loaded, self.dtype)
+
+    def store(self, x: Any, indices: list[Any]) -> None:
+        x = cast(x, self.dtype) if isinstance(x, Scalar) else constant(x, self.dtype)
+        value = arith.ExtUIOp(memory_type("bool"), x.value).result if self.dtype == "bool" else x.value
+        memref.StoreOp(value, self.value, self.indices(indices))
+
+    def indices(self, indices: list[Any]) -> list[ir.Value]:
+        self.check_bounds(indices)
+        return [as_index(i) for i in indices]
+
+    def check_bounds(self, indices: list[Any]) -> None:
+        """Problem where the number of indices is not the rank, or an index is seen to be outside."""
+        if len(indices) != self.rank:
+            raise Problem(f"'{self.name}' has {self.rank} dimension{'s' * (self.rank != 1)}, and {len(indices)} "
+                          f"{'index is' if len(indices) == 1 else 'indices are'} given")
+        for axis, i in enumerate(indices):
+            number = i if isinstance(i, int) else number_of(i) if isinstance(i, Scalar) else None
+            size = self.known_size(axis)
+            if number is not None and (number < 0 or (size is not None and number >= size)):
+                raise Problem(f"the index {number} is outside of '{self.name}', whose size there is {'?' if size is None else size}")
+        sizes = [self.known_size(axis) for axis in range(self.rank)]
+        found = outside(sizes, [as_index(i) for i in indices], ir.InsertionPoint.current.block.owner.operation)
+        if found is not None:
+            axis, low, high = found
+            raise Problem(f"the indices of '{self.name}' on axis {axis} go from {low} to {high}, and its size there is {sizes[axis]}: "
+                          "guard what lies beyond by T.if_then_else or T.where")
+
+
+def row_major(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The strides, in elements, of a buffer without gaps."""
+    strides: list[Any] = []
+    step: Any = 1
+    for size in reversed(sizes):
+        strides.insert(0, step)
+        step = binary("*", step, size)
+    return tuple(strides)

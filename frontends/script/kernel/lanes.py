@@ -1,0 +1,63 @@
+"""Several values side by side: what ``T.Ramp``, ``T.Broadcast`` and a part of a row, ``A[i, 0:4]``, are in a kernel's script.
+
+Each lane is a scalar of its own; the compiler behind makes vectors of what is done to all of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from legato.frontends.script.kernel.operators import Operators
+from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.types import DTYPES
+
+MOST = 256  # lanes: each is an instruction
+
+
+@dataclass(frozen=True)
+class Lanes(Operators):
+    """Values side by side."""
+
+    values: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def lanes_of(count: Any, make: Callable[[int], Any]) -> Lanes:
+    """``make(0), make(1), ...``. Problem where the number of lanes is not a number, or too large a one."""
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise Problem("the number of lanes has to be a number that is known when the kernel is parsed")
+    if not 0 < count <= MOST:
+        raise Problem(f"{count} lanes; there can be 1 to {MOST}: loop over more")
+    return Lanes(tuple(make(lane) for lane in range(count)))
+
+
+def lifted(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A function of scalars on each lane of its arguments. Problem where two have different numbers of lanes."""
+    counts = {len(a) for a in arguments if isinstance(a, Lanes)}
+    if not counts:
+        return function(*arguments)
+    if len(counts) > 1:
+        raise Problem(f"{' and '.join(str(c) for c in sorted(counts))} lanes do not go together")
+    return lanes_of(counts.pop(), lambda lane: function(*(a.values[lane] if isinstance(a, Lanes) else a for a in arguments)))
+
+
+def vector_type(dtype: Any) -> tuple[str, int] | None:
+    """``("float32", 4)`` for ``"float32x4"``."""
+    if not isinstance(dtype, str) or dtype in DTYPES:
+        return None
+    element, _, count = dtype.rpartition("x")
+    return (element, int(count)) if element in DTYPES and count.isdigit() else None
+
+
+def ramp(base: Any, stride: Any, count: Any) -> Lanes:
+    """``T.Ramp(base, stride, lanes)``: base, base + stride, ..."""
+    from legato.frontends.script.kernel.values import binary
+
+    return lanes_of(count, lambda lane: binary("+", base, binary("*", stride, lane)))
+
+
+def broadcast(x: Any, count: Any) -> Lanes:
+    """``T.Broadcast(x, lanes)``."""
+    return lanes_of(count, lambda _: x)

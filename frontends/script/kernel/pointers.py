@@ -1,0 +1,56 @@
+"""Addresses of elements, which C functions take."""
+
+from typing import Any
+
+from legato.core.mlir import arith, ir, llvm, memref
+from legato.frontends.script.kernel import values
+from legato.frontends.script.kernel.buffers import Buffer
+from legato.frontends.script.kernel.values import Scalar, as_index, as_scalar
+from legato.frontends.script.kernel.views import Part, View, unravel
+
+POINTER = "!llvm.ptr"
+
+
+class Pointer:
+    """The address of an element of a buffer: what C functions take."""
+
+    def __init__(self, value: ir.Value):
+        self.value = value
+
+
+def c_value(x: Any) -> ir.Value:
+    """A scalar as C takes it: an index is an int32, as TVM has it."""
+    x = as_scalar(x)
+    return values.cast(x, "int32").value if x.dtype == "index" else x.value
+
+
+def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
+    """The address of an element."""
+    while isinstance(buffer, View):
+        buffer, indices = buffer.base, buffer.in_base(indices)
+    element = buffer.value.type.element_type
+    bytes_ = max(1, (64 if isinstance(element, ir.IndexType) else element.width) // 8)
+    _, offset, *rest = memref.ExtractStridedMetadataOp(buffer.value).results
+    place: Any = Scalar(offset, "index")
+    for stride, i in zip(rest[buffer.rank:], indices):
+        place = values.binary("+", place, values.binary("*", Scalar(stride, "index"), i))
+    base = memref.ExtractAlignedPointerAsIndexOp(buffer.value).result
+    address = arith.AddIOp(base, as_index(values.binary("*", place, bytes_))).result
+    integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
+    return Pointer(llvm.IntToPtrOp(ir.Type.parse(POINTER), integer).result)
+
+
+def strides_in_memory(buffer: Buffer) -> tuple[Any, ...]:
+    """The steps from one element to the next, in elements, where the kernel runs: perhaps inside one with larger buffers."""
+    if isinstance(buffer, Part):
+        strides = strides_in_memory(buffer.base)
+        return tuple(strides[dimension] for dimension in buffer.kept)
+    if isinstance(buffer, View):
+        return buffer.strides()
+    _, _, *rest = memref.ExtractStridedMetadataOp(buffer.value).results
+    return tuple(Scalar(stride, "index") for stride in rest[buffer.rank:])
+
+
+def pointer_behind(buffer: Buffer, elements: Any) -> Pointer:
+    """The address of the element that is so many elements behind a buffer's first."""
+    return pointer(buffer, unravel(elements, buffer.shape))
