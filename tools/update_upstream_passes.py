@@ -1,4 +1,4 @@
-"""Write passes/upstream_passes.txt: the names of upstream's passes, and the ops each may run on.
+"""Write passes/pipeline/upstream_passes.txt: the names of upstream's passes, and the ops each may run on.
 
 MLIR has no call that lists its passes, so every word of the bindings' libraries is given to the pipeline parser, and each pass found runs
 once on an empty module and on an empty function, in a process of its own (some crash). Run it after changing the MLIR wheel:
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from legato.core.mlir import PROVIDER, ir, passmanager
 
-OUTPUT = Path(__file__).resolve().parent.parent / "passes" / "upstream_passes.txt"
+OUTPUT = Path(__file__).resolve().parent.parent / "passes" / "pipeline" / "upstream_passes.txt"
 HEADER = """\
 # Upstream's passes and pass pipelines, and where each may stand; written by tools/update_upstream_passes.py.
 # any: on any op.  module: on builtin.module and gpu.module (crashes on a function).  function: on func.func, llvm.func, gpu.func.

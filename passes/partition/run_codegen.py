@@ -5,12 +5,16 @@ import importlib.util
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from legato.core.diagnostics import PassFailed
 from legato.core.errors import LegatoError
+from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.dialects.artifacts import Artifact, Lowered
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import ARTIFACTS, EXTERNAL, PACKED
+from legato.passes.graph.functions import CONSTANT
 from legato.passes.partition.artifacts import check_names, note, packed_name
 from legato.passes.partition.inlining import inline_module
 from legato.passes.pipeline.base import ModulePass, PassContext, option
@@ -125,8 +129,28 @@ def _compile_with_host(module: Module, external: ir.Operation, lowered: Module, 
                               f"{', '.join('@' + n for n in there) or 'none'}")
         if there[name] != type_:
             raise LegatoError(f"the backend '{backend.name}' gave IR in which @{name} has the type {there[name]} instead of {type_}")
-    for key in lowered.used_weights():
-        if key not in module.weights:
-            module.weights.adopt(key, lowered.weights[key])
+    adopt_weights(module, lowered)
     inline_module(module, lowered.module.operation, home)
     external.erase()
+
+
+def adopt_weights(module: Module, other: Module) -> None:
+    """Moves the weights that ``other`` uses into the store of ``module``. A key that holds other data there is renamed in ``other``."""
+    renamed: dict[str, str] = {}
+    for key in other.used_weights():
+        array = other.weights[key]
+        if key not in module.weights:
+            module.weights.adopt(key, array)
+        elif not _same(module.weights[key], array):
+            renamed[key] = module.weights.add(key, array)
+    for op in find(other.module.operation, CONSTANT) if renamed else ():
+        key = op.attributes["weight"].value if "weight" in op.attributes else None
+        if key in renamed:
+            op.attributes["weight"] = ir.StringAttr.get(renamed[key], other.context)
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays are the same, bit by bit."""
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    return one.__array_interface__["data"] == other.__array_interface__["data"] or one.tobytes() == other.tobytes()

@@ -55,7 +55,7 @@ class Writer:
         if key in self._constants:
             return self._constants[key]
         found = self.fresh(name)
-        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array), found))
+        self.initializers.append(numpy_helper.from_array(np.asarray(array, order="C"), found))
         if key is not None:
             self._constants[key] = found
         return found

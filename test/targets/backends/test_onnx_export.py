@@ -119,3 +119,22 @@ def test_refused(text, message):
     module = legato.Module.parse(f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{ {text} return %0 : tensor<4xf32> }}")
     with pytest.raises(legato.UnsupportedError, match=message):
         export(module)
+
+
+@pytest.mark.parametrize("load", [onnxruntime.load, openvino.load])
+def test_scalars_stay_scalars(load):
+    """A constant of rank 0 is exported as one: as a vector of one element it would add an axis to what Gather gives."""
+    with CONTEXT, ir.Location.unknown():
+        module = legato.Module(ir.Module.create())
+        type_ = relax.dims.tensor_type([3, 4], ir.F32Type.get())
+        with ir.InsertionPoint(module.body):
+            main = func.FuncOp("main", ([type_], []))
+        with ir.InsertionPoint(main.add_entry_block()):
+            result = relax.take(main.arguments[0], relax.constant(np.array(1, np.int64)), axis=0)
+            func.ReturnOp([result])
+        main.operation.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([type_], [result.type]))
+    model = export(module)
+    assert [list(one.dims) for one in model.graph.initializer] == [[]]
+    x, found = np.arange(12, dtype=np.float32).reshape(3, 4), np.empty(4, np.float32)
+    load(memoryview(model.SerializeToString()), "main")(x, found)
+    assert (found == x[1]).all()
