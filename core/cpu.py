@@ -5,10 +5,12 @@ import functools
 import platform
 from pathlib import Path
 
-from legato.core.cpu_table import CPUS, FLAGS, HOSTS
+from legato.core.cpu_table import CACHES, CPUS, DEFAULT_CACHES, FLAGS, HOSTS, CacheSizes
 from legato.core.errors import LegatoError
 
 CPUINFO = Path("/proc/cpuinfo")
+CACHE_INFO = Path("/sys/devices/system/cpu/cpu0/cache")
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class UnknownCpuError(LegatoError):
@@ -62,6 +64,26 @@ def host_name() -> str:
         if CPUS[name] <= has:
             return name
     return "x86-64"
+
+
+def caches_of(cpu: str) -> CacheSizes:
+    """The caches of a CPU by LLVM's name, from the table; small ones for a name that stands for many CPUs (``x86-64-v3``)."""
+    return CACHES.get(cpu, DEFAULT_CACHES)
+
+
+@functools.cache
+def host_caches() -> CacheSizes | None:
+    """The caches that the first core of this machine reaches, as Linux reports them in ``/sys``; None where it reports no L1 or no L2."""
+    found: dict[int, int] = {}
+    for index in sorted(CACHE_INFO.glob("index[0-9]*")):
+        try:
+            kind, level, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
+        except OSError:
+            continue
+        unit = size[-1:] if size[-1:] in UNITS else ""
+        if kind != "Instruction" and size.removesuffix(unit).isdigit():
+            found[int(level)] = int(size.removesuffix(unit)) * UNITS[unit]
+    return CacheSizes(found[1], found[2], found.get(3, 0)) if 1 in found and 2 in found else None
 
 
 def missing_features(cpu: str, features: str) -> list[str]:

@@ -1,10 +1,11 @@
 """What happened to each op of a compile, and which rules a target has: as tables and as JSON."""
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.core.records import PatternRecord, RuleRecord
 from legato.targets.known_ops import check_op
 from legato.targets.target import Target
 
@@ -18,11 +19,11 @@ class Explanation:
 
     target: str | None
     chain: tuple[str, ...]
-    records: tuple[Any, ...]
-    partition: tuple[Any, ...] = ()
+    records: tuple[RuleRecord, ...]
+    partition: tuple[PatternRecord, ...] = ()
 
     @property
-    def missing(self) -> list[Any]:
+    def missing(self) -> list[RuleRecord]:
         """The records of ops that no rule took."""
         return [r for r in self.records if r.rule is None]
 
@@ -42,7 +43,7 @@ class Explanation:
         graph = [r for r in self.records if r.type is None]
         intrinsics = _merged(r for r in self.records if r.type is not None)
         parts = [head, *_table(graph, "graph op", lambda r: r.name or ""),
-                 *_table(intrinsics, "intrinsic", lambda r: f"{r.count} x {r.type}" if r.count > 1 else r.type),
+                 *_table(intrinsics, "intrinsic", lambda r: f"{r.count} x {r.type}" if r.count > 1 else str(r.type)),
                  *_partition(self.partition)]
         return "\n".join(parts)
 
@@ -54,7 +55,7 @@ def explanation(target: Target | None, report: dict[str, Any]) -> Explanation:
     return Explanation(str(target) if target is not None else None, chain, tuple(records), tuple(report.get("partition", ())))
 
 
-def _partition(records: Sequence[Any]) -> list[str]:
+def _partition(records: Sequence[PatternRecord]) -> list[str]:
     """Which pattern took which ops; behind that, what each pattern refused, equal reasons together."""
     taken = [r for r in records if r.function]
     lines = ["", f"  patterns of backends took {sum(len(r.ops) for r in taken)} ops in {len(taken)} groups"] if records else []
@@ -73,16 +74,16 @@ def _partition(records: Sequence[Any]) -> list[str]:
     return lines
 
 
-def _merged(records: Iterable[Any]) -> list[Any]:
+def _merged(records: Iterable[RuleRecord]) -> list[RuleRecord]:
     """Intrinsics to which the same happened in several places, as one record with their number."""
-    found: dict[Any, Any] = {}
+    found: dict[Any, RuleRecord] = {}
     for record in records:
         key = (record.op, record.type, record.target, record.rule, tuple(record.refused))
         found[key] = replace(record, count=record.count + (found[key].count if key in found else 0))
     return list(found.values())
 
 
-def _table(records: Sequence[Any], title: str, detail: Any) -> list[str]:
+def _table(records: Sequence[RuleRecord], title: str, detail: Callable[[RuleRecord], str]) -> list[str]:
     if not records:
         return []
     rows = [(title, "in the model" if title == "graph op" else "on", "target", "rule", "defined at", "made")]

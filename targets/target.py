@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.core.interfaces import MachineLike, PackingLike
+from legato.targets.cpu.machine import Machine
+from legato.targets.gpu.machine import Gpu
 from legato.targets.rule import Rule
 
 NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -30,9 +33,9 @@ class Target:
     parents: tuple["Target | str", ...] = ()
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    make_machine: Callable[[Mapping[str, Any]], Any] | None = None
+    make_machine: Callable[[Mapping[str, Any]], MachineLike] | None = None
     schedule_function: Callable[[Any, Any], str | None] | None = None
-    packing_function: Callable[[Any, Any], Any] | None = None
+    packing_function: Callable[[Any, Any], PackingLike | None] | None = None
     prepare_function: Callable[[Any, Any], None] | None = None
     stages: tuple[tuple[str, str], ...] = ()
     doc: str = ""
@@ -67,17 +70,29 @@ class Target:
         return next((v for t in self.chain() if (v := getattr(t, attribute))), None)
 
     @property
-    def machine(self) -> Any:
+    def machine(self) -> MachineLike | None:
         """The device's description (vector width, registers, threads, ...), made from the options."""
         make = self._inherited("make_machine")
         return make(self.options) if make else None
+
+    @property
+    def cpu(self) -> Machine | None:
+        """The machine, where it is a CPU."""
+        machine = self.machine
+        return machine if isinstance(machine, Machine) else None
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The machine, where it is a GPU."""
+        machine = self.machine
+        return machine if isinstance(machine, Gpu) else None
 
     def schedule(self, kernel: Any) -> str | None:
         """The body of a transform sequence for one prim_func, or None where it stays as it is."""
         function = self._inherited("schedule_function")
         return function(kernel, self.machine) if function else None
 
-    def packing(self, kernel: Any) -> Any:
+    def packing(self, kernel: Any) -> PackingLike | None:
         """How a prim_func's constant operand is packed, or None."""
         function = self._inherited("packing_function")
         return function(kernel, self.machine) if function else None

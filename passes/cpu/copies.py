@@ -2,8 +2,8 @@
 
 A piece of known size is a ``memcpy``; one of a size known at run time only is copied by vectors, its end under a mask.
 """
-from typing import Any
 
+from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir, linalg, memref, scf, vector
 
@@ -11,7 +11,7 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 UNKNOWN_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
-def lower_copies(module: ir.Module, machine: Any) -> None:
+def lower_copies(module: ir.Module, machine: CpuMachine) -> None:
     """Replaces every ``memref.copy`` of ``module`` that is not one ``memcpy``. machine: lanes(bits), has(feature)."""
     for op in find(module.operation, "memref.copy"):
         if all(contiguous(v.type) for v in op.operands):
@@ -46,7 +46,7 @@ def contiguous(type_: ir.MemRefType) -> bool:
 class Copy:
     """One copy, built at the insertion point."""
 
-    def __init__(self, source: ir.Value, target: ir.Value, machine: Any):
+    def __init__(self, source: ir.Value, target: ir.Value, machine: CpuMachine):
         self.source, self.target, self.machine = source, target, machine
         self.rank = source.type.rank
         self.dense = max(dense_from(source.type), dense_from(target.type))

@@ -4,9 +4,11 @@ The order: the target's rules for intrinsics (elementary functions as polynomial
 that brought, loops, OpenMP where the target has threads, LLVM.
 """
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from legato.core.interfaces import TargetLike
 from legato.core.mlir import ir
+from legato.core.records import RuleRecord
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -14,7 +16,6 @@ from legato.passes.cpu.copies import lower_copies
 from legato.passes.cpu.halves import halves_as_integers
 from legato.passes.cpu.to_llvm import mark_functions, to_llvm
 from legato.passes.cpu.vectors import lower_vectors
-from legato.passes.legalize.conversion import Record
 from legato.passes.legalize.intrinsics import legalize_intrinsics, lower_intrinsics
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -35,7 +36,7 @@ class Lower(ModulePass):
             lower(module.module, target, context.report.setdefault("intrinsics", []))
 
 
-def lower(module: ir.Module, target: Any, report: list[Record]) -> None:
+def lower(module: ir.Module, target: TargetLike, report: list[RuleRecord]) -> None:
     """Lowers all functions of ``module``. ``target``: its machine (cpu, features, threads) and its rules for intrinsics."""
     machine = target.machine
     kernels = {k.name.value for k in tir.prim_funcs(module)}

@@ -1,12 +1,13 @@
 """tir-lower-nvvm: the functions of gpu.modules become functions of NVVM, for NVIDIA's GPUs."""
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from legato.core.diagnostics import PassFailed
+from legato.core.interfaces import TargetLike
 from legato.core.mlir import ir, passmanager
+from legato.core.records import RuleRecord
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import EXTERN
-from legato.passes.legalize.conversion import Record
 from legato.passes.legalize.intrinsics import legalize_intrinsics, lower_intrinsics
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -29,7 +30,7 @@ class LowerNvvm(ModulePass):
             lower_nvvm(module.module, target, context.report.setdefault("intrinsics", []))
 
 
-def lower_nvvm(module: ir.Module, target: Any, report: list[Record]) -> None:
+def lower_nvvm(module: ir.Module, target: TargetLike, report: list[RuleRecord]) -> None:
     """Lowers all gpu.modules. Raises PassFailed, with the op, for what is left over: translation would crash on it."""
     legalize_intrinsics(module, target, report)
     lower_intrinsics(module, target, report)

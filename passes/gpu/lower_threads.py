@@ -6,10 +6,11 @@ Shared buffers lie in the memory of the block, local ones on the thread; reducti
 threads would meet in shared memory.
 """
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from legato.analysis.races import race
 from legato.core.diagnostics import PassFailed
+from legato.core.interfaces import GpuMachine
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.core.upstream import run_on
@@ -34,16 +35,16 @@ class LowerThreads(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
-        if not hasattr(target.machine, "shared_bytes"):
+        if target.gpu is None:
             raise PassFailed(f"the target '{target.name}' has no threads to map to: it is no GPU")
         report = context.report.setdefault("lower-threads", {})
         with module.context, ir.Location.unknown():
             for kernel in tir.prim_funcs(module.module):
                 if thread_loops(kernel.operation):
-                    report[kernel.name.value] = lower_kernel(kernel, target.machine, context.warnings)
+                    report[kernel.name.value] = lower_kernel(kernel, target.gpu, context.warnings)
 
 
-def lower_kernel(kernel: func.FuncOp, machine: Any, warnings: list[str]) -> dict[str, int]:
+def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) -> dict[str, int]:
     """Makes launches of the loops of one kernel that are bound to threads. Returns how many launches and barriers it has."""
     operation = kernel.operation
     for loop in find(operation, "tir.for"):

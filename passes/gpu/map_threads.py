@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from legato.core.diagnostics import PassFailed
+from legato.core.interfaces import GpuMachine
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, func, ir, linalg, passmanager, scf
 from legato.core.upstream import run_on
@@ -35,11 +36,11 @@ class MapThreads(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
-        if not hasattr(target.machine, "block"):
+        if target.gpu is None:
             raise PassFailed(f"the target '{target.name}' has no threads to map to: it is no GPU")
         with module.context, ir.Location.unknown():
             refuse_packed_calls(module.module)
-            map_threads(module.module, target.machine)
+            map_threads(module.module, target.gpu)
             run_on(module.operation, OUTLINE)
             name_kernels(module.module)
             align_shared(module.module)
@@ -74,7 +75,7 @@ def align_shared(module: ir.Module) -> None:
             function.attributes["workgroup_attrib_attrs"] = ir.ArrayAttr.get([align] * count)
 
 
-def map_threads(module: ir.Module, machine: Any) -> None:
+def map_threads(module: ir.Module, machine: GpuMachine) -> None:
     """Makes every loop nest of a kernel a ``gpu.launch``. ``machine.block``: threads in a block."""
     for kernel in tir.prim_funcs(module):
         for op in [op.operation for op in kernel.body.blocks[0].operations if op.operation.name == "memref.copy"]:

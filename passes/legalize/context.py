@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.core.interfaces import MachineLike
 from legato.core.mlir import arith, builtin, func, ir
 from legato.dialects import relax, tir
 from legato.dialects.relax import dims
@@ -42,7 +43,7 @@ class OpContext:
         return cast(value, tir.plain_type(value.type))
 
     @property
-    def machine(self) -> Any:
+    def machine(self) -> MachineLike | None:
         """What the target says of the device."""
         return self._driver.target.machine
 

@@ -6,35 +6,15 @@ next where a rule refuses. Dialect conversion neither sees nor legalizes what Py
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from legato.core.errors import LegatoError, Refusal
+from legato.core.interfaces import RuleLike, TargetLike
 from legato.core.locations import model_name
 from legato.core.mlir import ir, rewrite
+from legato.core.records import RuleRecord
 
 MAX_ROUNDS = 16
-
-
-@dataclass
-class Record:
-    """What happened to one op: the rule that fired, and the nearer ones that refused, as (target, rule, reason).
-
-    ``op``: its name; ``name``: the model's own name for it; ``target``, ``rule``, ``source``: of the rule, None where none took it;
-    ``moment``: legalize or lower; ``kernel``: the function that holds it, or that was made of it; ``count``: how often the same happened
-    there.
-    """
-
-    op: str
-    name: str | None
-    target: str | None = None
-    rule: str | None = None
-    source: str | None = None
-    refused: list[tuple[str, str, str]] = field(default_factory=list)
-    moment: str = "legalize"
-    kernel: str | None = None
-    type: str | None = None
-    count: int = 0
 
 
 class RuleError(LegatoError):
@@ -47,16 +27,16 @@ class Conversion:
     title = "legalize"  # of the pass, for errors
     moment = "legalize"
 
-    def __init__(self, module: ir.Module, target: Any, report: list[Record]):
+    def __init__(self, module: ir.Module, target: TargetLike, report: list[RuleRecord]):
         self.module, self.target, self.report = module, target, report
-        self.records: dict[Any, Record] = {}
+        self.records: dict[Any, RuleRecord] = {}
         self.fired: Counter[str] = Counter()
 
     def context(self, op: Any, operands: Sequence[ir.Value]) -> Any:
         """The op as its rules see it."""
         raise NotImplementedError
 
-    def apply(self, target: Any, rule: Any, context: Any) -> "Sequence[ir.Value] | Refusal":
+    def apply(self, target: TargetLike, rule: RuleLike, context: Any) -> "Sequence[ir.Value] | Refusal":
         """The values a rule gives for an op (checked), or its Refusal. Called at the op's place."""
         raise NotImplementedError
 
@@ -64,14 +44,14 @@ class Conversion:
         """Ops of one key share a record."""
         raise NotImplementedError
 
-    def takes(self, rule: Any) -> bool:
+    def takes(self, rule: RuleLike) -> bool:
         """Whether the rule is one of those to apply."""
         return True
 
     def convert(self, names: Iterable[str] | None = None) -> bool:
         """One run of the conversion, by the rules for these ops (None: for all). Whether anything changed."""
         chosen = None if names is None else set(names)
-        by_op: dict[str, list[tuple[Any, Any]]] = {}
+        by_op: dict[str, list[tuple[TargetLike, RuleLike]]] = {}
         for target, rule in self.target.ranked(self.moment):  # best first
             if (chosen is None or rule.op in chosen) and self.takes(rule):
                 by_op.setdefault(rule.op, []).append((target, rule))
@@ -99,7 +79,7 @@ class Conversion:
         return LegatoError(f"{self.title}: after {MAX_ROUNDS} rounds the rules still find something to do for target '{self.target.name}'; "
                            f"those that fired last undo each other: {', '.join(self.fired)}")
 
-    def _pattern(self, target: Any, rule: Any):
+    def _pattern(self, target: TargetLike, rule: RuleLike):
         def legalize(op: Any, adaptor: Any, _converter: Any, rewriter: Any) -> bool | None:
             record = self.record(op)
             context = self.context(op, list(adaptor.operands))
@@ -120,7 +100,7 @@ class Conversion:
 
         return legalize
 
-    def _guarded(self, target: Any, rule: Any, context: Any, record: Record) -> Any:
+    def _guarded(self, target: TargetLike, rule: RuleLike, context: Any, record: RuleRecord) -> "Sequence[ir.Value] | Refusal":
         try:
             reason = rule.refusal(context)
             return self.apply(target, rule, context) if reason is None else Refusal(reason)
@@ -130,11 +110,11 @@ class Conversion:
             raise LegatoError(f"{self.title}: the rule {rule.name} ({rule.source}) of target '{target.name}' raised "
                               f"{type(error).__name__} on {record.op}{named(record.name)}: {error}\n{traceback.format_exc()}") from error
 
-    def record(self, op: Any) -> Record:
+    def record(self, op: Any) -> RuleRecord:
         """The op's record."""
         key = self.key(op)
         if key not in self.records:
-            self.records[key] = Record(op.operation.name, model_name(op), moment=self.moment)
+            self.records[key] = RuleRecord(op.operation.name, model_name(op), moment=self.moment)
         return self.records[key]
 
     def complaint(self, left: Sequence[Any], advice: str) -> RuleError:

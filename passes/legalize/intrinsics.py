@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from legato.core.errors import LegatoError, Refusal
+from legato.core.interfaces import MachineLike, RuleLike, TargetLike
 from legato.core.locations import model_name
 from legato.core.mlir import arith, ext, ir, vector
+from legato.core.records import RuleRecord
 from legato.dialects.module import Module
-from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, Record, listed, named
+from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, listed, named
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 HALF = ("f16", "bf16")
@@ -37,7 +39,7 @@ class IntrinsicContext:
     ``output_types``: the types to compute on; ``machine``: what the target says of the device.
     """
 
-    def __init__(self, op: Any, operands: Sequence[ir.Value], output_types: Sequence[ir.Type], machine: Any):
+    def __init__(self, op: Any, operands: Sequence[ir.Value], output_types: Sequence[ir.Type], machine: MachineLike | None):
         self.op, self.name, self.machine = op.operation, op.operation.name, machine
         self.operands = list(operands)
         self.input_types = [v.type for v in operands]
@@ -86,7 +88,7 @@ class IntrinsicContext:
         return IntrinsicContext(self.op, operands, outputs, self.machine)
 
 
-def knows(rule: Any, context: IntrinsicContext) -> bool:
+def knows(rule: RuleLike, context: IntrinsicContext) -> bool:
     """Whether the rule takes the op's element type, itself or promoted to f32."""
     return not rule.dtypes or context.dtype in rule.dtypes or (context.dtype in HALF and "f32" in rule.dtypes)
 
@@ -99,14 +101,14 @@ def is_half(type_: ir.Type) -> bool:
 class Intrinsics(Conversion):
     """One moment's rules on the scalar and vector ops of one module."""
 
-    def __init__(self, module: ir.Module, target: Any, report: list[Record], moment: str):
+    def __init__(self, module: ir.Module, target: TargetLike, report: list[RuleRecord], moment: str):
         super().__init__(module, target, report)
         self.moment = moment
         self.title = f"tir-{moment}-intrinsics"
         self.machine = target.machine
         # an op that a nearer target lowers is one that the device has: rules further away do not legalize it
         self.depths = {t.name: depth for depth, t in enumerate(target.chain())}
-        self.has: dict[str, list[tuple[Any, Any]]] = {}
+        self.has: dict[str, list[tuple[TargetLike, RuleLike]]] = {}
         for nearer, rule in target.ranked("lower") if moment == "legalize" else ():
             self.has.setdefault(rule.op, []).append((nearer, rule))
 
@@ -116,7 +118,7 @@ class Intrinsics(Conversion):
                 return
         raise self.endless()
 
-    def takes(self, rule: Any) -> bool:
+    def takes(self, rule: RuleLike) -> bool:
         return rule.form == "intrinsic"
 
     def key(self, op: Any) -> Any:
@@ -124,7 +126,7 @@ class Intrinsics(Conversion):
         types = operation.results[0].type if len(operation.results) else operation.operands[0].type if len(operation.operands) else None
         return operation.name, types, model_name(op)
 
-    def record(self, op: Any) -> Record:
+    def record(self, op: Any) -> RuleRecord:
         record = super().record(op)
         if record.type is None:
             types = [*(r.type for r in op.operation.results), *(v.type for v in op.operation.operands)]
@@ -134,7 +136,7 @@ class Intrinsics(Conversion):
     def context(self, op: Any, operands: Sequence[ir.Value]) -> IntrinsicContext:
         return IntrinsicContext(op, operands, [r.type for r in op.operation.results], self.machine)
 
-    def apply(self, target: Any, rule: Any, context: IntrinsicContext) -> Any:
+    def apply(self, target: TargetLike, rule: RuleLike, context: IntrinsicContext) -> Any:
         for nearer, lowering in self.has.get(context.name, ()):
             if self.depths[nearer.name] < self.depths[target.name] and knows(lowering, context) and lowering.refusal(context) is None:
                 return Refusal(f"target '{nearer.name}' lowers it by {lowering.name}")
@@ -167,12 +169,12 @@ class Intrinsics(Conversion):
             raise self.complaint(left, "add a rule by @legato.legalize_intrinsic or @legato.lower_intrinsic for this target, or a parent")
 
 
-def legalize_intrinsics(module: ir.Module, target: Any, report: list[Record]) -> None:
+def legalize_intrinsics(module: ir.Module, target: TargetLike, report: list[RuleRecord]) -> None:
     """What the target lacks becomes what it has."""
     Intrinsics(module, target, report, "legalize").run()
 
 
-def lower_intrinsics(module: ir.Module, target: Any, report: list[Record]) -> None:
+def lower_intrinsics(module: ir.Module, target: TargetLike, report: list[RuleRecord]) -> None:
     """Intrinsics become the target's instructions and functions. Raises RuleError for ops of ours and of users that are left."""
     lowering = Intrinsics(module, target, report, "lower")
     lowering.run()

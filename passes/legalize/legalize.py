@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from legato.core.errors import LegatoError, Refusal
+from legato.core.interfaces import RuleLike, TargetLike
 from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir
+from legato.core.records import RuleRecord
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
@@ -17,7 +19,7 @@ from legato.dialects.relax.markers import PACKED
 from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
 from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, splat, symbols_in
-from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, Record, listed, named
+from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, listed, named
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 
@@ -26,7 +28,7 @@ class Legalizer(Conversion):
 
     title = "relax-legalize"
 
-    def __init__(self, module: ir.Module, target: Any, report: list[Record]):
+    def __init__(self, module: ir.Module, target: TargetLike, report: list[RuleRecord]):
         super().__init__(module, target, report)
         self.symbols = ir.SymbolTable(module.operation)
         self.kernels: dict[Any, str] = {}
@@ -48,13 +50,13 @@ class Legalizer(Conversion):
     def key(self, op: Any) -> Any:
         return op.operation.name, str(op.operation.location), str(op.operation.results[0].type)
 
-    def takes(self, rule: Any) -> bool:
+    def takes(self, rule: RuleLike) -> bool:
         return rule.form != "intrinsic"
 
     def context(self, op: Any, operands: Sequence[ir.Value]) -> OpContext:
         return OpContext(op, operands, enclosing(op), self)
 
-    def apply(self, target: Any, rule: Any, context: OpContext) -> Any:
+    def apply(self, target: TargetLike, rule: RuleLike, context: OpContext) -> Any:
         values = self.call_kernel(rule, context) if rule.form == "kernel" else rule(context, *context.operands)
         if isinstance(values, Refusal):
             return values
@@ -86,7 +88,7 @@ class Legalizer(Conversion):
                 raise LegatoError(f"relax-legalize: the rule {record.rule} ({record.source}) of target '{record.target}' made a kernel for "
                                   f"{record.op}{named(record.name)} that breaks the conventions: {error}") from error
 
-    def call_kernel(self, rule: Any, context: OpContext) -> Any:
+    def call_kernel(self, rule: RuleLike, context: OpContext) -> Any:
         inside = [splat(v) for v in context.operands]
         scalars = symbols_in(context.attrs)
         outputs = [tir.plain_type(t) for t in context.output_types]
@@ -103,7 +105,7 @@ class Legalizer(Conversion):
         operands = [context.plain(v) for v in passed] + [context.index(s) for s in scalars]
         return tir.call_tir(self.kernels[key], operands, outputs, [context.sizes(t) for t in context.output_types])
 
-    def build(self, rule: Any, context: OpContext, inside: list[Any], scalars: list[Any], inputs: list[ir.Type],
+    def build(self, rule: RuleLike, context: OpContext, inside: list[Any], scalars: list[Any], inputs: list[ir.Type],
               outputs: list[ir.Type]) -> "str | Refusal":
         """Builds the kernel of a rule for this op, by name; on a refusal nothing stays in the module."""
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> Sequence[ir.Value]:
@@ -231,7 +233,7 @@ class Legalize(ModulePass):
     target: TargetText = option("llvm", "whose rules are used")
 
     def run(self, module: Module, context: PassContext) -> None:
-        report: list[Record] = context.report.setdefault("legalize", [])
+        report: list[RuleRecord] = context.report.setdefault("legalize", [])
         target = context.report["target"] = context.target(self.target)
         legalizer = Legalizer(module.module, target, report)
         with module.context, ir.Location.unknown():

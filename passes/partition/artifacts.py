@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from legato.core.errors import LegatoError
+from legato.core.interfaces import BackendLike
 from legato.core.mlir import ir
 from legato.dialects.artifacts import Artifact, Blob, Closure, PythonFunction, Registered, SharedObject
 from legato.dialects.module import Module
@@ -22,7 +23,7 @@ def packed_name(artifact: Artifact, home: str, function: str) -> str:
     return artifact.name if isinstance(artifact, Registered) else f"{home}.{function}"
 
 
-def check_names(module: Module, backend: Any, names: Mapping[str, str], makers: Mapping[str, Artifact]) -> None:
+def check_names(module: Module, backend: BackendLike, names: Mapping[str, str], makers: Mapping[str, Artifact]) -> None:
     """LegatoError if a name is that of another packed function of this module."""
     taken = {text_of(f, PACKED): f for f in module.functions() if PACKED in f.operation.attributes}
     for function, name in names.items():
@@ -32,7 +33,7 @@ def check_names(module: Module, backend: Any, names: Mapping[str, str], makers: 
                               f"another one of that name already, declared as @{other}: rename that one")
 
 
-def note(module: Module, external: ir.Operation, backend: Any, artifacts: list[Artifact], makers: Mapping[str, Artifact],
+def note(module: Module, external: ir.Operation, backend: BackendLike, artifacts: list[Artifact], makers: Mapping[str, Artifact],
          names: Mapping[str, str]) -> None:
     """Lists the artifacts on the external module."""
     entries = []

@@ -5,18 +5,20 @@ Patterns are tried in the order of the backend's list, each from the last op bac
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from legato.analysis.patterns.graph import CONSTANT, Graph, Node, recognized
 from legato.analysis.patterns.match import Match
 from legato.analysis.patterns.matcher import Matcher
+from legato.core.interfaces import BackendLike
 from legato.core.mlir import func, ir
+from legato.core.records import PatternRecord
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import COMPOSITE
 from legato.passes.partition.cycles import Groups
 from legato.passes.partition.groups import as_function, replace_by_call, sort_block
 from legato.passes.partition.marks import CODEGEN, graph_functions, unique
-from legato.passes.partition.report import Record, records
+from legato.passes.partition.report import records
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 
@@ -38,7 +40,8 @@ class FuseByPattern(ModulePass):
             fuse(module.module, function, Graph(function, kernels), backend, names, records(context.report))
 
 
-def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: Any, names: set[str], report: list[Record]) -> None:
+def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: BackendLike, names: set[str],
+         report: list[PatternRecord]) -> None:
     """Works on one function. ``names``: the symbols of the module, which grow."""
     matcher = Matcher(graph)
     groups: Groups[Node] | None = None
@@ -57,19 +60,19 @@ def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: Any, n
         if len(matcher.attempts) == begin:
             roots = composite.pattern.roots()
             nothing = f"the graph has no {' or '.join(sorted(roots))}" if roots else "the graph has no ops"
-            report.append(Record(backend.name, composite.name, (), reason=nothing + " that is not taken"))
+            report.append(PatternRecord(backend.name, composite.name, (), reason=nothing + " that is not taken"))
         failed = [a for a in matcher.attempts[begin:] if a.reason is not None]
-        report += [Record(backend.name, a.pattern, (str(a.node),), reason=a.reason) for a in failed]
+        report += [PatternRecord(backend.name, a.pattern, (str(a.node),), reason=a.reason) for a in failed]
     taken = [tuple(map(str, match.nodes)) for match in found]  # before the ops are gone
     for match, ops in sorted(zip(found, taken), key=lambda pair: pair[0].nodes[-1].position):
         made = _outline(module, match, backend.name, names)
-        report.append(Record(backend.name, match.name, ops, function=made.name.value))
+        report.append(PatternRecord(backend.name, match.name, ops, function=made.name.value))
     if any(len(match.results) > 1 for match in found):
         sort_block(function.body.blocks[0])
 
 
-def _refused(backend: Any, match: Match, reason: str) -> Record:
-    return Record(backend.name, match.name, tuple(map(str, match.nodes)), reason=reason)
+def _refused(backend: BackendLike, match: Match, reason: str) -> PatternRecord:
+    return PatternRecord(backend.name, match.name, tuple(map(str, match.nodes)), reason=reason)
 
 
 def _groups(graph: Graph) -> Groups[Node]:

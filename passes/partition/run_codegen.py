@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from legato.core.diagnostics import PassFailed
 from legato.core.errors import LegatoError
+from legato.core.interfaces import BackendLike
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.dialects.artifacts import Artifact, Lowered
@@ -54,7 +55,7 @@ def read_options(text: str) -> dict[str, str]:
     return found
 
 
-def generate(module: Module, external: ir.Operation, backend: Any, options: dict[str, str], context: PassContext) -> None:
+def generate(module: Module, external: ir.Operation, backend: BackendLike, options: dict[str, str], context: PassContext) -> None:
     """Code for one external module."""
     home = symbol(external) or backend.name
     missing = [package for package in backend.requires if importlib.util.find_spec(package) is None]
@@ -94,7 +95,7 @@ def _signatures(external: ir.Operation) -> dict[str, ir.Type]:
             if isinstance(op, func.FuncOp) and "sym_visibility" not in op.operation.attributes}
 
 
-def assign(backend: Any, home: str, functions: list[str], artifacts: list[Artifact]) -> dict[str, Artifact]:
+def assign(backend: BackendLike, home: str, functions: list[str], artifacts: list[Artifact]) -> dict[str, Artifact]:
     """The artifact that each function is in. LegatoError for a function in none or in two, and for what is no artifact."""
     found: dict[str, Artifact] = {}
     who = f"the backend '{backend.name}'"
@@ -121,7 +122,7 @@ def _shown(artifact: Artifact) -> str:
 
 
 def _compile_with_host(module: Module, external: ir.Operation, lowered: Module, wanted: dict[str, ir.Type], home: str,
-                       backend: Any) -> None:
+                       backend: BackendLike) -> None:
     there = _signatures(lowered.module.operation)
     for name, type_ in wanted.items():
         if name not in there:

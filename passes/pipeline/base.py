@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from legato.core.errors import LegatoError
+from legato.core.interfaces import BackendLike, TargetLike
 from legato.passes.pipeline.options import Option, OptionError, TargetText, option, options_of, parse_options, print_options
 
 if TYPE_CHECKING:
@@ -36,19 +37,19 @@ class PassContext:
     by passes, for explain; `times` by the pipeline: (pass name, seconds) in order; `warnings` by both.
     """
 
-    resolve_target: Callable[[str], Any] | None = None
-    resolve_backend: Callable[[str], Any] | None = None
+    resolve_target: Callable[[str], TargetLike] | None = None
+    resolve_backend: Callable[[str], BackendLike] | None = None
     report: dict[str, Any] = field(default_factory=dict)
     times: list[tuple[str, float]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def target(self, text: str) -> Any:
+    def target(self, text: str) -> TargetLike:
         """The target that `text` names (``"llvm{threads=2}"``). Raises LegatoError for one that is unknown."""
         if self.resolve_target is None:
             raise LegatoError(f'the target "{text}" cannot be looked up here: give the pipeline PassContext(resolve_target=...)')
         return self.resolve_target(text)
 
-    def backend(self, name: str) -> Any:
+    def backend(self, name: str) -> BackendLike:
         """The backend of that name. Raises LegatoError, with those there are, for one that is unknown."""
         if not name:
             raise LegatoError("say which backend: {backend=NAME}")

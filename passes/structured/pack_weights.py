@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from legato.core.dtypes import numpy_dtype
+from legato.core.interfaces import PackingLike
 from legato.core.mlir import func, ir, tensor
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
@@ -54,14 +55,14 @@ def calls_by_callee(module: Module) -> dict[str, list[ir.Operation]]:
     return calls
 
 
-def packed_shape(packing: Any) -> list[int]:
+def packed_shape(packing: PackingLike) -> list[int]:
     """The shape of the packed weight."""
     blocks = [packing.shape[d] for d in packing.order]
     blocks[-1] = -(-blocks[-1] // packing.tile)
     return [blocks[d] for d in packing.outer] + [1] * (len(blocks) - 1) + [packing.tile]
 
 
-def rewrite_kernel(kernel: func.FuncOp, packing: Any) -> None:
+def rewrite_kernel(kernel: func.FuncOp, packing: PackingLike) -> None:
     """The argument becomes the packed weight; the op reads it through a linalg.unpack, its dimensions in the packing's order."""
     block = kernel.body.blocks[0]
     argument = block.arguments[packing.argument]
@@ -89,7 +90,7 @@ def rewrite_kernel(kernel: func.FuncOp, packing: Any) -> None:
     tir.set_signature(kernel, len(block.arguments) - tir.out_count(kernel))
 
 
-def rewrite_call(call: ir.Operation, packing: Any, constants: Constants, packed: dict[Any, str]) -> None:
+def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants, packed: dict[Any, str]) -> None:
     """The call gets the packed weight. Calls that share a weight share the packed one: ``packed`` remembers the keys."""
     constant = defining_op(call.operands[packing.argument])
     source = constant.attributes["weight"].value if "weight" in constant.attributes else None
@@ -108,7 +109,7 @@ def rewrite_call(call: ir.Operation, packing: Any, constants: Constants, packed:
     constants.erase_unused([constant.results[0]])
 
 
-def pack(array: np.ndarray, packing: Any) -> np.ndarray:
+def pack(array: np.ndarray, packing: PackingLike) -> np.ndarray:
     """The weight in packed order, copied once."""
     array = array.reshape(packing.shape)
     last = array.ndim - 1

@@ -1,7 +1,8 @@
 """What schedules and lowering must know of a CPU: a value, made by the target from its options."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from legato.core import cpu as cpus
+from legato.core.cpu_table import DEFAULT_CACHES
 from legato.core.errors import LegatoError
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # what code is tested for: SSE4, AVX2, AVX-512
@@ -12,21 +13,30 @@ class Machine:
     """A CPU as code is made for it.
 
     cpu and features are LLVM's names (``x86-64-v3``, ``+avx2,+fma``) for every ``llvm.func``; vector_bytes is the width of a vector
-    register, registers their number; threads above 1 asks for OpenMP.
+    register, registers their number; threads above 1 asks for OpenMP. l1_bytes and l2_bytes are the data caches of one core, l3_bytes the
+    last cache that it shares: on the host as Linux reports them, else by the CPU's name (``core.cpu.caches_of``).
     """
     cpu: str
     features: str
     vector_bytes: int
     registers: int
     threads: int = 1
+    l1_bytes: int = DEFAULT_CACHES.l1
+    l2_bytes: int = DEFAULT_CACHES.l2
+    l3_bytes: int = DEFAULT_CACHES.l3
 
     def __post_init__(self) -> None:
         if self.threads < 1:
             raise LegatoError(f"threads={self.threads}: code runs on at least one thread")
 
+    @property
+    def vector_bits(self) -> int:
+        """The width of a vector register in bits."""
+        return self.vector_bytes * 8
+
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` bits in one vector register; at least 1."""
-        return max(1, self.vector_bytes * 8 // max(bits, 8))
+        return max(1, self.vector_bits // max(bits, 8))
 
     def has(self, feature: str) -> bool:
         """Whether a feature, by LLVM's name without the sign, is on."""
@@ -39,9 +49,11 @@ class Machine:
         wide = "avx512vl" in features
         vector_bytes = 64 if wide else 32 if "avx" in features else 16
         listed = sorted(features) or ["sse2"]  # LLVM takes no empty list; the first x86-64 has this
-        return cls(cpu, ",".join(f"+{f}" for f in listed), vector_bytes, 32 if wide else 16, threads)
+        return cls(cpu, ",".join(f"+{f}" for f in listed), vector_bytes, 32 if wide else 16, threads, *cpus.caches_of(cpu))
 
     @classmethod
     def host(cls, threads: int = 1) -> "Machine":
         """This machine's CPU: by its own name, or the highest x86-64 level that it has."""
-        return cls.named(cpus.host_name(), threads)
+        machine = cls.named(cpus.host_name(), threads)
+        caches = cpus.host_caches()
+        return machine if caches is None else replace(machine, l1_bytes=caches.l1, l2_bytes=caches.l2, l3_bytes=caches.l3)

@@ -7,10 +7,11 @@ from models import identity, lowered, numbers
 
 from legato.codegen.jit import jit
 from legato.core import cpu
-from legato.core.cpu_table import CPUS, FLAGS
+from legato.core.cpu_table import CACHES, CPUS, DEFAULT_CACHES, FLAGS
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir, passmanager
 from legato.runtime import load
+from legato.targets.cpu.machine import Machine
 
 
 def llvm_features(name):
@@ -48,6 +49,25 @@ def test_the_name_of_a_machine(info, name, monkeypatch):
     """The processor's own name only if everything that LLVM would use there is really there."""
     monkeypatch.setattr(cpu, "host_flags", lambda: info)
     assert cpu.host_name() == name
+
+
+def test_caches(tmp_path, monkeypatch):
+    """Linux's own numbers of the first core: data and unified caches, in KiB or MiB."""
+    caches = [("Data", 1, "48K"), ("Instruction", 1, "32K"), ("Unified", 2, "2M"), ("Unified", 3, "260096K")]
+    for index, (kind, level, size) in enumerate(caches):
+        folder = tmp_path / f"index{index}"
+        folder.mkdir()
+        for name, text in (("type", kind), ("level", level), ("size", size)):
+            (folder / name).write_text(f"{text}\n")
+    monkeypatch.setattr(cpu, "CACHE_INFO", tmp_path)
+    assert cpu.host_caches.__wrapped__() == (48 << 10, 2 << 20, 254 << 20)
+    monkeypatch.setattr(cpu, "CACHE_INFO", tmp_path / "none")
+    assert cpu.host_caches.__wrapped__() is None
+    assert cpu.caches_of("icelake-server") == (48 << 10, 1280 << 10, 12 << 20)
+    assert cpu.caches_of("x86-64-v3") == DEFAULT_CACHES
+    assert CACHES.keys() <= CPUS.keys()
+    machine = Machine.named("znver4")
+    assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == cpu.caches_of("znver4")
 
 
 def test_this_machine():

@@ -1,0 +1,172 @@
+"""What passes and code generation may ask of targets, rules, machines and backends, which they are given and do not import.
+
+Each protocol lists the members that are used across layers; the classes that users write and read about are ``legato.Target``,
+``legato.Rule`` and ``legato.Backend``.
+"""
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from legato.core.mlir import ir
+
+
+class CpuMachine(Protocol):
+    """A CPU as code is made for it: ``targets.cpu.machine.Machine``.
+
+    ``cpu``, ``features``: LLVM's names, as ``llvm.func`` carries them; ``vector_bytes``: the width of a vector register; ``registers``:
+    their number; ``threads``: how many run a kernel; ``l1_bytes``, ``l2_bytes``: the caches of one core, for data; ``l3_bytes``: the last
+    cache that a core shares with others, 0 where there is none.
+    """
+
+    @property
+    def cpu(self) -> str: ...
+    @property
+    def features(self) -> str: ...
+    @property
+    def vector_bytes(self) -> int: ...
+    @property
+    def vector_bits(self) -> int: ...
+    @property
+    def registers(self) -> int: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def l1_bytes(self) -> int: ...
+    @property
+    def l2_bytes(self) -> int: ...
+    @property
+    def l3_bytes(self) -> int: ...
+
+    def lanes(self, bits: int) -> int:
+        """Elements of ``bits`` bits in one vector register; at least 1."""
+        ...
+
+    def has(self, feature: str) -> bool:
+        """Whether a feature, by LLVM's name without the sign, is on."""
+        ...
+
+
+class GpuMachine(Protocol):
+    """A GPU as code is made for it: ``targets.gpu.machine.Gpu``.
+
+    ``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep; ``block``: threads in a block, by
+    default; ``shared_bytes``: the most that a block's shared buffers can take.
+    """
+
+    @property
+    def approx(self) -> bool: ...
+    @property
+    def warp(self) -> int: ...
+    @property
+    def block(self) -> int: ...
+    @property
+    def shared_bytes(self) -> int: ...
+
+
+MachineLike = CpuMachine | GpuMachine
+
+
+class PackingLike(Protocol):
+    """How a kernel's constant operand is laid out; the fields are those of ``targets.cpu.packing.Packing``."""
+
+    @property
+    def argument(self) -> int: ...
+    @property
+    def op(self) -> ir.Operation: ...
+    @property
+    def operand(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def order(self) -> tuple[int, ...]: ...
+    @property
+    def outer(self) -> tuple[int, ...]: ...
+    @property
+    def tile(self) -> int: ...
+
+
+class RuleLike(Protocol):
+    """How one op is legalized, or one intrinsic lowered: ``targets.rule.Rule``."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def form(self) -> str: ...
+    @property
+    def moment(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def dtypes(self) -> tuple[str, ...]: ...
+
+    def refusal(self, op: Any) -> str | None:
+        """Why the rule does not take an op (an ``OpContext`` or ``IntrinsicContext``), or None."""
+        ...
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The rule's values for an op, or a ``Refusal``."""
+        ...
+
+
+class TargetLike(Protocol):
+    """A kind of device with its options: ``targets.target.Target``, completed by a catalog."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def options(self) -> Mapping[str, Any]: ...
+    @property
+    def cpu(self) -> CpuMachine | None:
+        """The machine, where the target is a CPU."""
+        ...
+    @property
+    def gpu(self) -> GpuMachine | None:
+        """The machine, where the target is a GPU."""
+        ...
+    @property
+    def machine(self) -> MachineLike | None:
+        """The device, as schedules and rules read it; None for a target that describes none."""
+        ...
+
+    def chain(self) -> Sequence["TargetLike"]:
+        """The target and its ancestors, nearest first."""
+        ...
+
+    def ranked(self, moment: str = "legalize", op: str | None = None) -> Sequence[tuple["TargetLike", RuleLike]]:
+        """The rules of the chain for a moment (and an op), best first, each with the target that has it."""
+        ...
+
+    def schedule(self, kernel: Any) -> str | None:
+        """The transform script of a prim_func's schedule, or None."""
+        ...
+
+    def packing(self, kernel: Any) -> PackingLike | None:
+        """How a prim_func's constant operand is packed, or None."""
+        ...
+
+    def prepare(self, kernel: Any) -> None:
+        """Rewrites a prim_func into a form that the schedules take."""
+        ...
+
+
+class BackendLike(Protocol):
+    """An external compiler or library that takes over parts of a graph: ``targets.backend.Backend``."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def pipeline(self) -> Any: ...
+    @property
+    def passes(self) -> Sequence[type]: ...
+    @property
+    def requires(self) -> Sequence[str]: ...
+
+    def composites(self) -> Sequence[Any]:
+        """What it takes, best first: values of ``analysis.patterns.Composite``."""
+        ...
+
+    @property
+    def codegen(self) -> Callable[..., Any]:
+        """``codegen(module, options)``: the artifacts of one external module."""
+        ...

@@ -1,0 +1,37 @@
+"""What passes record of a compile, for ``explain``."""
+from dataclasses import dataclass, field
+
+
+@dataclass
+class RuleRecord:
+    """What the rules of a target did to one op, or to several alike: the rule that fired, and the nearer ones that refused.
+
+    ``op``: its name; ``name``: the model's own name for it; ``target``, ``rule``, ``source``: of the rule, None where none took it;
+    ``refused``: as (target, rule, reason); ``moment``: legalize or lower; ``kernel``: the function that holds the op, or that was made of
+    it; ``type``: an intrinsic's, None for a graph op; ``count``: how many ops of one kernel it stands for.
+    """
+
+    op: str
+    name: str | None
+    target: str | None = None
+    rule: str | None = None
+    source: str | None = None
+    refused: list[tuple[str, str, str]] = field(default_factory=list)
+    moment: str = "legalize"
+    kernel: str | None = None
+    type: str | None = None
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class PatternRecord:
+    """What a backend's pattern did at one place of a graph.
+
+    ``ops``: as messages show them; ``function``: the function that they became, None where they were not taken; ``reason``: why not.
+    """
+
+    backend: str
+    pattern: str
+    ops: tuple[str, ...]
+    function: str | None = None
+    reason: str | None = None
