@@ -1,4 +1,4 @@
-"""ONNX models in: ``from_onnx``."""
+"""The ONNX importer: ``from_onnx``."""
 import os
 from collections.abc import Mapping, Sequence
 
@@ -31,16 +31,16 @@ def from_onnx(
     context: ir.Context | None = None,
     entries: Sequence[Entry] = (),
 ) -> Module:
-    """An ONNX model as a relax function ``main`` and its weights.
+    """Imports an ONNX model as a relax function ``main`` with its weights.
 
-    ``model``: the path of a file, its bytes, or the protobuf. External data is memory-mapped where it lies, beside the file.
-    ``shapes`` replaces the declared shapes of inputs, by name: sizes are ints, or names (or expressions of names, ``"past + seq"``) for
-    those to stay dynamic; what replaces a named dimension replaces it in all inputs. ``context`` is given Legato's dialects if it has them
-    not; by default a new one is made. ``entries`` adds ops to the table, or replaces some: ``@op("MyOp", 1, domain="my.domain")``.
+    ``model``: the path of a file, its bytes, or the protobuf. External data is memory-mapped from the files beside the model. ``shapes``
+    replaces the declared shapes of inputs, by name: sizes are ints, or names (or expressions of names, ``"past + seq"``) for dynamic
+    sizes; a size given for a named dimension replaces that dimension in all inputs. Legato's dialects are loaded into ``context``; by
+    default a new context is made. ``entries`` adds ops to the op table, or replaces some: ``@op("MyOp", 1, domain="my.domain")``.
 
-    Arguments and results carry the model's names (``relax.name``), ops those of its nodes as locations.
+    Arguments and results carry the model's names (``relax.name``); ops have the names of their nodes as locations.
 
-    UnsupportedError: nodes that Legato cannot import, all of them listed. LegatoError: no valid ONNX model, or no such file.
+    UnsupportedError lists all nodes that Legato cannot import. LegatoError: the file is missing, or is not a valid ONNX model.
     """
     source = read_model(model)
     label, graph = source.label, source.proto.graph
@@ -80,7 +80,7 @@ def from_onnx(
 
 
 def _empty_main(arguments: Mapping[str, ir.Type]) -> tuple[ir.Module, func.FuncOp]:
-    """A module with a function ``main`` of these arguments, still without results and without a return."""
+    """A module with a function ``main`` of these arguments, without results and return yet."""
     module = ir.Module.create()
     with ir.InsertionPoint(module.body):
         function = func.FuncOp("main", ir.FunctionType.get(list(arguments.values()), []))
@@ -102,7 +102,7 @@ def _named(names) -> ir.ArrayAttr:
 
 
 def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: Problems, sizes: bool) -> None:
-    """A model that promises another element type or shape than it computes is malformed; ``sizes``: those of its outputs count."""
+    """Adds a problem for each output whose declared element type or shape is not that of its value; ``sizes``: compare sizes, too."""
     for declared, value in zip(graph.output, results):
         if value is POISON:
             continue
@@ -124,7 +124,8 @@ def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: P
 
 
 def _same_shape(declared: onnx.TypeProto.Tensor, value: Value, sizes: bool) -> bool:
-    """Whether the value can have the declared shape: rank, and (if they count) those sizes that both know. -1 promises nothing."""
+    """Whether the value can have the declared shape: the rank, and with ``sizes`` those sizes that are known on both sides. A size of
+    -1 is unknown."""
     if not declared.HasField("shape"):
         return True
     if len(declared.shape.dim) != len(value.dims):

@@ -1,17 +1,16 @@
-"""An entry of the op table: which ONNX op, which of its versions, and how it becomes relax."""
+"""Entries of the op table: an ONNX op, its supported versions, and its translation to relax."""
 from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How one ONNX op is imported.
+    """The import of one ONNX op.
 
-    ``versions`` are the versions of the op (ONNX's since-versions) that were read when the entry was written; a node of any other is
-    refused. ``build(node)`` gives what the node's outputs are: IR values, ``Value``s or numpy arrays, one or a tuple of them (None, or too
-    few, where an output cannot be made: a node whose other outputs are used is refused).
-    ``fold(node, *arrays)`` is tried first where all inputs are known (None for one left out): it gives arrays (of objects where elements
-    are symbolic) or ``Value``s, or None where it cannot tell.
+    ``versions``: the supported since-versions of the op; a node of any other is refused. ``build(node)`` returns the node's outputs: IR
+    values, ``Value``s or numpy arrays, one or a tuple (None, or a shorter tuple, for outputs that are not supported: the node is refused
+    if they are used). ``fold(node, *arrays)`` is tried first if all inputs are known (None for an omitted one): it returns arrays (of
+    objects if elements are symbolic) or ``Value``s, or None if it cannot compute the result.
     """
 
     op_type: str
@@ -22,7 +21,7 @@ class Entry:
 
 
 def op(op_type: str, *versions: int, domain: str = "", fold: Callable | None = None) -> Callable[[Callable], Entry]:
-    """Makes a function of a node an entry. It registers nothing: families list their entries in ENTRIES."""
+    """Decorator: makes a function of a node an Entry. Nothing is registered: each family lists its entries in ENTRIES."""
 
     def decorate(build: Callable) -> Entry:
         return Entry(op_type, versions, build, fold, domain)
@@ -31,7 +30,7 @@ def op(op_type: str, *versions: int, domain: str = "", fold: Callable | None = N
 
 
 def table(*families: tuple[Entry, ...]) -> dict[tuple[str, str], Entry]:
-    """The entries by domain and op type. ValueError if an op has two."""
+    """The entries by domain and op type. ValueError if an op has two entries."""
     entries: dict[tuple[str, str], Entry] = {}
     for family in families:
         for entry in family:

@@ -1,4 +1,4 @@
-"""Ops that are defined by other ops: the functions of ONNX's own schemas and of the model."""
+"""Ops defined by other ops: functions of ONNX's schemas and of the model."""
 from collections.abc import Sequence
 
 import onnx
@@ -10,7 +10,7 @@ from legato.frontends.onnx.values import Value
 
 
 def schema_of(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
-    """The op's schema in an operator set, None if it has no such op."""
+    """The op's schema in an operator set, or None if there is no such op."""
     try:
         return onnx.defs.get_schema(op_type, opset, domain)
     except onnx.defs.SchemaError:
@@ -20,7 +20,7 @@ def schema_of(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | Non
 def schema_function(
     schema: onnx.defs.OpSchema, opset: int, node: onnx.NodeProto, inputs: Sequence[Value | None]
 ) -> onnx.FunctionProto | None:
-    """The body that the schema gives the node, if it gives one."""
+    """The function body that the schema defines for the node, or None if it has none."""
     text = b""
     if schema.has_function:
         text = schema.get_function_with_opset_version(_nearest(schema.function_opset_versions, opset))
@@ -35,14 +35,15 @@ def schema_function(
 
 
 def _nearest(versions: Sequence[int], opset: int) -> int:
-    """The newest body that is no newer than the model's opset; else the oldest, which is written in newer ops and means the same."""
+    """The newest body that is no newer than the model's opset; else the oldest, which uses newer ops but means the same."""
     return max((version for version in versions if version <= opset), default=min(versions))
 
 
 def bound_attributes(
     node: onnx.NodeProto, scope: dict[str, AttributeProto], defaults: Sequence[AttributeProto] = ()
 ) -> dict[str, AttributeProto]:
-    """The node's attributes by name: references to the enclosing function's attributes resolved, those left out as the defaults say."""
+    """The node's attributes by name, with references to the enclosing function's attributes resolved and ``defaults`` for those
+    missing."""
     result = {attribute.name: attribute for attribute in defaults}
     for attribute in node.attribute:
         if not attribute.ref_attr_name:
@@ -53,12 +54,12 @@ def bound_attributes(
 
 
 def schema_defaults(schema: onnx.defs.OpSchema) -> list[AttributeProto]:
-    """The attributes that the schema gives a default."""
+    """The attributes that have a default in the schema, with that default."""
     return [attribute.default_value for attribute in schema.attributes.values() if attribute.default_value.name]
 
 
 def with_attributes(node: onnx.NodeProto, attributes: dict[str, AttributeProto]) -> onnx.NodeProto:
-    """The node with its references resolved, as schemas want to see it."""
+    """The node with references to attributes resolved, as schemas require."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     result = onnx.NodeProto()

@@ -1,4 +1,4 @@
-"""The order and the names of a graph's nodes."""
+"""Names and order of a graph's nodes."""
 import heapq
 from collections.abc import Iterable, Iterator
 
@@ -8,14 +8,14 @@ from legato.core.errors import LegatoError
 
 
 def check_text(model: onnx.ModelProto, label: str) -> None:
-    """LegatoError if a name in the model is no text: protobuf gives bytes where a damaged file has no UTF-8."""
+    """LegatoError if a name in the model is not UTF-8: protobuf returns such a string as bytes."""
     for text in _texts(model):
         if isinstance(text, bytes):
             raise LegatoError(f"{label} is damaged: the name {text!r} is not UTF-8")
 
 
 def _texts(message) -> Iterator[str | bytes]:
-    """All strings in a protobuf message; of tensors the name alone, because to list their fields copies their data."""
+    """All strings in a protobuf message. Of tensors only the name, because listing their fields copies their data."""
     if isinstance(message, onnx.TensorProto):
         yield message.name
         return
@@ -41,9 +41,9 @@ def check_names(graph: onnx.GraphProto, label: str) -> None:
 
 
 def live_nodes(nodes: list[onnx.NodeProto], outputs: Iterable[str], outside: Iterable[str], label: str) -> list[onnx.NodeProto]:
-    """The nodes that the outputs need, each after those it reads: in the order they are given, where that is a right one.
+    """The nodes that the outputs depend on, in topological order, as close to the given order as possible.
 
-    ``outside`` has the names that no node needs to define. LegatoError for a name that nothing defines, and for a cycle.
+    ``outside``: the names defined outside of the nodes. LegatoError for a name that nothing defines, and for a cycle.
     """
     outside = set(outside)
     producer = {name: index for index, node in enumerate(nodes) for name in node.output if name}
@@ -68,7 +68,7 @@ def live_nodes(nodes: list[onnx.NodeProto], outputs: Iterable[str], outside: Ite
 
 
 def _sorted(sources: dict[int, set[int]], nodes: list[onnx.NodeProto], label: str) -> list[int]:
-    """The keys, each after its sources, the smallest possible first."""
+    """The keys in topological order; among those that are ready the smallest comes first."""
     readers: dict[int, list[int]] = {}
     missing = {index: len(before) for index, before in sources.items()}
     for index, before in sources.items():
@@ -91,7 +91,7 @@ def _sorted(sources: dict[int, set[int]], nodes: list[onnx.NodeProto], label: st
 
 
 def _cycle(sources: dict[int, set[int]], done: set[int]) -> list[int]:
-    """One cycle among the nodes that are not done, its first node again at the end."""
+    """A cycle among the nodes that are not done; its first node is repeated at the end."""
     path = [next(index for index in sources if index not in done)]
     while path.count(path[-1]) == 1:
         path.append(next(source for source in sources[path[-1]] if source not in done))
@@ -99,7 +99,7 @@ def _cycle(sources: dict[int, set[int]], done: set[int]) -> list[int]:
 
 
 def reads(node: onnx.NodeProto) -> Iterator[str]:
-    """The names a node reads, those that its subgraphs take from outside included."""
+    """The names a node reads, including those that its subgraphs capture."""
     yield from (name for name in node.input if name)
     for attribute in node.attribute:
         if attribute.type == attribute.GRAPH:
@@ -116,7 +116,7 @@ def _captured(graph: onnx.GraphProto) -> Iterator[str]:
 
 
 def node_name(node: onnx.NodeProto) -> str:
-    """The node's name; of an unnamed node its first output's."""
+    """The node's name; for an unnamed node that of its first output."""
     return node.name or next((name for name in node.output if name), node.op_type)
 
 

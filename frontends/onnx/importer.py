@@ -1,4 +1,4 @@
-"""From an ONNX graph to a relax function: one walk over the nodes, every problem collected on the way."""
+"""Translates the nodes of an ONNX graph to relax ops in one walk, and collects all problems."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,35 +23,35 @@ _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"
 
 @dataclass
 class Scope:
-    """The names that the nodes of one graph or function see, and what their ops mean."""
+    """What is visible to the nodes of one graph or function: values by name, operator sets, attributes of the function."""
 
     opsets: Mapping[str, int]
     values: dict[str, Value] = field(default_factory=dict)
-    attributes: Mapping[str, onnx.AttributeProto] = field(default_factory=dict)  # those of the function that is being expanded
-    prefix: str = ""  # of the nodes' names
-    stands_for: Problem | None = None  # the node whose schema's function this is: problems and names are its own
-    active: tuple[FunctionId, ...] = ()  # the model's functions that are being expanded
+    attributes: Mapping[str, onnx.AttributeProto] = field(default_factory=dict)  # those of the function being expanded
+    prefix: str = ""  # prepended to the nodes' names
+    stands_for: Problem | None = None  # the node that is being expanded by its schema; problems inside are reported as its own
+    active: tuple[FunctionId, ...] = ()  # the model's functions being expanded, to detect recursion
 
 
 class Importer:
-    """Imports nodes into the function of an Emitter; what goes wrong is added to ``problems``, and the import goes on."""
+    """Imports nodes into the function of an Emitter. Problems are added to ``problems``, and the import continues."""
 
     def __init__(self, entries: Mapping[tuple[str, str], Entry], emitter: Emitter, problems: Problems, label: str, folder: Path | None):
-        """``label`` is what messages call the model, ``folder`` where its external data lies."""
+        """``label``: the model's name in messages, ``folder``: where its external data is."""
         self.entries, self.emitter, self.problems = entries, emitter, problems
         self.label, self.folder = label, folder
         self.functions: dict[FunctionId, onnx.FunctionProto] = {}
         self._schemas: dict[tuple[str, str, int], onnx.defs.OpSchema | None] = {}
 
     def add_functions(self, protos: Sequence[onnx.FunctionProto]) -> None:
-        """The model's own functions. LegatoError if two have one name."""
+        """Adds the model's own functions. LegatoError if two have the same name."""
         for proto in protos:
             key = (canonical_domain(proto.domain), proto.name, proto.overload)
             if self.functions.setdefault(key, proto) is not proto:
                 raise LegatoError(f"{self.label}: two functions are called {proto.domain}.{proto.name}")
 
     def add_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
-        """Makes the graph's initializers known by name."""
+        """Adds the graph's initializers to the scope."""
         for tensor in graph.initializer:
             try:
                 scope.values[tensor.name] = tensors.constant(tensor, tensor.name, self.folder)
@@ -63,7 +63,7 @@ class Importer:
             scope.values[sparse.values.name] = POISON
 
     def run(self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope) -> list[Value]:
-        """Imports the nodes that the outputs need, and gives the outputs."""
+        """Imports the nodes that the outputs depend on, and returns the outputs' values."""
         order = live_nodes(list(nodes), outputs, scope.values, self.label)
         used = {name for node in order for name in reads(node)} | set(outputs)
         for node in order:
@@ -71,7 +71,7 @@ class Importer:
         return [scope.values[name] for name in outputs]
 
     def list_unknown(self, graph: onnx.GraphProto) -> None:
-        """Adds a problem for each node that could not be imported from a model of any opset."""
+        """Adds a problem for each node that is not supported in any opset."""
         for node in live_nodes(list(graph.node), [value.name for value in graph.output], self._given(graph), self.label):
             if canonical_domain(node.domain) or ("", node.op_type) in self.entries:
                 continue
@@ -84,11 +84,11 @@ class Importer:
 
     @staticmethod
     def _given(graph: onnx.GraphProto) -> set[str]:
-        """The names of a graph that no node defines."""
+        """The names in a graph that are not outputs of nodes."""
         return {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
 
     def body(self, graph: onnx.GraphProto, scope: Scope) -> Body:
-        """A subgraph of a node as a function: each call imports it once more, in the node's place. Its constants are made once."""
+        """A node's subgraph as a Python function: each call imports it at the insertion point. Its constants are created once."""
         inner = replace(scope, values=dict(scope.values))
         self.add_initializers(graph, inner)
         others = []
@@ -110,7 +110,7 @@ class Importer:
         return run
 
     def _import(self, node: onnx.NodeProto, used: set[str], scope: Scope) -> None:
-        """Imports one node: afterwards all its outputs stand for something."""
+        """Imports one node, and gives all its outputs a value."""
         name, domain = scope.prefix + node_name(node), canonical_domain(node.domain)
         opset = scope.opsets.get(domain)
         problem = Problem(name, node.op_type, domain, opset, "")
@@ -134,7 +134,7 @@ class Importer:
         scope.values.update((output, result) for output, result in zip(node.output, results) if output)
 
     def _results(self, node, domain: str, opset: int | None, inputs, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
-        """What the node's outputs stand for; POISON for those that nobody reads and that were not made."""
+        """The values of the node's outputs; POISON for unused ones that were not built."""
         poisoned = any(value is POISON for value in inputs)
         own = self.functions.get((domain, node.op_type, node.overload))
         if own is not None:
@@ -162,7 +162,7 @@ class Importer:
         return self._expand(schema, opset, node, inputs, attributes, wanted, scope, problem)
 
     def _build(self, entry: Entry, version: int, proto, inputs, attributes, wanted: list[bool], scope: Scope) -> list[Value]:
-        """The outputs as the table's entry makes them."""
+        """The outputs built by the table's entry."""
         node = Node(
             proto, version, inputs, attributes, wanted, self.emitter,
             load=lambda tensor, name: tensors.constant(tensor, name, self.folder),
@@ -195,7 +195,7 @@ class Importer:
         return self._run_function(function, inputs, wanted, inner)
 
     def _expand(self, schema, opset: int, node, inputs, attributes, wanted: list[bool], scope: Scope, problem: Problem) -> list[Value]:
-        """Expands an op by the function that its schema gives."""
+        """Expands an op by the function in its schema."""
         node = functions.with_attributes(node, attributes)
         function = functions.schema_function(schema, opset, node, inputs)
         if function is None:
@@ -218,13 +218,13 @@ class Importer:
         return [POISON] * len(node.output)
 
     def _add_problem(self, scope: Scope, problem: Problem) -> None:
-        """Adds the problem; what goes wrong inside the definition of an op is told of the op itself, and once."""
+        """Adds the problem. A problem inside the expansion of an op is reported once, as one of the op itself."""
         whole = scope.stands_for
         if whole is not None:
             problem = Problem(whole.name, whole.op, whole.domain, whole.opset, f"by its definition it needs {problem.op}: {problem.reason}")
             if any((p.name, p.op) == (whole.name, whole.op) for p in self.problems):
                 return
-        if problem not in self.problems:  # in the body of a loop it is met at each step
+        if problem not in self.problems:  # the body of a loop reports it in each iteration
             self.problems.append(problem)
 
     def _schema(self, domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
@@ -234,7 +234,7 @@ class Importer:
         return self._schemas[key]
 
     def _onnx_allows(self, node: onnx.NodeProto, domain: str, opset: int, inputs, scope: Scope) -> bool:
-        """Whether ONNX's own type inference takes the node: then it is we who cannot."""
+        """Whether ONNX's own type inference accepts the node. If so, the model is valid and Legato does not support it."""
         schema = self._schema(domain, node.op_type, opset)
         if schema is None:
             return True
@@ -257,9 +257,9 @@ def _check_defined(op_type: str, schema: onnx.defs.OpSchema) -> None:
 
 
 def _folded(entry: Entry, node: Node):
-    """What the entry's fold gives; None if there is none, an input is not known, or it cannot tell.
+    """The outputs computed by the entry's fold; None if it has none, an input is unknown, or the fold cannot compute them.
 
-    What numpy does not take (an index outside, sizes that do not fit) is left to the entry itself, which has the better message.
+    Invalid input that numpy rejects (an index out of range, sizes that do not fit) is left to ``build``, which has the better message.
     """
     if entry.fold is None or (arrays := node.known_inputs()) is None:
         return None
@@ -274,17 +274,17 @@ def _folded(entry: Entry, node: Node):
 
 
 def _value(result, inputs, name: str) -> Value:
-    """What an entry gave, as a value; symbolic elements have the element type of the first input, where the entry does not say another."""
+    """An entry's result as a Value. Symbolic elements have the element type of the first input."""
     if isinstance(result, Value):
         return result
     if isinstance(result, ir.Value):
         return Computed(result)
-    array = np.asarray(result)  # numpy gives a bare element where it means an array of rank 0
+    array = np.asarray(result)  # numpy returns scalars for arrays of rank 0
     return elements(array, inputs[0].dtype if array.dtype == object else array.dtype, name)
 
 
 def _check_arity(schema: onnx.defs.OpSchema, node: onnx.NodeProto, inputs: Sequence[Value | None]) -> None:
-    """Malformed if the node has too few or too many inputs or outputs, or a needed input is left out."""
+    """Malformed if the node has too few or too many inputs or outputs, or a required input is omitted."""
     count, outputs = len(node.input), len(node.output)
     if not schema.min_input <= count <= schema.max_input:
         raise Malformed(f"it has {count} inputs; the op takes {schema.min_input} to {schema.max_input}")

@@ -1,4 +1,4 @@
-"""The types of a model's inputs: their symbols named, and overridden where the user says so."""
+"""The types of a model's inputs: names for dynamic dimensions, and shapes given by the user."""
 import re
 from collections.abc import Mapping, Sequence
 
@@ -15,10 +15,10 @@ Shapes = Mapping[str, Sequence[int | str]]
 
 
 def input_types(values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, problems: Problems) -> dict[str, TensorType | None]:
-    """The type of each input by name, None where it is one of the problems.
+    """The type of each input by name; None if it was added to the problems.
 
-    A dimension with a name becomes the symbol of that name (or an expression, if it is one of symbols that can be known), one without is
-    named after its input (``"x_0"``). ``shapes`` replaces whole shapes; what it says of a named dimension holds wherever that stands.
+    A named dimension becomes a symbol (or an expression, if all its symbols can be computed from the inputs), an unnamed one is named
+    after its input (``"x_0"``). ``shapes`` replaces whole shapes; a size given for a named dimension applies wherever that name is used.
     LegatoError if ``shapes`` does not fit the model.
     """
     shapes = dict(shapes or {})
@@ -39,7 +39,7 @@ def input_types(values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, pr
     readable = {name for t in known for size in t.dims for name in _readable(sizes.substitute(size, bound))}
 
     def settled(size: Size) -> Size:
-        """The size, or a symbol in its place if it is an expression of symbols that no input gives a value."""
+        """The size, or a new symbol if it is an expression of symbols that cannot be computed from the inputs."""
         size = sizes.substitute(size, bound)
         return size if sizes.symbols(size) <= readable else names.symbol(str(size))
 
@@ -47,7 +47,7 @@ def input_types(values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, pr
 
 
 class _Names:
-    """Symbol names for a model's own dimension names, each its own."""
+    """Distinct symbol names for the model's dimension names."""
 
     def __init__(self) -> None:
         self._of: dict[str, str] = {}
@@ -100,7 +100,8 @@ def _declared(value: onnx.ValueInfoProto, override: Sequence[int | str] | None, 
 
 
 def _size(dim: onnx.TensorShapeProto.Dimension, fresh: str, names: _Names) -> Size:
-    """A declared dimension; without a value (or with one below 0, as some exporters write it) and without a name it gets a fresh one."""
+    """A declared dimension. Without a name, and without a value or with a negative one (some exporters write that), it gets a fresh
+    symbol."""
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return dim.dim_value
     return names.size(dim.dim_param) if dim.dim_param else names.symbol(fresh)
@@ -115,7 +116,7 @@ def _given(size: int | str, name: str, names: _Names) -> Size:
 
 
 def _readable(size: Size) -> set[str]:
-    """The symbol whose value can be told from this size: it is the symbol, or a linear expression of it alone."""
+    """The symbol that can be computed from this size: the size is the symbol, or a linear expression of it alone."""
     if not isinstance(size, Dim) or len(sizes.symbols(size)) != 1:
         return set()
     (monomial, _), *rest = size.terms

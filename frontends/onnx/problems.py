@@ -1,31 +1,31 @@
-"""What an import finds wrong, collected node by node and told at once."""
+"""Problems of an import: collected node by node and reported in one error."""
 from dataclasses import dataclass
 
 from legato.core.errors import LegatoError, UnsupportedError
 
 
 class Refused(Exception):
-    """This node asks for what Legato does not do; the text is the reason. The importer adds the node and goes on."""
+    """Legato does not support this node; the text is the reason. The importer records it and continues."""
 
 
 class Malformed(Exception):
-    """This node breaks ONNX's rules; the text says how. The importer adds the node and goes on."""
+    """This node violates ONNX's rules; the text is the reason. The importer records it and continues."""
 
 
 class Told(Exception):
-    """What is wrong inside this node is among the problems already. The importer goes on."""
+    """The problem inside this node has been recorded. The importer continues."""
 
 
 class Undecided(Exception):
-    """Folding cannot tell what a node gives, because that depends on symbols: it is imported like any other."""
+    """The result of a fold depends on symbols; the node is imported without folding."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One node, or one input of the model, that cannot be imported.
+    """A node, input, initializer or output of the model that cannot be imported.
 
-    ``name`` is the model's own name for it, ``op`` its op type (``"input"``, ``"initializer"`` or ``"output"`` for what is no node),
-    ``opset`` the version of its domain's operator set.
+    ``name``: its name in the model, ``op``: its op type (``"input"``, ``"initializer"`` or ``"output"`` if it is not a node), ``opset``:
+    the version of its domain's operator set.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Problem:
 
 
 class Problems(list):
-    """The problems of one import, first met first."""
+    """The problems of one import, in the order found."""
 
     def raise_all(self, model: str) -> None:
-        """Raises what there is, if anything, in one error: UnsupportedError if something is not supported, else LegatoError.
+        """Raises one error with all problems, if there are any: UnsupportedError if something is unsupported, else LegatoError.
 
         The error's ``problems`` has them as values.
         """

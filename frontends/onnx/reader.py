@@ -1,4 +1,4 @@
-"""From a path, bytes or a protobuf to a model whose graph can be walked."""
+"""Reads models from paths, bytes or protobufs, and checks their operator sets."""
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ _OWN_DOMAINS = ("", "ai.onnx")
 
 
 class Source(NamedTuple):
-    """A model as it was read: the protobuf, what messages call it, and the folder its external data is relative to (None: not known)."""
+    """A model as read: the protobuf, its name in messages, and the folder that its external data is relative to (None: unknown)."""
 
     proto: onnx.ModelProto
     label: str
@@ -23,7 +23,8 @@ class Source(NamedTuple):
 
 
 def read_model(model: "str | os.PathLike | bytes | onnx.ModelProto") -> Source:
-    """Reads a model without its external data. LegatoError if there is none; TypeError for anything but a path, bytes or a ModelProto."""
+    """Reads a model without its external data. LegatoError if it cannot be read; TypeError for anything but a path, bytes or a
+    ModelProto."""
     if isinstance(model, onnx.ModelProto):
         return Source(model, f"model '{model.graph.name}'" if model.graph.name else "the model", None)
     if isinstance(model, (bytes, bytearray, memoryview)):
@@ -56,7 +57,8 @@ def _parse(data: bytes, label: str) -> onnx.ModelProto:
 
 
 def opset_versions(imports, label: str) -> dict[str, int]:
-    """Domain to version, of a model's or function's opset_import; ``ai.onnx`` is ``""``. LegatoError if one has two, or one below 1."""
+    """Domain to version, from a model's or function's opset_import; ``ai.onnx`` is ``""``. LegatoError for contradicting or invalid
+    versions."""
     versions: dict[str, int] = {}
     for entry in imports:
         domain = canonical_domain(entry.domain)
@@ -70,7 +72,7 @@ def opset_versions(imports, label: str) -> dict[str, int]:
 
 
 def check_opset(versions: Mapping[str, int]) -> None:
-    """Refused if ONNX's operator set is of a version that Legato does not take."""
+    """Refused if the version of ONNX's operator set is not supported."""
     version, newest = versions.get("", OLDEST_OPSET), onnx.defs.onnx_opset_version()
     if not OLDEST_OPSET <= version <= newest:
         raise Refused(
@@ -80,5 +82,5 @@ def check_opset(versions: Mapping[str, int]) -> None:
 
 
 def canonical_domain(domain: str) -> str:
-    """``""`` for ONNX's own operators, however their domain is spelled."""
+    """The domain, with ``""`` for all spellings of ONNX's own."""
     return "" if domain in _OWN_DOMAINS else domain

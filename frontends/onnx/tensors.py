@@ -1,4 +1,4 @@
-"""ONNX tensors as constants: stored in the model, or in files beside it."""
+"""ONNX tensors as constants, stored in the model or in files beside it."""
 import math
 import os
 from pathlib import Path
@@ -42,7 +42,7 @@ _CODES = {dtype: code for code, dtype in (_DTYPES | _NARROW).items()}
 
 
 def dtype_of(code: int) -> np.dtype:
-    """The numpy dtype of an ONNX element type. Refused for those we do not have, Malformed for a number that is none."""
+    """The numpy dtype of an ONNX element type. Refused if it is not supported, Malformed if there is no such type."""
     if code in _DTYPES:
         return _DTYPES[code]
     if code == TensorProto.UNDEFINED:
@@ -53,12 +53,12 @@ def dtype_of(code: int) -> np.dtype:
 
 
 def code_of(dtype: np.dtype) -> int:
-    """The ONNX number of a numpy dtype."""
+    """The ONNX element type of a numpy dtype."""
     return _CODES[np.dtype(dtype)]
 
 
 def constant(tensor: TensorProto, name: str, folder: Path | None) -> Constant | Narrow:
-    """The tensor as a constant. External data is not read; its files are looked for in ``folder`` (None: the model came without one)."""
+    """The tensor as a constant. External data is not read yet; its files are in ``folder`` (None: unknown)."""
     narrow = _NARROW.get(tensor.data_type)
     dtype, shape = narrow or dtype_of(tensor.data_type), tuple(tensor.dims)
     if any(size < 0 for size in shape):
@@ -82,7 +82,7 @@ def constant(tensor: TensorProto, name: str, folder: Path | None) -> Constant | 
 
 
 def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], folder: Path | None) -> np.ndarray:
-    """Elements of 2 or 4 bits, of which a byte holds several, the first in its lowest bits."""
+    """Elements of 2 or 4 bits, several to a byte, the first in the lowest bits."""
     bits = ml_dtypes.iinfo(dtype).bits
     count, size = math.prod(shape), -(-math.prod(shape) * bits // 8)
     if tensor.data_location == TensorProto.EXTERNAL:

@@ -1,4 +1,4 @@
-"""What a name of an ONNX graph stands for while the graph is imported."""
+"""Values of names in an ONNX graph during import: IR values, constants, symbolic sizes."""
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from legato.dialects.relax.dims import Dim, Size
 from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx.problems import Refused
 
-KNOWN_ELEMENTS = 4096  # constants up to this many elements are computed with at import
-MADE_ELEMENTS = 1 << 24  # constants that are made at import, not found in the model, have no more elements than this
-DENSE_BYTES = 1024  # scalars and vectors up to this many bytes stand in the IR, the rest in the weight store
+KNOWN_ELEMENTS = 4096  # constants up to this size can be folded
+MADE_ELEMENTS = 1 << 24  # limit for constants created by the importer rather than found in the model
+DENSE_BYTES = 1024  # scalars and vectors up to this size are stored in the IR, other constants in the weight store
 
 
 @dataclass(frozen=True)
 class Emitter:
-    """Where values are built: the function whose arguments give symbols their values, and the store that takes the weights."""
+    """Where values are built: the function, whose arguments define symbols, and the weight store."""
 
     function: func.FuncOp
     weights: WeightStore
 
 
 class Value:
-    """A tensor: its element type, its sizes, and what is known of its elements.
+    """A tensor: its element type, its sizes, and its elements if known.
 
     ``dtype`` is a numpy dtype, ``dims`` a tuple of ints, ``Dim`` and ``UNKNOWN``.
     """
@@ -38,11 +38,11 @@ class Value:
     dims: tuple[Size, ...]
 
     def known(self) -> np.ndarray | None:
-        """The elements, where they are few and known at import. Those that are sizes with symbols are ``Dim``, in an array of objects."""
+        """The elements if they are few and known at import, else None. Symbolic elements are ``Dim`` in an array of objects."""
         return None
 
     def emit(self, emitter: Emitter) -> ir.Value:
-        """The tensor in the IR, built at the current insertion point when first asked for."""
+        """The tensor in the IR, built at the insertion point when first requested."""
         raise NotImplementedError
 
 
@@ -58,7 +58,7 @@ class Computed(Value):
 
 
 class Constant(Value):
-    """A tensor known at import. What nobody asks to see in the IR takes no place there, nor in the weight store."""
+    """A tensor known at import. It gets an op and a weight only when ``emit`` is called."""
 
     def __init__(self, name: str, array: np.ndarray) -> None:
         """``name`` becomes the weight's key."""
@@ -89,7 +89,7 @@ class Constant(Value):
 
 
 class FileConstant(Constant):
-    """A constant whose elements lie in a file. Nothing is read until somebody computes with them; the weight store maps them."""
+    """A constant whose elements are in a file. They are read only for folding; the weight store memory-maps them."""
 
     def __init__(self, name: str, path: Path, offset: int, dtype: np.dtype, shape: tuple[int, ...]) -> None:
         """``offset`` in bytes."""
@@ -99,6 +99,7 @@ class FileConstant(Constant):
 
     @property
     def array(self) -> np.ndarray:
+        """The elements, read from the file at each call."""
         return np.fromfile(self._path, self.dtype, self.size, offset=self._offset).reshape(self._shape)
 
     def _store(self, weights: WeightStore) -> str:
@@ -106,14 +107,14 @@ class FileConstant(Constant):
 
 
 class Narrow(Value):
-    """A constant of integers of fewer than 8 bits, packed in the file. Ops that only read its numbers ask for them in bytes."""
+    """A constant of integers of fewer than 8 bits. Ops that use only its numbers call ``widened``."""
 
     def __init__(self, name: str, array: np.ndarray) -> None:
         """``array``: of ml_dtypes' int4, uint4, int2 or uint2."""
         self.name, self.dtype, self.dims, self._array = name, array.dtype, array.shape, array
 
     def widened(self) -> Constant:
-        """The same numbers, one in a byte."""
+        """The same numbers, one per byte."""
         return Constant(self.name, self._array.astype(np.uint8 if self.dtype.name.startswith("u") else np.int8))
 
     def emit(self, emitter: Emitter) -> ir.Value:
@@ -121,7 +122,7 @@ class Narrow(Value):
 
 
 class Symbolic(Value):
-    """A small integer tensor whose elements are sizes, some of them symbolic: what ``Shape`` gives, and what is computed from that."""
+    """A small integer tensor with symbolic sizes among its elements: the result of ``Shape``, or computed from it."""
 
     def __init__(self, array: np.ndarray, dtype: np.dtype) -> None:
         """``array`` has objects: ints and ``Dim``."""
@@ -144,7 +145,7 @@ class Symbolic(Value):
 
 
 class Poisoned(Value):
-    """What a node that cannot be imported would have given. Nodes that read it are passed over in silence: they are not the problem."""
+    """The result of a node that could not be imported. Nodes that read it are skipped without a problem of their own."""
 
     dtype, dims = np.dtype(np.float32), ()
 
@@ -153,7 +154,7 @@ POISON = Poisoned()
 
 
 def elements(array: np.ndarray, dtype, name: str) -> Value:
-    """A value of the elements that folding gave: a constant, or symbolic if some of them are ``Dim``."""
+    """A value from folded elements: a constant, or symbolic if some of them are ``Dim``."""
     array = np.asarray(array)
     if array.dtype != object:
         return Constant(name, array.astype(dtype, copy=False))
@@ -163,7 +164,7 @@ def elements(array: np.ndarray, dtype, name: str) -> Value:
 
 
 def size_array(values: Sequence[Size]) -> np.ndarray:
-    """Sizes as a vector: of int64, or of objects if one of them is not an int."""
+    """Sizes as a vector: int64, or objects if one of them is not an int."""
     if all(isinstance(value, int) for value in values):
         return np.array(values, np.int64)
     array = np.empty(len(values), object)

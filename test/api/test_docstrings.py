@@ -9,7 +9,7 @@ import pytest
 import legato
 
 ROOT = Path(legato.__file__).resolve().parent.parent
-FOLDERS = ("core", "dialects")
+FOLDERS = ("core", "dialects", "frontends/onnx")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 

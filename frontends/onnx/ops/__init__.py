@@ -1,4 +1,4 @@
-"""The table of ONNX ops. A new op is an entry in a family's file and a name in its ENTRIES."""
+"""The table of ONNX ops. To add an op, write an entry in a family's file and list it in that file's ENTRIES."""
 from legato.frontends.onnx.entry import table
 from legato.frontends.onnx.ops import (
     activations,

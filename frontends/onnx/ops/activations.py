@@ -1,4 +1,4 @@
-"""Activations."""
+"""Activations and softmax."""
 import math
 
 import numpy as np
@@ -9,7 +9,7 @@ from legato.frontends.onnx.problems import Refused
 
 
 def _activation(op_type: str, versions: tuple[int, ...], builder: str, **defaults: float) -> Entry:
-    """An ONNX op that is a relax op with the same float attributes."""
+    """The entry of an ONNX op that equals a relax op with the same float attributes."""
 
     def build(node):
         return getattr(relax, builder)(node.x(), **{name: node.number(name, default) for name, default in defaults.items()})
@@ -35,11 +35,13 @@ _NAMED = (
 
 @op("Gelu", 20)
 def gelu(node):
+    """Gelu: exact, or approximated by tanh."""
     return relax.gelu(node.x(), approximate=node.text("approximate", "none", "tanh"))
 
 
 @op("Swish", 24)
 def swish(node):
+    """Swish: x * sigmoid(alpha * x)."""
     alpha, x = node.number("alpha", 1.0), node.x()
     if alpha == 1.0:
         return relax.silu(x)
@@ -48,6 +50,7 @@ def swish(node):
 
 @op("PRelu", 7, 9, 16)
 def prelu(node):
+    """PRelu, for integers by a comparison."""
     x, slope = node.x(0), node.x(1)
     if np.issubdtype(node.dtype(), np.integer):
         return relax.where(relax.less(x, node.literal(0, node.dtype())), relax.multiply(x, slope), x)
@@ -56,6 +59,7 @@ def prelu(node):
 
 @op("Clip", 6, 11, 12, 13)
 def clip(node):
+    """Clip: attributes before opset 11, inputs since. Constant bounds become relax.clip, others maximum and minimum."""
     if node.version < 11:
         low, high = node.number("min", -math.inf), node.number("max", math.inf)
         return relax.clip(node.x(), min=low if low > -math.inf else None, max=high if high < math.inf else None)
@@ -75,12 +79,12 @@ def clip(node):
 
 
 def _is_exact(bound: int | float) -> bool:
-    """Whether a float attribute holds the bound as it is."""
+    """Whether a float attribute represents the bound exactly."""
     return isinstance(bound, float) or abs(bound) <= 1 << 53
 
 
 def _coerced_softmax(builder: str):
-    """Softmax before opset 13 is taken over all axes from ``axis`` on, as if they were one; since then over one axis."""
+    """Softmax over one axis; before opset 13 over all axes from ``axis`` on, flattened."""
 
     def build(node):
         rank = node.rank()
@@ -101,6 +105,7 @@ log_softmax = Entry("LogSoftmax", (1, 11, 13), _coerced_softmax("log_softmax"))
 
 @op("Hardmax", 1, 11, 13)
 def hardmax(node):
+    """Hardmax: 1 at the first greatest element, as a comparison with argmax."""
     axis = node.axis(node.integer("axis", -1 if node.version >= 13 else 1), node.rank())
     dims = node.dims()
     if node.version < 13 and any(size != 1 for size in dims[axis + 1 :]):

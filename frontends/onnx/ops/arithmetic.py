@@ -1,4 +1,4 @@
-"""Arithmetic of two inputs and more, with broadcasting."""
+"""Arithmetic of two or more inputs, with broadcasting."""
 import functools
 import operator
 
@@ -33,12 +33,13 @@ def _fold_mod(node, a, b):
 
 @op("Mod", 10, 13, 28, fold=_fold_mod)
 def mod(node):
+    """Mod: the sign of the divisor, or with fmod of the dividend."""
     return relax.mod(node.x(0), node.x(1), fmod=node.flag("fmod"))
 
 
 @op("Pow", 7, 12, 13, 15, fold=folding.concrete(lambda a, b: np.power(a, b).astype(a.dtype)))
 def power(node):
-    """The result has the base's element type; an integer base with a float exponent is computed in the exponent's."""
+    """Pow. The result has the base's element type; an integer base with a float exponent is computed in the exponent's."""
     base, exponent = node.x(0), node.x(1)
     of_base, of_exponent = node.dtype(0), node.dtype(1)
     if of_base == of_exponent:
@@ -50,6 +51,7 @@ def power(node):
 
 @op("BitShift", 11, 28)
 def bit_shift(node):
+    """BitShift, to the left or right."""
     left = node.string("direction").upper() == "LEFT"
     return (relax.left_shift if left else relax.right_shift)(node.x(0), node.x(1))
 
@@ -60,6 +62,7 @@ def _variadic(op_type: str, versions: tuple[int, ...], builder: str, fold=None) 
 
 @op("Mean", 6, 8, 13)
 def mean(node):
+    """Mean: the sum of the inputs times 1 / n."""
     total = functools.reduce(relax.add, node.xs())
     return total if len(node) == 1 else relax.multiply(total, node.literal(1 / len(node), node.dtype()))
 

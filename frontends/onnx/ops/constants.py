@@ -1,4 +1,4 @@
-"""Ops that make tensors out of little or nothing."""
+"""Ops that create tensors: constants, ranges, and indices of nonzero elements."""
 import math
 
 import numpy as np
@@ -16,6 +16,7 @@ from legato.frontends.onnx.values import MADE_ELEMENTS, Constant
 
 @op("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
 def constant(node):
+    """Constant, of a tensor, floats or ints."""
     if node.has("value"):
         return node.tensor("value")
     if node.has("value_float"):
@@ -31,6 +32,7 @@ def constant(node):
 
 @op("ConstantOfShape", 9, 20, 21, 23, 24, 25)
 def constant_of_shape(node):
+    """ConstantOfShape: a broadcast constant; its shape may have symbols."""
     value = node.tensor("value").array if node.has("value") else np.zeros(1, np.float32)
     if value.size != 1:
         raise Malformed(f"its value must be one element, has the shape {list(value.shape)}")
@@ -39,11 +41,12 @@ def constant_of_shape(node):
         return relax.broadcast_to(node.literal(value.reshape(())), shape=shape)
     if any(size < 0 for size in shape) or math.prod(shape) * value.itemsize >= 1 << 62:
         raise Malformed(f"there is no tensor of the shape {shape}")
-    return Constant(node.name, np.broadcast_to(value.reshape(()), shape))  # takes the memory of one element
+    return Constant(node.name, np.broadcast_to(value.reshape(()), shape))  # a view of one element
 
 
 @op("EyeLike", 9, 22)
 def eye_like(node):
+    """EyeLike, of static sizes."""
     dtype = dtype_of(node.integer("dtype")) if node.has("dtype") else node.dtype()
     sizes = node.dims()
     if len(sizes) != 2 or not all(isinstance(size, int) for size in sizes) or math.prod(sizes) > MADE_ELEMENTS:
@@ -53,7 +56,7 @@ def eye_like(node):
 
 @op("Range", 11, 27)
 def range_(node):
-    """Counts with a running sum of ones where the number of elements is known only at run time."""
+    """Range. With symbolic sizes it is a running sum of ones."""
     if node.version >= 27:
         node.only("stash_type", 1)
     dtype = node.dtype()
@@ -83,6 +86,7 @@ def _fold_nonzero(node, data):
 
 @op("NonZero", 9, 13, fold=_fold_nonzero)
 def nonzero(node):
+    """NonZero, whose number of columns is a new symbol."""
     if node.rank() == 0:
         raise Refused("of a scalar it gives a tensor without rows")
     return relax.nonzero(node.x(0))

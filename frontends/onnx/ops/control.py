@@ -1,4 +1,4 @@
-"""Ops that decide at import, and those that do nothing at inference."""
+"""Conditionals known at import, and ops that do nothing at inference."""
 import numpy as np
 
 from legato.dialects import relax
@@ -8,7 +8,7 @@ from legato.frontends.onnx.problems import Refused
 
 @op("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
 def if_(node):
-    """The branch that a constant condition takes is imported in the node's place."""
+    """If, of a constant condition: the branch taken is imported in place."""
     condition = node.value(0).known()
     branches = node.graph("else_branch"), node.graph("then_branch")
     if condition is None or condition.size != 1:
@@ -18,7 +18,7 @@ def if_(node):
 
 @op("Dropout", 7, 10, 12, 13, 22)
 def dropout(node):
-    """At inference nothing is dropped, and the mask is true everywhere."""
+    """Dropout: the input; the mask is true everywhere."""
     node.ignore("seed")
     if node.version < 12:
         node.ignore("ratio")

@@ -1,4 +1,4 @@
-"""Convolutions."""
+"""Convolutions and transposed convolutions."""
 from legato.dialects import relax
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.windows import auto_padding, check_kernel, read_window
@@ -6,7 +6,7 @@ from legato.frontends.onnx.problems import Malformed, Refused
 
 
 def _with_bias(node, y, rank: int):
-    """y plus the bias of each channel, if there is one."""
+    """y plus a bias per channel, if the node has one."""
     if not node.given(2):
         return y
     channels = y.type.shape[1]
@@ -17,6 +17,7 @@ def _with_bias(node, y, rank: int):
 
 @op("Conv", 1, 11, 22)
 def conv(node):
+    """Conv. Negative padding becomes a relax.pad before it."""
     window, groups = read_window(node, node.dims(1)[2:]), node.integer("group", 1)
     x = node.x(0)
     padding = window.padding
@@ -30,6 +31,7 @@ def conv(node):
 
 @op("ConvTranspose", 1, 11, 22)
 def conv_transpose(node):
+    """ConvTranspose over one or two spatial axes; one axis is computed as two, with a height of 1."""
     kernel, groups = check_kernel(node, node.dims(1)[2:]), node.integer("group", 1)
     rank = len(kernel)
     if rank > 2:
@@ -48,7 +50,7 @@ def conv_transpose(node):
 
 
 def _transposed_padding(node, kernel, strides, dilations, extra) -> tuple[list[int], list[int]]:
-    """The padding and output padding: as they are given, or as output_shape or auto_pad ask for."""
+    """The padding and output padding: as given, or computed from output_shape or auto_pad."""
     rank, sizes = len(kernel), node.dims()[2:]
     mode = node.text("auto_pad", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
     wanted = node.integers("output_shape", None)

@@ -1,4 +1,4 @@
-"""Einsum by sums, permutations and matrix products."""
+"""Einsum as sums, permutations and matrix products."""
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from legato.frontends.onnx.problems import Malformed, Refused
 
 @dataclass
 class _Term:
-    """A tensor and one letter for each of its axes; axes of an ellipsis have letters of their own, which are digits."""
+    """A tensor and one letter for each of its axes; the axes of an ellipsis have digits."""
 
     x: ir.Value
     letters: str
@@ -27,7 +27,7 @@ class _Term:
         return dict(zip(self.letters, TensorType.of(self.x.type).dims))
 
     def summed(self, keep: str) -> "_Term":
-        """Without the axes whose letters are not kept."""
+        """The term summed over the axes whose letters are not kept."""
         axes = [axis for axis, letter in enumerate(self.letters) if letter not in keep]
         if not axes:
             return self
@@ -42,7 +42,7 @@ class _Term:
         return relax.expand_dims(x, axis=missing) if missing else x
 
     def diagonal(self, node) -> "_Term":
-        """Each letter once: of axes that share one, only where their indices are equal."""
+        """The term with repeated letters reduced to one axis: their diagonal."""
         term = self
         for letter, count in Counter(self.letters).items():
             for _ in range(count - 1):
@@ -58,7 +58,7 @@ class _Term:
 
 
 def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """The letters of each input and of the output, ellipses spelled out."""
+    """The letters of each input and of the output, with ellipses replaced by digits."""
     if not re.fullmatch(r"[A-Za-z., ]*(->[A-Za-z. ]*)?", equation):
         raise Malformed(f"the equation '{equation}' has other characters than letters, dots, commas and an arrow")
     left, arrow, right = equation.replace(" ", "").partition("->")
@@ -77,7 +77,7 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
 
 
 def _product(a: _Term, b: _Term, keep: str) -> _Term:
-    """Both multiplied and summed over the letters that are not kept: one matrix product per place of the letters that both keep."""
+    """The product, summed over the letters that are not kept: a matrix product, batched over the letters that both have and keep."""
     a, b = a.summed(keep + b.letters), b.summed(keep + a.letters)
     shared = [letter for letter in a.letters if letter in b.letters]
     batch = "".join(letter for letter in dict.fromkeys(a.letters + b.letters) if letter.isdigit() or (letter in shared and letter in keep))
@@ -99,6 +99,7 @@ def _product(a: _Term, b: _Term, keep: str) -> _Term:
 
 @op("Einsum", 12, 28)
 def einsum(node):
+    """Einsum: a chain of products from left to right."""
     inputs, output = _parse(node.string("equation"), [node.rank(index) for index in range(len(node))])
     terms = [_Term(x, letters).diagonal(node) for x, letters in zip(node.xs(), inputs)]
     result = terms[0]

@@ -1,4 +1,4 @@
-"""Reading and writing by index."""
+"""Gather and scatter."""
 import numpy as np
 
 from legato.core.dtypes import kind
@@ -17,6 +17,7 @@ def _fold_gather(node, data, indices):
 
 @op("Gather", 1, 11, 13, fold=_fold_gather)
 def gather(node):
+    """Gather. Constant indices are checked."""
     axis, indices = node.axis(node.integer("axis", 0), node.rank()), node.value(1).known()
     size = node.dims()[axis]
     if isinstance(size, int) and indices is not None and indices.dtype != object and ((indices < -size) | (indices >= size)).any():
@@ -26,11 +27,13 @@ def gather(node):
 
 @op("GatherElements", 11, 13)
 def gather_elements(node):
+    """GatherElements."""
     return relax.gather_elements(node.x(0), node.x(1), axis=node.axis(node.integer("axis", 0), node.rank()))
 
 
 @op("GatherND", 11, 12, 13)
 def gather_nd(node):
+    """GatherND."""
     return relax.gather_nd(node.x(0), node.x(1), batch_dims=node.integer("batch_dims", 0))
 
 
@@ -42,12 +45,14 @@ def _scatter_elements(node):
 
 @op("ScatterND", 11, 13, 16, 18)
 def scatter_nd(node):
+    """ScatterND, with a reduction."""
     reduction = node.text("reduction", "none", "add", "mul", "max", "min")
     return relax.scatter_nd(node.x(0), node.x(1), node.x(2), reduction=reduction)
 
 
 @op("OneHot", 9, 11, 28)
 def one_hot(node):
+    """OneHot; other values than 0 and 1 are selected by a where."""
     depth = node.scalar(1, "the depth")
     if node.dims(2) != (2,):
         raise Malformed(f"its values must be two, have the shape {list(node.dims(2))}")
@@ -70,7 +75,7 @@ def _fold_compress(node, data, condition):
 
 @op("Compress", 9, 11, 28, fold=_fold_compress)
 def compress(node):
-    """What is taken is counted first: the size of the result depends on data."""
+    """Compress: a take at the nonzero positions of the condition; the size of the result depends on data."""
     data, axis = node.x(0), node.integer("axis", None)
     places = relax.nonzero(node.x(1))
     places = relax.reshape(places, shape=[dims.dims(places.type)[1]])
@@ -81,6 +86,7 @@ def compress(node):
 
 @op("Unique", 11, 28)
 def unique(node):
+    """Unique elements in sorted order, of a tensor of static size."""
     axis = node.integer("axis", None)
     if not node.flag("sorted", True):
         raise Refused("distinct elements in the order of the tensor (sorted = 0) are not supported")

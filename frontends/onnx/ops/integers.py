@@ -1,4 +1,4 @@
-"""Products of quantized integers: exact sums of products, scaled and rounded once at the end."""
+"""Matrix products and convolutions of quantized integers: exact integer sums, scaled and rounded once at the end."""
 import math
 
 import numpy as np
@@ -15,7 +15,7 @@ _GREATEST = 255  # of the difference of two integers of 8 bits
 
 
 def _less_zero_point(node, index: int, zero: int, axis: int | None, dtype: np.dtype) -> ir.Value:
-    """An input less its zero point, if it has one: one for all, or one for each place of an axis."""
+    """An input minus its zero point, if it has one: a single one, or one per index of an axis."""
     if kind(node.dtype(index)) not in ("int", "uint") or node.dtype(index).itemsize != 1:
         raise Refused(f"{node.dtype(index)} is not supported, only integers of 8 bits")
     x = relax.astype(node.x(index), dtype=dtype)
@@ -25,13 +25,13 @@ def _less_zero_point(node, index: int, zero: int, axis: int | None, dtype: np.dt
 
 
 def _per_place(node, index: int, value: ir.Value, rank: int, axis: int | None) -> ir.Value:
-    """A scale or zero point, shaped to broadcast to a tensor of a rank, of which it has one for each place of an axis."""
+    """A scale or zero point, shaped to broadcast to a tensor of a rank; a vector has one value per index of the axis."""
     if node.rank(index) == 0:
         return value
     if node.rank(index) == 1 and node.dims(index) == (1,):
         return relax.reshape(value, shape=[])
     if node.rank(index) != 1:
-        return value  # as it broadcasts
+        return value  # broadcasts as it is
     if axis is None:
         raise Refused("a scale or zero point for each place of an axis is not supported here")
     after = rank - 1 - axis % rank
@@ -40,19 +40,21 @@ def _per_place(node, index: int, value: ir.Value, rank: int, axis: int | None) -
 
 @op("MatMulInteger", 10)
 def matmul_integer(node):
+    """MatMulInteger, computed in int32."""
     wide = np.dtype(np.int32)
     return relax.matmul(_less_zero_point(node, 0, 2, -2, wide), _less_zero_point(node, 1, 3, -1, wide))
 
 
 @op("QLinearMatMul", 10, 21)
 def qlinear_matmul(node):
+    """QLinearMatMul, computed in int32."""
     wide = np.dtype(np.int32)
     sums = relax.matmul(_less_zero_point(node, 0, 2, -2, wide), _less_zero_point(node, 3, 5, -1, wide))
     return _requantized(node, sums, (1, -2), (4, -1), 6)
 
 
 def _convolution(node, x: int, w: int, x_zero: int, w_zero: int) -> ir.Value:
-    """The sums as floats that hold them exactly. What is padded counts as the zero point."""
+    """The sums, in floats wide enough to be exact. Padding counts as the zero point."""
     window = read_window(node, node.dims(w)[2:])
     channels = node.dims(w)[1]
     if not isinstance(channels, int):
@@ -66,11 +68,13 @@ def _convolution(node, x: int, w: int, x_zero: int, w_zero: int) -> ir.Value:
 
 @op("ConvInteger", 10)
 def conv_integer(node):
+    """ConvInteger, computed in floats that hold the sums exactly."""
     return relax.astype(_convolution(node, 0, 1, 2, 3), dtype=np.int32)
 
 
 @op("QLinearConv", 10)
 def qlinear_conv(node):
+    """QLinearConv, computed in floats that hold the sums exactly."""
     sums = relax.astype(_convolution(node, 0, 3, 2, 5), dtype=np.int32)
     if node.given(8):
         if node.rank(8) != 1 or node.dtype(8) != np.int32:
@@ -80,7 +84,8 @@ def qlinear_conv(node):
 
 
 def _requantized(node, sums: ir.Value, a: tuple[int, int | None], b: tuple[int, int | None], out: int) -> ir.Value:
-    """The sums times the inputs' scales, by the output's, rounded, plus its zero point. ``a``, ``b``: a scale, and the axis it is of."""
+    """The sums times the inputs' scales, divided by the output's, rounded, plus its zero point. ``a``, ``b``: the index of a scale
+    input and its axis."""
     wide, rank, target = np.dtype(np.float32), sums.type.rank, node.dtype(out + 1)
     if kind(target) not in ("int", "uint") or target.itemsize != 1:
         raise Refused(f"quantizing to {target} is not supported, only to integers of 8 bits")

@@ -1,4 +1,4 @@
-"""Comparisons, logic, choices and conversions."""
+"""Comparisons, logic, selection and conversions."""
 import numpy as np
 
 from legato.core.dtypes import kind
@@ -27,11 +27,12 @@ _NAMED = (
 
 @op("Where", 9, 16, fold=lambda node, condition, a, b: node.elements(np.where(condition, a, b), node.dtype(1)))
 def where(node):
+    """Where."""
     return relax.where(node.x(0), node.x(1), node.x(2))
 
 
 def _convert(node, target: np.dtype):
-    """The first input in another element type; itself if it has that type."""
+    """The first input converted to an element type; unchanged if it has that type."""
     source = node.dtype()
     if source == target:
         return node.value(0)
@@ -48,12 +49,13 @@ def _convert(node, target: np.dtype):
 
 
 def _ignore_float8(node) -> None:
-    """What says how to round to floats of 8 bits and fewer does nothing for the element types that we have."""
+    """Ignores the attributes about rounding to 8-bit floats, which are not supported as element types anyway."""
     node.ignore("saturate", "round_mode")
 
 
 @op("Cast", 6, 9, 13, 19, 21, 23, 24, 25, 28)
 def cast(node):
+    """Cast; integers of fewer than 8 bits can be its input."""
     _ignore_float8(node)
     node.widen(0)
     return _convert(node, dtype_of(node.integer("to")))
@@ -61,6 +63,7 @@ def cast(node):
 
 @op("CastLike", 15, 19, 21, 23, 24, 25)
 def cast_like(node):
+    """CastLike."""
     _ignore_float8(node)
     node.widen(0)
     return _convert(node, node.dtype(1))
@@ -68,6 +71,7 @@ def cast_like(node):
 
 @op("BitCast", 26)
 def bit_cast(node):
+    """BitCast, of constants only."""
     target, source = dtype_of(node.integer("to")), node.dtype()
     known = node.value(0).known()
     if known is not None and known.dtype != object and source.itemsize == target.itemsize:

@@ -1,4 +1,4 @@
-"""Loops whose number of steps is known at import: one copy of the body a step."""
+"""Loops with a number of iterations known at import, unrolled."""
 import numpy as np
 
 from legato.core.mlir import ir
@@ -11,7 +11,7 @@ from legato.frontends.onnx.values import Computed, Constant, Value
 
 @op("Scan", 8, 9, 11, 16, 19, 21, 23, 24, 25)
 def scan(node):
-    """The body reads its states, and one place of each scanned input; it gives new states, and one place of each scanned output."""
+    """Scan. The body takes the states and one slice of each scanned input; it returns new states and one slice of each scanned output."""
     body, scanned = node.body(node.graph("body")), node.integer("num_scan_inputs")
     values = [node.value(i) for i in range(0 if node.version >= 9 else 1, len(node))]
     states, outputs = len(values) - scanned, len(node.used) - len(values) + scanned
@@ -30,7 +30,7 @@ def scan(node):
 
 
 def _batches(node, body: Body, values: list[Value], states: int):
-    """Scan before opset 9: axis 0 of everything is a batch, each example of which is scanned along its axis 1."""
+    """Scan before opset 9: axis 0 of everything is a batch; each example is scanned along its axis 1."""
     size = check_steps(values[0].dims[0])
     if node.given(0):
         lengths = node.known(0, "the lengths of its sequences")
@@ -47,7 +47,7 @@ def _batches(node, body: Body, values: list[Value], states: int):
 
 
 def _scanned(node, body: Body, carried: list[Value], inputs: list[Value], axes: list[int], backwards: list[int]):
-    """The states behind the last step, and what each scanned output is at each step."""
+    """The states after the last iteration, and the slices of each scanned output."""
     lengths = [value.dims[axis] for value, axis in zip(inputs, axes)]
     count, states = check_steps(lengths[0]), len(carried)
     if any(length != count for length in lengths):
@@ -70,7 +70,8 @@ def _valued(result: "ir.Value | Value") -> Value:
 
 @op("Loop", 1, 11, 13, 16, 19, 21, 23, 24, 25)
 def loop(node):
-    """The body reads the number of the step, the condition and its states; it gives the next condition, new states and scanned outputs."""
+    """Loop. The body takes the iteration's number, the condition and the states; it returns the next condition, new states and
+    scanned outputs."""
     body, states = node.body(node.graph("body")), len(node) - 2
     limit = node.known(0, "the number of its steps").item() if node.given(0) else None
     condition = node.known(1, "its condition").item() if node.given(1) else True
@@ -101,7 +102,7 @@ def _listed(node, name: str, count: int) -> list[int]:
 
 
 def _at(node, value: Value, axis: int, place: int) -> Value:
-    """One place of an axis; of a constant, a constant."""
+    """The slice at one index of an axis, without the axis; a constant stays a constant."""
     known = value.known()
     if known is not None:
         return node.elements(known.take(place, axis), value.dtype)

@@ -7,11 +7,13 @@ from legato.frontends.onnx.problems import Malformed, Refused
 
 @op("MatMul", 1, 9, 13)
 def matmul(node):
+    """MatMul."""
     return relax.matmul(node.x(0), node.x(1))
 
 
 @op("Gemm", 7, 9, 11, 13)
 def gemm(node):
+    """Gemm: alpha * A * B + beta * C, with optional transposes."""
     alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
     if node.rank(0) != 2 or node.rank(1) != 2:
         raise Malformed(f"its matrices must have rank 2, have {node.rank(0)} and {node.rank(1)}")

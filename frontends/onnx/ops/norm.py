@@ -7,12 +7,13 @@ from legato.frontends.onnx.problems import Refused
 
 
 def _check_stash_type(node) -> None:
-    """What the statistics are computed in. We compute in f32 at least, whatever it says; f32 (1) is what exporters write."""
+    """Checks the type of the statistics. They are always computed in f32 or wider; f32 (1) is what exporters write."""
     node.only("stash_type", 1)
 
 
 @op("BatchNormalization", 7, 9, 14, 15)
 def batch_norm(node):
+    """BatchNormalization; in training mode (from opset 14) with the batch's statistics, and new running ones as outputs."""
     epsilon, momentum = node.number("epsilon", 1e-5), node.number("momentum", 0.9)
     if node.version < 9:
         node.only("spatial", 1)
@@ -34,13 +35,14 @@ def batch_norm(node):
 
 
 def _as(node, index: int):
-    """A parameter in the element type of x: later versions let them differ."""
+    """A parameter in the element type of x, from which it may differ in later versions."""
     value = node.x(index)
     return value if node.dtype(index) == node.dtype() else relax.astype(value, dtype=node.dtype())
 
 
 @op("LayerNormalization", 17)
 def layer_norm(node):
+    """LayerNormalization; the mean and the inverse standard deviation are computed if used."""
     _check_stash_type(node)
     rank, epsilon = node.rank(), node.number("epsilon", 1e-5)
     axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
@@ -57,7 +59,7 @@ def layer_norm(node):
 
 
 def _spread(node, index: int, sizes):
-    """A parameter in the shape of the normalized axes, to which ONNX lets it broadcast."""
+    """A parameter, broadcast to the shape of the normalized axes."""
     value, dims = node.x(index), list(node.dims(index))
     if len(dims) > len(sizes) and all(size == 1 for size in dims[: len(dims) - len(sizes)]):
         value, dims = relax.squeeze(value, axis=list(range(len(dims) - len(sizes)))), dims[len(dims) - len(sizes) :]
@@ -66,6 +68,7 @@ def _spread(node, index: int, sizes):
 
 @op("RMSNormalization", 23)
 def rms_norm(node):
+    """RMSNormalization."""
     _check_stash_type(node)
     rank = node.rank()
     axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
@@ -75,11 +78,13 @@ def rms_norm(node):
 
 @op("InstanceNormalization", 6, 22)
 def instance_norm(node):
+    """InstanceNormalization."""
     return relax.instance_norm(node.x(0), node.x(1), node.x(2), epsilon=node.number("epsilon", 1e-5))
 
 
 @op("GroupNormalization", 18, 21)
 def group_norm(node):
+    """GroupNormalization; before opset 21 with one scale and bias per group."""
     groups, epsilon = node.integer("num_groups"), node.number("epsilon", 1e-5)
     x, scale, bias = node.x(0), node.x(1), node.x(2)
     if node.version < 21:  # one parameter per group
@@ -95,6 +100,7 @@ def group_norm(node):
 
 @op("LRN", 1, 13)
 def lrn(node):
+    """LRN."""
     return relax.lrn(
         node.x(), size=node.integer("size"), alpha=node.number("alpha", 1e-4), beta=node.number("beta", 0.75), bias=node.number("bias", 1.0)
     )

@@ -10,13 +10,15 @@ from legato.frontends.onnx.problems import Refused
 
 @op("MaxPool", 1, 8, 10, 11, 12, 22)
 def max_pool(node):
-    node.ignore("storage_order")  # of the second output, which is refused where it is used
+    """MaxPool, without indices."""
+    node.ignore("storage_order")  # concerns the second output only, which is not supported
     window, ceil_mode = read_window(node, None), node.flag("ceil_mode")
     return _pool(node.x(), "max", window, ceil_mode)
 
 
 @op("AveragePool", 7, 10, 11, 19, 22)
 def average_pool(node):
+    """AveragePool."""
     window, ceil_mode = read_window(node, None), node.flag("ceil_mode")
     return _pool(node.x(), "avg", window, ceil_mode, count_include_pad=node.flag("count_include_pad"))
 
@@ -28,7 +30,7 @@ def _pool(x, name: str, window, ceil_mode: bool, **attributes):
 
 @op("LpPool", 2, 11, 18, 22)
 def lp_pool(node):
-    """The p-norm of each window: the average of the p-th powers, times their number, to the power 1/p."""
+    """LpPool: the average of the p-th powers, times the size of the window, to the power 1/p."""
     p, window, ceil_mode = node.integer("p", 2), read_window(node, None), node.flag("ceil_mode")
     if ceil_mode or p < 1:
         raise Refused(f"ceil_mode = {int(ceil_mode)}, p = {p} is not supported")
@@ -45,16 +47,19 @@ def _spatial(node) -> list[int]:
 
 @op("GlobalAveragePool", 1, 22)
 def global_average_pool(node):
+    """GlobalAveragePool."""
     return relax.mean(node.x(), axis=_spatial(node), keepdims=True)
 
 
 @op("GlobalMaxPool", 1, 22)
 def global_max_pool(node):
+    """GlobalMaxPool."""
     return relax.max(node.x(), axis=_spatial(node), keepdims=True)
 
 
 @op("GlobalLpPool", 2, 22)
 def global_lp_pool(node):
+    """GlobalLpPool."""
     p, dtype = node.integer("p", 2), node.dtype()
     if kind(dtype) != "float" or p < 1:
         raise Refused(f"p = {p} of {dtype} is not supported")

@@ -1,4 +1,4 @@
-"""Quantization, spelled out in arithmetic."""
+"""QuantizeLinear and DequantizeLinear as arithmetic."""
 import numpy as np
 
 from legato.core.dtypes import kind
@@ -11,7 +11,7 @@ _VERSIONS = (10, 13, 19, 21, 23, 24, 25, 28)
 
 
 def _along(node, index: int, axis: int):
-    """A scale or zero point, shaped to broadcast to x: one for all, one per place of the axis, or one per block of places."""
+    """A scale or zero point, shaped to broadcast to x: a single one, one per index of the axis, or one per block of indices."""
     value, rank, block = node.x(index), node.rank(index), _block(node)
     if block and rank == node.rank():
         size = node.dims()[axis]
@@ -40,6 +40,7 @@ def _axis(node) -> int:
 
 @op("DequantizeLinear", *_VERSIONS)
 def dequantize(node):
+    """DequantizeLinear: (x - zero point) * scale, computed in f32."""
     node.widen(0, 2)
     axis = _axis(node)
     x, scale, of_scale = node.x(), _along(node, 1, axis), node.dtype(1)
@@ -55,8 +56,9 @@ def dequantize(node):
 
 @op("QuantizeLinear", *_VERSIONS)
 def quantize(node):
+    """QuantizeLinear: round(x / scale) + zero point, clipped to the integer's range."""
     axis, x = _axis(node), node.x()
-    node.ignore("saturate")  # of floats of 8 bits
+    node.ignore("saturate")  # concerns 8-bit floats only
     if node.version >= 21:
         node.only("precision", 0)
     target = np.dtype(np.uint8)

@@ -1,6 +1,6 @@
-"""Recurrent layers of a length known at import: one copy of the cell a step.
+"""RNN, GRU and LSTM of a length known at import, unrolled.
 
-What the inputs add to the gates is one matrix product for all steps; each step adds what the state of the step before gives.
+The inputs' contribution to the gates is one matrix product for all steps; each step adds the contribution of the previous state.
 """
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from legato.frontends.onnx.ops.unrolled import at, check_steps, stacked
 from legato.frontends.onnx.problems import Malformed, Refused
 
 _VERSIONS = (7, 14, 22)
-_ACTIVATIONS: dict[str, tuple[dict[str, float], Callable]] = {  # defaults of its factors, and the function of a tensor and those
+_ACTIVATIONS: dict[str, tuple[dict[str, float], Callable]] = {  # defaults of its parameters, and the function of a tensor and these
     "Relu": ({}, relax.relu),
     "Tanh": ({}, relax.tanh),
     "Sigmoid": ({}, relax.sigmoid),
@@ -30,7 +30,7 @@ _SCALED = {"Affine": (1.0, 0.0), "ScaledTanh": (1.0, 1.0)}
 
 @dataclass
 class _Layer:
-    """One direction of a layer: batch, hidden size H; ``gates`` of them in the weights."""
+    """One direction of a layer. ``hidden``: the hidden size H, ``gates``: the number of gates in the weights."""
 
     node: object
     dtype: np.dtype
@@ -40,15 +40,15 @@ class _Layer:
     clip: float | None
     recurrent: ir.Value  # [H, gates * H]
     recurrent_bias: ir.Value | None  # [gates * H]
-    peepholes: list[ir.Value] = field(default_factory=list)  # of the input, output and forget gate, each [H]
+    peepholes: list[ir.Value] = field(default_factory=list)  # for the input, output and forget gate, each [H]
 
     def act(self, number: int, x: ir.Value) -> ir.Value:
-        """One of the layer's activations, of a clipped value where the layer clips."""
+        """One of the layer's activations; its argument is clipped if the layer has ``clip``."""
         x = x if self.clip is None else relax.clip(x, min=-self.clip, max=self.clip)
         return self.activations[number](x)
 
     def gate(self, x: ir.Value, number: int, count: int = 1) -> ir.Value:
-        """The part of the last axis that belongs to some gates."""
+        """The part of the last axis that belongs to ``count`` gates from ``number`` on."""
         rank = x.type.rank
         begin, end = number * self.hidden, (number + count) * self.hidden
         return x if (begin, end) == (0, x.type.shape[-1]) else relax.strided_slice(x, begin=[begin], end=[end], axes=[rank - 1])
@@ -57,7 +57,7 @@ class _Layer:
         return relax.subtract(relax.constant(np.ones((), self.dtype)), x)
 
     def from_state(self, h: ir.Value, number: int = 0, count: int | None = None, bias: bool = True) -> ir.Value:
-        """What the state adds to some gates (None: all from that one on)."""
+        """The state's contribution to ``count`` gates from ``number`` on (None: all from there)."""
         count = self.gates - number if count is None else count
         y = relax.matmul(h, self.gate(self.recurrent, number, count))
         return relax.add(y, self.gate(self.recurrent_bias, number, count)) if bias and self.recurrent_bias is not None else y
@@ -104,7 +104,8 @@ def _lstm_step(input_forget: bool) -> Callable[[_Layer, ir.Value, State], State]
 
 
 def _recurrent(op_type: str, gates: int, activations: tuple[str, ...], states: int, make_step: Callable) -> Entry:
-    """``activations``: the default ones; ``states``: how many tensors a step hands to the next; ``make_step(node)`` gives the cell."""
+    """The entry of a layer. ``activations``: the default ones; ``states``: the number of state tensors; ``make_step(node)`` returns
+    the cell."""
 
     def build(node):
         step = make_step(node)
@@ -138,7 +139,7 @@ def _recurrent(op_type: str, gates: int, activations: tuple[str, ...], states: i
 
 
 def _activations(node, default: tuple[str, ...], directions: int) -> list[list[Callable]]:
-    """The functions of each direction, their factors bound."""
+    """The functions of each direction, with their parameters bound."""
     names = node.strings("activations", list(default) * directions)
     if len(names) != len(default) * directions:
         raise Malformed(f"activations = {names}: expected {len(default) * directions}")
@@ -174,7 +175,7 @@ def _scaled_tanh(alpha: float, beta: float) -> Callable:
 
 
 def _layer(node, number: int, x: ir.Value, hidden: int, gates: int, functions: list[Callable]) -> tuple[ir.Value, _Layer]:
-    """One direction: what the inputs add to the gates, [length, batch, gates * H], and the rest."""
+    """One direction: the inputs' contribution to the gates, [length, batch, gates * H], and the layer."""
     transposed = [relax.permute_dims(at(node.x(index), 0, number), axes=[1, 0]) for index in (1, 2)]
     inputs, bias = relax.matmul(x, transposed[0]), None
     if node.given(3):
@@ -190,7 +191,7 @@ def _layer(node, number: int, x: ir.Value, hidden: int, gates: int, functions: l
 
 
 def _start(node, index: int, number: int, batch_first: bool, x: ir.Value, hidden: int) -> ir.Value:
-    """A state in front of the first step, [batch, H]: given, or zeros."""
+    """The initial state, [batch, H]: given, or zeros."""
     if node.given(index):
         return at(node.x(index), 1 if batch_first else 0, number)
     zero = relax.constant(np.zeros((), node.dtype()))
@@ -198,7 +199,7 @@ def _start(node, index: int, number: int, batch_first: bool, x: ir.Value, hidden
 
 
 def _lengths(node, index: int, x: ir.Value) -> ir.Value | None:
-    """The length of each sequence, [batch, 1]; None where all are as long as the input."""
+    """The length of each sequence, [batch, 1]; None if all are as long as the input."""
     if not node.given(index):
         return None
     known = node.value(index).known()
@@ -209,9 +210,9 @@ def _lengths(node, index: int, x: ir.Value) -> ir.Value | None:
 
 def _run(layer: _Layer, step: Callable, inputs: ir.Value, state: State, backwards: bool, lengths: ir.Value | None,
          wanted: bool) -> tuple[list[ir.Value], State]:  # fmt: skip
-    """The state behind each step (its first tensor, if wanted), in the order of the inputs, and the last state.
+    """The first state tensor after each step (if wanted), in the order of the inputs, and the last state.
 
-    Behind its end a sequence gives zeros, and its state stays; backwards it begins at its end.
+    After its end a sequence has zeros as outputs and keeps its state; backwards it begins at its end.
     """
     count = check_steps(relax.TensorType.of(inputs.type).dims[0])
     outputs = []
@@ -228,7 +229,7 @@ def _run(layer: _Layer, step: Callable, inputs: ir.Value, state: State, backward
 
 
 def _results(node, ys: list[list[ir.Value]], ends: list[State], batch_first: bool) -> list[ir.Value | None]:
-    """Y, [length, directions, batch, H], and the last states, each [directions, batch, H]; the batch comes first in another layout."""
+    """Y, [length, directions, batch, H], and the last states, each [directions, batch, H]; with ``batch_first`` the batch is axis 0."""
     if node.used[0] and not ys[0]:
         raise Refused("a layer of no steps is not supported")
     results: list[ir.Value | None] = [None]

@@ -1,4 +1,4 @@
-"""Reductions, and what runs along an axis."""
+"""Reductions, arg-reductions, running sums and top-k."""
 from collections.abc import Callable
 
 import numpy as np
@@ -8,7 +8,7 @@ from legato.dialects import relax
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.problems import Refused, Undecided
 
-# The version of each reduction from which its axes are an input.
+# The version from which a reduction's axes are an input.
 _AXES_INPUT = {"ReduceSum": 13}
 _AXES_INPUT_OTHERS = 18
 
@@ -30,7 +30,7 @@ def reduced_axes(node) -> list[int] | None:
 def _reduction(
     op_type: str, versions: tuple[int, ...], build: Callable, alone: Callable | None = None, fold: Callable | None = None
 ) -> Entry:
-    """``build(x, axis, keepdims)`` reduces; ``alone(x)`` is what happens to each element where no axis is reduced."""
+    """The entry of a reduction. ``build(x, axis, keepdims)`` reduces; ``alone(x)`` is applied to each element if no axis is reduced."""
 
     def entry(node):
         axes, keepdims = reduced_axes(node), node.flag("keepdims", True)
@@ -43,7 +43,7 @@ def _reduction(
 
 
 def _folding(function: Callable) -> Callable:
-    """A fold by a reduction of numpy's; that of booleans and of symbolic sizes gives what it reduces."""
+    """A fold by numpy's reduction, in the element type of its input (numpy would widen booleans)."""
 
     def fold(node, array, _axes=None):
         axes, keepdims = reduced_axes(node), node.flag("keepdims", True)
@@ -53,7 +53,7 @@ def _folding(function: Callable) -> Callable:
 
 
 def _of_numbers(function: Callable) -> Callable:
-    """The reduction, which cannot tell what it gives of symbolic sizes."""
+    """The reduction, Undecided for symbolic sizes."""
 
     def reduce(array, **options):
         if array.dtype == object:
@@ -64,7 +64,7 @@ def _of_numbers(function: Callable) -> Callable:
 
 
 def _log_sum_exp(x, axis, keepdims):
-    """By way of the maximum, so that nothing overflows; an infinite one would make NaN of the difference."""
+    """Subtracts the maximum, so that nothing overflows; an infinite maximum is replaced by 0, since the difference would be NaN."""
     peak = relax.max(x, axis=axis, keepdims=True)
     peak = relax.where(relax.isfinite(peak), peak, relax.constant(np.zeros((), relax.TensorType.of(x.type).dtype)))
     total = relax.log(relax.sum(relax.exp(relax.subtract(x, peak)), axis=axis, keepdims=True))
@@ -73,7 +73,7 @@ def _log_sum_exp(x, axis, keepdims):
 
 
 def _by(builder: str) -> Callable:
-    """The reduction that relax has under that name."""
+    """A reduction by the relax op of that name."""
     return lambda x, axis, keepdims: getattr(relax, builder)(x, axis=axis, keepdims=keepdims)
 
 
@@ -114,7 +114,7 @@ def _running(op_type: str, versions: tuple[int, ...], builder: str) -> Entry:
 
 @op("TopK", 1, 10, 11, 24)
 def top_k(node):
-    """The elements and where they stand; that they come in order is more than ``sorted = 0`` asks for."""
+    """TopK. The elements are always sorted, so ``sorted`` is ignored."""
     axis = node.axis(node.integer("axis", -1), node.rank())
     count = node.integer("k") if node.version < 10 else int(node.scalar(1, "k"))
     largest = node.flag("largest", True) if node.version >= 11 else True
@@ -125,6 +125,7 @@ def top_k(node):
 
 @op("LpNormalization", 1, 22)
 def lp_normalization(node):
+    """LpNormalization along an axis, for p = 1 and 2."""
     axis, p = node.axis(node.integer("axis", -1), node.rank()), node.integer("p", 2)
     if p not in (1, 2):
         raise Refused(f"p = {p} is not supported, only 1 and 2")
@@ -132,7 +133,7 @@ def lp_normalization(node):
     norm = _sum(relax.abs(x), [axis], True) if p == 1 else relax.sqrt(_sum(relax.square(x), [axis], True))
     if kind(node.dtype()) != "float":
         raise Refused(f"a normalization of {node.dtype()} is not supported")
-    # where all of an axis is 0 the norm is, and the result is 0
+    # where the whole axis is 0 the norm is 0; the result is 0 then
     zero, one = node.literal(0, node.dtype()), node.literal(1, node.dtype())
     return relax.divide(x, relax.where(relax.equal(norm, zero), one, norm))
 

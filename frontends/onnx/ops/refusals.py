@@ -1,4 +1,4 @@
-"""Why ops that have no entry have none, where more is to be said than that."""
+"""Reasons why ops without an entry are not supported, where there is more to say."""
 
 _REASONS = {
     "sequences of tensors are not supported": (

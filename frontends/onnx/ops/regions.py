@@ -1,4 +1,4 @@
-"""Regions of images, and images put together from regions: RoiAlign, Col2Im, DeformConv."""
+"""Regions of images, and images assembled from regions: RoiAlign, Col2Im, DeformConv."""
 import itertools
 import math
 
@@ -14,7 +14,7 @@ from legato.frontends.onnx.problems import Malformed, Refused
 
 @op("RoiAlign", 10, 16, 22)
 def roi_align(node):
-    """Each region is divided into bins, and each bin read at some places between the pixels: their mean, or their greatest."""
+    """RoiAlign. Each region is divided into bins, and each bin sampled between the pixels at several points: their mean, or maximum."""
     mode, ratio = node.text("mode", "avg", "max"), node.integer("sampling_ratio", 0)
     half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel", "output_half_pixel") == "half_pixel"
     scale, bins = node.number("spatial_scale", 1.0), [node.integer(f"output_{side}", 1) for side in ("height", "width")]
@@ -49,7 +49,7 @@ def roi_align(node):
 
 
 def _clamped_taps(place: ir.Value, size: int) -> list[tuple[ir.Value, ir.Value]]:
-    """The two neighbours of a place and their weights: up to one pixel outside as at the border, farther out 0."""
+    """The two neighbours of a point and their weights: clamped up to one pixel outside, 0 beyond."""
     inside = relax.logical_and(relax.greater_equal(place, number(place, -1)), relax.less_equal(place, number(place, size)))
     place = relax.clip(place, min=0.0, max=float(size - 1))
     low = relax.floor(place)
@@ -60,7 +60,7 @@ def _clamped_taps(place: ir.Value, size: int) -> list[tuple[ir.Value, ir.Value]]
 
 @op("Col2Im", 18)
 def col2im(node):
-    """Blocks are added up where they lie in the image: each of their elements has its place in the padded one."""
+    """Col2Im: blocks are added up at their positions in the padded image, by a scatter with constant indices."""
     image, block = node.ints(1, "the image_shape"), node.ints(2, "the block_shape")
     rank = len(image)
     strides, dilations = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
@@ -89,7 +89,7 @@ def col2im(node):
 
 @op("DeformConv", 19, 22)
 def deform_conv(node):
-    """A convolution whose every tap is read from a place of its own, between the pixels; then a product of matrices."""
+    """DeformConv: every tap is sampled between the pixels at a position of its own; then a matrix product."""
     batch, channels, *sizes = node.dims()
     outputs, inputs, *kernel = node.dims(1)
     groups, moved = node.integer("group", 1), node.integer("offset_group", 1)

@@ -1,6 +1,6 @@
-"""Resize and Upsample: each axis by itself, by indices (nearest) or by a matrix of weights (linear, cubic).
+"""Resize and Upsample: one axis after the other, by indices (nearest) or by a matrix of weights (linear, cubic).
 
-The weights are computed at import, so the sizes must be known there. The arithmetic is that of ONNX's reference implementation.
+The weights are computed at import, so the sizes must be known. The arithmetic is that of ONNX's reference implementation.
 """
 import math
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import MADE_ELEMENTS
 
-_LONGEST = 1 << 16  # elements that an axis can be resized to
+_LONGEST = 1 << 16  # the limit for the size of a resized axis
 _FAR = 1 << 31
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """How one node maps places of its output to places of its input, and weighs what lies around them."""
+    """How a node maps output coordinates to input coordinates, and how it weighs the neighbours."""
 
     mode: str
     coordinates: str
@@ -30,7 +30,7 @@ class _Rule:
     antialias: bool = False
 
     def place(self, x: int, size: int, count: int, scale: float, roi: tuple[float, float]) -> float:
-        """Where element x of ``count`` lies among the ``size`` elements of the input."""
+        """The input coordinate of output element x, for ``count`` output and ``size`` input elements."""
         width = scale * size
         match self.coordinates:
             case "asymmetric":
@@ -50,7 +50,7 @@ class _Rule:
         return (x + 0.5) / scale - 0.5
 
     def coefficients(self, ratio: float, scale: float) -> np.ndarray:
-        """The weights of the elements around a place that lies ``ratio`` (above 0, at most 1) beyond the nearest element on its left."""
+        """The weights of the neighbours of a point that is ``ratio`` (above 0, at most 1) right of the nearest element on its left."""
         if self.mode == "nearest":
             right = {"floor": False, "ceil": True, "round_prefer_floor": ratio > 0.5, "round_prefer_ceil": ratio >= 0.5}[self.nearest]
             return np.array([0.0, 1.0] if right or ratio == 1 else [1.0, 0.0])
@@ -67,7 +67,7 @@ class _Rule:
         return a * (x**3 - 5 * x**2 + 8 * x - 4) if x < 2 else 0.0
 
     def weights(self, size: int, count: int, scale: float, roi: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix [count, size] that resizes an axis, and which of the ``count`` elements lie outside the input."""
+        """The matrix [count, size] that resizes an axis, and which of the ``count`` elements are outside the input."""
         matrix, outside = np.zeros((count, size)), np.zeros(count, np.bool_)
         for x in range(count):
             place = self.place(x, size, count, scale, roi)
@@ -91,7 +91,7 @@ def _triangle(x: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Axis:
+class _ResizedAxis:
     axis: int
     size: int | Dim
     count: int | None  # None: the size is symbolic
@@ -99,7 +99,7 @@ class _Axis:
     roi: tuple[float, float]
 
 
-def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int | None = None) -> _Axis:
+def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int | None = None) -> _ResizedAxis:
     if not 0 < scale < math.inf:
         raise Malformed(f"an axis cannot be resized by {scale}")
     if count is None and isinstance(size, int):
@@ -108,10 +108,10 @@ def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int |
         raise Malformed(f"an axis of size {size} cannot be resized to {count}, by {scale}")
     if isinstance(size, int) and count is not None and (count > _LONGEST or size * count > MADE_ELEMENTS):
         raise Refused(f"an axis of size {size} is resized to {count}, which would take a matrix of weights too large")
-    return _Axis(axis, size, count, scale, roi)
+    return _ResizedAxis(axis, size, count, scale, roi)
 
 
-def _apply(node, rule: _Rule, axes: list[_Axis], extrapolation: float = 0.0) -> ir.Value:
+def _apply(node, rule: _Rule, axes: list[_ResizedAxis], extrapolation: float = 0.0) -> ir.Value:
     """The input with these axes resized."""
     x, outsides = node.x(0), []
     for a in axes:
@@ -144,8 +144,8 @@ def _multiplied(node, x: ir.Value, matrix: np.ndarray, axis: int) -> ir.Value:
     return x if axis == rank - 1 else relax.permute_dims(x, axes=[order.index(a) for a in range(rank)])
 
 
-def _repeated(node, rule: _Rule, x: ir.Value, a: _Axis) -> ir.Value:
-    """x with each element of an axis of symbolic size repeated: what resizing to a whole multiple by nearest comes to."""
+def _repeated(node, rule: _Rule, x: ir.Value, a: _ResizedAxis) -> ir.Value:
+    """x with each element of an axis of symbolic size repeated: nearest resizing by an integer factor."""
     times = round(a.scale)
     sample = 5
     if rule.mode != "nearest" or times != a.scale or times < 1:
@@ -158,21 +158,21 @@ def _repeated(node, rule: _Rule, x: ir.Value, a: _Axis) -> ir.Value:
     return relax.reshape(spread, shape=[*sizes[: a.axis], sizes[a.axis] * times, *sizes[a.axis + 1 :]])
 
 
-def _scales(node, values: list[float]) -> list[_Axis]:
+def _scales(node, values: list[float]) -> list[_ResizedAxis]:
     if len(values) != node.rank():
         raise Malformed(f"scales = {values}: expected {node.rank()} values")
     return [_axis(axis, size, scale) for axis, (size, scale) in enumerate(zip(node.dims(), values))]
 
 
 def _upsample(node) -> ir.Value:
-    """Upsample, and Resize of opset 10: places by division, and the element on the left."""
+    """Upsample, and Resize of opset 10: coordinates by division, and the left neighbour."""
     mode = node.text("mode", "nearest", "linear")
     values = node.numbers("scales") if node.version == 7 else node.constant(1, "the scales").tolist()
     return _apply(node, _Rule(mode, "asymmetric"), _scales(node, values))
 
 
 def _requested(node, axes: list[int]) -> tuple[list[float], list[int | None]]:
-    """The scale and (where sizes are given) the size of each resized axis."""
+    """The scale and (if sizes are given) the size of each resized axis."""
     if node.given(2) and node.dims(2) != (0,):
         return [float(scale) for scale in node.constant(2, "the scales")], [None] * len(axes)
     sizes, given = node.ints(3, "the sizes"), [node.dims()[axis] for axis in axes]
@@ -202,7 +202,7 @@ def _resize(node) -> ir.Value:
         node.flag("antialias"),
     )
     axes = [a % node.rank() for a in node.integers("axes", list(range(node.rank())))]
-    node.ignore("keep_aspect_ratio_policy")  # of sizes only
+    node.ignore("keep_aspect_ratio_policy")  # concerns sizes only
     scales, counts = _requested(node, axes)
     rois = [(0.0, 1.0)] * len(axes)
     if rule.coordinates == "tf_crop_and_resize":

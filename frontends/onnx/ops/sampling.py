@@ -1,4 +1,4 @@
-"""Reading images between their pixels: each place reads some neighbours, and sums them up by weight."""
+"""Sampling images between their pixels: weighted sums of neighbours."""
 import itertools
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed, Refused
 
 _CUBIC = -0.75
-Tap = tuple[ir.Value, ir.Value | None]  # an index along an axis, and its weight (None: 1)
+Tap = tuple[ir.Value, ir.Value | None]  # indices along an axis, and their weights (None: 1)
 
 
 @op("GridSample", 16, 20, 22)
 def grid_sample(node):
-    """The grid's last axis has places from -1 to 1, the innermost axis first."""
+    """GridSample. The grid's last axis has coordinates from -1 to 1, the innermost axis first."""
     linear, cubic = ("bilinear", "bicubic") if node.version < 20 else ("linear", "cubic")
     mode, padding = node.text("mode", linear, "nearest", cubic), node.text("padding_mode", "zeros", "border", "reflection")
     aligned, rank = node.flag("align_corners"), node.rank() - 2
@@ -31,25 +31,25 @@ def grid_sample(node):
     for axis, size in enumerate(sizes):
         place = relax.strided_slice(grid, begin=[rank - 1 - axis], end=[rank - axis], axes=[rank + 1])
         place = relax.reshape(place, shape=[node.dims(1)[0], relax.dims.product(out)])
-        taps.append(_Axis(size, padding, aligned).taps(place, mode.removeprefix("bi")))
+        taps.append(_SampledAxis(size, padding, aligned).taps(place, mode.removeprefix("bi")))
     flat = relax.reshape(node.x(0), shape=[*node.dims()[:2], relax.dims.product(sizes)])
     return relax.reshape(summed(flat, sizes, taps), shape=[*node.dims()[:2], *out])
 
 
 def number(like: ir.Value, value: float) -> ir.Value:
-    """A number of a tensor's element type."""
+    """A constant of a tensor's element type."""
     return relax.constant(np.asarray(value, TensorType.of(like.type).dtype))
 
 
-class _Axis:
-    """One axis of an image, and what is read beyond its ends."""
+class _SampledAxis:
+    """One axis of an image, and its padding."""
 
     def __init__(self, size: int, padding: str, aligned: bool) -> None:
-        """``padding``: zeros, border or reflection; ``aligned``: -1 and 1 are the middles of the outer pixels, not their edges."""
+        """``padding``: zeros, border or reflection; ``aligned``: -1 and 1 are the centres of the outer pixels, not their edges."""
         self.size, self.padding, self.aligned = size, padding, aligned
 
     def taps(self, place: ir.Value, mode: str) -> list[Tap]:
-        """What is read for places from -1 to 1."""
+        """The taps of coordinates from -1 to 1."""
         one = number(place, 1)
         if self.aligned:
             place = relax.multiply(relax.divide(relax.add(place, one), number(place, 2)), number(place, self.size - 1))
@@ -57,14 +57,15 @@ class _Axis:
             place = relax.divide(relax.subtract(relax.multiply(relax.add(place, one), number(place, self.size)), one), number(place, 2))
         if mode == "nearest":
             place = relax.round(place)
-        if self.padding == "border" and mode != "cubic":  # which weighs by where the place is, as PyTorch and onnxruntime have it
+        # cubic weights come from the unclamped coordinate, as in PyTorch and onnxruntime
+        if self.padding == "border" and mode != "cubic":
             place = relax.clip(place, min=0.0, max=float(self.size - 1))
         elif self.padding == "reflection":
             place = self._reflected(place)
         return [self._tap(place, None)] if mode == "nearest" else self.between(place, mode)
 
     def between(self, place: ir.Value, mode: str) -> list[Tap]:
-        """What is read for places in pixels."""
+        """The taps of coordinates in pixels."""
         low = relax.floor(place)
         rest = relax.subtract(place, low)
         weights = _linear(rest) if mode == "linear" else _cubic(rest)
@@ -72,7 +73,7 @@ class _Axis:
         return [self._tap(relax.add(low, number(low, first + i)), weight) for i, weight in enumerate(weights)]
 
     def _reflected(self, place: ir.Value) -> ir.Value:
-        """Folded back at the ends, as often as it takes."""
+        """The coordinate reflected into the axis, as often as necessary."""
         begin, length = (0.0, self.size - 1) if self.aligned else (-0.5, self.size)
         if not length:
             return relax.multiply(place, number(place, 0))
@@ -81,7 +82,7 @@ class _Axis:
         return relax.add(relax.minimum(away, back), number(place, begin))
 
     def _tap(self, index: ir.Value, weight: ir.Value | None) -> Tap:
-        """An index that is inside; a weight of 0 where zeros are read outside."""
+        """An index inside the axis; with zero padding the weight is 0 for indices outside."""
         if self.padding == "reflection":
             return self._inside(self._reflected(index)), weight
         if self.padding == "zeros":
@@ -95,8 +96,8 @@ class _Axis:
 
 
 def linear_taps(place: ir.Value, size: int) -> list[Tap]:
-    """The two neighbours of places in pixels; zeros are read outside."""
-    return _Axis(size, "zeros", True).between(place, "linear")
+    """The two neighbours of coordinates in pixels; 0 outside."""
+    return _SampledAxis(size, "zeros", True).between(place, "linear")
 
 
 def _linear(rest: ir.Value) -> list[ir.Value]:
@@ -104,7 +105,7 @@ def _linear(rest: ir.Value) -> list[ir.Value]:
 
 
 def _cubic(rest: ir.Value) -> list[ir.Value]:
-    """Keys' weights of the four neighbours."""
+    """Keys' cubic weights of the four neighbours."""
     def polynomial(x: ir.Value, *coefficients: float) -> ir.Value:
         value = number(x, coefficients[0])
         for coefficient in coefficients[1:]:
@@ -118,7 +119,8 @@ def _cubic(rest: ir.Value) -> list[ir.Value]:
 
 
 def summed(flat: ir.Value, sizes: Sequence[int], taps: Sequence[Sequence[Tap]]) -> ir.Value:
-    """The pixels of [batch, channels, pixels] that each combination of taps, [batch, places], names, times their weights."""
+    """The weighted sum, [batch, channels, places], of the pixels of [batch, channels, pixels] at each combination of the axes' taps,
+    [batch, places]."""
     batch, channels, _ = TensorType.of(flat.type).dims
     dtype, total = TensorType.of(flat.type).dtype, None
     for combination in itertools.product(*taps):

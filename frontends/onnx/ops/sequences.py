@@ -1,4 +1,4 @@
-"""Sequences of different lengths, and caches that they are written to."""
+"""Sequences of different lengths, and updates of caches."""
 import numpy as np
 
 from legato.dialects import relax
@@ -8,7 +8,7 @@ from legato.frontends.onnx.problems import Malformed
 
 @op("TensorScatter", 24)
 def tensor_scatter(node):
-    """Each example's update is written into its cache from its index on, by default from the front; circular, round its end."""
+    """TensorScatter: each example's update is written into its cache from an index on (default 0); in circular mode it wraps around."""
     circular = node.text("mode", "linear", "circular") == "circular"
     axis = node.axis(node.integer("axis", -2), node.rank())
     if node.rank(1) != node.rank():
@@ -21,7 +21,7 @@ def tensor_scatter(node):
 
 
 def _written(node, old, new, axis: int, circular: bool):
-    """At each place of the cache: the update's element for it, if its number there is one, else the old one."""
+    """The cache with the update's element at each position that it covers."""
     if axis == 0:
         raise Malformed("its axis is 0, which is that of the examples")
     size, count = node.dims()[axis], node.dims(1)[axis]
@@ -39,7 +39,7 @@ def _written(node, old, new, axis: int, circular: bool):
 
 
 def _counted(size):
-    """0, 1, ... up to a size, known or not."""
+    """0, 1, ... up to a size, which may be symbolic."""
     ones = relax.broadcast_to(relax.constant(np.ones((), np.int64)), shape=[size])
     return relax.cumsum(ones, axis=0, exclusive=True) if not isinstance(size, int) else relax.constant(np.arange(size))
 
@@ -54,7 +54,7 @@ def _size_value(size):
 
 @op("ReverseSequence", 10, 28)
 def reverse_sequence(node):
-    """The first elements of each example's time axis, as many as its length says, in reverse; what is behind them stays."""
+    """ReverseSequence: the first elements of each example's time axis, up to its length, are reversed; the rest stays."""
     batch, time = node.axis(node.integer("batch_axis", 1), node.rank()), node.axis(node.integer("time_axis", 0), node.rank())
     if {batch, time} != {0, 1}:
         raise Malformed(f"its batch_axis and time_axis must be 0 and 1, are {batch} and {time}")

@@ -1,4 +1,4 @@
-"""Shapes: asking for them, and giving the same elements another one."""
+"""Shapes: queries, reshapes, and other ops that only move elements."""
 import math
 
 import numpy as np
@@ -14,6 +14,7 @@ from legato.frontends.onnx.values import KNOWN_ELEMENTS
 
 @op("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
 def shape(node):
+    """Shape, which may be symbolic."""
     rank = node.rank()
     start, end = node.integer("start", 0), node.integer("end", rank)
     return node.vector(_known(node.dims()[slice(*slice(start, end).indices(rank))]))
@@ -21,6 +22,7 @@ def shape(node):
 
 @op("Size", 1, 13, 19, 21, 23, 24, 25)
 def size(node):
+    """Size: the number of elements, which may be symbolic."""
     return node.elements(np.array(dims.product(_known(node.dims()))), np.int64)
 
 
@@ -31,7 +33,7 @@ def _known(sizes: tuple[Size, ...]) -> tuple[Size, ...]:
 
 
 def _resolved(node, wanted: list[Size], allow_zero: bool) -> list[Size]:
-    """The sizes that Reshape's input asks for: 0 taken from the input (unless allowed), and what -1 stands for, where that can be told."""
+    """The sizes that Reshape's input means: 0 is copied from the input (unless allowed), and -1 is computed if possible."""
     given = node.dims()
     sizes = []
     for axis, want in enumerate(wanted):
@@ -57,12 +59,14 @@ def _fold_reshape(node, data, wanted):
 
 @op("Reshape", 5, 13, 14, 19, 21, 23, 24, 25, fold=_fold_reshape)
 def reshape(node):
+    """Reshape."""
     wanted = _resolved(node, node.sizes(1, "the shape"), node.flag("allowzero"))
     return relax.reshape(node.x(0), shape=wanted)
 
 
 @op("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)
 def flatten(node):
+    """Flatten, to a matrix."""
     rank, axis = node.rank(), node.integer("axis", 1)
     if not -rank <= axis <= rank:
         raise Malformed(f"there is no axis {axis} to flatten a tensor of rank {rank} at")
@@ -71,7 +75,7 @@ def flatten(node):
 
 
 def _axes(node, rank: int) -> list[int]:
-    """The axes of Squeeze and Unsqueeze: an attribute before opset 13, an input since; none if there are none."""
+    """The axes of Squeeze and Unsqueeze: an attribute before opset 13, an input since; empty if they are omitted."""
     if node.version < 13:
         return sorted(node.axes(node.integers("axes", []), rank))
     return sorted(node.axes(node.ints(1, "axes"), rank)) if node.given(1) else []
@@ -88,6 +92,7 @@ def _squeezed(node) -> list[int]:
 
 @op("Squeeze", 1, 11, 13, 21, 23, 24, 25, fold=lambda node, data, _axes=None: np.squeeze(data, tuple(_squeezed(node))))
 def squeeze(node):
+    """Squeeze; without axes those of size 1, which must be known at import."""
     axes = _squeezed(node)
     return relax.squeeze(node.x(), axis=axes) if axes else node.value(0)
 
@@ -99,6 +104,7 @@ def _unsqueezed(node) -> list[int]:
 
 @op("Unsqueeze", 1, 11, 13, 21, 23, 24, 25, fold=lambda node, data, _axes=None: np.expand_dims(data, tuple(_unsqueezed(node))))
 def unsqueeze(node):
+    """Unsqueeze."""
     axes = _unsqueezed(node)
     return relax.expand_dims(node.x(), axis=axes) if axes else node.value(0)
 
@@ -111,7 +117,7 @@ def _fold_expand(node, data, wanted):
 
 @op("Expand", 8, 13, fold=_fold_expand)
 def expand(node):
-    """Broadcasts both ways: an axis may stay larger than what is asked for."""
+    """Expand. It broadcasts both ways: an axis may be larger than requested."""
     wanted = broadcast(node.dims(), tuple(node.sizes(1, "the shape")))
     return node.value(0) if wanted == node.dims() else relax.broadcast_to(node.x(), shape=wanted)
 
@@ -126,16 +132,19 @@ def _permutation(node) -> list[int]:
 
 @op("Transpose", 1, 13, 21, 23, 24, 25, fold=lambda node, data: data.transpose(_permutation(node)))
 def transpose(node):
+    """Transpose; without ``perm`` the axes are reversed."""
     return relax.permute_dims(node.x(), axes=_permutation(node))
 
 
 @op("DepthToSpace", 1, 11, 13, 28)
 def depth_to_space(node):
+    """DepthToSpace."""
     return relax.depth_to_space(node.x(), block=node.integer("blocksize"), mode=node.text("mode", "DCR", "CRD"))
 
 
 @op("SpaceToDepth", 1, 13, 28)
 def space_to_depth(node):
+    """SpaceToDepth; its mode CRD adds a transpose."""
     mode = node.text("mode", "DCR", "CRD")
     if mode == "DCR":
         return relax.space_to_depth(node.x(), block=node.integer("blocksize"))
@@ -143,7 +152,7 @@ def space_to_depth(node):
     y = relax.space_to_depth(node.x(), block=block)
     n, _, h, w = relax.TensorType.of(y.type).dims
     c = node.dims()[1]
-    # the same channels in another order: that of the input outermost instead of innermost
+    # CRD: the input's channel is outermost in the channel number instead of innermost
     split = relax.permute_dims(relax.reshape(y, shape=[n, block * block, c, h, w]), axes=[0, 2, 1, 3, 4])
     return relax.reshape(split, shape=[n, c * (block * block), h, w])
 

@@ -1,4 +1,4 @@
-"""Parts of tensors taken out and put together."""
+"""Slices, splits, concatenation, padding, tiles and triangles."""
 import math
 
 import numpy as np
@@ -11,7 +11,7 @@ from legato.frontends.onnx.ops.folding import is_at_least
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import KNOWN_ELEMENTS
 
-_FAR = (1 << 31) - 1  # what exporters write for "to the end"
+_FAR = (1 << 31) - 1  # exporters write this for "to the end"
 
 
 def _bounds(node) -> tuple[list[int], list[Size], list[Size], list[int]]:
@@ -32,7 +32,7 @@ def _bounds(node) -> tuple[list[int], list[Size], list[Size], list[int]]:
 
 
 def _placed(place: Size, size: Size) -> Size:
-    """A start or end, as far as its place can be told: counted from the front, and no further than the size."""
+    """A start or end, normalized as far as its symbols allow: counted from the front, and clipped to the size."""
     if isinstance(place, int):
         if isinstance(size, int):
             return place
@@ -54,6 +54,7 @@ def _fold_slice(node, data, *_inputs):
 
 @op("Slice", 1, 10, 11, 13, fold=_fold_slice)
 def slice_(node):
+    """Slice. Negative steps need static sizes."""
     axes, starts, ends, steps = _bounds(node)
     sizes = node.dims()
     for axis, start, end, step in zip(axes, starts, ends, steps):
@@ -83,9 +84,9 @@ def _parts(node) -> tuple[int, list[Size]]:
         if node.version < 18 and size % count:
             raise Malformed(f"an axis of size {size} does not split into {count} equal parts")
         return axis, [min(part, max(size - part * i, 0)) for i in range(count)]
-    if node.version < 18:  # such a split has no rest
+    if node.version < 18:  # the opset requires equal parts
         return axis, [dims.floor_divide(size, count)] * count
-    if count > 2:  # the last parts may have nothing left
+    if count > 2:  # the last parts may be empty
         raise Refused(f"the sizes of {count} parts of an axis of size {size} are known only at run time")
     part = dims.ceil_divide(size, count)
     return axis, [part, size - part][:count]
@@ -98,6 +99,7 @@ def _fold_split(node, data, _split=None):
 
 @op("Split", 2, 11, 13, 18, fold=_fold_split)
 def split(node):
+    """Split; outputs that nothing reads are not built."""
     axis, parts = _parts(node)
     x, results, begin = node.x(), [], 0
     for part, used in zip(parts, node.used):
@@ -108,6 +110,7 @@ def split(node):
 
 @op("Concat", 4, 11, 13, fold=lambda node, *arrays: np.concatenate(arrays, axis=node.integer("axis")))
 def concat(node):
+    """Concat."""
     axis = node.axis(node.integer("axis"), node.rank())
     return relax.concat(node.xs(), axis=axis) if len(node) > 1 else node.value(0)
 
@@ -130,6 +133,7 @@ def _pads(node) -> list[Size]:
 
 @op("Pad", 2, 11, 13, 18, 19, 21, 23, 24, 25)
 def pad(node):
+    """Pad; symbolic pads are concatenated constants."""
     mode = node.text("mode", "constant", "reflect", "edge", "wrap")
     if node.version < 11:
         value = node.number("value", 0.0)
@@ -146,7 +150,7 @@ def pad(node):
 
 
 def _pad_by_concat(node, pads: list[Size], value):
-    """Pads whose sizes have symbols: blocks of the value, put before and after."""
+    """Padding with symbolic sizes: broadcast constants concatenated before and after."""
     x, sizes = node.x(), list(node.dims())
     for axis in range(len(sizes)):
         blocks = []
@@ -169,11 +173,13 @@ def _fold_tile(node, data, repeats):
 
 @op("Tile", 6, 13, fold=_fold_tile)
 def tile(node):
+    """Tile."""
     return relax.tile(node.x(), repeats=node.sizes(1, "the repeats"))
 
 
 @op("Trilu", 14)
 def trilu(node):
+    """Trilu: the upper or lower triangle."""
     k = int(node.scalar(1, "k")) if node.given(1) else 0
     return (relax.triu if node.flag("upper", True) else relax.tril)(node.x(), k=k)
 

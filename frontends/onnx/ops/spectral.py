@@ -1,4 +1,4 @@
-"""Fourier transforms: products with the matrices of cosines and sines, in f64, because large terms cancel."""
+"""Fourier transforms as products with matrices of cosines and sines, in f64, because large terms cancel."""
 import math
 
 import numpy as np
@@ -21,7 +21,7 @@ def _waves(node, length: int, bins: int, sign: int, scale: float, window: np.nda
 
 
 def _parts(node) -> int:
-    """1 for real numbers, 2 for complex ones: the last axis."""
+    """1 for real input, 2 for complex input: the size of the last axis."""
     parts = node.dims()[-1]
     if not isinstance(parts, int):
         raise Refused(f"whether its input is real or complex (the size of its last axis, {parts}) is known only at run time")
@@ -31,7 +31,7 @@ def _parts(node) -> int:
 
 
 def _part(x: ir.Value, index: int) -> ir.Value:
-    """The real or imaginary numbers, in f64."""
+    """The real or imaginary part, in f64."""
     axis = x.type.rank - 1
     part = relax.squeeze(relax.strided_slice(x, begin=[index], end=[index + 1], axes=[axis]), axis=[axis])
     return relax.astype(part, dtype=np.float64)
@@ -50,7 +50,7 @@ def _moved(x: ir.Value, source: int, to: int) -> ir.Value:
 
 
 def _fitted(x: ir.Value, axis: int, length: int) -> ir.Value:
-    """Cut off, or filled with zeros, to a length."""
+    """x truncated or zero-padded to a length along an axis."""
     size = TensorType.of(x.type).dims[axis]
     if size == length:
         return x
@@ -63,7 +63,7 @@ def _fitted(x: ir.Value, axis: int, length: int) -> ir.Value:
 
 @op("DFT", 17, 20)
 def dft(node):
-    """Along one axis of real numbers ([..., 1]) or complex ones ([..., 2])."""
+    """DFT along one axis of real ([..., 1]) or complex ([..., 2]) numbers."""
     rank = node.rank()
     axis = int(node.scalar(2, "the axis")) if node.version >= 20 and node.given(2) else node.integer("axis", 1) if node.version < 20 else -2
     inverse, onesided = node.flag("inverse"), node.flag("onesided")
@@ -72,7 +72,7 @@ def dft(node):
     if axis == rank - 1:
         raise Malformed(f"its axis is {axis}, the last one, which is that of real and imaginary parts")
     length = int(node.scalar(1, "the length")) if node.given(1) else None
-    if onesided and inverse:  # back from one side to real numbers: the other side mirrors it
+    if onesided and inverse:  # the inverse of a one-sided transform is real
         return _real_inverse(node, axis, length)
     if onesided and parts == 2:
         raise Malformed("onesided = 1 is for real numbers, and its input has complex ones")
@@ -97,7 +97,7 @@ def _real_inverse(node, axis: int, length: int | None) -> ir.Value:
     length = 2 * (bins - 1) if length is None else length
     bins = length // 2 + 1
     x = _fitted(node.x(), axis, bins)
-    both = np.full((bins, 1), 2.0)  # but for the first, and for the last where it is its own mirror image
+    both = np.full((bins, 1), 2.0)  # except the first bin, and the last if it is its own mirror image
     both[0] = 1
     if length % 2 == 0:
         both[-1] = 1
@@ -110,7 +110,7 @@ def _real_inverse(node, axis: int, length: int | None) -> ir.Value:
 
 @op("STFT", 17)
 def stft(node):
-    """[batch, length, 1 or 2] in frames, each of them weighted by the window and transformed."""
+    """STFT of [batch, length, 1 or 2]: frames, weighted by the window and transformed."""
     step, onesided = int(node.scalar(1, "the frame_step")), node.flag("onesided", True)
     window = node.constant(2, "the window").astype(np.float64) if node.given(2) else None
     size = int(node.scalar(3, "the frame_length")) if node.given(3) else None if window is None else window.size

@@ -7,7 +7,7 @@ from legato.frontends.onnx.ops import folding
 
 
 def _unary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
-    """An ONNX op that is a relax op, without attributes."""
+    """The entry of an ONNX op that equals a relax op without attributes."""
     return Entry(op_type, versions, lambda node: getattr(relax, builder)(node.x()), fold)
 
 
@@ -43,11 +43,13 @@ _NAMED = (
 
 @op("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
 def identity(node):
+    """Identity."""
     return node.value(0)
 
 
 @op("IsInf", 10, 20)
 def isinf(node):
+    """IsInf, of both signs or one."""
     negative, positive = node.flag("detect_negative", True), node.flag("detect_positive", True)
     x = node.x()
     infinite = relax.isinf(x)

@@ -1,4 +1,4 @@
-"""What loops and recurrent layers share: the graph has one copy of the body for each step."""
+"""Helpers for unrolled loops and recurrent layers."""
 from collections.abc import Sequence
 
 from legato.core.mlir import ir
@@ -6,11 +6,11 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import Size
 from legato.frontends.onnx.problems import Refused
 
-MOST_STEPS = 1024  # beyond, a graph with a copy of the body for each step takes too long to compile
+MOST_STEPS = 1024  # a larger unrolled graph takes too long to compile
 
 
 def check_steps(count: Size) -> int:
-    """The number of steps. Refused unless it is known at import, and not too great."""
+    """The number of iterations. Refused if it is not known at import or exceeds MOST_STEPS."""
     if not isinstance(count, int):
         raise Refused(f"the number of its steps, {count}, is known only at run time; a loop becomes one copy of its body a step")
     if count > MOST_STEPS:
@@ -19,7 +19,7 @@ def check_steps(count: Size) -> int:
 
 
 def at(x: ir.Value, axis: int, index: int) -> ir.Value:
-    """One place of an axis; the axis goes."""
+    """The slice at one index of an axis, without the axis."""
     return relax.squeeze(relax.strided_slice(x, begin=[index], end=[index + 1], axes=[axis]), axis=[axis])
 
 

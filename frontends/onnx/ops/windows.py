@@ -1,4 +1,4 @@
-"""Kernels, strides and paddings, as convolutions and pools share them."""
+"""Kernels, strides and paddings of convolutions and pools."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,13 +17,14 @@ class Window:
 
     @property
     def rank(self) -> int:
+        """The number of spatial axes."""
         return len(self.kernel)
 
 
-def read_window(node, kernel: Sequence[Size] | None, ceil_mode: bool = False) -> Window:
-    """The window that a node's attributes ask for, auto_pad worked out.
+def read_window(node, kernel: Sequence[Size] | None) -> Window:
+    """The window that a node's attributes describe, with auto_pad resolved.
 
-    ``kernel``: the spatial sizes of a convolution's weight; None for a pool, whose attribute says them.
+    ``kernel``: the spatial sizes of a convolution's weight; None for a pool, which has them as an attribute.
     """
     sizes = list(node.dims()[2:])
     named = node.integers("kernel_shape") if kernel is None else check_kernel(node, kernel)
@@ -38,7 +39,7 @@ def read_window(node, kernel: Sequence[Size] | None, ceil_mode: bool = False) ->
 
 
 def check_kernel(node, kernel: Sequence[Size]) -> list[int]:
-    """The spatial sizes of a convolution's weight, which the attribute must agree with if it is there."""
+    """The spatial sizes of a convolution's weight. Malformed if the attribute is present and differs."""
     if not all(isinstance(size, int) for size in kernel):
         raise Refused(f"the size of its kernel, {list(kernel)}, is known only at run time")
     named = node.integers("kernel_shape", list(kernel))
@@ -55,7 +56,7 @@ def _positive(node, name: str, rank: int) -> list[int]:
 
 
 def auto_padding(node, sizes: Sequence[Size], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> list[int]:
-    """``pads``, or what ``auto_pad`` makes them."""
+    """The value of ``pads``, or the padding computed from ``auto_pad``."""
     rank = len(kernel)
     mode = node.text("auto_pad", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
     pads = node.integers("pads", [0] * (2 * rank))
