@@ -10,20 +10,28 @@ import legato
 
 ROOT = Path(legato.__file__).resolve().parent.parent
 FOLDERS = ("core", "dialects", "frontends/onnx")
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def sources() -> list[Path]:
     return sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
+def is_stub(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return ast.unparse(node.body) == "..."
+
+
 def public_names(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
-    """The qualified names and nodes of what a module or class body defines; setters and overloads have their getter's docstring."""
+    """The qualified names and nodes of what a module or class body defines.
+
+    Left out are setters and overloads, which share a docstring, and the fields of protocols (properties without a body).
+    """
     for node in body:
-        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or node.name.startswith("_"):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name.startswith("_"):
             continue
-        if isinstance(node, FUNCTIONS) and any(ast.unparse(d).endswith((".setter", "overload")) for d in node.decorator_list):
-            continue
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            decorators = [ast.unparse(d) for d in node.decorator_list]
+            if any(d.endswith((".setter", "overload")) for d in decorators) or ("property" in decorators and is_stub(node)):
+                continue
         yield prefix + node.name, node
         if isinstance(node, ast.ClassDef):
             yield from public_names(node.body, f"{prefix}{node.name}.")
