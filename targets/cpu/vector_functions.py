@@ -3,7 +3,7 @@
 Errors are the greatest over every float in the range, in units in the last place of the right result, denormals included. Infinities and
 NaNs come out as IEEE 754 has it. Where a function is a table's entry for an operation, vector_math.py says so.
 """
-from legato.core.mlir import arith, ir, math
+from legato.core.mlir import arith, ir
 from legato.targets.cpu.vector_builder import OEQ, Builder
 
 LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693145751953125, 1.42860682030941723212e-6
@@ -102,33 +102,3 @@ def log1p(b: Builder, x: ir.Value) -> ir.Value:
     usable = arith.AndIOp(b.less(b.number(0.0), u), b.less(u, b.number(float("inf")))).result
     y = b.add(log(b, u), b.select(usable, lost, b.number(0.0)))
     return b.select(b.compare(OEQ, x, b.number(0.0)), x, y)  # keeps -0
-
-
-SIN = (2.86567956e-6, -1.98559923e-4, 8.33338592e-3, -1.66666672e-1)
-COS = (2.44677067e-5, -1.38877297e-3, 4.16666567e-2, -0.5, 1.0)
-
-
-def sine(b: Builder, x: ir.Value, quarter: int) -> ir.Value:
-    """sin(x + quarter * pi/2), 1.6 ulp up to |x| = 2^30; the argument is reduced in f64."""
-    f64 = ir.F64Type.get()
-    wide = b.like(f64)
-
-    def number(value: float) -> ir.Value:
-        return b.constant(wide, ir.FloatAttr.get(f64, value))
-
-    xd = arith.ExtFOp(wide, x).result
-    magic = number(6755399441055744.0)  # 1.5 * 2^52
-    n = arith.SubFOp(arith.AddFOp(arith.MulFOp(xd, number(0.6366197723675814)).result, magic).result, magic).result
-    r = math.FmaOp(n, number(-1.5707963267948966), xd).result
-    r = arith.TruncFOp(b.type, math.FmaOp(n, number(-6.123233995736766e-17), r).result).result
-    i64 = ir.IntegerType.get_signless(64)
-    bits = arith.BitcastOp(b.like(i64), arith.AddFOp(n, magic).result).result
-    q = b.iadd(arith.TruncIOp(b.integers, bits).result, b.integer(quarter))
-    s = b.mul(r, r)
-    sin_r = b.fma(b.mul(b.polynomial(s, SIN), s), r, r)
-    cos_r = b.polynomial(s, COS)
-    odd = arith.CmpIOp(arith.CmpIPredicate.ne, b.iand(q, 1), b.integer(0)).result
-    value = b.select(odd, cos_r, sin_r)
-    flip = b.shl(b.iand(q, 2), 30)
-    value = b.from_bits(arith.XOrIOp(b.bits(value), flip).result)
-    return value if quarter else b.select(b.compare(OEQ, x, b.number(0.0)), x, value)  # keeps -0

@@ -4,6 +4,7 @@ from typing import Any
 
 from legato.core.mlir import arith, ir, math
 from legato.targets.cpu import vector_functions as f32
+from legato.targets.cpu.trigonometry import sine
 from legato.targets.cpu.vector_builder import Builder
 from legato.targets.intrinsics import expressions as x
 from legato.targets.intrinsics import gamma
@@ -29,11 +30,11 @@ def polynomial(op: str, function: Callable[..., Any]) -> Rule:
 
 
 def sin(b: Builder, v: ir.Value) -> ir.Value:
-    return f32.sine(b, v, 0)
+    return sine(b, v, 0)
 
 
 def cos(b: Builder, v: ir.Value) -> ir.Value:
-    return f32.sine(b, v, 1)
+    return sine(b, v, 1)
 
 
 def cbrt(e: Lanes, v: ir.Value) -> ir.Value:

@@ -66,7 +66,8 @@ def test_accuracy_over_all_floats(machine):
 
 
 def test_sine_and_cosine():
-    x = np.concatenate([np.linspace(-100, 100, 40001), np.linspace(-1e9, 1e9, 20011), [0.0, np.inf, np.nan]]).astype(np.float32)
+    x = np.concatenate([np.linspace(-100, 100, 40001), np.linspace(-1e9, 1e9, 20011), np.geomspace(1e9, 3.4e38, 20011),
+                        -np.geomspace(1e9, 3.4e38, 20011), [1e18, 2.0**30, 2.0**31, 0.0, np.inf, np.nan]]).astype(np.float32)
     with np.errstate(invalid="ignore"):
         for function, found in zip((np.sin, np.cos), compute(("sin", "cos"), [x, x])):
             assert np.allclose(found, function(x.astype(np.float64)), rtol=0, atol=1.5e-7, equal_nan=True)

@@ -1,0 +1,116 @@
+"""Sine and cosine of f32 as polynomials, on scalars and vectors of any rank, with exact reduction of every argument.
+
+Up to 2^30 the argument is reduced in f64 by two fused multiply-adds. Beyond, 2/pi is needed to some 190 bits: it is multiplied part by
+part, as Payne and Hanek do, in a branch that a vector takes if any of its elements needs it.
+"""
+from collections.abc import Callable
+
+from legato.core.mlir import arith, ir, math, scf, vector
+from legato.targets.cpu.vector_builder import OEQ, OGT, Builder
+
+SIN = (2.86567956e-6, -1.98559923e-4, 8.33338592e-3, -1.66666672e-1)
+COS = (2.44677067e-5, -1.38877297e-3, 4.16666567e-2, -0.5, 1.0)
+NEAR = 2.0 ** 30  # the greatest argument that two fused multiply-adds reduce
+# 2/pi = sum of part * 2^(-27 (k + 1)); a part times an f32 is exact in f64 (27 + 24 bits), and 8 parts reach 2^-83 for the greatest f32
+TWO_OVER_PI = (85445659, 60002565, 39057486, 92086099, 40820845, 92952164, 126382600, 33444195)
+MAGIC = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which then stands in the low bits
+
+
+class _Wide:
+    """Expressions in f64 over the shape of a builder."""
+
+    def __init__(self, b: Builder):
+        self.b, self.f64 = b, ir.F64Type.get()
+        self.type = b.like(self.f64)
+
+    def number(self, value: float) -> ir.Value:
+        return self.b.constant(self.type, ir.FloatAttr.get(self.f64, value))
+
+    def low_bits(self, shifted: ir.Value) -> ir.Value:
+        """The low 32 bits of the whole number n, given n + MAGIC; anything for NaNs."""
+        bits = arith.BitcastOp(self.b.like(ir.IntegerType.get_signless(64)), shifted).result
+        return arith.TruncIOp(self.b.integers, bits).result
+
+    def narrow(self, value: ir.Value) -> ir.Value:
+        return arith.TruncFOp(self.b.type, value).result
+
+
+def sine(b: Builder, x: ir.Value, quarter: int) -> ir.Value:
+    """sin(x + quarter * pi/2), 1.5 ulp; NaN for infinities."""
+    near = _of_rest(b, *_reduce_near(b, x), quarter)
+    value = _unless(b, _any_far(b, x), near, lambda: _of_rest(b, *_reduce_far(b, x), quarter))
+    return value if quarter else b.select(b.compare(OEQ, x, b.number(0.0)), x, value)  # keeps -0
+
+
+def _of_rest(b: Builder, r: ir.Value, q: ir.Value, quarter: int) -> ir.Value:
+    """sin((q + quarter) pi/2 + r), |r| <= pi/4."""
+    q = b.iadd(q, b.integer(quarter))
+    s = b.mul(r, r)
+    sin_r = b.fma(b.mul(b.polynomial(s, SIN), s), r, r)
+    cos_r = b.polynomial(s, COS)
+    odd = arith.CmpIOp(arith.CmpIPredicate.ne, b.iand(q, 1), b.integer(0)).result
+    value = b.select(odd, cos_r, sin_r)
+    flip = b.shl(b.iand(q, 2), 30)
+    return b.from_bits(arith.XOrIOp(b.bits(value), flip).result)
+
+
+def _reduce_near(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """x = q pi/2 + r, |r| <= pi/4, for |x| <= NEAR."""
+    w = _Wide(b)
+    xd, magic = arith.ExtFOp(w.type, x).result, w.number(MAGIC)
+    shifted = math.fma(xd, w.number(0.6366197723675814), magic)
+    n = arith.subf(shifted, magic)
+    r = math.fma(n, w.number(-1.5707963267948966), xd)
+    return w.narrow(math.fma(n, w.number(-6.123233995736766e-17), r)), w.low_bits(shifted)
+
+
+def _reduce_far(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """The same for every x, infinities aside, by x * 2/pi modulo 4.
+
+    Each product is exact, and so is its rest modulo 4. Sums are exact as well until less than a quarter is added: the last part that
+    is more has its lowest bit at 2^-52, and whole numbers are taken out behind each step.
+    """
+    w = _Wide(b)
+    xd = arith.ExtFOp(w.type, x).result
+    total, whole = w.number(0.0), w.number(0.0)
+    for k, part in enumerate(TWO_OVER_PI):
+        product = arith.mulf(xd, w.number(part * 2.0 ** (-27 * (k + 1))))
+        fours = math.roundeven(arith.mulf(product, w.number(0.25)))
+        total = arith.addf(total, math.fma(fours, w.number(-4.0), product))
+        n = math.roundeven(total)
+        total, whole = arith.subf(total, n), arith.addf(whole, n)
+    return w.narrow(arith.mulf(total, w.number(1.5707963267948966))), w.low_bits(arith.addf(whole, w.number(MAGIC)))
+
+
+def _any_far(b: Builder, x: ir.Value) -> ir.Value:
+    """Whether any element is beyond NEAR, as one i1."""
+    if b.shape:
+        flat = Builder(_flat(b, b.f32))
+        far = flat.compare(OGT, math.absf(_as(flat.type, x)), flat.number(NEAR))
+        return vector.ReductionOp(ir.IntegerType.get_signless(1), ir.Attribute.parse("#vector.kind<or>"), far).result
+    if b.shape is not None:  # a vector of rank 0
+        x = vector.ExtractOp(x, [], []).result
+    scalar = Builder(b.f32)
+    return scalar.compare(OGT, math.absf(x), scalar.number(NEAR))
+
+
+def _unless(b: Builder, condition: ir.Value, value: ir.Value, build: Callable[[], ir.Value]) -> ir.Value:
+    """A value, or where the condition holds what ``build`` gives. Vectors leave the branch with rank 1: that is what later steps take."""
+    type_ = _flat(b, b.f32) if b.shape else b.type
+    chosen = scf.IfOp(condition, [type_], has_else=True)
+    with ir.InsertionPoint(chosen.then_block):
+        scf.YieldOp([_as(type_, build())])
+    with ir.InsertionPoint(chosen.else_block):
+        scf.YieldOp([_as(type_, value)])
+    return _as(b.type, chosen.results[0])
+
+
+def _flat(b: Builder, element: ir.Type) -> ir.VectorType:
+    total = 1
+    for extent in b.shape or ():
+        total *= extent
+    return ir.VectorType.get([total], element)
+
+
+def _as(type_: ir.Type, value: ir.Value) -> ir.Value:
+    return value if value.type == type_ else vector.ShapeCastOp(type_, value).result
