@@ -1,4 +1,4 @@
-"""What a backend's codegen returns, as backends import it: ``from legato.artifacts import Blob``."""
+"""Artifacts returned by a backend's code generation: ``from legato.artifacts import Blob``."""
 from legato.dialects.artifacts import Artifact, Blob, Closure, Lowered, PythonFunction, Registered, SharedObject
 
 __all__ = ["Artifact", "Blob", "Closure", "Lowered", "PythonFunction", "Registered", "SharedObject"]

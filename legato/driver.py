@@ -1,4 +1,4 @@
-"""What stands behind ``legato.compile``: the standard pipeline of a target, stage by stage, and the executable at its end."""
+"""The driver behind ``legato.compile``: runs a target's standard pipeline and makes an executable."""
 import contextlib
 import time
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ Progress = Callable[[str, float], None]
 
 @dataclass
 class Report:
-    """What a compile did. ``stages``: (name, seconds); ``passes``: the same, pass by pass; ``kernels``: names; ``details``: by pass."""
+    """A record of a compile. ``stages``, ``passes``: (name, seconds); ``kernels``: names; ``details``: by pass."""
 
     stages: list[tuple[str, float]] = field(default_factory=list)
     passes: list[tuple[str, float]] = field(default_factory=list)
@@ -36,14 +36,15 @@ class Report:
 
     @property
     def seconds(self) -> float:
+        """The total time of all stages."""
         return sum(s for _, s in self.stages)
 
 
 def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (), first: str | None = None,
           last: str | None = None, progress: Progress | None = None, verify_each: bool = False, report: Report | None = None) -> Module:
-    """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; the rest as in ``compile``.
+    """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; other parameters as in ``compile``.
 
-    ``first``: the stage that the module has reached already (``"fused"``: what ``--emit fused`` printed); None for a graph.
+    ``first``: the stage that the module is at (``"fused"``: the output of ``--emit fused``); None for a graph.
     """
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     resolved = catalog.resolve(target)
@@ -79,7 +80,7 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
 
 
 def check_start(module: Module, first: str | None) -> None:
-    """Refuses a module that the pipeline would only fail on in the middle: one without ``@main``, or past the graph without saying so."""
+    """LegatoError for a module that the pipeline cannot start with: one without ``@main``, or lowered already without ``first``."""
     functions = {f.name.value: f for f in module.functions()}
     if first is None and "main" not in functions:
         there = ", ".join(f"@{name}" for name in functions) or "no function"
@@ -90,7 +91,7 @@ def check_start(module: Module, first: str | None) -> None:
 
 
 def own_copy(module: Any) -> Any:
-    """A module that the passes may change. LegatoError for what is neither a module nor a function that makes one."""
+    """A copy of a module, or the module made by a script function. LegatoError for any other value."""
     if isinstance(module, Module):
         return module.clone()
     make = getattr(module, "module", None)
@@ -101,7 +102,7 @@ def own_copy(module: Any) -> Any:
 
 
 def give_to_backends(module: Module, backends: Sequence[Any], context: PassContext) -> None:
-    """Partitions a module as ``legato.partition`` does, behind the passes that bring it into the form that patterns are written for."""
+    """Partitions a module as ``legato.partition`` does, after the passes that patterns rely on."""
     from legato.partitioning import BEFORE, partition
 
     Pipeline(BEFORE).run(module, context)
@@ -110,13 +111,13 @@ def give_to_backends(module: Module, backends: Sequence[Any], context: PassConte
 
 def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (), first: str | None =
 None, progress: Progress | None = None, verify_each: bool = False) -> "Executable":
-    """Native code for ``module``: an executable, ready to be called.
+    """Compiles ``module`` to native code. Returns an executable.
 
-    ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, before all others: rule values, or a map from op
-    names to functions (``{"relax.softmax": fn}``). ``backends``: what takes over parts of the graph, best first: ``Backend`` values,
-    classes or names (``"onnxruntime"``). ``first``: the stage that the module has reached already. ``progress(stage, seconds)`` is called
-    behind each stage. The module is left as it is. Raises ``LegatoError``; ``UnsupportedError`` where the model asks for what Legato does
-    not do.
+    ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, tried before all others: rule values, or a map
+    from op names to functions (``{"relax.softmax": fn}``). ``backends``: backends for parts of the graph, in order of priority:
+    ``Backend`` values, classes or names (``"onnxruntime"``). ``first``: the stage that the module is at. ``progress(stage, seconds)`` is
+    called after each stage. The module is not changed. Raises ``LegatoError``; ``UnsupportedError`` if the model needs something that
+    Legato does not support.
     """
     from legato.codegen.jit import jit
 
@@ -137,7 +138,7 @@ None, progress: Progress | None = None, verify_each: bool = False) -> "Executabl
 
 
 def _check_callable(target: str | Target) -> None:
-    """Refuses a target whose pipeline does not end in code that this process can call."""
+    """LegatoError for a target whose pipeline does not end in code that this process can call."""
     resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
     stages = resolved.pipeline()
     if stages and "tir-emit-entry" not in stages[-1][1]:
@@ -146,7 +147,7 @@ def _check_callable(target: str | Target) -> None:
 
 
 def runnable(target: str | Target) -> str | Target:
-    """The target with as many threads as this process can have: one, with a warning, where there is no OpenMP runtime."""
+    """The target with as many threads as this process supports: one, with a warning, if there is no OpenMP runtime."""
     from legato.runtime.threads import usable_threads
 
     resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
@@ -160,10 +161,10 @@ def runnable(target: str | Target) -> str | Target:
 
 def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (),
             last: str | None = None) -> Explanation:
-    """What the target's rules do to each op of ``module``: which fired, from which file and line, and why nearer ones refused; and what the
-    patterns of ``backends`` took, and refused, and why.
+    """The rules that the target applies to each op of ``module``, with file and line, and why others declined; likewise the patterns of
+    ``backends``.
 
-    The target's pipeline runs to its end, or to the stage ``last`` (``"legalized"``: graph ops only), on a copy. Ops that no rule takes are
+    The target's pipeline runs to its end, or to the stage ``last`` (``"legalized"``: graph ops only), on a copy. Ops without a rule are
     records without a rule, not an error.
     """
     report = Report()
@@ -179,7 +180,7 @@ def device_code(module: Module) -> dict[str, str]:
 
 
 def ptx(module: Module, target: Target) -> str:
-    """The PTX of a fully lowered module's kernels, for the chip that is an option of its target. LegatoError: see ``codegen.ptx``."""
+    """The PTX of a fully lowered module's kernels, for the chip in the target's options. LegatoError: see ``codegen.ptx``."""
     from legato.codegen.ptx import ptx
 
     device = device_code(module)
@@ -189,14 +190,14 @@ def ptx(module: Module, target: Target) -> str:
 
 
 def llvm_ir(module: Module) -> str:
-    """The LLVM IR of a fully lowered module, as text; of one with gpu.modules, that of each of them."""
+    """The LLVM IR of a fully lowered module; of its gpu.modules, if it has some. LegatoError for ops of other dialects."""
     device = device_code(module)
     if device:
         return "\n".join(f"; gpu.module @{name}\n{code}" for name, code in device.items())
     module = module.clone()
     strip_external(module)
     other = next((op for op in module.module.body.operations if not op.operation.name.startswith("llvm.")), None)
-    if other is not None:  # upstream's translation crashes on what it cannot translate
+    if other is not None:  # upstream's translation crashes on ops of other dialects
         raise LegatoError(f"LLVM IR is made of a module that holds only the llvm dialect; it has {other.operation.name}")
     return _translated(module.module)
 

@@ -1,8 +1,7 @@
-"""What kernel rules are made of: structured loops on tensors, arithmetic by element type, and predicates.
+"""Building blocks of kernel rules: structured loops on tensors, arithmetic by element type, and predicates.
 
 ``pointwise(k, out, [x, y], lambda e, x, y: e.add(x, y))`` is an elementwise kernel with broadcasting; ``reduce`` a reduction;
-``compute`` one loop nest given by index expressions, in the manner of TVM's te.compute; ``named`` an op of linalg. The target schedules
-what they build.
+``compute`` a loop nest given by index expressions, like TVM's te.compute; ``named`` an op of linalg. The target schedules the kernels.
 """
 from legato.targets.builders.element import Element
 from legato.targets.builders.pointwise import element, pointwise, read, stored

@@ -1,4 +1,4 @@
-"""MLIR's bindings as passes, rules and backends import them: ``from legato.mlir import arith, ir``."""
+"""MLIR's bindings for passes, rules and backends: ``from legato.mlir import arith, ir``."""
 from legato.core.mlir import (
     affine,
     arith,

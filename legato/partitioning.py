@@ -1,4 +1,4 @@
-"""``legato.partition``: parts of a model to external compilers and libraries."""
+"""``legato.partition``: gives parts of a model to external compilers and libraries."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -15,17 +15,17 @@ from legato.targets.backend import Backend
 from legato.targets.backend_catalog import BackendCatalog
 from legato.targets.catalog import Catalog
 
-BEFORE = "relax-infer-shapes,relax-fold-constants,relax-canonicalize"  # what patterns are matched on by ``legato.compile``
+BEFORE = "relax-infer-shapes,relax-fold-constants,relax-canonicalize"  # run by ``legato.compile`` before patterns are matched
 
 
 def partition(module: Module, backends: Iterable[str | Backend | type[Backend]], *, costs: Iterable[ModulePass] = (), codegen: bool = True,
               options: Mapping[str, str] | None = None, context: PassContext | None = None) -> Module:
     """Gives parts of ``module`` to backends, in place, and returns it.
 
-    ``backends``: values, classes or names; where two take an op, the earlier one gets it. ``costs``: passes between matching and merging,
-    which may veto groups (see passes/partition/costs.py). ``codegen``: False stops with external modules whose code is not generated yet.
-    ``options``: for code generation, by backend's name (``{"npu": "tile=16"}``). May be called again, with passes in between. What happened
-    is in ``context.report["partition"]``. Raises LegatoError.
+    ``backends``: values, classes or names, in order of priority. ``costs``: passes between matching and merging, which may veto groups
+    (see passes/partition/costs.py). ``codegen``: False leaves the external modules without generated code. ``options``: for code
+    generation, by backend's name (``{"npu": "tile=16"}``). May be called again, with passes in between. ``context.report["partition"]``
+    records what was done. Raises LegatoError.
     """
     given = list(backends)
     catalog = BackendCatalog(given)

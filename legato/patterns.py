@@ -1,4 +1,4 @@
-"""The pattern language, as backends import it: ``from legato.patterns import composite, is_const, is_op, wildcard``."""
+"""The pattern language for backends: ``from legato.patterns import composite, is_const, is_op, wildcard``."""
 from legato.analysis.patterns import Composite, Match, Matched, Pattern, composite, each_operand, is_const, is_op, outputs, wildcard
 
 __all__ = ["Composite", "Match", "Matched", "Pattern", "composite", "each_operand", "is_const", "is_op", "outputs", "wildcard"]

@@ -1,4 +1,4 @@
-"""``legato.Schedule``: the schedule of schedule/, which can also be seen as a script."""
+"""``legato.Schedule``: the schedule of schedule/ with output as a script."""
 from legato.frontends.script import print_script
 from legato.schedule import schedule
 
@@ -7,9 +7,9 @@ class Schedule(schedule.Schedule):
     __doc__ = schedule.Schedule.__doc__
 
     def script(self) -> str:
-        """The module, with what was done, as the source of a script."""
+        """The scheduled module as the source of a script."""
         return print_script(self.module)
 
     def show(self) -> None:
-        """Prints the module, with what was done, as the source of a script."""
+        """Prints the scheduled module as the source of a script."""
         print(self.script())

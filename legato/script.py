@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 def print_script(module: "Module") -> str:
-    """The module as the source of a script, which ``parse`` reads; kernels of structured ops as loops. LegatoError, naming the function
-    and the op, for what a script has no words for."""
+    """The module as the source of a script, which ``parse`` reads; structured kernels are printed as loops. LegatoError, naming the
+    function and the op, for an op that scripts cannot express."""
     from legato.frontends.script import print_script
     from legato.passes.loops.to_loops import ToLoops
     from legato.passes.pipeline.base import PassContext

@@ -1,4 +1,4 @@
-"""Calling compiled models: executables, saved models, the CPU and the threads they need. Only the module ``jit`` loads MLIR."""
+"""The run time: executables, saved models, packed functions and threads. It loads no MLIR."""
 from legato.runtime.executable import Executable
 from legato.runtime.package import load
 from legato.runtime.signature import Parameter

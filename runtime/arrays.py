@@ -1,4 +1,4 @@
-"""Arrays on their way into and out of compiled code: what DLPack or numpy do not do by themselves."""
+"""Conversions of arrays at the boundary of compiled code that neither DLPack nor numpy does."""
 import ctypes
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 import tvm_ffi
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_DTYPE_CODE_AT, _CODE_UINT, _CODE_BFLOAT = 20, 1, 4   # in a DLTensor; the code of its dtype
+_DTYPE_CODE_AT, _CODE_UINT, _CODE_BFLOAT = 20, 1, 4   # offset in a DLTensor; codes of dtypes
 _VERSIONED_TENSOR_AT = 32
 
 _capsule_name = ctypes.pythonapi.PyCapsule_GetName
@@ -17,10 +17,10 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.p
 
 
 def passable(value: Any) -> Any:
-    """What tvm-ffi takes, for a numpy array that it does not take as it is; any other value as it is.
+    """A value that tvm-ffi accepts, made from a numpy array; any other value unchanged.
 
-    Copies arrays that are not contiguous, not aligned or not in the machine's byte order. Read-only arrays are passed without a copy:
-    compiled code does not write into its inputs.
+    Copies arrays that are not contiguous, not aligned or not in native byte order. Read-only arrays are passed without a copy: compiled
+    code does not write to its inputs.
     """
     if isinstance(value, np.generic):
         value = np.asarray(value)
@@ -43,12 +43,12 @@ def passable(value: Any) -> Any:
 
 
 def bfloat16_to_numpy(tensor: tvm_ffi.Tensor) -> np.ndarray:
-    """A numpy array on the memory of a tensor that may be bfloat16, which ``np.from_dlpack`` does not take."""
+    """A numpy array on the memory of a tensor, which may be bfloat16 (``np.from_dlpack`` does not support that)."""
     return np.from_dlpack(_Relabeled(tensor)).view(BFLOAT16) if tensor.dtype == "bfloat16" else np.from_dlpack(tensor)
 
 
 class _Alias:
-    """A read-only array as numpy sees writable memory."""
+    """A writable view of a read-only array."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -56,7 +56,7 @@ class _Alias:
 
 
 class _Relabeled:
-    """A bfloat16 tensor that says it is uint16, which numpy knows."""
+    """A bfloat16 tensor exported as uint16, which numpy supports."""
 
     def __init__(self, tensor: tvm_ffi.Tensor) -> None:
         self._tensor = tensor
@@ -71,7 +71,7 @@ class _Relabeled:
 
 
 def _set_dtype_code(capsule: Any, code: int) -> None:
-    """Changes the dtype in a capsule that was just made, and that nobody else has."""
+    """Changes the dtype code in a new capsule that has no other users."""
     name = _capsule_name(capsule)
     offset = _DTYPE_CODE_AT + (_VERSIONED_TENSOR_AT if name == b"dltensor_versioned" else 0)
     ctypes.c_uint8.from_address(_capsule_pointer(capsule, name) + offset).value = code

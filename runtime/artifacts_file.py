@@ -1,6 +1,6 @@
-"""The artifacts of a saved model: one zip file beside it, uncompressed: ``manifest.json``, and the bytes of each.
+"""The artifacts of a saved model: an uncompressed zip file beside it, with ``manifest.json`` and the bytes of each artifact.
 
-The model's ``.so`` has a digest of the file: the two belong together.
+The model's ``.so`` contains a digest of the file, so that the two cannot be mixed up.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMAT = 1
 
 
 def check_savable(artifacts: Artifacts) -> None:
-    """LegatoError, with its name, if a function of this process is among them."""
+    """LegatoError, naming it, if one of them is a function of this process."""
     for artifact in artifacts:
         if artifact["kind"] == "closure":
             function = next(iter(artifact["calls"].values()))
@@ -30,7 +30,7 @@ def check_savable(artifacts: Artifacts) -> None:
 
 
 def write(path: Path, artifacts: Artifacts) -> bytes:
-    """Writes the file; returns its digest (16 bytes)."""
+    """Writes the file. Returns its digest (16 bytes)."""
     manifest: dict[str, Any] = {"format": FORMAT, "artifacts": []}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
         for number, artifact in enumerate(artifacts):
@@ -50,7 +50,8 @@ def _digest(path: Path) -> bytes:
 
 
 def read(path: Path, digest: bytes | None) -> list[Mapping[str, Any]]:
-    """The artifacts in a file. LegatoError if it is missing, damaged, another model's (unless ``digest`` is None), or of a newer Legato."""
+    """The artifacts in a file. LegatoError if it is missing, damaged, another model's (unless ``digest`` is None), or of a newer
+    Legato."""
     if not path.is_file():
         raise LegatoError(f"the parts of the model that backends made are missing: there is no file {path}. It was saved beside the model: "
                           "copy it too")

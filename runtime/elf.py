@@ -1,18 +1,18 @@
-"""Reading a shared object without loading it: the machine it is for, and the bytes of data it exports."""
+"""Reads a shared object without loading it: its machine, and the contents of exported variables."""
 import mmap
 import struct
 from pathlib import Path
 
-MACHINES = {62: ("x86-64", ("x86_64", "AMD64")), 183: ("aarch64", ("aarch64", "arm64"))}   # e_machine: name, as platform.machine() says
+MACHINES = {62: ("x86-64", ("x86_64", "AMD64")), 183: ("aarch64", ("aarch64", "arm64"))}   # e_machine: name, values of platform.machine()
 _LOADED, _DYNAMIC_SYMBOLS = 1, 11   # types of program and section headers
 
 
 class ElfError(ValueError):
-    """Not a 64-bit little-endian shared object, or a part of one."""
+    """The file is not a complete 64-bit little-endian shared object."""
 
 
 class SharedObject:
-    """The headers of a shared object. Raises ElfError for a file that is none or is cut off, OSError for one that cannot be read."""
+    """The headers of a shared object. Raises ElfError if the file is not one or is truncated, OSError if it cannot be read."""
 
     def __init__(self, path: Path) -> None:
         with open(path, "rb") as file:
@@ -28,7 +28,7 @@ class SharedObject:
             raise ElfError("it is cut off") from error
 
     def data(self, name: str) -> bytes | None:
-        """The bytes of an exported variable, or None if it is not exported."""
+        """The bytes of an exported variable, or None if there is none of that name."""
         for at in range(self._symbols, self._symbols + self._symbols_size, 24):
             name_at, _, _, section, value, size = struct.unpack_from("<IBBHQQ", self._bytes, at)
             if section and self._text(self._names + name_at) == name:

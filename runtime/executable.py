@@ -1,4 +1,4 @@
-"""A compiled model that can be called."""
+"""Compiled models as callables."""
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -17,13 +17,13 @@ _item = tvm_ffi.get_global_func("ffi.ArrayGetItem")
 class Executable:
     """A compiled model: ``exe(x)``, ``exe(x, mask)`` or ``exe(ids=x, mask=m)``.
 
-    Takes numpy arrays and whatever speaks DLPack on the CPU (torch, JAX). Gives a numpy array, or a tuple of them if the model has several
-    outputs, writable and owned by the caller; where torch tensors were passed, tvm-ffi gives torch tensors back. Raises TypeError for a
-    wrong number or type of arguments or another element type, ValueError for a wrong shape; both name the argument, and say what was
-    expected and given. numpy arrays that are not contiguous, not aligned or not in native byte order are copied; of other libraries, such
-    tensors are refused.
+    Arguments are numpy arrays, or CPU tensors that support DLPack (torch, JAX). The result is a numpy array, or a tuple of them for
+    several outputs, writable and owned by the caller; for torch tensors as arguments, tvm-ffi returns torch tensors. Raises TypeError for
+    a wrong number or type of arguments or a wrong element type, ValueError for a wrong shape; the message names the argument, what was
+    expected and what was given. numpy arrays that are not contiguous, not aligned or not in native byte order are copied; such tensors of
+    other libraries are rejected.
 
-    Any number of threads may call it at once: each call has its own buffers. Memory for them is kept for the next call.
+    Any number of threads may call it at once: each call has its own buffers. Their memory is kept for later calls.
     """
 
     def __init__(self, signature: Signature, function: Callable[..., Any], save: Callable[[Path, str | None], Path]) -> None:
@@ -31,7 +31,7 @@ class Executable:
         self._function = function
         self._save = save
         self._names = [p.name for p in signature.inputs]
-        self.report: Any = None   # what the compile did, where there was one
+        self.report: Any = None   # the driver's Report, if the model was compiled in this process
         self.explanation: Any = None
         self._count = len(signature.outputs)
         self._takes_bfloat16 = any(p.dtype == BFLOAT16 for p in signature.inputs)
@@ -54,7 +54,7 @@ class Executable:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The model as a function of tvm-ffi: tensors in, a tensor or an Array of tensors out. It keeps code and weights alive."""
+        """The model as a tvm-ffi function: tensors in, a tensor or an Array of tensors out. It keeps code and weights alive."""
         return self._function
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -71,7 +71,7 @@ class Executable:
         return self._given(self._function(*ready))
 
     def explain(self) -> Any:
-        """Which rule made what of each op of the model: a value with ``str()`` (a table) and ``json()``. LegatoError for a loaded model."""
+        """The rule applied to each op of the model: a value with ``str()`` (a table) and ``json()``. LegatoError for a loaded model."""
         if self.explanation is None:
             raise LegatoError("only a model that was compiled in this process can be explained: legato.explain(module, target) "
                               "does it again")
@@ -80,8 +80,8 @@ class Executable:
     def save(self, path: str | PathLike, linker: str | None = None) -> Path:
         """Writes the model as a shared object, and its weights beside it as ``<path>.weights``. Returns the path.
 
-        linker: a program that links (``cc``, ``clang``, ``ld.lld``, ``zig``), by name or path; None: the first found. LegatoError if
-        there is none, or it fails, or if nothing can be written there.
+        linker: a program that links (``cc``, ``clang``, ``ld.lld``, ``zig``), by name or path; None: the first one found. LegatoError if
+        there is no linker, if it fails, or if the files cannot be written.
         """
         path = Path(path)
         if path.is_dir():
@@ -97,7 +97,7 @@ class Executable:
     def _given(self, result: Any) -> Any:
         if self._count == 1:
             return self._to_numpy(result) if type(result) is tvm_ffi.Tensor else result
-        items = (_item(result, i) for i in range(self._count))   # a tenth of the time that iterating over an Array takes
+        items = (_item(result, i) for i in range(self._count))   # ten times as fast as iterating over the Array
         return tuple(self._to_numpy(item) if type(item) is tvm_ffi.Tensor else item for item in items)
 
     def _in_order(self, args: tuple, named: dict[str, Any]) -> tuple:

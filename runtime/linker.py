@@ -1,4 +1,4 @@
-"""From an object file to a shared object, by a linker of the system."""
+"""Links object files to a shared object with a linker of the system."""
 import importlib.util
 import os
 import shlex
@@ -12,7 +12,7 @@ import tvm_ffi.libinfo
 
 from legato.core.errors import LegatoError
 
-DRIVERS = ("cc", "gcc", "clang")      # compilers, which know where the system's libraries are
+DRIVERS = ("cc", "gcc", "clang")      # compiler drivers, which find the system's libraries themselves
 LINKERS = ("ld.lld", "ld.mold", "ld")
 VARIABLE = "LEGATO_LINKER"
 _SYSTEM = ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib")
@@ -20,16 +20,16 @@ _SYSTEM = ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/li
 
 @dataclass(frozen=True)
 class Linker:
-    """A program that links. ``command``: how it is started; ``is_driver``: it takes a compiler's options."""
+    """A program that links. ``command``: its command line; ``is_driver``: it accepts a compiler's options."""
 
     command: tuple[str, ...]
     is_driver: bool
 
 
 def find_linker(asked: str | None = None) -> Linker:
-    """The linker that is asked for (by argument or $LEGATO_LINKER), else the first there is.
+    """The requested linker (argument or $LEGATO_LINKER), else the first one found.
 
-    Looked for in this order: cc, gcc, clang, ld.lld, ld.mold, ld, zig, the wheel ziglang. LegatoError if it is not there.
+    Search order: cc, gcc, clang, ld.lld, ld.mold, ld, zig, the wheel ziglang. LegatoError if there is none.
     """
     asked = asked or os.environ.get(VARIABLE)
     if asked:
@@ -51,9 +51,9 @@ def find_linker(asked: str | None = None) -> Linker:
 
 
 def link(objects: list[Path], output: Path, linker: Linker) -> None:
-    """Links a shared object that needs libtvm_ffi by its name, without a path: the host that loads it has it loaded already.
+    """Links a shared object that needs libtvm_ffi by name, without a path: the process that loads it has loaded that library already.
 
-    What OpenMP provides stays open. LegatoError, with what the linker said, if it fails.
+    OpenMP's symbols stay undefined. LegatoError, with the linker's message, if it fails.
     """
     ffi = Path(tvm_ffi.libinfo.find_libtvm_ffi())
     if linker.is_driver:

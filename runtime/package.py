@@ -1,4 +1,4 @@
-"""Saved models: ``model.so``, ``model.so.weights``, and ``model.so.artifacts`` where backends made parts of it."""
+"""Saved models: ``model.so``, ``model.so.weights``, and ``model.so.artifacts`` if backends compiled parts of it."""
 import os
 import platform
 import shutil
@@ -19,12 +19,12 @@ from legato.runtime.linker import find_linker, link
 from legato.runtime.packed import Artifacts, resolve
 from legato.runtime.signature import Signature
 
-WEIGHTS_MARK, ARTIFACTS_MARK = b"legato weights digest: ", b"legato artifacts digest: "   # the object has 32 zeros behind each
+WEIGHTS_MARK, ARTIFACTS_MARK = b"legato weights digest: ", b"legato artifacts digest: "   # followed by 32 zeros in the object
 NO_DIGEST = b"0" * 32
 
 
 class Owner:
-    """What an instance of a model keeps alive: its code, and the memory of its weights."""
+    """The objects that an instance of a model keeps alive: its code, and the memory of its weights."""
 
     __slots__ = ("code", "weights")
 
@@ -33,20 +33,21 @@ class Owner:
 
 
 def weights_path(path: Path) -> Path:
-    """Where the weights of the model saved at ``path`` lie."""
+    """The file with the weights of the model saved at ``path``."""
     return path.with_name(path.name + ".weights")
 
 
 def artifacts_path(path: Path) -> Path:
-    """Where the parts that backends made of the model saved at ``path`` lie."""
+    """The file with the artifacts of the model saved at ``path``."""
     return path.with_name(path.name + ".artifacts")
 
 
 def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_object: Callable[[str], None], linker: str | None,
          artifacts: Artifacts = ()) -> Path:
-    """Links what ``dump_object`` writes to a shared object at ``path``, and writes weights and artifacts beside it; returns ``path``.
+    """Links the object file that ``dump_object`` writes to a shared object at ``path``, with weights and artifacts beside it. Returns
+    ``path``.
 
-    Both files appear complete or not at all, and a process that has the old ones loaded keeps them.
+    Files are replaced only when complete, and a process that has loaded the old ones keeps them.
     """
     artifacts_file.check_savable(artifacts)
     program = find_linker(linker)
@@ -68,11 +69,11 @@ def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_ob
 
 
 def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bool = True) -> Executable:
-    """Loads a model that ``Executable.save`` wrote. Needs no compiler: no MLIR is imported.
+    """Loads a model that ``Executable.save`` wrote. Imports no MLIR.
 
-    weights: the weights' file, if it is not beside the model. verify: compare weights and artifacts with the digests that the model has of
-    them (reads the whole files). LegatoError if the file is not such a model, was made by a newer Legato, needs a CPU or an OpenMP runtime
-    that is not here, or if the weights or artifacts are missing, cut off or changed.
+    weights: the weights' file, if it is not beside the model. verify: compare weights and artifacts with the digests in the model, which
+    reads the whole files. LegatoError if the file is not such a model, was made by a newer Legato, or needs a CPU or an OpenMP runtime
+    that is missing, or if the weights or artifacts are missing, truncated or changed.
     """
     path = Path(path).absolute()
     if not path.is_file():
@@ -108,7 +109,7 @@ def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bo
 
 
 def _inspect(path: Path) -> tuple[Signature, bytes, bytes]:
-    """The metadata of a saved model, and the digests of its weights and artifacts (empty where it has none), without running any of it."""
+    """The metadata of a saved model, and the digests of its weights and artifacts (empty if it has none), without loading it."""
     try:
         shared = SharedObject(path)
         text = shared.data("legato_metadata")
@@ -125,13 +126,13 @@ def _inspect(path: Path) -> tuple[Signature, bytes, bytes]:
 
 
 def _digest(data: bytes | None, mark: bytes) -> bytes:
-    """The digest that stands behind a mark; empty where there is none, or only the place for one."""
+    """The digest after a mark; empty if there is none."""
     text = (data or b"").rstrip(b"\0").removeprefix(mark)
     return b"" if text == NO_DIGEST else bytes.fromhex(text.decode())
 
 
 def _set_digest(code: Path, mark: bytes, digest: bytes) -> None:
-    """Writes a digest into the place that the object file has for it."""
+    """Replaces the zeros after the mark in the object file by a digest."""
     data = code.read_bytes()
     slot = mark + NO_DIGEST
     if data.count(slot) != 1:

@@ -1,4 +1,4 @@
-"""Packed functions that a compiled model calls: what its artifacts bring, else what is registered in this process."""
+"""Resolves the packed functions that a compiled model calls: in its artifacts, else in tvm-ffi's registry."""
 from __future__ import annotations
 
 import difflib
@@ -18,10 +18,11 @@ Artifacts = Sequence[Mapping[str, Any]]  # as passes/partition/artifacts.py list
 
 
 def resolve(names: Sequence[str], artifacts: Artifacts, what: str, callers: Sequence[str] = ()) -> list[tvm_ffi.Function]:
-    """The packed functions of these names, in order. ``what``: how messages call the model; ``callers``: for each, what calls it.
+    """The packed functions of these names, in order. ``what``: the model in messages; ``callers``: for each name, a description of its
+    callers.
 
-    LegatoError, with what there is, for a name that no artifact brings and nobody registered, for one that two bring, for a package that
-    an artifact needs and that is not installed, and for an artifact that cannot be loaded.
+    LegatoError for a name that no artifact has and nobody registered (lists those there are), for one in two artifacts, for a missing
+    package that an artifact needs, and for an artifact that cannot be loaded.
     """
     made: dict[str, tvm_ffi.Function] = {}
     for artifact in artifacts:
@@ -38,7 +39,7 @@ def resolve(names: Sequence[str], artifacts: Artifacts, what: str, callers: Sequ
 
 
 def check_requirements(artifact: Mapping[str, Any], what: str) -> None:
-    """LegatoError if a Python package that an artifact says it needs is not installed."""
+    """LegatoError if a Python package that an artifact needs is not installed."""
     missing = [p for p in artifact.get("requires", ()) if importlib.util.find_spec(p) is None]
     if missing:
         raise LegatoError(f"{what} has parts for the backend '{artifact['backend']}', which needs {', '.join(missing)}: "
@@ -59,7 +60,7 @@ def _registered(name: str, made: Mapping[str, Any], what: str, caller: str) -> t
 
 
 def numpy_call(function: Callable[..., Any]) -> tvm_ffi.Function:
-    """A Python function on numpy arrays as a packed function; the arrays are the callers' memory, which outputs are written to."""
+    """A Python function on numpy arrays as a packed function; the arrays are views of the caller's memory, so outputs can be written."""
     def call(*tensors: tvm_ffi.Tensor) -> None:
         function(*map(bfloat16_to_numpy, tensors))
 
@@ -67,7 +68,7 @@ def numpy_call(function: Callable[..., Any]) -> tvm_ffi.Function:
 
 
 def imported(where: str, what: str) -> Any:
-    """What ``"package:name"`` names. LegatoError if it cannot be imported."""
+    """The object named ``"package:name"``. LegatoError, which begins with ``what``, if it cannot be imported."""
     package, _, name = where.partition(":")
     try:
         value: Any = importlib.import_module(package)
@@ -97,7 +98,7 @@ def _shared(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Fu
         raise LegatoError(f"the shared object of the backend '{artifact['backend']}' does not give the function '{symbol}' (exported as "
                           f"__tvm_ffi_{symbol}): {error}") from error
     finally:
-        os.unlink(file.name)  # what is loaded stays
+        os.unlink(file.name)  # the loaded library stays mapped
 
 
 def _closure(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:

@@ -1,4 +1,4 @@
-"""What a compiled model says of itself: its inputs, outputs and weights, and what it needs to run."""
+"""The metadata of a compiled model: inputs, outputs, weights, and what it needs to run."""
 import json
 from dataclasses import dataclass
 from math import prod
@@ -13,7 +13,7 @@ FORMAT = 1   # the newest metadata that this version reads
 
 @dataclass(frozen=True)
 class Parameter:
-    """A tensor that goes in or out. Each size in ``shape`` is an int, a symbol's name, an expression of names, or ``?``."""
+    """An input, output or weight. Each size in ``shape`` is an int, a symbol's name, an expression of names, or ``?``."""
 
     name: str
     dtype: np.dtype
@@ -27,9 +27,10 @@ class Parameter:
 class Signature:
     """A model's metadata.
 
-    weights: names are keys of the weight store, in the order in which their addresses are given. packed: names of the functions that the
-    code calls, given behind the weights; callers: for each, what calls it. cpu, features: LLVM's names, empty where
-    the code was not made for a certain CPU. openmp: whether the code calls an OpenMP runtime. version: the Legato that made it.
+    weights: names are keys of the weight store, in the order in which their addresses are passed. packed: names of the packed functions
+    that the code calls, passed after the weights; callers: for each, a description of its callers. cpu, features: LLVM's names, empty if
+    the code is not for a specific CPU. openmp: whether the code calls an OpenMP runtime. version: the Legato that compiled it. text: the
+    JSON.
     """
 
     inputs: tuple[Parameter, ...]
@@ -52,7 +53,7 @@ class Signature:
 
     @staticmethod
     def parse(text: str, where: str = "the module") -> "Signature":
-        """Reads the JSON that tir-emit-entry wrote. LegatoError if it is of a newer Legato."""
+        """Reads the JSON written by tir-emit-entry. LegatoError if it was written by a newer Legato."""
         data = json.loads(text)
         if data["format"] > FORMAT:
             raise LegatoError(f"{where} was made by Legato {data['legato']}, which is newer than this one: its metadata has format "
@@ -64,7 +65,7 @@ class Signature:
 
 
 def weight_bytes(weight: Parameter) -> int:
-    """Bytes of a weight, whose shape has no symbols."""
+    """Size of a weight in bytes."""
     return prod(int(size) for size in weight.shape) * weight.dtype.itemsize
 
 

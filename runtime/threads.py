@@ -1,4 +1,4 @@
-"""OpenMP: which runtime there is, and how many threads can be asked for."""
+"""Finds an OpenMP runtime, and limits the number of threads if there is none."""
 import ctypes
 import ctypes.util
 import functools
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from legato.core.errors import LegatoError
 
-ENTRY = "__kmpc_fork_call"   # what LLVM calls; GNU's libgomp does not have it
+ENTRY = "__kmpc_fork_call"   # called by LLVM's code; GNU's libgomp lacks it
 _NAMES = ("libomp.so", "libomp.so.5", "libiomp5.so")
 _FOLDERS = ("/usr/lib/llvm-*/lib", "/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib",
             "/opt/intel/oneapi/compiler/latest/lib")
@@ -23,14 +23,14 @@ _HOW = ("install LLVM's OpenMP runtime (Debian, Ubuntu: libomp5), or the wheel i
 def openmp_runtime() -> str | None:
     """The path of an OpenMP runtime that LLVM's code can call, or None.
 
-    One that this process has loaded already is preferred, for two of them in one process do not go together; then Python's environment
-    (the wheel intel-openmp) and the system.
+    A runtime that this process has loaded already comes first, since two in one process conflict; then Python's environment (the wheel
+    intel-openmp) and the system.
     """
     return next((path for path in _candidates() if _is_runtime(path)), None)
 
 
 def usable_threads(asked: int) -> int:
-    """``asked``, or 1 where there is no OpenMP runtime, which is said once by a warning."""
+    """``asked``, or 1 if there is no OpenMP runtime; then a warning says so, once."""
     if asked <= 1 or openmp_runtime() is not None:
         return max(1, asked)
     _warn_once(asked)
@@ -38,9 +38,9 @@ def usable_threads(asked: int) -> int:
 
 
 def load_openmp(what: str) -> str:
-    """Loads the OpenMP runtime so that code loaded later finds it; returns its path.
+    """Loads the OpenMP runtime with global symbols, for code loaded later. Returns its path.
 
-    LegatoError, saying that ``what`` needs it, if there is none.
+    LegatoError, naming ``what`` needs it, if there is none.
     """
     path = openmp_runtime()
     if path is None:

@@ -1,7 +1,7 @@
-"""The weights of a saved model: one file beside it, mapped into memory as it is.
+"""The weights of a saved model: one file, which is memory-mapped.
 
-64 bytes of head: magic, format, number of weights, size of the file, digest of all weights, CRC of what stands before; then each weight
-from a multiple of 64 bytes on, in the model's order. The model's ``.so`` has the digest too: the two belong together.
+A head of 64 bytes: magic, format, number of weights, size of the file, digest of all weights, CRC of the bytes before it. Then the weights
+in the model's order, each aligned to 64 bytes. The model's ``.so`` contains the digest, so that the two cannot be mixed up.
 """
 import hashlib
 import struct
@@ -17,11 +17,11 @@ from legato.runtime.signature import Parameter, weight_bytes
 ALIGNMENT = 64
 _MAGIC, _FORMAT = b"LEGATO-W", 1
 _HEAD = struct.Struct("<8sIIQ16s20x")
-_ROW, _ROWS = 4096, 256   # words in a row of the checksum, rows at a time (8 MB)
+_ROW, _ROWS = 4096, 256   # words in a row of the checksum; rows at a time (8 MB)
 
 
 def offsets(weights: Sequence[Parameter]) -> list[int]:
-    """Where each weight begins, and at last where the file ends."""
+    """The byte offset of each weight, then the size of the file."""
     found = [ALIGNMENT]
     for weight in weights:
         found.append(-(-(found[-1] + weight_bytes(weight)) // ALIGNMENT) * ALIGNMENT)
@@ -29,7 +29,7 @@ def offsets(weights: Sequence[Parameter]) -> list[int]:
 
 
 def write(path: Path, weights: Sequence[Parameter], arrays: Iterable[np.ndarray]) -> bytes:
-    """Writes the file; returns the digest (16 bytes). ``arrays``: contiguous, in the order of ``weights``."""
+    """Writes the file. Returns the digest (16 bytes). ``arrays``: contiguous, in the order of ``weights``."""
     places = offsets(weights)
     digest = hashlib.blake2b(digest_size=16)
     with open(path, "wb") as file:
@@ -46,9 +46,9 @@ def write(path: Path, weights: Sequence[Parameter], arrays: Iterable[np.ndarray]
 
 
 def read(path: Path, weights: Sequence[Parameter], digest: bytes, verify: bool = True) -> np.memmap:
-    """Maps the file, from its first byte. LegatoError if it is missing, cut off, another model's, or changed.
+    """Maps the whole file. LegatoError if it is missing, truncated, another model's, or changed.
 
-    verify: compare every weight with the digest, which reads the whole file (a tenth of a second for 500 MB that are in memory).
+    verify: compare every weight with the digest, which reads the whole file (0.1 s for 500 MB in the page cache).
     """
     if not path.is_file():
         raise LegatoError(f"the weights of the model are missing: there is no file {path}. It was saved beside the model: copy both, or "
@@ -80,7 +80,8 @@ def read(path: Path, weights: Sequence[Parameter], digest: bytes, verify: bool =
 
 
 def _add(digest, weight: Parameter, data: np.ndarray) -> None:
-    """Adds one weight's description, and sums over rows and columns of its words: as fast as memory, and any changed bit changes them."""
+    """Adds a weight's description to the digest, and the sums over rows and columns of its words: fast, and sensitive to any changed
+    bit."""
     digest.update(f"{weight.name}\0{weight.dtype}\0{weight.shape}\0".encode())
     whole = data.nbytes // 8 * 8
     if whole:

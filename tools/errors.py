@@ -1,6 +1,6 @@
-"""How the tools tell what went wrong: like a compiler, with file, line and the line itself; no traceback unless ``--debug``.
+"""Error reports of the tools: file, line and an excerpt, like a compiler's; a traceback only with ``--debug``.
 
-Importing this loads no MLIR, so that ``--help`` is quick.
+Importing this loads no MLIR, so that ``--help`` is fast.
 """
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ DEBUG_VARIABLE = "LEGATO_DEBUG"
 
 
 class UsageError(Exception):
-    """The command line asks for something that is not there or makes no sense. Told with a hint at ``--help``."""
+    """The command line is invalid. Reported with a hint to ``--help``."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text that positions refer to, and what the user calls it (a path, or ``<stdin>``)."""
+    """The text that positions refer to, and its name for the user (a path, or ``<stdin>``)."""
 
     name: str
     text: str = ""
 
     def place(self, position: Position) -> str:
-        """``x.mlir:3:8``; MLIR calls text that was no file ``-``."""
+        """``x.mlir:3:8``. MLIR calls text that was not read from a file ``-``."""
         return f"{self.name if position.file == '-' else position.file}:{position.line}:{position.column}"
 
     def excerpt(self, position: Position) -> str:
-        """The line and a caret under the column, or nothing where the text is not ours."""
+        """The line with a caret under the column; empty if the position is in another text."""
         lines = self.text.splitlines()
         if position.file not in ("-", self.name) or not 0 < position.line <= len(lines):
             return ""
@@ -44,7 +44,7 @@ class Source:
 
 
 def show_diagnostic(diagnostic: Diagnostic, source: Source | None = None) -> str:
-    """A diagnostic with its notes, in mlir-opt's manner; the model's own name for the op stands in front of the message."""
+    """A diagnostic with its notes, formatted like mlir-opt's; the model's name for the op precedes the message."""
     lines, shown = [], None
     for one in diagnostic.with_notes():
         where = source.place(one.position) if source and one.position else str(one.position or "")
@@ -57,7 +57,7 @@ def show_diagnostic(diagnostic: Diagnostic, source: Source | None = None) -> str
 
 
 def show_error(error: BaseException, source: Source | None = None) -> str:
-    """An error as the tools print it, its notes and the reproducer included."""
+    """An error as the tools print it, with its notes and the reproducer."""
     pass_failed = getattr(error, "headline", None)
     if pass_failed is not None:
         text = "\n".join(show_diagnostic(one, source) for one in pass_failed())
@@ -73,14 +73,14 @@ def show_error(error: BaseException, source: Source | None = None) -> str:
 
 @dataclass
 class Outcome:
-    """What a tool ends with."""
+    """The exit code of a tool."""
 
     code: int = 0
 
 
 @contextmanager
 def reported(tool: str, debug: bool = False) -> Iterator[Outcome]:
-    """Run a tool's body in a `with` block: errors are told on standard error and become the exit code; the body may set it, too.
+    """Context for a tool's body: errors are printed on standard error and set the exit code; the body may set it, too.
 
     `debug` (or LEGATO_DEBUG=1) shows tracebacks.
     """
@@ -89,7 +89,7 @@ def reported(tool: str, debug: bool = False) -> Iterator[Outcome]:
         yield outcome
         sys.stdout.flush()
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # the reader has gone (`| head`): nothing to tell, and nothing to flush at exit
+        sys.stdout = open(os.devnull, "w")  # the reader has closed the pipe (`| head`): avoid an error when flushing at exit
     except KeyboardInterrupt:
         print(f"{tool}: interrupted", file=sys.stderr)
         outcome.code = INTERRUPTED
@@ -122,7 +122,7 @@ def _message(error: BaseException) -> str:
 
 
 def _mlir_diagnostics(error: BaseException) -> list[Diagnostic]:
-    """What MLIR said, where an error is MLIR's or was raised from one of MLIR's."""
+    """MLIR's diagnostics of an error that is, or was raised from, an MLIRError; else none."""
     if "MLIRError" not in (type(error).__name__, type(error.__cause__).__name__) or not isinstance(error, Exception):
         return []
     from legato.core.diagnostics import of_error

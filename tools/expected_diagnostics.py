@@ -1,4 +1,4 @@
-"""``--verify-diagnostics``: what the comments of a test expect, against what was really said. The comments are mlir-opt's:
+"""``--verify-diagnostics``: compares the diagnostics with those that comments in a test expect. The comments are mlir-opt's:
 
     // expected-error@+1 {{part of the message}}      also expected-warning, expected-note, expected-remark
     // expected-error-re@above {{op {{[a-z.]+}} is}}  @+N, @-N, @above, @below, @unknown; -re: inner {{...}} are regular expressions
@@ -14,13 +14,13 @@ from legato.tools.errors import Source
 
 DESIGNATOR = re.compile(
     r"expected-(?P<kind>error|note|remark|warning)(?P<re>-re)? *(?:@(?P<at>[+-][0-9]+|above|below|unknown))? *\{\{(?P<text>.*)\}\}$")
-IGNORED_NOTES = ("see current operation",)  # MLIR adds the op as a note; mlir-opt does not when it verifies
+IGNORED_NOTES = ("see current operation",)  # a note that MLIR adds; mlir-opt does not when it verifies diagnostics
 UNKNOWN = 0
 
 
 @dataclass
 class Expectation:
-    """One comment: the severity, the line that it speaks of (UNKNOWN: no place), the text or pattern, and the line where it stands."""
+    """One comment: severity, expected line (UNKNOWN: no position), text, its pattern, and the line of the comment."""
 
     kind: str
     line: int
@@ -31,7 +31,7 @@ class Expectation:
 
 
 def expectations(text: str) -> list[Expectation]:
-    """The comments in a text. ``@above`` and ``@below`` mean the nearest line without such a comment."""
+    """The comments in a text. ``@above`` and ``@below`` refer to the nearest line without such a comment."""
     found: list[Expectation] = []
     below: list[Expectation] = []
     last_code_line = 1
@@ -56,7 +56,7 @@ def expectations(text: str) -> list[Expectation]:
 
 
 def mismatches(expected: list[Expectation], said: Iterable[Diagnostic], source: Source) -> list[str]:
-    """What was said but not expected, and the other way round; empty when both agree. Marks `expected` as met."""
+    """Descriptions of unexpected diagnostics and of unmet expectations; empty if all match. Marks met ones in `expected`."""
     problems = []
     for diagnostic in (one for whole in said for one in whole.with_notes()):
         if diagnostic.severity == "note" and diagnostic.message.startswith(IGNORED_NOTES):

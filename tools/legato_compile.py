@@ -1,4 +1,4 @@
-"""legato-compile: a model to native code, or to any stage on the way."""
+"""legato-compile: compiles a model to native code, or prints any stage of its pipeline."""
 import argparse
 import sys
 from pathlib import Path
@@ -14,13 +14,14 @@ EXAMPLES = """examples:
   legato-compile model.onnx --emit ll -o model.ll             LLVM IR
   legato-compile model.onnx --target nvvm --emit nvvm         kernels for NVIDIA's GPUs
   legato-compile model.onnx --target 'nvvm{chip=sm_90a}' --emit ptx    the same as PTX (pip install 'legato[gpu]')
-  legato-compile model.onnx --backend openvino -o model.so    what OpenVINO takes runs there; it is saved along
+  legato-compile model.onnx --backend openvino -o model.so    parts that OpenVINO supports run there, and are saved along
   legato-compile model.mlir --emit onnx -o model.onnx         the graph as an ONNX model
   legato-compile model.onnx --shape input=1,3,224,224         fix or name the dimensions of an input
   legato-compile model.onnx --target 'llvm{cpu=x86-64-v3 threads=2}' -o model.so"""
 
 
 def parser() -> argparse.ArgumentParser:
+    """The command line's parser."""
     p = argparse.ArgumentParser(prog="legato-compile", description=__doc__, epilog=EXAMPLES,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("model", help="a model: .onnx or .mlir (with its weights in .safetensors beside it)")
@@ -28,12 +29,12 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--emit", metavar="STAGE", help="print a stage of the target's pipeline instead of native code: imported, "
                    "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR; ptx: PTX (for nvvm); "
                    "partitioned: the graph with its external modules; onnx: the imported graph as an ONNX model")
-    p.add_argument("--from", dest="first", metavar="STAGE", help="the stage that an .mlir has reached already: go on behind it")
+    p.add_argument("--from", dest="first", metavar="STAGE", help="the stage that an .mlir is at; the pipeline continues after it")
     add_compile_options(p)
     p.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations: they carry the model's names")
     p.add_argument("--timing", action="store_true", help="print how long each pass took")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    p.add_argument("--verify-each", action="store_true", help="verify the IR behind every pass")
+    p.add_argument("--verify-each", action="store_true", help="verify the IR after every pass")
     p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
     return p
 
@@ -49,6 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> None:
+    """Does what the command line asks for. Raises LegatoError."""
     from legato import driver
     from legato.core.errors import LegatoError
     from legato.passes.pipeline.base import PassContext
@@ -62,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output and options.output.endswith(".so") != (not options.emit):
         raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .so; --emit STAGE is text")
     if not options.emit:
-        find_linker()  # a compile takes longer than to say that its result could not be linked
+        find_linker()  # check this before the compile
     backends = register_user_files(options.load).chosen(options.backend)
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
@@ -101,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def write_onnx(module: Any, output: str | None) -> None:
-    """The main of a module as an ONNX model, into a file."""
+    """Writes the main of a module as an ONNX model. LegatoError without an output file."""
     from legato.core.errors import LegatoError
     from legato.targets.backends.onnx import export
 

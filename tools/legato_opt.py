@@ -11,7 +11,7 @@ TOOL = "legato-opt"
 
 
 def main(words: list[str] | None = None) -> int:
-    """The tool. Returns the exit code: 0, or 1 when the input or a pass failed, or when diagnostics were not as expected."""
+    """Runs the tool. Returns the exit code: 0, or 1 if the input or a pass failed, or if diagnostics were not as expected."""
     words = sys.argv[1:] if words is None else words
     with reported(TOOL, debug="--debug" in words) as outcome:
         outcome.code = run(parse_arguments(words))
@@ -19,7 +19,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def run(arguments: Arguments) -> int:
-    """Do what the command line asks for. Returns the exit code; raises what is wrong before the first pass runs."""
+    """Does what the command line asks for. Returns the exit code. Errors in the command line are raised before the first pass runs."""
     if arguments.help:
         from legato.tools.opt_help import HELP
 

@@ -1,4 +1,4 @@
-"""legato-run: runs a model (.onnx, .mlir) or a saved one (.so), checks it against onnxruntime, times it."""
+"""legato-run: runs a model (.onnx, .mlir) or a saved one (.so), compares it with onnxruntime, and times it."""
 import argparse
 import sys
 import time
@@ -12,32 +12,33 @@ EXAMPLES = """examples:
   legato-run model.onnx --random                              compile, run on random inputs, show the outputs
   legato-run model.onnx --random --check onnxruntime          and compare with onnxruntime
   legato-run model.onnx --random --check onnxruntime --bench 50
-  legato-run model.onnx --random --backend openvino           what OpenVINO takes runs there
+  legato-run model.onnx --random --backend openvino           parts that OpenVINO supports run there
   legato-run model.onnx --random --dim n=7                    a value for the symbol n
   legato-run model.onnx --input x=x.npy --save y=y.npy
   legato-run model.so --random --bench 100                    a saved model: no compiler is loaded"""
 
 
 def parser() -> argparse.ArgumentParser:
+    """The command line's parser."""
     p = argparse.ArgumentParser(prog="legato-run", description=__doc__, epilog=EXAMPLES,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("model", help="a model: .onnx, .mlir, or .so")
-    p.add_argument("--random", action="store_true", help="random values for the inputs that no --input gives")
-    p.add_argument("--seed", type=int, default=0, help="of the random values")
+    p.add_argument("--random", action="store_true", help="random values for the inputs without --input")
+    p.add_argument("--seed", type=int, default=0, help="seed of the random values")
     p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a value for an input")
     p.add_argument("--save", action="append", default=[], metavar="NAME=FILE.npy", help="where to write an output")
-    p.add_argument("--dim", action="append", type=dim_option, default=[], metavar="SYMBOL=N", help="a symbolic dimension (else 8)")
+    p.add_argument("--dim", action="append", type=dim_option, default=[], metavar="SYMBOL=N", help="size of a symbol (default: 8)")
     add_compile_options(p)
-    p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with a peer's; exit code 1 where they differ")
-    p.add_argument("--tolerance", type=float, default=1e-4, help="greatest relative error that --check accepts: max|a-b| / max|b|")
-    p.add_argument("--bench", type=count_option, metavar="N", help="time N calls (medians), in turns with the peer of --check")
+    p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with another runtime's; exit code 1 if they differ")
+    p.add_argument("--tolerance", type=float, default=1e-4, help="largest relative error accepted by --check: max|a-b| / max|b|")
+    p.add_argument("--bench", type=count_option, metavar="N", help="time N calls (median), alternating with the runtime of --check")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
     return p
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The tool. Returns the exit code."""
+    """Runs the tool. Returns the exit code."""
     options = parser().parse_args(argv)
     from legato.tools.errors import reported
 
@@ -47,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def executable(options: argparse.Namespace) -> Any:
-    """The model, compiled or loaded."""
+    """The model, compiled, or loaded from a .so."""
     if options.model.endswith(".so"):
         from legato.runtime import load
 
@@ -67,6 +68,7 @@ def executable(options: argparse.Namespace) -> Any:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Runs the model as the command line asks. Returns the exit code: 1 if --check fails. Raises LegatoError."""
     from legato.tools.models import LegatoError, Peer, random_inputs, relative_error, symbol_in
 
     if options.check and not options.model.endswith(".onnx"):
@@ -86,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         raise LegatoError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy, or --random")
     try:
         outputs = as_tuple(exe(**inputs))
-    except (TypeError, ValueError, MemoryError) as error:  # what a call says of its arguments
+    except (TypeError, ValueError, MemoryError) as error:  # errors about arguments
         raise LegatoError(str(error)) from error
     for spec, value in zip(exe.outputs, outputs):
         print(f"{spec.name}: {value.dtype}{list(value.shape)} {summary(value)}")
@@ -105,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def name_and_file(option: str, text: str) -> tuple[str, str]:
-    """The two sides of NAME=FILE.npy."""
+    """Splits NAME=FILE.npy. LegatoError if ``text`` has another form."""
     from legato.tools.models import LegatoError
 
     name, equals, file = text.rpartition("=")
@@ -115,7 +117,7 @@ def name_and_file(option: str, text: str) -> tuple[str, str]:
 
 
 def read_arrays(requests: list[str]) -> dict[str, Any]:
-    """The arrays that --input names. Raises ``LegatoError`` for a file that is not there or is no array."""
+    """The arrays of --input, by name. LegatoError for a missing file, or one without an array of numbers."""
     import numpy as np
 
     from legato.tools.models import LegatoError
@@ -135,6 +137,7 @@ def read_arrays(requests: list[str]) -> dict[str, Any]:
 
 
 def refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> None:
+    """LegatoError for the first name that is not among the known ones. ``what``: their kind, for the message."""
     from legato.tools.models import LegatoError
 
     for name in names:
@@ -143,6 +146,7 @@ def refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> Non
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
+    """The outputs of a call as a tuple."""
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -157,6 +161,7 @@ def summary(value: Any) -> str:
 
 
 def save(files: list[tuple[str, str]], names: list[str], outputs: tuple[Any, ...]) -> None:
+    """Writes outputs to .npy files; ``files``: (output's name, file)."""
     import numpy as np
 
     for name, file in files:
@@ -164,7 +169,7 @@ def save(files: list[tuple[str, str]], names: list[str], outputs: tuple[Any, ...
 
 
 def bench(exe: Any, inputs: dict[str, Any], peer: Any, count: int) -> None:
-    """Medians over ``count`` calls; ours and the peer's in turns, so that both see the same machine."""
+    """Prints the median time of ``count`` calls; calls of the peer alternate with ours, so that both see the same load."""
     import numpy as np
 
     times: tuple[list[float], list[float]] = ([], [])

@@ -1,4 +1,4 @@
-"""What the tools share about models: reading them, the shapes that the user gives, random inputs, a peer to compare with."""
+"""Model handling shared by the tools: reading models, shapes from options, random inputs, comparison with onnxruntime."""
 import argparse
 import re
 from pathlib import Path
@@ -16,18 +16,19 @@ TARGET = "llvm"
 
 
 def add_compile_options(parser: argparse.ArgumentParser) -> None:
-    """The options of a compile, which the tools that compile share."""
+    """Adds the options shared by the tools that compile."""
     parser.add_argument("--target", default=TARGET, help="what to compile for (default: llvm, this machine's CPU, one thread)")
     parser.add_argument("--backend", action="append", default=[], metavar="NAME",
-                        help="give what it takes to a backend: onnxruntime, openvino, onednn, tensorrt, one of --load; the first one wins")
+                        help="give the parts that it supports to a backend: onnxruntime, openvino, onednn, tensorrt, or one of --load; "
+                             "may be given again, the first has priority")
     parser.add_argument("--load", action="append", default=[], metavar="FILE.py",
-                        help="run a Python file first: its rules, targets and backends count")
+                        help="run a Python file first, and use the rules, targets and backends that it defines")
     parser.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
                         help="an input's shape: numbers and symbols")
 
 
 def dims_option(text: str) -> tuple[str, list[int | str]]:
-    """``name=1,3,n`` as a name and its dimensions. Raises ``argparse.ArgumentTypeError``."""
+    """Parses ``name=1,3,n`` to a name and its dimensions. Raises ``argparse.ArgumentTypeError``."""
     name, equals, dims = text.rpartition("=")
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"'{text}' is no shape: write NAME=1,3,n")
@@ -35,7 +36,7 @@ def dims_option(text: str) -> tuple[str, list[int | str]]:
 
 
 def dim_option(text: str) -> tuple[str, int]:
-    """``n=7`` as a symbol and its value. Raises ``argparse.ArgumentTypeError``."""
+    """Parses ``n=7`` to a symbol and its value. Raises ``argparse.ArgumentTypeError``."""
     name, equals, value = text.rpartition("=")
     if not equals or not name or not value.isdigit():
         raise argparse.ArgumentTypeError(f"'{text}' gives no symbol a value: write n=7")
@@ -43,14 +44,14 @@ def dim_option(text: str) -> tuple[str, int]:
 
 
 def count_option(text: str) -> int:
-    """A number of at least 1. Raises ``argparse.ArgumentTypeError``."""
+    """Parses a number of at least 1. Raises ``argparse.ArgumentTypeError``."""
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is no number of calls: write 50")
     return int(text)
 
 
 def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> "Module":
-    """The module in an ``.onnx`` or ``.mlir`` file. Raises ``LegatoError``."""
+    """The module in an ``.onnx`` or ``.mlir`` file. LegatoError if it cannot be read."""
     file = Path(path)
     if not file.is_file():
         raise LegatoError(f"there is no file '{path}'")
@@ -68,14 +69,14 @@ def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> "
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is a pipe or a device (``/dev/stdout``, ``/dev/null``): no weights can lie beside it."""
+    """Whether a path is a pipe or a device (``/dev/stdout``, ``/dev/null``), beside which no weights can be written."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def random_inputs(inputs: list[Any], sizes: dict[str, int], seed: int = 0) -> dict[str, np.ndarray]:
-    """Random values for an executable's inputs: normal floats, small non-negative integers, booleans.
+    """Random values for an executable's inputs: normal floats, integers 0 and 1, booleans.
 
-    ``sizes``: values of symbols; a symbol without one is DEFAULT_SIZE.
+    ``sizes``: values of symbols; the default is DEFAULT_SIZE.
     """
     random = np.random.default_rng(seed)
     arrays: dict[str, np.ndarray] = {}
@@ -91,18 +92,18 @@ def random_inputs(inputs: list[Any], sizes: dict[str, int], seed: int = 0) -> di
     return arrays
 
 
-SIZE = re.compile(r"(?P<symbol>\w+)(?: \* (?P<scale>\d+))?(?: (?P<sign>[+-]) (?P<offset>\d+))?")  # what an input's size can be
+SIZE = re.compile(r"(?P<symbol>\w+)(?: \* (?P<scale>\d+))?(?: (?P<sign>[+-]) (?P<offset>\d+))?")  # the forms of an input's size
 DEFAULT_SIZE = 8
 
 
 def symbol_in(size: int | str) -> str | None:
-    """The symbol that gives an input's size: ``n`` for ``n * 2 + 1``. None for a number and for ``?``."""
+    """The symbol in an input's size: ``n`` for ``n * 2 + 1``. None for a number and for ``?``."""
     match = SIZE.fullmatch(str(size))
     return match["symbol"] if match and not isinstance(size, int) else None
 
 
 def size_of(size: int | str, sizes: dict[str, int]) -> int:
-    """An input's size, where symbols have these values, or else DEFAULT_SIZE."""
+    """The value of an input's size. ``sizes``: values of symbols; the default is DEFAULT_SIZE."""
     if isinstance(size, int):
         return size
     match = SIZE.fullmatch(size)
@@ -113,7 +114,7 @@ def size_of(size: int | str, sizes: dict[str, int]) -> int:
 
 
 class Peer:
-    """onnxruntime on the same model: one thread unless told otherwise."""
+    """onnxruntime on the same model, with one thread by default."""
 
     def __init__(self, path: str, threads: int = 1):
         try:
@@ -131,7 +132,7 @@ class Peer:
 
 
 def relative_error(a: np.ndarray, b: np.ndarray) -> float:
-    """max|a-b| / max|b|, where NaN and infinities must stand in the same places; infinite where they or the shapes differ."""
+    """max|a-b| / max|b|. Infinite if shapes or element types differ, or if NaN and infinities are at different positions."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return float("inf")
     if a.size == 0 or np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"):

@@ -1,4 +1,4 @@
-"""The command line of legato-opt: fixed options, and passes as flags in the order in which they run. Loads no MLIR."""
+"""The command line of legato-opt: fixed options, and passes as flags, in the order in which they run. Loads no MLIR."""
 from __future__ import annotations
 
 import shlex
@@ -29,7 +29,7 @@ EMIT = ("mlir", "script")
 
 @dataclass
 class Arguments:
-    """What the command line asks for. `input` is a path or ``-``; `passes` are flags as pipeline text, in order."""
+    """The parsed command line. `input` is a path or ``-``; `passes` are flags as pipeline text, in order."""
 
     input: str = "-"
     output: str = "-"
@@ -64,13 +64,14 @@ class Arguments:
 
     @property
     def pipeline_text(self) -> str:
+        """The pipeline: --pass-pipeline, or the passes given as flags."""
         return self.pipeline if self.pipeline is not None else ",".join(self.passes)
 
     @property
     def reproducer_path(self) -> Path | None:
-        """Where to write the IR in front of a pass that fails: in the current folder, unless ``--reproducer`` says.
+        """The file for the IR before a failing pass: in the current folder, unless ``--reproducer`` names one.
 
-        Nothing is written for tests (several parts, diagnostics to verify), nor when a reproducer runs, unless asked for.
+        None for tests (several parts, diagnostics to verify) and while a reproducer runs, unless ``--reproducer`` is given.
         """
         if self.reproducer is not None:
             return None if self.reproducer == NO_REPRODUCER else Path(self.reproducer)
@@ -80,7 +81,7 @@ class Arguments:
 
 
 def parse_arguments(words: list[str]) -> Arguments:
-    """The command line without the program's name. Flags that are none of ours are taken for passes. Raises UsageError."""
+    """Parses the command line without the program's name. Unknown flags are taken for passes. Raises UsageError."""
     result = Arguments(command=shlex.join(["legato-opt", *words]))
     inputs: list[str] = []
     rest = iter(words)

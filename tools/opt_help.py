@@ -1,4 +1,4 @@
-"""What legato-opt says about itself: ``--help`` (without loading MLIR) and ``--list-passes``."""
+"""The texts of ``legato-opt --help`` (without loading MLIR) and ``--list-passes``."""
 from __future__ import annotations
 
 import textwrap
@@ -10,25 +10,25 @@ if TYPE_CHECKING:
 
 WIDTH = 110
 HELP = """\
-legato-opt reads MLIR (relax, tir and upstream's dialects), runs passes on it, and prints what comes out.
+legato-opt reads MLIR (relax, tir and upstream's dialects), runs passes on it, and prints the result.
 
 usage: legato-opt [FILE | -] [--some-pass[=OPTIONS] ...] [options]
 
 Passes, in the order in which they run; legato-opt --list-passes shows all:
   --relax-fold-constants              as flags, one after the other
-  --relax-legalize=target=llvm        options behind the first "=", separated by spaces:
+  --relax-legalize=target=llvm        options after the first "=", separated by spaces:
   --relax-fold-constants='max-bytes=64 verbose=true'
   --pass-pipeline='A,B{x=1 y=2},C'    or all as one text: ours and upstream's mixed, options in braces
-    func.func(canonicalize,cse)       upstream's passes on every func.func (those for functions go there by themselves)
+    func.func(canonicalize,cse)       upstream's passes on every func.func (function passes are nested there automatically)
     external<"npu">(A,canonicalize)   on the external modules of the backend npu: the nested modules marked relax.codegen = "npu"
-    external(A)                       on all external modules; every other pass leaves them as they are, byte for byte
+    external(A)                       on all external modules; no other pass changes them
 
 Input and output:
   FILE, - or nothing                  a file, or standard input; weights are read from FILE's .safetensors beside it
   -o FILE                             write there; weights go to the .safetensors beside it
   --split-input-file                  treat the parts between "// -----" lines as files of their own
-  --allow-unregistered-dialect        take ops that no dialect defines
-  --load FILE.py                      run a Python file first; its dialects, passes and targets can be used (may be given again)
+  --allow-unregistered-dialect        allow ops that no dialect defines
+  --load FILE.py                      run a Python file first, to use its dialects, passes and targets (may be given again)
   --mlir-print-debuginfo              print locations: they carry the model's own names
   --mlir-print-op-generic             print every op in the generic form
   --verify-roundtrip                  check that what is printed parses, and prints the same again
@@ -40,15 +40,15 @@ To see what happens:
   --verify-each                       verify after each pass, not only at the end
   --list-passes                       our passes with their options, and the names of upstream's
   --emit=script                       print the module as the source of a Python script (legato.script) instead of MLIR
-  --explain[=json]                    which rule made what of each op, and why nearer ones refused: a table (or JSON) in the
-                                      place of the IR, which is written only with -o
-  --view=FILE.svg|FILE.html           main as a picture behind the passes: layer names, shapes, colours by backend
+  --explain[=json]                    the rule applied to each op, and why nearer ones refused: a table (or JSON) instead of the IR,
+                                      which is then written only with -o
+  --view=FILE.svg|FILE.html           draw main after the passes: layer names, shapes, colours by backend
   --list-rules --target=NAME [--op=relax.softmax]   the rules of a target, in the order in which they are tried
   --debug                             errors with Python's traceback (or LEGATO_DEBUG=1)
 
-When a pass fails, the IR in front of it is written to FILE.reproducer.mlir in the current folder:
+When a pass fails, the IR before it is written to FILE.reproducer.mlir in the current folder:
   --reproducer=FILE | none            write it elsewhere, or not at all
-  --run-reproducer                    run what the reproducer given as FILE holds: its pipeline on its IR
+  --run-reproducer                    run the pipeline in the reproducer FILE on its IR
 
 Tests:
   --verify-diagnostics                compare errors with comments: // expected-error@+1 {{part of the message}}
@@ -64,7 +64,7 @@ examples:
 
 
 def list_passes(table: Mapping[str, type[ModulePass]], upstream: Mapping[str, str], loaded: Iterable[str]) -> str:
-    """All passes: ours and those from `loaded` names with documentation and options, upstream's by name."""
+    """All passes: Legato's and those named in `loaded` with documentation and options, upstream's by name."""
     loaded = set(loaded)
     parts = ["Passes of Legato:\n"]
     parts += [_describe(one) for name, one in table.items() if name not in loaded]

@@ -1,4 +1,4 @@
-"""What legato-opt reads: a file or standard input, whole or in the parts between ``// -----`` lines, with the weights beside it."""
+"""The input of legato-opt: a file or standard input, whole or split at ``// -----`` lines, with the weights beside it."""
 from __future__ import annotations
 
 import re
@@ -17,13 +17,13 @@ SEPARATOR = "// -----"
 
 @dataclass(frozen=True)
 class Input:
-    """A text, what the user calls it, and the weights that it came with (None: none)."""
+    """A text with its name for the user, and its weights (None: none)."""
 
     source: Source
     weights: WeightStore | None = None
 
     def where_weights(self) -> str:
-        """Where the weights were looked for, to go on "the weight is missing ..."."""
+        """Where weights were looked for, to complete "the weight is missing ..."."""
         if self.weights is not None:
             return f"in {weights_file(self.source.name)}"
         if self.source.name == STANDARD_INPUT_NAME:
@@ -31,7 +31,7 @@ class Input:
         return f"because there is no {weights_file(self.source.name)}"
 
     def parts(self) -> list[Input]:
-        """The parts between the separators, each with empty lines in front, so that line numbers stay those of the file."""
+        """The parts between the separators, each after enough empty lines to keep the file's line numbers."""
         found, begin = [], 0
         for separator in [*re.finditer(rf"^{SEPARATOR}.*\n?", self.source.text, re.MULTILINE), None]:
             end = separator.start() if separator else len(self.source.text)
@@ -42,7 +42,8 @@ class Input:
 
 
 def read_input(path: str) -> Input:
-    """The text of a file (with its ``.safetensors``) or of standard input. Raises LegatoError where there is none."""
+    """The text of a file (with its ``.safetensors``) or of standard input. LegatoError if it is not text; OSError if it cannot be
+    read."""
     if path == STANDARD_INPUT:
         return Input(Source(STANDARD_INPUT_NAME, sys.stdin.read()))
     file = Path(path)
@@ -56,5 +57,5 @@ def read_input(path: str) -> Input:
 
 
 def weights_file(path: str | Path) -> Path:
-    """The file beside a module's that holds its weights."""
+    """The weights' file of a module's file."""
     return Path(path).with_suffix(".safetensors")

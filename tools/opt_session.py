@@ -1,4 +1,4 @@
-"""The work of legato-opt on one input: parse, run the pipeline, print or compare diagnostics, for each part of it."""
+"""Processes the input of legato-opt: parses each part, runs the pipeline, prints the result or compares diagnostics."""
 from __future__ import annotations
 
 import sys
@@ -26,7 +26,7 @@ STANDARD_OUTPUT = "-"
 
 @dataclass
 class Session:
-    """The work on one input: every part of it through the pipeline, one after the other, in one MLIR context."""
+    """Processes one input: every part of it goes through the pipeline, one after the other, in one MLIR context."""
 
     arguments: Arguments
     pipeline: Pipeline
@@ -35,7 +35,7 @@ class Session:
     said: list[Diagnostic] = field(default_factory=list)
 
     def run(self, text: Input) -> int:
-        """Process the parts, write what came out. Returns the exit code."""
+        """Processes the parts and writes the results. Returns the exit code."""
         self.mlir_context.attach_diagnostic_handler(self._hear)
         parts = text.parts() if self.arguments.split else [text]
         results = [self._process(part) for part in parts]
@@ -50,7 +50,7 @@ class Session:
         return 0 if all(good for _, good in results) else FAILURE
 
     def _process(self, part: Input) -> tuple[Module | None, bool]:
-        """The module that came out of one part, if one did, and whether all was as it should be."""
+        """The resulting module of a part, or None, and whether the part is as it should be."""
         self.said.clear()
         module, error = None, None
         try:
@@ -86,7 +86,7 @@ class Session:
         return not problems
 
     def _text(self, module: ir.Module) -> str:
-        """The module as text; it has been verified, and is not once more."""
+        """The module as text. It has been verified, so printing does not verify again."""
         return module.operation.get_asm(
             enable_debug_info=self.arguments.debuginfo, print_generic_op_form=self.arguments.generic, assume_verified=True).rstrip("\n")
 
@@ -121,7 +121,7 @@ class Session:
         path.write_text(text)
 
     def _explain(self) -> None:
-        """Which rules fired and which patterns matched, in all parts of the input. Raises where no pass works by either."""
+        """Prints the rules and patterns that were applied in all parts. UsageError if no pass used any."""
         from legato.targets.explain import explanation
 
         target = self.context.report.get("target")
@@ -143,5 +143,5 @@ class Session:
 
 
 def _is_foreseen(error: Exception) -> bool:
-    """Whether an error is told beside the input's other errors; anything else is a bug, and ends the tool."""
+    """Whether an error is reported like other errors of the input. Any other error is a bug and ends the tool."""
     return isinstance(error, LegatoError | ir.MLIRError)

@@ -1,4 +1,4 @@
-"""What legato-opt settles before it reads its input: the user's code, the pipeline, the contexts."""
+"""The preparations of legato-opt before it reads its input: the user's code, the pipeline, the contexts."""
 from __future__ import annotations
 
 from legato.core.mlir import ir
@@ -18,7 +18,7 @@ from legato.tools.user_file import UserCode, load_user_file
 
 
 def follow_reproducer(arguments: Arguments, text: Input) -> None:
-    """Take the pipeline and its circumstances from a reproducer's header."""
+    """Takes the pipeline and its options from a reproducer's header."""
     recipe = read_header(text.source.text, text.source.name)
     arguments.pipeline = recipe.pipeline
     arguments.verify_each |= recipe.verify_each
@@ -31,12 +31,12 @@ def load_user_code(arguments: Arguments) -> UserCode:
 
 
 def list_all_passes(user: UserCode) -> None:
-    """``--list-passes``."""
+    """Prints the list of ``--list-passes``."""
     print(list_passes(PassNames(user.passes).table(), upstream.places(), [one.name for one in user.passes]))
 
 
 def list_target_rules(arguments: Arguments, user: UserCode) -> None:
-    """``--list-rules``."""
+    """Prints the list of ``--list-rules``."""
     from legato.targets.catalog import Catalog
     from legato.targets.explain import list_rules
 
@@ -44,7 +44,7 @@ def list_target_rules(arguments: Arguments, user: UserCode) -> None:
 
 
 def pass_context(user: UserCode) -> PassContext:
-    """What passes share; targets and backends are looked up among the user's and Legato's own."""
+    """The context shared by the passes. It resolves targets and backends among the user's and Legato's own."""
     catalog, backends = None, None
 
     def resolve(text: str) -> object:
@@ -67,7 +67,7 @@ def pass_context(user: UserCode) -> PassContext:
 
 
 def make_pipeline(arguments: Arguments, user: UserCode, context: PassContext) -> Pipeline:
-    """The pipeline that the command line asks for. Raises before any input is read: names, options, targets."""
+    """The pipeline of the command line. Errors in names, options and targets are raised before any input is read."""
     _refuse_unknown_flags(arguments, PassNames(user.passes))
     instrumentation = Instrumentation(
         print_before=frozenset(arguments.print_before), print_after=frozenset(arguments.print_after),

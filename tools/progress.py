@@ -1,4 +1,4 @@
-"""What the tools show while a model compiles, and behind it."""
+"""Progress while a model compiles, and the table of times afterwards."""
 import sys
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 
 class Progress:
-    """Stages with their times, on standard error: one line that grows, on a terminal or not; nothing when quiet."""
+    """Shows stages with their times on standard error, in one growing line; nothing if quiet."""
 
     def __init__(self, quiet: bool = False, stream: TextIO | None = None):
         self.stream = stream or sys.stderr
@@ -23,17 +23,19 @@ class Progress:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
+        """Times the ``with`` block as a stage."""
         begin = time.perf_counter()
         yield
         self(name, time.perf_counter() - begin)
 
     def finish(self) -> None:
+        """Ends the line with the total time."""
         if not self.quiet and self.stages:
             self.stream.write(f"; in all {time.perf_counter() - self.begun:.2f} s\n")
 
 
 def print_times(report: Any, stream: TextIO) -> None:
-    """A table of the passes of a compile, with their times and shares."""
+    """Prints a table of the passes of a compile, with their times and shares."""
     total = sum(seconds for _, seconds in report.passes) or 1.0
     width = max([len(name) for name, _ in report.passes] + [4])
     print(f"{'pass':{width}}  {'ms':>9}  {'share':>6}", file=stream)

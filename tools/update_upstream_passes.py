@@ -25,7 +25,8 @@ RUNS, FAILS, RESTRICTED, MISPLACED, CRASHES = range(5)
 
 
 def words() -> set[str]:
-    """Every word in the bindings' libraries that could be a pass's name, and its endings: linkers keep "cse" only inside "affine-cse"."""
+    """Every word in the bindings' libraries that could be a pass's name, and all its suffixes: linkers store "cse" only inside
+    "affine-cse"."""
     folder = Path(importlib.import_module(f"{PROVIDER}._mlir_libs").__file__).parent
     found: set[bytes] = set()
     for library in folder.glob("*.so"):
@@ -45,7 +46,7 @@ def exists(name: str) -> bool:
 
 
 def required_op(name: str) -> str | None:
-    """The op that a pass written for one kind of op, not a module, names when it is put on a module."""
+    """The op that a pass is restricted to, or None if it can run on a module."""
     try:
         passmanager.PassManager.parse(f"builtin.module({name})")
     except ValueError as error:
@@ -55,7 +56,7 @@ def required_op(name: str) -> str | None:
 
 
 def trial(name: str, anchor: str) -> int:
-    """What happens when the pass runs on an empty op of that kind."""
+    """The outcome of running the pass on an empty op of that kind."""
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -70,7 +71,7 @@ def trial(name: str, anchor: str) -> int:
 
 
 def place(name: str) -> str:
-    """Where the pass may stand, in the words of the file."""
+    """The ops that the pass may run on, in the file's terms."""
     if op := required_op(name):
         return op
     if trial(name, "builtin.module") == MISPLACED:
@@ -79,6 +80,7 @@ def place(name: str) -> str:
 
 
 def main() -> None:
+    """Writes the file."""
     with ir.Context():
         lines = [f"{name} {place(name)}\n" for name in sorted(words()) if exists(name)]
     OUTPUT.write_text(HEADER + "".join(lines))

@@ -1,4 +1,4 @@
-"""``--load FILE.py``: the dialects, passes, targets and backends that a user's file defines or imports: values, nothing is registered."""
+"""``--load FILE.py``: the dialects, passes, targets and backends that a user's file defines or imports."""
 from __future__ import annotations
 
 import importlib.util
@@ -21,7 +21,7 @@ PACKAGE = __name__.split(".")[0]
 
 @dataclass(frozen=True)
 class UserCode:
-    """What a file gave: dialects to load into each context, passes to name in pipelines, targets and backends to name in options."""
+    """Definitions of a file: dialects to load into contexts, passes for pipelines, targets and backends for options."""
 
     dialects: tuple[type[ext.Dialect], ...] = ()
     passes: tuple[type[ModulePass], ...] = ()
@@ -35,13 +35,13 @@ class UserCode:
             tuple(dict.fromkeys(self.backends + other.backends)))
 
     def chosen(self, names: list[str]) -> list[Backend | type[Backend] | str]:
-        """The backends of these names: those of the files, else the names."""
+        """The backends of these names; a name stays as it is if no file defines it."""
         found = {one.name: one for one in self.backends}
         return [found.get(name, name) for name in names]
 
 
 def load_user_file(path: str) -> UserCode:
-    """Execute a Python file. Raises LegatoError when it is not there or fails, with the line."""
+    """Executes a Python file. LegatoError, with the line, if it is missing or fails."""
     file = Path(path)
     if not file.is_file():
         raise LegatoError(f"--load {path}: there is no such file")
@@ -53,7 +53,7 @@ def load_user_file(path: str) -> UserCode:
 
 
 def _backends(values: list[object]) -> list[Backend | type[Backend]]:
-    """The backends among the values: values, and classes that no value is of. Who has not imported Backend has made none."""
+    """The backends among the values: instances, and classes without an instance. There are none unless the file imported Backend."""
     if f"{PACKAGE}.targets.backend" not in sys.modules:
         return []
     from legato.targets.backend import Backend
@@ -64,7 +64,7 @@ def _backends(values: list[object]) -> list[Backend | type[Backend]]:
 
 
 def register_user_files(paths: list[str]) -> UserCode:
-    """Executes Python files for a tool that compiles: the targets that they define and have not registered become known in this process."""
+    """Executes Python files for a tool that compiles, and registers those of their targets that they have not registered."""
     user = sum(map(load_user_file, paths), UserCode())
     if user.targets:
         from legato.targets.registry import register_target, snapshot
@@ -76,7 +76,7 @@ def register_user_files(paths: list[str]) -> UserCode:
 
 
 def _targets(values: list[object]) -> list[Target]:
-    """The targets among the values, Legato's own left out. Who has not imported the targets has made none."""
+    """The targets among the values, without Legato's own. There are none unless the file imported Target."""
     if f"{PACKAGE}.targets.target" not in sys.modules:
         return []
     from legato.targets.builtin import TARGETS
@@ -91,7 +91,7 @@ def _execute(file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise LegatoError(f"--load {file}: this is not a Python file (.py)")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
+    sys.modules[name] = module  # needed by dataclasses
     try:
         spec.loader.exec_module(module)
     except LegatoError:

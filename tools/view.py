@@ -1,4 +1,4 @@
-"""``--view graph.svg`` (or .html): main as a picture: ops with the model's names and shapes, coloured by the backend that has them."""
+"""``--view graph.svg`` (or .html): draws main: ops with the model's names and shapes, coloured by backend."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ LEFT_OUT = {"relax.constant", "tensor.empty", "arith.constant", "tensor.dim", "f
 
 @dataclass(eq=False)
 class Box:
-    """An op of main, or a part that a backend has. ``lines``: its text; ``reads``: the boxes that it reads from."""
+    """An op of main, or a part of a backend. ``lines``: its text; ``reads``: the boxes of its operands."""
 
     lines: list[str]
     backend: str
@@ -34,15 +34,17 @@ class Box:
 
     @property
     def width(self) -> float:
+        """Width in pixels."""
         return max(map(len, self.lines)) * LETTER + 16
 
     @property
     def height(self) -> float:
+        """Height in pixels."""
         return len(self.lines) * LINE + 10
 
 
 def write_view(module: Module, path: str) -> None:
-    """Draws the module's main into a file. LegatoError unless it ends in .svg or .html, and for a module without main."""
+    """Draws the module's main. LegatoError unless the file's name ends in .svg or .html and the module has a main."""
     kind = Path(path).suffix
     if kind not in (".svg", ".html"):
         raise LegatoError(f"--view draws .svg or .html, not '{path}'")
@@ -131,7 +133,7 @@ def _shape(type_: ir.Type) -> str:
 
 
 def svg(found: list[Box]) -> str:
-    """The picture: layers from top to bottom, arrows from what is made to what reads it, a legend of backends."""
+    """The picture as SVG: layers from top to bottom, arrows from producers to consumers, a legend of backends."""
     layers: dict[int, list[Box]] = {}
     for box in found:
         layers.setdefault(box.layer, []).append(box)

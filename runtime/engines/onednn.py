@@ -1,6 +1,6 @@
-"""oneDNN 2.x by its C symbols: the primitives of a function are built when the model is loaded, and run on the caller's memory.
+"""oneDNN 2.x through its C interface: a function's primitives are built when the model is loaded, and run on the caller's memory.
 
-Between primitives, values lie as the library likes them; what comes in and goes out is reordered where that is something else.
+Intermediate values have the layouts that the library prefers; inputs and outputs are reordered if these differ from row-major.
 """
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import numpy as np
 from legato.core.errors import LegatoError
 
 NAMES = ("libdnnl.so.2", "libdnnl.so")
-F32, ANY, INFERENCE, CPU, IN_ORDER = 3, 1, 96, 1, 1   # of dnnl_types.h
+F32, ANY, INFERENCE, CPU, IN_ORDER = 3, 1, 96, 1, 1   # constants of dnnl_types.h
 CONVOLUTION, POOLING = 1, {"max": 0x1FF, True: 0x2FF, False: 0x3FF}
 SRC, DST, WEIGHTS = 1, 17, 33
 SRC_MD, WEIGHTS_MD, DST_MD = 129, 131, 133
 ALLOCATE = ctypes.c_void_p(-1)
-_DESCRIPTOR = 1 << 15   # bytes: more than any descriptor of the library has (a convolution's: 6 KB)
+_DESCRIPTOR = 1 << 15   # bytes; larger than any descriptor of the library (a convolution's: 6 KB)
 
 
 class Argument(ctypes.Structure):
@@ -44,33 +44,35 @@ class Library:
         self.call("stream_create", ctypes.byref(self.stream), self.engine, IN_ORDER)
 
     def call(self, name: str, *arguments: Any) -> None:
-        """A function of the library. LegatoError if it fails."""
+        """Calls ``dnnl_<name>``. LegatoError if it fails."""
         status = getattr(self.dll, f"dnnl_{name}")(*arguments)
         if status:
             raise LegatoError(f"oneDNN: {name} failed with status {status}")
 
     def made(self, name: str, *arguments: Any) -> ctypes.c_void_p:
-        """What a function writes to the handle that is its first argument."""
+        """The handle that ``dnnl_<name>`` creates: its first argument, by reference."""
         handle = ctypes.c_void_p()
         self.call(name, ctypes.byref(handle), *arguments)
         return handle
 
     def plain(self, shape: Sequence[int]) -> Any:
-        """The descriptor of f32 values in row-major order."""
+        """A memory descriptor of f32 values in row-major order."""
         found = ctypes.create_string_buffer(_DESCRIPTOR)
         self.call("memory_desc_init_by_strides", found, len(shape), _dims(shape), F32, None)
         return found
 
     def free(self, shape: Sequence[int]) -> Any:
-        """The descriptor of f32 values in whatever order is best."""
+        """A memory descriptor of f32 values in a layout that the library chooses."""
         found = ctypes.create_string_buffer(_DESCRIPTOR)
         self.call("memory_desc_init_by_tag", found, len(shape), _dims(shape), F32, ANY)
         return found
 
     def same(self, a: Any, b: Any) -> bool:
+        """Whether two memory descriptors are equal."""
         return bool(self.dll.dnnl_memory_desc_equal(a, b))
 
     def memory(self, descriptor: Any, data: Any = ALLOCATE) -> ctypes.c_void_p:
+        """A memory object on ``data``; by default the library allocates."""
         return self.made("memory_create", descriptor, self.engine, data)
 
 
@@ -86,12 +88,12 @@ def _dims(values: Sequence[int]) -> Any:
 
 
 class Program:
-    """Primitives in order, and the memory of each value."""
+    """The primitives of a function in order, and the memory of each value."""
 
     def __init__(self, library: Library, header: dict[str, Any], weights: np.ndarray):
         self.library, self.weights = library, weights
         self.run_list: list[tuple[ctypes.c_void_p, Any]] = []
-        self.values: dict[int, tuple[Any, ctypes.c_void_p]] = {}   # descriptor and memory
+        self.values: dict[int, tuple[Any, ctypes.c_void_p]] = {}   # descriptor and memory by value number
         self.inputs: list[ctypes.c_void_p] = []
         shapes = {step["x"]: step["x_shape"] for step in header["steps"]}
         for number in range(header["inputs"]):
@@ -109,7 +111,7 @@ class Program:
             self.outputs.append(output)
 
     def add(self, step: dict[str, Any]) -> tuple[Any, ctypes.c_void_p]:
-        """One op: reorders its operand if need be, and runs its primitive."""
+        """Adds the primitive of an op, and a reorder of its operand if necessary. Returns the result's descriptor and memory."""
         library, operation = self.library, ctypes.create_string_buffer(_DESCRIPTOR)
         given, source = self.values[step["x"]][0], library.free(step["x_shape"])
         target, attrs, weight_shape = library.free(step["shape"]), step["attrs"], None
@@ -137,10 +139,11 @@ class Program:
         return made, memory
 
     def wants(self, description: ctypes.c_void_p, which: int) -> ctypes.c_void_p:
+        """The memory descriptor that a primitive requires for one of its arguments."""
         return ctypes.c_void_p(self.library.dll.dnnl_primitive_desc_query_md(description, which, 0))
 
     def brought(self, value: tuple[Any, ctypes.c_void_p], wanted: Any) -> ctypes.c_void_p:
-        """A value as a primitive wants it."""
+        """The memory of a value in the required layout, reordered if necessary."""
         if self.library.same(value[0], wanted):
             return value[1]
         memory = self.library.memory(wanted)
@@ -148,7 +151,7 @@ class Program:
         return memory
 
     def packed(self, weight: dict[str, Any], shape: Sequence[int], wanted: Any) -> ctypes.c_void_p:
-        """Weights as a primitive wants them, reordered now."""
+        """The memory of weights in the required layout; a reorder runs immediately."""
         descriptor = self.library.plain(shape)
         value = descriptor, self.library.memory(descriptor, ctypes.c_void_p(self.weights.ctypes.data + weight["at"]))
         memory = self.brought(value, wanted)
@@ -157,20 +160,23 @@ class Program:
         return memory
 
     def reorder(self, value: tuple[Any, ctypes.c_void_p], wanted: Any, memory: ctypes.c_void_p) -> None:
+        """Appends a reorder of a value to another layout."""
         engine = self.library.engine
         description = self.library.made("reorder_primitive_desc_create", value[0], engine, wanted, engine, None)
         self.append(self.library.made("primitive_create", description), [(SRC, value[1]), (DST, memory)])
 
     def append(self, primitive: ctypes.c_void_p, arguments: Sequence[tuple[int, ctypes.c_void_p]]) -> None:
+        """Appends a primitive with its arguments to the run list."""
         self.run_list.append((primitive, (Argument * len(arguments))(*((a, m.value) for a, m in arguments))))
 
     def execute(self, primitive: ctypes.c_void_p, arguments: Any) -> None:
+        """Runs a primitive, and waits for it."""
         self.library.call("primitive_execute", primitive, self.library.stream, len(arguments), arguments)
         self.library.call("stream_wait", self.library.stream)
 
 
 def load(data: memoryview, name: str) -> Callable[..., None]:
-    """A function ``f(inputs..., outputs...)``. Calls of it wait for one another: its values lie in memory of its own."""
+    """A function ``f(inputs..., outputs...)``. Concurrent calls are serialized, since they share the intermediate values' memory."""
     size = int.from_bytes(data[:8], "little")
     header = json.loads(bytes(data[8 : 8 + size]))
     weights = np.frombuffer(bytes(data[8 + size :]), np.uint8)

@@ -1,4 +1,4 @@
-"""onnxruntime: a session for each function, built when the model is loaded; inputs and outputs are bound where they lie."""
+"""onnxruntime: one session per function, built when the model is loaded; inputs and outputs are bound in place."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def load(data: memoryview, name: str) -> Callable[..., None]:
-    """A function ``f(inputs..., outputs...)`` of an ONNX model, which has as many threads as its metadata ``legato.threads`` says."""
+    """A function ``f(inputs..., outputs...)`` of an ONNX model. Its metadata ``legato.threads`` is the number of threads."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -30,8 +30,8 @@ def load(data: memoryview, name: str) -> Callable[..., None]:
 
 
 def threads_of(model: bytes) -> int:
-    """The number of threads that an exported model asks for; 1 where it does not say."""
-    mark = b"legato.threads\x12"  # the key of a StringStringEntryProto; then the length and the text of its value
+    """The number of threads in an exported model's metadata; 1 by default."""
+    mark = b"legato.threads\x12"  # the key of a StringStringEntryProto; the length and text of its value follow
     at = model.rfind(mark)
     if at < 0:
         return 1

@@ -1,4 +1,4 @@
-"""OpenVINO: a compiled model for each function, built when the model is loaded; inputs and outputs are tensors on the caller's memory."""
+"""OpenVINO: one compiled model per function, built when the model is loaded; inputs and outputs are tensors on the caller's memory."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from legato.runtime.engines.onnxruntime import threads_of
 
 
 def load(data: memoryview, name: str) -> Callable[..., None]:
-    """A function ``f(inputs..., outputs...)`` of an ONNX model. Floats are computed as they are, never narrower."""
+    """A function ``f(inputs..., outputs...)`` of an ONNX model. f32 is computed in f32, never narrower."""
     import openvino
 
     model = bytes(data)
@@ -18,7 +18,7 @@ def load(data: memoryview, name: str) -> Callable[..., None]:
     config = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads_of(model), "NUM_STREAMS": 1}
     compiled = core.compile_model(core.read_model(model=model, weights=b""), "CPU", config)
     count = len(compiled.inputs)
-    idle: list[Any] = []  # requests at rest: two threads may call at once
+    idle: list[Any] = []  # free requests: several threads may call at once
 
     def run(*arrays: np.ndarray) -> None:
         try:

@@ -1,4 +1,4 @@
-"""TensorRT: an engine for each function, built when the model is loaded, with buffers on the GPU of its own."""
+"""TensorRT: one engine per function, built when the model is loaded, with its own buffers on the GPU."""
 from __future__ import annotations
 
 import threading
@@ -11,7 +11,7 @@ from legato.core.errors import LegatoError
 
 
 def load(data: memoryview, name: str) -> Callable[..., None]:
-    """A function ``f(inputs..., outputs...)`` of an ONNX model of static shapes. Calls of it wait for one another."""
+    """A function ``f(inputs..., outputs...)`` of an ONNX model of static shapes. Concurrent calls are serialized."""
     import tensorrt
     from cuda.bindings import runtime  # pyright: ignore[reportMissingImports]
 
@@ -23,7 +23,7 @@ def load(data: memoryview, name: str) -> Callable[..., None]:
         reasons = "; ".join(str(parser.get_error(i)) for i in range(parser.num_errors))
         raise LegatoError(f"TensorRT cannot read the part @{name}: {reasons}")
     config = builder.create_builder_config()
-    config.clear_flag(tensorrt.BuilderFlag.TF32)  # f32 is f32
+    config.clear_flag(tensorrt.BuilderFlag.TF32)  # compute f32 in f32
     plan = builder.build_serialized_network(network, config)
     if plan is None:
         raise LegatoError(f"TensorRT could not build an engine for the part @{name}; it says why on stderr")
@@ -56,7 +56,7 @@ def load(data: memoryview, name: str) -> Callable[..., None]:
 
 
 def _checked(answer: tuple[Any, ...]) -> Any:
-    """The value that a function of the CUDA runtime gives. RuntimeError where it failed."""
+    """The value returned by a function of the CUDA runtime. RuntimeError if it failed."""
     code, *values = answer
     if int(code):
         raise RuntimeError(f"CUDA: {code}")
