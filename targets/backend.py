@@ -14,11 +14,11 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Backend:
-    """Base of backends. What a subclass says, as class attributes or (for a value with options of its own) in its ``__init__``:
+    """Base of backends. A subclass defines, as class attributes or (for a value with options of its own) in its ``__init__``:
 
-    ``name``: letters, digits, ``_``. ``patterns``: what it takes, best first: ``composite(name, pattern, check)``, or such tuples.
-    ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the pipeline
-    may name besides Legato's. ``requires``: Python packages that its code needs when it is built and when it is called.
+    ``name``: letters, digits, ``_``. ``patterns``: the ops it supports, by priority: ``composite(name, pattern, check)``, or such tuples.
+    ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the
+    pipeline may use besides Legato's. ``requires``: Python packages that its code needs at compile time and at run time.
     """
 
     name: str = ""
@@ -28,14 +28,16 @@ class Backend:
     requires: Sequence[str] = ()
 
     def codegen(self, module: Module, options: Mapping[str, str]) -> Artifact | Sequence[Artifact]:
-        """Code for one external module, a copy that may be changed: its public functions are what the host calls, constants included; a
-        composite is a function marked ``relax.composite = "backend.pattern"``, one of these or a private one that they call (the pass
-        relax-inline makes one body of it). Raises LegatoError where it cannot.
+        """Generates code for one external module, a copy that may be changed.
+
+        The host calls its public functions; constants are inside. A composite is a function marked ``relax.composite =
+        "backend.pattern"``: a public one, or a private one that a public one calls (the pass relax-inline inlines these). Raises
+        LegatoError if it fails.
         """
         raise LegatoError(f"the backend '{self.name}' generates no code: {type(self).__name__} has no method codegen")
 
     def composites(self) -> tuple[Composite, ...]:
-        """The patterns. LegatoError for what is no pattern, or two of one name."""
+        """The patterns. LegatoError if one is not a pattern, or two have the same name."""
         return as_composites(self.patterns, f"the backend '{self.name}'")
 
     def __repr__(self) -> str:
@@ -43,7 +45,8 @@ class Backend:
 
 
 def as_backend(given: Any) -> Backend:
-    """A backend from a value or a class without arguments. LegatoError for what is none, or has no proper name."""
+    """The backend for a value, or for a class whose ``__init__`` needs no arguments. LegatoError for anything else, or an invalid
+    name."""
     backend = given() if isinstance(given, type) and issubclass(given, Backend) else given
     if not isinstance(backend, Backend):
         raise LegatoError(f"a backend is a subclass of legato.Backend or a value of one, or the name of one; found {given!r}")

@@ -1,4 +1,4 @@
-"""The backends that one call knows: those that come with Legato, those of installed packages, those it was given."""
+"""The backends available to one call: Legato's own, those of installed packages, and those given to the call."""
 from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -9,11 +9,12 @@ from legato.targets.backend import Backend, as_backend
 from legato.targets.target import nearest
 
 GROUP = "legato.backends"
-BUILTIN = {"onnxruntime": "OnnxRuntime", "openvino": "OpenVino", "tensorrt": "TensorRt", "onednn": "OneDnn"}  # module in backends/: class
+# module in backends/ -> class
+BUILTIN = {"onnxruntime": "OnnxRuntime", "openvino": "OpenVino", "tensorrt": "TensorRt", "onednn": "OneDnn"}
 
 
 class BackendCatalog:
-    """Backends by name. ``given`` ones, values or classes, hide others of their names. LegatoError if two of them have one name."""
+    """Backends by name. ``given`` ones, values or classes, take precedence. LegatoError if two of them have the same name."""
 
     def __init__(self, given: Iterable[Any] = ()):
         self._found: dict[str, Backend] = {}
@@ -25,11 +26,11 @@ class BackendCatalog:
                 raise LegatoError(f"two backends are named '{backend.name}': {self._found[backend.name]!r} and {backend!r}")
 
     def names(self) -> list[str]:
-        """The names of all."""
+        """The names of all backends, sorted."""
         return sorted({*self._found, *BUILTIN, *(entry.name for entry in installed())})
 
     def resolve(self, name: str) -> Backend:
-        """The backend of that name. LegatoError, with those there are, for one that is unknown or cannot be loaded."""
+        """The backend of that name. LegatoError, listing those there are, if it is unknown or cannot be loaded."""
         if name not in self._found:
             entry = next((e for e in installed() if e.name == name), None)
             if entry is not None:
@@ -43,7 +44,7 @@ class BackendCatalog:
 
 
 def installed() -> Iterable[EntryPoint]:
-    """The entry points of installed packages that bring backends."""
+    """The entry points of installed packages that define backends."""
     return entry_points(group=GROUP)
 
 

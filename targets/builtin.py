@@ -1,4 +1,4 @@
-"""The targets that come with Legato."""
+"""Legato's own targets."""
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""The targets that one compile knows, each with all rules for it: a snapshot of what comes with Legato, of the process's registry, of
-installed packages (entry points of the group ``legato.targets``) and of what the call was given."""
+"""The targets available to one compile, with all their rules: a snapshot of Legato's own, of the process's registry, of installed
+packages (entry points of the group ``legato.targets``) and of those given to the call."""
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
@@ -17,8 +17,8 @@ GivenRules = Iterable[Rule] | Mapping[str, Callable[..., Any] | Rule]
 
 
 class Catalog:
-    """Targets by name. ``targets``: more of them, which hide others of their names; ``rules``: for one call, before all others of the
-    target that is asked for: ``Rule`` values, or a map from op names to rules or to functions (of graph ops: kernel rules; of others:
+    """Targets by name. ``targets``: further ones, which take precedence; ``rules``: for one call, tried before all other rules of the
+    requested target: ``Rule`` values, or a map from op names to rules or functions (for graph ops: kernel rules; for others:
     legalizations of intrinsics)."""
 
     def __init__(self, targets: Iterable[Target] = (), rules: GivenRules = ()):
@@ -28,11 +28,11 @@ class Catalog:
         self._entries = {e.name: e for e in installed() if e.name not in self._targets}
 
     def names(self) -> list[str]:
-        """The names of all targets."""
+        """The names of all targets, sorted."""
         return sorted({*self._targets, *self._entries})
 
     def resolve(self, target: str | Target) -> Target:
-        """The target that a text names, or a value, complete: parents looked up, options inherited, rules in. Raises ``LegatoError``."""
+        """The target for a text or a value, complete with parents, inherited options and rules. Raises ``LegatoError``."""
         if isinstance(target, Target):
             options = {k: v for k, v in target.options.items()}
             complete = self._complete(target, ())
@@ -73,12 +73,12 @@ class Catalog:
 
 
 def installed() -> Iterable[EntryPoint]:
-    """The entry points of installed packages that bring targets."""
+    """The entry points of installed packages that define targets."""
     return entry_points(group=GROUP)
 
 
 def load_entry(entry: EntryPoint) -> Target:
-    """The target of an entry point: a ``Target``, or a function that gives one."""
+    """The target of an entry point: a ``Target``, or a function that returns one."""
     try:
         found = entry.load()
         found = found if isinstance(found, Target) or not callable(found) else found()
@@ -95,7 +95,7 @@ def load_entry(entry: EntryPoint) -> Target:
 
 
 def given_rules(rules: GivenRules) -> tuple[Rule, ...]:
-    """Rules given to one call, checked. Raises ``LegatoError`` for an op that does not exist, and for what is no rule."""
+    """Rules given to one call, checked. LegatoError for an op that does not exist, and for a value that is not a rule."""
     found: list[Any] = []
     if isinstance(rules, Mapping):
         for op, one in rules.items():
@@ -115,7 +115,7 @@ def given_rules(rules: GivenRules) -> tuple[Rule, ...]:
 
 
 def check_ranks(target: Target) -> None:
-    """Refuses two rules of one rank for one op, moment and target."""
+    """LegatoError if a target has two rules of the same rank for one op and moment."""
     seen: dict[Any, Rule] = {}
     for rule in target.rules:
         key = (rule.op, rule.moment, rule.rank)
@@ -125,6 +125,6 @@ def check_ranks(target: Target) -> None:
 
 
 def two_of_a_rank(target: str, one: Rule, other: Rule) -> str:
-    """The message about two rules that nothing puts in an order."""
+    """The error message about two rules of the same rank."""
     return (f"two rules of one rank for {one.op} ({one.moment}) on target '{target}': {one.name} ({one.source}) and {other.name} "
             f"({other.source}); give one of them a priority")

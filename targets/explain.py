@@ -1,4 +1,4 @@
-"""What happened to each op of a compile, and which rules a target has: as tables and as JSON."""
+"""Explanations of a compile, op by op, and lists of a target's rules: as tables and as JSON."""
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,8 +14,8 @@ NO_RULE = "no rule"
 
 @dataclass(frozen=True)
 class Explanation:
-    """What the rules of a target did: ``records`` of graph ops, then of intrinsics, in order; ``partition``: what the patterns of backends
-    did. ``str()`` is a table."""
+    """What the rules of a target did. ``records``: graph ops, then intrinsics, in order; ``partition``: likewise for the patterns of
+    backends. ``str()`` is a table."""
 
     target: str | None
     chain: tuple[str, ...]
@@ -24,12 +24,12 @@ class Explanation:
 
     @property
     def missing(self) -> list[RuleRecord]:
-        """The records of ops that no rule took."""
+        """The records of ops without a rule."""
         return [r for r in self.records if r.rule is None]
 
     def json(self) -> str:
-        """The same as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "refused", ...}], "partition":
-        [{"backend", "pattern", "ops", "function", "reason"}]}``."""
+        """The explanation as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "refused", ...}],
+        "partition": [{"backend", "pattern", "ops", "function", "reason"}]}``."""
         ops = []
         for record in self.records:
             one = asdict(record)
@@ -49,14 +49,14 @@ class Explanation:
 
 
 def explanation(target: Target | None, report: dict[str, Any]) -> Explanation:
-    """The explanation of what a pipeline's report says of a target's rules (None: none were used), and of backends' patterns."""
+    """The explanation from a pipeline's report. ``target``: None if no rules were used."""
     records = [*report.get("legalize", ()), *report.get("intrinsics", ())]
     chain = tuple(t.name for t in target.chain()) if target is not None else ()
     return Explanation(str(target) if target is not None else None, chain, tuple(records), tuple(report.get("partition", ())))
 
 
 def _partition(records: Sequence[PatternRecord]) -> list[str]:
-    """Which pattern took which ops; behind that, what each pattern refused, equal reasons together."""
+    """Lines about the ops that each pattern matched, then about those it refused, grouped by reason."""
     taken = [r for r in records if r.function]
     lines = ["", f"  patterns of backends took {sum(len(r.ops) for r in taken)} ops in {len(taken)} groups"] if records else []
     rows = [(f"@{r.function}", f"{r.backend}.{r.pattern}", ", ".join(r.ops)) for r in taken]
@@ -75,7 +75,7 @@ def _partition(records: Sequence[PatternRecord]) -> list[str]:
 
 
 def _merged(records: Iterable[RuleRecord]) -> list[RuleRecord]:
-    """Intrinsics to which the same happened in several places, as one record with their number."""
+    """Records of intrinsics, with equal ones merged and counted."""
     found: dict[Any, RuleRecord] = {}
     for record in records:
         key = (record.op, record.type, record.target, record.rule, tuple(record.refused))
@@ -101,8 +101,7 @@ def _table(records: Sequence[RuleRecord], title: str, detail: Callable[[RuleReco
 
 
 def list_rules(target: Target, op: str | None = None) -> str:
-    """A table of the rules that a target has for an op, or for all, in the order in which they are tried. Raises ``LegatoError`` for an op
-    that does not exist."""
+    """A table of a target's rules, for one op or all, in the order in which they are tried. LegatoError for an op that does not exist."""
     if op is not None:
         op = check_op(op, "--op")
     found = [(t, r) for moment in ("legalize", "lower") for t, r in target.ranked(moment, op)]

@@ -1,4 +1,4 @@
-"""Which ops there are: a rule for one that does not exist is a typing error."""
+"""The ops that rules may be written for; a rule for any other is an error."""
 from functools import cache
 
 from legato.core import mlir
@@ -12,7 +12,7 @@ UPSTREAM = ("affine", "arith", "bufferization", "func", "linalg", "math", "memre
 
 @cache
 def upstream_ops() -> frozenset[str]:
-    """The ops of the upstream dialects that rules may be about."""
+    """The ops of the upstream dialects that rules may be written for."""
     found: set[str] = set()
     for dialect in UPSTREAM:
         for value in vars(getattr(mlir, dialect)).values():
@@ -23,7 +23,7 @@ def upstream_ops() -> frozenset[str]:
 
 
 def python_ops() -> set[str]:
-    """The ops of the dialects that are defined in Python in this process: ours, and the user's."""
+    """The ops of all dialects defined in Python in this process, Legato's and the user's."""
     names = set(semantics)
     for dialect in ext.Dialect.__subclasses__():
         names |= {op.OPERATION_NAME for op in dialect.operations if hasattr(op, "OPERATION_NAME")}
@@ -31,14 +31,14 @@ def python_ops() -> set[str]:
 
 
 def canonical(name: str) -> str:
-    """``tir.exp`` is a spelling of ``math.exp``: tir has only what math and arith lack."""
+    """The op's name. ``tir.exp`` is an alias of ``math.exp``: tir defines only functions that math and arith lack."""
     if name.startswith("tir.") and name not in python_ops():
         return next((known for d in ("math", "arith") if (known := f"{d}.{name[4:]}") in upstream_ops()), name)
     return name
 
 
 def check_op(name: str, what: str) -> str:
-    """The canonical name. Raises ``LegatoError``, with the nearest names, for an op of no dialect."""
+    """The canonical name. LegatoError, with similar names, for an op of no dialect."""
     name = canonical(name)
     if name in upstream_ops():
         return name
@@ -49,5 +49,5 @@ def check_op(name: str, what: str) -> str:
 
 
 def is_graph_op(name: str) -> bool:
-    """Whether the op is one of the graph's: of relax or a user's dialect of graph ops."""
+    """Whether the op is a graph op: of relax, or of a user's dialect of graph ops."""
     return name in semantics

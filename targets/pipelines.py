@@ -1,4 +1,4 @@
-"""The standard pipelines: the stages that a model passes through, each with its passes."""
+"""The standard pipelines: the stages of a compile, each with its passes."""
 
 GRAPH = ("relax-infer-shapes,relax-fold-constants,relax-canonicalize,relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},"
          "relax-fold-constants,relax-canonicalize,relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")

@@ -1,6 +1,6 @@
-"""Ready-made predicates for rules: ``@legato.legalize("relax.conv2d", target="npu", when=(dtype("f16"), layout("NHWC")))``.
+"""Predicates for rules: ``@legato.legalize("relax.conv2d", target="npu", when=(dtype("f16"), layout("NHWC")))``.
 
-A predicate is called with the op as the rule sees it, and answers True, or the reason for which the rule refuses.
+A predicate is called with the op as the rule gets it, and returns True, or the reason for a refusal.
 """
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def _rank(type_: ir.Type) -> int:
 
 
 def dtype(*names: str, operand: int = 0) -> Predicate:
-    """The element type of an operand is one of these (``"f32"``, ``"i8"``, ``"ui8"``, ``"i1"``)."""
+    """The element type of an operand is one of ``names`` (``"f32"``, ``"i8"``, ``"ui8"``, ``"i1"``)."""
     def check(op: Any) -> Any:
         found = _element(op.input_types[operand])
         return found in names or f"operand {operand} is {found}, not {' or '.join(names)}"
@@ -29,7 +29,7 @@ def dtype(*names: str, operand: int = 0) -> Predicate:
 
 
 def rank(*ranks: int, operand: int = 0) -> Predicate:
-    """The number of an operand's dimensions is one of these."""
+    """The rank of an operand is one of ``ranks``."""
     def check(op: Any) -> Any:
         found = _rank(op.input_types[operand])
         return found in ranks or f"operand {operand} has rank {found}, not {' or '.join(map(str, ranks))}"
@@ -38,7 +38,7 @@ def rank(*ranks: int, operand: int = 0) -> Predicate:
 
 
 def static_shape(operand: int | None = None) -> Predicate:
-    """All dimensions of an operand (None: of every operand and result) are known numbers."""
+    """All sizes of an operand (None: of every operand and result) are constant."""
     def check(op: Any) -> Any:
         types = [*op.input_types, *op.output_types] if operand is None else [op.input_types[operand]]
         unknown = next((t for t in types if isinstance(t, ir.ShapedType) and not t.has_static_shape), None)
@@ -48,7 +48,7 @@ def static_shape(operand: int | None = None) -> Predicate:
 
 
 def attribute(name: str, *values: Any) -> Predicate:
-    """The attribute ``name`` is one of these values."""
+    """The attribute ``name`` has one of these values."""
     def check(op: Any) -> Any:
         if name not in op.attrs:
             return f"there is no attribute '{name}'"
@@ -59,7 +59,7 @@ def attribute(name: str, *values: Any) -> Predicate:
 
 
 def layout(value: str, name: str | None = None) -> Predicate:
-    """The data layout is this one (``"NHWC"``). ``name``: of the attribute; by default ``data_layout`` or ``layout``."""
+    """The data layout is ``value`` (``"NHWC"``). ``name``: the attribute, by default ``data_layout`` or ``layout``."""
     def check(op: Any) -> Any:
         names = [name] if name else [n for n in ("data_layout", "layout") if n in op.attrs]
         return attribute(names[0] if names else "layout", value)(op)

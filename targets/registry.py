@@ -1,5 +1,5 @@
-"""The process's registry of rules and targets. Only the decorators and ``register_target``, which a user calls, add to it; a compile
-takes a snapshot, and is not touched by what comes later."""
+"""The registry of rules and targets in this process. Only users add to it, by the decorators and ``register_target``; a compile works
+on a snapshot, which later registrations do not change."""
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ def snapshot() -> Registered:
 
 @contextmanager
 def isolated() -> Iterator[None]:
-    """What is registered inside is forgotten behind; for tests and notebooks."""
+    """A context whose registrations are undone at its end, for tests and notebooks."""
     global _state
     with _lock:
         before, _state = _state, snapshot()
@@ -47,8 +47,8 @@ def isolated() -> Iterator[None]:
 
 
 def register_target(target: Target) -> Target:
-    """Makes a target known by its name, in this process. Defined again in the same module, it replaces itself. Raises ``LegatoError`` for a
-    name that is taken."""
+    """Makes a target known by its name in this process. A module may register its target again, which replaces it. LegatoError if the
+    name is taken."""
     return _register_target(target, sys._getframe(1).f_globals.get("__name__", "?"))
 
 
@@ -64,28 +64,30 @@ def _register_target(target: Target, owner: str) -> Target:
 
 
 def legalize(*ops: str, target: str | Target, when: Predicate | tuple[Predicate, ...] = (), priority: int = 0, form: Form | None = None):
-    """Registers the function below as the legalization of ``ops`` (graph ops or intrinsics) on ``target``.
+    """Decorator: registers a function as the legalization of ``ops`` (graph ops or intrinsics) on ``target``.
 
-    On graph ops ``form`` is "kernel" (the default: ``fn(k, *inputs, *outputs)`` builds a kernel) or "rewrite" (``fn(op, *operands)`` gives
-    other values in the op's place). On other ops it is an intrinsic rule, ``fn(op, *operands)``. ``when``: predicates; ``priority``: among
-    rules of this target for one op, higher is tried first. Raises ``LegatoError`` for an op or target that does not exist, and for a second
-    rule of one rank. The function is left as it is; defined again (a notebook's cell run twice), it replaces itself.
+    For graph ops ``form`` is "kernel" (default: ``fn(k, *inputs, *outputs)`` builds a kernel) or "rewrite" (``fn(op, *operands)`` returns
+    the values that replace the op). For other ops it is an intrinsic rule, ``fn(op, *operands)``. ``when``: predicates; ``priority``:
+    among the rules of this target for one op, higher is tried first. LegatoError for an op or target that does not exist, and for a
+    second rule of the same rank. The function itself is returned; defining it again (a notebook's cell run twice) replaces the rule.
     """
     return _registering(ops, target, "legalize", form, when, priority, ())
 
 
 def legalize_intrinsic(*ops: str, target: str | Target, dtypes: tuple[str, ...] = (), when: Predicate | tuple[Predicate, ...] = (),
                        priority: int = 0):
-    """Registers the function below as the legalization of scalar and vector ops on ``target``: ``fn(op, *operands)`` gives an equal value
-    made of other ops, or statements. ``dtypes``: the element types it knows (none: any); half floats go through f32 where it knows that.
-    Otherwise as ``legalize``."""
+    """Decorator: registers a function as the legalization of scalar and vector ops on ``target``.
+
+    ``fn(op, *operands)`` returns an equal value built from other ops, or a Refusal. ``dtypes``: the element types it supports (empty:
+    any); f16 and bf16 are computed in f32 if only f32 is among them. Otherwise as ``legalize``.
+    """
     return _registering(ops, target, "legalize", "intrinsic", when, priority, dtypes)
 
 
 def lower_intrinsic(*ops: str, target: str | Target, dtypes: tuple[str, ...] = (), when: Predicate | tuple[Predicate, ...] = (),
                     priority: int = 0):
-    """Registers the function below as the lowering of scalar and vector ops on ``target``: to an instruction of the device or to a
-    library's function. Otherwise as ``legalize_intrinsic``."""
+    """Decorator: registers a function as the lowering of scalar and vector ops on ``target`` to an instruction of the device or a
+    library function. Otherwise as ``legalize_intrinsic``."""
     return _registering(ops, target, "lower", "intrinsic", when, priority, dtypes)
 
 
@@ -130,14 +132,14 @@ def _check_target(name: str, where: str) -> None:
 
 
 def _again(old: Rule, target: str, rules: list[Rule], name: str) -> bool:
-    """Whether ``old`` is a former definition of the function that ``rules`` are made of."""
+    """Whether ``old`` is an earlier definition of the function that ``rules`` are made of."""
     new = rules[0].function
     a, b = old.function, new
     identity = [(getattr(f, "__module__", None), getattr(f, "__qualname__", None)) for f in (a, b)]
     if identity[0] != identity[1] or a is b:
         return False
     same_place = target == name and any(old.op == r.op and old.moment == r.moment and old.rank == r.rank for r in rules)
-    # functions made in a loop share their code, and are not each other's former definitions
+    # functions defined in a loop share their code, and do not replace each other
     redefined = getattr(a, "__code__", None) is not getattr(b, "__code__", None) and "<lambda>" not in str(identity[0][1])
     return same_place or redefined
 

@@ -1,13 +1,12 @@
 """Rules: how one op is legalized or lowered on one target, as values.
 
-A rule has a *moment* and a *form*. At the moment *legalize* an op becomes what the device has; at *lower* an intrinsic becomes the
-device's own instruction or library call. The forms:
+A rule has a *moment* and a *form*. At the moment *legalize* an op is replaced by ops that the device supports; at *lower* an intrinsic is
+replaced by an instruction of the device or a library call. The forms:
 
 - a *kernel* rule builds the body of a prim_func: ``fn(k, *inputs, *outputs)`` gets a graph op's operands and its outputs as tensors
   inside the kernel, and returns the values tied to the outputs;
-- a *rewrite* rule stands at a graph op's place: ``fn(op, *operands)`` returns the values that replace the op's results;
-- an *intrinsic* rule stands at the place of a scalar or vector op, after scheduling: ``fn(op, *operands)`` returns the values that
-  replace it.
+- a *rewrite* rule replaces a graph op in place: ``fn(op, *operands)`` returns the values that replace the op's results;
+- an *intrinsic* rule replaces a scalar or vector op, after scheduling: ``fn(op, *operands)`` returns the values that replace it.
 
 Each may return a ``Refusal`` with its reason, before it builds anything.
 """
@@ -20,16 +19,16 @@ from typing import Any, Literal
 Form = Literal["kernel", "rewrite", "intrinsic"]
 Moment = Literal["legalize", "lower"]
 Predicate = Callable[[Any], Any]
-TARGETS_OWN, REGISTERED, GIVEN = 0, 1, 2  # layers: what comes with a target, what the process registered, what one call was given
+TARGETS_OWN, REGISTERED, GIVEN = 0, 1, 2  # layers: rules of the target, of the process's registry, given to one call
 
 
 @dataclass(frozen=True)
 class Rule:
-    """``op``: a full op name (``relax.softmax``, ``math.exp``).
+    """The legalization or lowering of an op on a target. ``op``: a full op name (``relax.softmax``, ``math.exp``).
 
-    Among the rules of one target for one op a higher ``layer`` comes first, then a higher ``priority``. ``when``: predicates, called with
-    what the function gets first; each answers True, or the reason for which it refuses. ``dtypes``: the element types that an intrinsic
-    rule knows (none: any); half floats are promoted to f32 where f32 is among them and they are not. ``source``: file:line.
+    Among the rules of one target for one op a higher ``layer`` comes first, then a higher ``priority``. ``when``: predicates on the first
+    argument of the function; each returns True, or the reason for a refusal. ``dtypes``: the element types that an intrinsic rule supports
+    (empty: any); f16 and bf16 are computed in f32 if only f32 is among them. ``source``: file:line.
     """
 
     op: str
@@ -45,11 +44,11 @@ class Rule:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """The order among the rules of one target for one op: greater is tried first."""
+        """The order among the rules of one target for one op: the greatest is tried first."""
         return self.layer, self.priority
 
     def refusal(self, op: Any) -> str | None:
-        """Why this rule does not take ``op``, or None."""
+        """The reason why the predicates refuse ``op``, or None."""
         for predicate in self.when:
             answer = predicate(op)
             if answer is not True:
@@ -75,7 +74,7 @@ def predicates(when: "Predicate | tuple[Predicate, ...] | list[Predicate]") -> t
 
 
 def make_rules(ops: tuple[str, ...], form: Form, function: Callable[..., Any], **options: Any) -> tuple[Rule, ...]:
-    """The rules that one function is, one for each op."""
+    """One rule per op, all with the same function."""
     options["when"] = predicates(options.get("when", ()))
     name = getattr(function, "__name__", type(function).__name__)
     return tuple(Rule(op, form, function, name, source_of(function), **options) for op in ops)
@@ -90,16 +89,16 @@ def _decorator(ops: tuple[str, ...], form: Form, **options: Any):
 
 
 def kernel(*ops: str, priority: int = 0, when: Predicate | tuple[Predicate, ...] = ()):
-    """Makes a kernel rule of a function: one ``Rule``, or a tuple of them for several ops. Registers nothing."""
+    """Decorator: makes a function a kernel rule: one ``Rule``, or a tuple for several ops. Registers nothing."""
     return _decorator(ops, "kernel", priority=priority, when=when)
 
 
 def rewrite(*ops: str, priority: int = 0, when: Predicate | tuple[Predicate, ...] = ()):
-    """Makes a rewrite rule of a function: one ``Rule``, or a tuple of them for several ops. Registers nothing."""
+    """Decorator: makes a function a rewrite rule: one ``Rule``, or a tuple for several ops. Registers nothing."""
     return _decorator(ops, "rewrite", priority=priority, when=when)
 
 
 def intrinsic(*ops: str, moment: Moment = "legalize", dtypes: tuple[str, ...] = (), priority: int = 0,
               when: Predicate | tuple[Predicate, ...] = ()):
-    """Makes an intrinsic rule of a function: one ``Rule``, or a tuple of them for several ops. Registers nothing."""
+    """Decorator: makes a function an intrinsic rule: one ``Rule``, or a tuple for several ops. Registers nothing."""
     return _decorator(ops, "intrinsic", moment=moment, dtypes=dtypes, priority=priority, when=when)

@@ -19,14 +19,14 @@ NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of device, with the options that one compile chose for it.
+    """A kind of device, with the options chosen for one compile.
 
-    ``parents``: values, or names that are looked up when the target is used; tried in order where this target has no rule. ``rules``: its
-    own. ``options``: names, with defaults whose Python types are the options' types; those of its parents are inherited. ``machine``:
-    what the schedules want to know of the device, made from the options. ``schedule``: gives the transform script of one prim_func.
-    ``packing``: says how a prim_func's constant operand is to be packed. ``prepare``: rewrites a prim_func before it is scheduled.
-    ``stages``: the pipeline, as pairs of a stage's name and the passes that lead to it (``%s`` stands for the target's own text).
-    ``doc``: one line for lists.
+    ``parents``: values, or names that are looked up when the target is used; tried in order for ops without a rule here. ``rules``: its
+    own. ``options``: names with defaults, which have the options' Python types; options of the parents are inherited. ``make_machine``:
+    makes the device's description from the options. ``schedule_function``: returns the transform script for a prim_func.
+    ``packing_function``: decides how a prim_func's constant operand is packed. ``prepare_function``: rewrites a prim_func before it is
+    scheduled. ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text). ``doc``: one
+    line for lists.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Target:
                 raise LegatoError(f"target '{self.name}': rules are made by the decorators kernel, rewrite and intrinsic; found {rule!r}")
 
     def chain(self) -> tuple["Target", ...]:
-        """This target and its ancestors, nearest first. Parents given by name must have been looked up."""
+        """This target and its ancestors, nearest first. LegatoError if a parent given by name has not been looked up."""
         found: list[Target] = []
         level: list[Any] = [self]
         while level:
@@ -62,7 +62,7 @@ class Target:
         return tuple(found)
 
     def ranked(self, moment: str = "legalize", op: str | None = None) -> list[tuple["Target", Rule]]:
-        """The rules of the chain for a moment (and an op), best first: by distance, then by rank."""
+        """The rules of the chain for a moment (and an op), in the order in which they are tried: by distance, then by rank."""
         return [(t, r) for t in self.chain() for r in sorted(t.rules, key=lambda r: r.rank, reverse=True)
                 if r.moment == moment and op in (None, r.op)]
 
@@ -77,18 +77,18 @@ class Target:
 
     @property
     def cpu(self) -> Machine | None:
-        """The machine, where it is a CPU."""
+        """The machine, if it is a CPU."""
         machine = self.machine
         return machine if isinstance(machine, Machine) else None
 
     @property
     def gpu(self) -> Gpu | None:
-        """The machine, where it is a GPU."""
+        """The machine, if it is a GPU."""
         machine = self.machine
         return machine if isinstance(machine, Gpu) else None
 
     def schedule(self, kernel: Any) -> str | None:
-        """The body of a transform sequence for one prim_func, or None where it stays as it is."""
+        """The transform script for a prim_func, or None if it is not scheduled."""
         function = self._inherited("schedule_function")
         return function(kernel, self.machine) if function else None
 
@@ -98,13 +98,13 @@ class Target:
         return function(kernel, self.machine) if function else None
 
     def prepare(self, kernel: Any) -> None:
-        """Rewrites one prim_func into a form that the schedules take."""
+        """Rewrites a prim_func into a form that the schedules support."""
         function = self._inherited("prepare_function")
         if function:
             function(kernel, self.machine)
 
     def pipeline(self, last: str | None = None) -> list[tuple[str, str]]:
-        """The stages and their passes as text, up to and with the stage ``last``. Raises ``LegatoError`` for a stage that there is not."""
+        """The stages and their passes as text, up to and including the stage ``last``. LegatoError if there is no such stage."""
         stages = self._inherited("stages") or ()
         names = [name for name, _ in stages]
         if last is not None and last not in names:
@@ -122,7 +122,7 @@ def _text(value: Any) -> str:
 
 
 def nearest(word: str, known: Iterable[str], limit: int = 24) -> str:
-    """A hint for a misspelled word: ``; did you mean 'llvm'?`` and, if they are few, what there is."""
+    """A hint for a misspelled word: ``; did you mean 'llvm'?``, and the known words if they are few."""
     known = sorted(known)
     close = difflib.get_close_matches(word, known, 3)
     hint = f"; did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
@@ -132,7 +132,7 @@ def nearest(word: str, known: Iterable[str], limit: int = 24) -> str:
 
 
 def split_target(text: str) -> tuple[str, str]:
-    """The name and the options' text of a target. Raises ``LegatoError`` for what is no target."""
+    """The name and the options' text of a target. LegatoError for malformed text."""
     match = re.fullmatch(r"\s*([\w.-]+)\s*(?:\{(.*)\})?\s*", text)
     if not match:
         raise LegatoError(f"'{text}' is no target: expected name or name{{option=value ...}}")
@@ -140,7 +140,7 @@ def split_target(text: str) -> tuple[str, str]:
 
 
 def with_options(target: Target, given: str) -> Target:
-    """``target`` with options from text (``cpu=x86-64-v3 threads=2``). Raises ``LegatoError`` for unknown ones and ill-formed values."""
+    """``target`` with options from text (``cpu=x86-64-v3 threads=2``). LegatoError for unknown options and invalid values."""
     options, seen = dict(target.options), set()
     for item in re.split(r"[\s,]+", given.strip()):
         if not item:

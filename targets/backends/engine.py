@@ -1,4 +1,4 @@
-"""What the backends of engines with an ONNX parser share."""
+"""The base of backends for engines with an ONNX parser."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +12,9 @@ from legato.targets.target import nearest
 
 
 class OnnxEngine(Backend):
-    """Each function of the external module becomes an ONNX model, of which the engine builds its own form when the model is loaded.
+    """Each function of the external module becomes an ONNX model, which the engine compiles when the model is loaded.
 
-    ``ops``: take only these (``["conv2d", "relu"]``). Option of the code generation: ``threads`` (1).
+    ``ops``: use only these (``["conv2d", "relu"]``). Option of the code generation: ``threads`` (1).
     """
 
     pipeline = "relax-inline,relax-infer-shapes"
@@ -30,7 +30,7 @@ class OnnxEngine(Backend):
             self.patterns = [known[op] for op in ops]
 
     def codegen(self, module: Module, options: Mapping[str, str]) -> Sequence[Blob]:
-        """A blob for each function: the model, its weights inside."""
+        """A blob for each function: the model with its weights."""
         unknown = [key for key in options if key != "threads"]
         if unknown:
             raise LegatoError(f"the backend '{self.name}' has no option '{unknown[0]}'; it has: threads")

@@ -1,4 +1,4 @@
-"""oneDNN as a backend: convolutions, matmuls and pooling by the C library's own primitives, one for each call, no ONNX between."""
+"""oneDNN as a backend: convolutions, matrix products and pooling as primitives of its C library."""
 from __future__ import annotations
 
 import json
@@ -50,7 +50,7 @@ def _matmul(match: Match) -> bool | str:
 
 
 class OneDnn(Backend):
-    """oneDNN on the CPU. Weights are brought into the layout that it likes best once, when the model is loaded."""
+    """oneDNN on the CPU. Weights are reordered to its preferred layout once, when the model is loaded."""
 
     name = "onednn"
     patterns = [
@@ -60,7 +60,7 @@ class OneDnn(Backend):
     ]
 
     def codegen(self, module: Module, options: Mapping[str, str]) -> Sequence[Blob]:
-        """For each function the descriptions of its primitives, and their weights behind them."""
+        """A blob for each public function: the descriptions of its primitives, then their weights."""
         if options:
             raise LegatoError(f"the backend 'onednn' has no options, found {', '.join(options)}")
         composites = {f.name.value: f for f in module.functions()}
@@ -72,7 +72,7 @@ class OneDnn(Backend):
 
 
 def _program(module: Module, function: func.FuncOp, composites: Mapping[str, func.FuncOp]) -> bytes:
-    """A header of JSON (its length in front, 8 bytes) and the weights, as runtime/engines/onednn.py reads them."""
+    """A JSON header, preceded by its length in 8 bytes, and the weights, as runtime/engines/onednn.py reads them."""
     steps: list[dict[str, Any]] = []
     weights: list[np.ndarray] = []
     numbers: dict[Any, int] = {}

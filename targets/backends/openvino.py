@@ -1,8 +1,8 @@
-"""OpenVINO as a backend: takes every op that ONNX has and OpenVINO reads."""
+"""OpenVINO as a backend, for the ops that can be exported to ONNX and that OpenVINO supports."""
 from legato.targets.backends.engine import OnnxEngine
 from legato.targets.backends.onnx import op_patterns
 
-UNREAD = ("relax.gather_elements", "relax.pad")  # of other shapes than x, and with mode wrap: it does not read what ONNX says
+UNREAD = ("relax.gather_elements", "relax.pad")  # gather_elements of a shape other than x's, and pad of mode wrap, deviate from ONNX
 
 
 class OpenVino(OnnxEngine):

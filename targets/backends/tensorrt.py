@@ -1,9 +1,9 @@
-"""TensorRT as a backend: takes the ops of ONNX that it reads, on sizes that are known when it is compiled."""
+"""TensorRT as a backend, for the ops of ONNX that it supports, on static shapes."""
 from legato.analysis.patterns import Match
 from legato.targets.backends.engine import OnnxEngine
 from legato.targets.backends.onnx import op_patterns
 
-# not in its list of ONNX operators, or with restrictions of its own
+# unsupported by its ONNX parser, or with restrictions
 UNREAD = tuple(f"relax.{name}" for name in (
     "celu", "mod", "isfinite", "prod", "cumsum", "scatter_elements", "scatter_nd", "gather_nd", "triu", "tril", "lrn", "conv1d",
     "max_pool1d", "avg_pool1d", "hard_swish", "mish", "argmin", "logical_xor"))
@@ -20,7 +20,8 @@ def _fits(match: Match) -> bool | str:
 
 
 class TensorRt(OnnxEngine):
-    """TensorRT on an NVIDIA GPU: an engine for each part, built when the model is loaded; tensors go to the GPU and back at each call."""
+    """TensorRT on an NVIDIA GPU: an engine for each part, built when the model is loaded; each call copies tensors to the GPU and
+    back."""
 
     name = "tensorrt"
     requires = ("tensorrt", "cuda")

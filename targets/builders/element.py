@@ -1,7 +1,7 @@
-"""Arithmetic on scalars by the element type that a relax op has: floats, signed and unsigned integers, booleans.
+"""Scalar arithmetic by relax's element types: floats, signed and unsigned integers, booleans.
 
-MLIR's integers inside kernels are signless; which division, comparison or extension is meant is known from the relax type only. An
-``Element`` carries that type, and its methods build the ops at the insertion point.
+MLIR's integers inside kernels are signless, so signedness is known from the relax type only. An ``Element`` has that type; its methods
+build ops at the insertion point.
 """
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,28 +15,33 @@ _UNSIGNED = {"eq": "eq", "ne": "ne", "lt": "ult", "le": "ule", "gt": "ugt", "ge"
 
 @dataclass(frozen=True)
 class Element:
-    """A scalar type as relax means it: ``relax`` may be unsigned (``ui8``); ``i1`` is a boolean, other signless integers are signed."""
+    """A scalar type as in relax: ``relax`` may be unsigned (``ui8``); ``i1`` is a boolean, other signless integers are signed."""
 
     relax: ir.Type
 
     @cached_property
     def is_float(self) -> bool:
+        """Whether it is a float."""
         return isinstance(self.relax, ir.FloatType)
 
     @cached_property
     def is_unsigned(self) -> bool:
+        """Whether it is an unsigned integer or a boolean."""
         return isinstance(self.relax, ir.IntegerType) and (self.relax.is_unsigned or self.relax.width == 1)
 
     @cached_property
     def is_bool(self) -> bool:
+        """Whether it is a boolean."""
         return isinstance(self.relax, ir.IntegerType) and self.relax.width == 1
 
     @cached_property
     def is_index(self) -> bool:
+        """Whether it is ``index``."""
         return isinstance(self.relax, ir.IndexType)
 
     @cached_property
     def bits(self) -> int:
+        """The number of bits; 64 for ``index``."""
         return 64 if self.is_index else self.relax.width
 
     @cached_property
@@ -48,19 +53,19 @@ class Element:
 
     @cached_property
     def wide(self) -> "Element":
-        """The element in which to compute: f32 for the half floats, else itself."""
+        """The element to compute in: f32 for f16 and bf16, else itself."""
         return Element(ir.F32Type.get()) if self.is_float and self.bits < 32 else self
 
     @property
     def lowest(self) -> float | int:
-        """The neutral element of maximum."""
+        """The neutral element of maximum: -inf, or the least integer."""
         if self.is_float:
             return float("-inf")
         return 0 if self.is_unsigned else -(1 << self.bits - 1)
 
     @property
     def highest(self) -> float | int:
-        """The neutral element of minimum."""
+        """The neutral element of minimum: inf, or the greatest integer."""
         if self.is_float:
             return float("inf")
         return (1 << self.bits) - 1 if self.is_unsigned else (1 << self.bits - 1) - 1
@@ -70,6 +75,7 @@ class Element:
         return arith.ConstantOp(self.type, self.attribute(value)).result
 
     def attribute(self, value: float | int | bool) -> ir.Attribute:
+        """The constant as an attribute; integers wrap."""
         if self.is_float:
             return ir.FloatAttr.get(self.type, float(value))
         value = int(value) & (1 << self.bits) - 1
@@ -78,19 +84,23 @@ class Element:
         return ir.IntegerAttr.get(self.type, value)
 
     def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a + b; integers wrap."""
         return arith.addf(a, b) if self.is_float else arith.addi(a, b)
 
     def sub(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a - b; integers wrap."""
         return arith.subf(a, b) if self.is_float else arith.subi(a, b)
 
     def mul(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a * b; integers wrap."""
         return arith.mulf(a, b) if self.is_float else arith.muli(a, b)
 
     def neg(self, a: ir.Value) -> ir.Value:
+        """-a; integers wrap."""
         return arith.negf(a) if self.is_float else arith.subi(self.const(0), a)
 
     def abs(self, a: ir.Value) -> ir.Value:
-        """The least signed integer stays as it is, as in numpy."""
+        """|a|; the least signed integer is unchanged, as in numpy."""
         if self.is_float:
             return math.absf(a)
         if self.is_unsigned:
@@ -98,47 +108,49 @@ class Element:
         return arith.select(self.compare("lt", a, self.const(0)), self.neg(a), a)
 
     def max(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """NaN wins."""
+        """The maximum; NaN if one is NaN."""
         if self.is_float:
             return arith.maximumf(a, b)
         return arith.maxui(a, b) if self.is_unsigned else arith.maxsi(a, b)
 
     def min(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """NaN wins."""
+        """The minimum; NaN if one is NaN."""
         if self.is_float:
             return arith.minimumf(a, b)
         return arith.minui(a, b) if self.is_unsigned else arith.minsi(a, b)
 
     def at_least(self, a: ir.Value, bound: float | int) -> ir.Value:
-        """max(a, constant), NaN kept: one instruction where ``arith.maximumf`` is several."""
+        """max(a, constant); NaN stays. One instruction, while ``arith.maximumf`` needs several."""
         bound = self.const(bound)
         return arith.select(self.compare("lt", a, bound), bound, a)
 
     def at_most(self, a: ir.Value, bound: float | int) -> ir.Value:
-        """min(a, constant), NaN kept."""
+        """min(a, constant); NaN stays."""
         bound = self.const(bound)
         return arith.select(self.compare("gt", a, bound), bound, a)
 
     def compare(self, predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
-        """eq ne lt le gt ge -> i1. With a NaN only ``ne`` holds."""
+        """Compares by eq, ne, lt, le, gt or ge. Returns an i1. With a NaN only ``ne`` holds."""
         if self.is_float:
             return arith.cmpf(arith.CmpFPredicate[_FLOAT[predicate]], a, b)
         table = _UNSIGNED if self.is_unsigned else _SIGNED
         return arith.cmpi(arith.CmpIPredicate[table[predicate]], a, b)
 
     def is_nan(self, a: ir.Value) -> ir.Value:
+        """Whether a is NaN, as an i1."""
         if not self.is_float:
             return boolean().const(False)
         return arith.cmpf(arith.CmpFPredicate.UNO, a, a)
 
     def div(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Integers truncate; by zero gives 0 and the least integer by -1 wraps, as in numpy: the machine's division would trap."""
+        """a / b; integers truncate. As in numpy, division by zero gives 0, and the least integer divided by -1 wraps; the machine's
+        would trap."""
         if self.is_float:
             return arith.divf(a, b)
         return self._guarded(a, b, arith.divui if self.is_unsigned else arith.divsi, self.neg)
 
     def rem(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """C's remainder, with the sign of the dividend; of an integer by zero 0."""
+        """C's remainder, with the sign of the dividend; 0 for an integer divided by zero."""
         if self.is_float:
             return arith.remf(a, b)
         return self._guarded(a, b, arith.remui if self.is_unsigned else arith.remsi, lambda _: self.const(0))
@@ -154,7 +166,7 @@ class Element:
         return arith.select(is_zero, zero, result)
 
     def floor_div(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Towards minus infinity. Of floats exactly, as numpy does it: a / b rounded first could come out as the next whole number."""
+        """a / b rounded down. Floats as in numpy: rounding a / b first could give the next whole number."""
         if self.is_float:
             return self._floor_div_float(a, b)
         if self.is_unsigned:
@@ -165,7 +177,7 @@ class Element:
     def _floor_div_float(self, a: ir.Value, b: ir.Value) -> ir.Value:
         zero, one = self.const(0), self.const(1)
         plain, rest = arith.divf(a, b), self.rem(a, b)
-        whole = arith.divf(arith.subf(a, rest), b)  # but for rounding
+        whole = arith.divf(arith.subf(a, rest), b)  # whole except for rounding
         whole = arith.select(self._signs_differ(rest, b), arith.subf(whole, one), whole)
         below = math.floor(whole)
         nearest = arith.select(self.compare("gt", arith.subf(whole, below), self.const(0.5)), arith.addf(below, one), below)
@@ -173,7 +185,7 @@ class Element:
         return arith.select(self.compare("eq", b, zero), plain, signed)
 
     def mod(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """With the sign of the divisor, as Python's ``%``."""
+        """The remainder with the sign of the divisor, like Python's ``%``."""
         rest = self.rem(a, b)
         if self.is_unsigned:
             return rest
@@ -184,13 +196,13 @@ class Element:
         return arith.select(self.compare("eq", rest, self.const(0)), math.copysign(self.const(0), b), result)
 
     def _signs_differ(self, rest: ir.Value, b: ir.Value) -> ir.Value:
-        """rest is not zero, and its sign is not b's."""
+        """Whether rest is nonzero and its sign differs from b's."""
         zero = self.const(0)
         negative = arith.xori(self.compare("lt", rest, zero), self.compare("lt", b, zero))
         return arith.andi(self.compare("ne", rest, zero), negative)
 
     def cast(self, a: ir.Value, to: "Element") -> ir.Value:
-        """``a`` as ``to``: floats to integers truncate and saturate, NaN gives 0; anything to bool is ``!= 0``; integers wrap."""
+        """``a`` converted to ``to``: floats to integers truncate and saturate, NaN gives 0; to bool is ``!= 0``; integers wrap."""
         if self.type == to.type and self.is_unsigned == to.is_unsigned:
             return a
         if to.is_bool:
@@ -213,7 +225,7 @@ class Element:
             return a
         if self.bits < 32:
             return self.wide._float_to_float(arith.extf(self.wide.type, a), to)
-        if to.bits < 32 and self.bits == 64:  # no library has f64 to bf16: by way of f32
+        if to.bits < 32 and self.bits == 64:  # no library converts f64 to bf16 directly
             return arith.truncf(to.type, arith.truncf(to.wide.type, a))
         return arith.truncf(to.type, a) if to.bits < self.bits else arith.extf(to.type, a)
 
@@ -223,7 +235,7 @@ class Element:
         convert = arith.fptoui if to.is_unsigned else arith.fptosi
         above = self.compare("ge", a, self.const(float(to.highest + 1)))
         below = self.compare("lt", a, self.const(float(to.lowest)))
-        # the conversion of what is out of range is poison, which the selects leave unused
+        # out of range, the conversion is poison; the selects do not use it then
         low = arith.select(below, to.const(to.lowest), convert(to.type, a))
         result = arith.select(above, to.const(to.highest), low)
         ordered = arith.cmpf(arith.CmpFPredicate.ORD, a, a)
@@ -231,7 +243,7 @@ class Element:
 
 
 def boolean() -> Element:
-    """The element of booleans, in the current context."""
+    """The boolean element, in the current context."""
     return Element(ir.IntegerType.get_signless(1))
 
 

@@ -1,4 +1,4 @@
-"""Elementwise kernels of relax ops, in one line: the scalar expression, with dtypes and broadcasting taken care of."""
+"""Elementwise kernels of relax ops from a scalar expression; element types and broadcasting are handled here."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,14 +17,14 @@ def element(type_: ir.Type) -> Element:
 
 
 def read(scalar: ir.Value, kind: Element) -> ir.Value:
-    """A scalar from memory, in the element to compute in: half floats widened; a boolean stored as a byte compared with 0."""
+    """Converts a scalar from memory to the element to compute in: f16 and bf16 to f32, a boolean stored as a byte to i1."""
     if kind.is_bool and scalar.type != kind.type:
         return arith.cmpi(arith.CmpIPredicate.ne, scalar, arith.ConstantOp(scalar.type, 0).result)
     return kind.cast(scalar, kind.wide)
 
 
 def stored(scalar: ir.Value, kind: Element, memory: ir.Type) -> ir.Value:
-    """A computed scalar as it goes to memory of type ``memory`` for the relax element ``kind``: ``read``'s inverse."""
+    """Converts a computed scalar to the memory type ``memory``, for the relax element ``kind``: the inverse of ``read``."""
     if scalar.type == memory:
         return scalar
     if kind.is_bool:
@@ -33,10 +33,10 @@ def stored(scalar: ir.Value, kind: Element, memory: ir.Type) -> ir.Value:
 
 
 def pointwise(k: Any, out: ir.Value, operands: Sequence[ir.Value], expression: Expression) -> ir.Value:
-    """``out`` computed by one scalar expression of the op's operands, broadcast as numpy does.
+    """``out`` computed by a scalar expression of the op's operands, with numpy's broadcasting.
 
-    ``expression(e, *scalars)``: ``e`` is the element to compute in (of the first operand; half floats compute in f32, and round once at
-    the end), the scalars are read accordingly; it returns the result in that element, or an i1 where the op's result is boolean.
+    ``expression(e, *scalars)``: ``e`` is the element to compute in (the first operand's; f32 for f16 and bf16, rounded once at the end);
+    the scalars are converted by ``read``. It returns the result in that element, or an i1 if the op's result is boolean.
     """
     kinds = [element(t) for t in k.input_types[: len(operands)]]
     result = element(k.output_types[0])
@@ -52,13 +52,13 @@ def pointwise(k: Any, out: ir.Value, operands: Sequence[ir.Value], expression: E
 
 
 def _unproven_axes(type_: ir.Type, out: ir.Type) -> list[int]:
-    """The axes of an operand whose size, not known when compiling, may turn out to be 1 and be broadcast. A symbol never does."""
+    """The axes of an operand of unknown size, which may be 1 and broadcast at run time. A symbol never is 1."""
     sizes, out_sizes = relax_dims.dims(type_), relax_dims.dims(out)[out.rank - type_.rank:]
     return [i for i, (size, full) in enumerate(zip(sizes, out_sizes)) if size is relax_dims.UNKNOWN and full != 1]
 
 
 def _broadcast_at_run_time(out: ir.Value, operands: Sequence[ir.Value], unknown: Sequence[Sequence[int]], body: Expression) -> ir.Value:
-    """The loop nest for operands with sizes of which only the run says whether they are 1: their last element serves beyond their end."""
+    """The loop nest for operands with sizes that may be 1 at run time: indices are clamped to their last element."""
     known = [v for v, axes in zip(operands, unknown) if not axes]
     lasts = [{a: arith.subi(index(dim(v, a)), index(1)) for a in axes} for v, axes in zip(operands, unknown)]
 

@@ -1,4 +1,4 @@
-"""Sizes inside kernels, Python ints where they are static and index values where they are not, and arithmetic on them."""
+"""Sizes inside kernels: Python ints if static, else index values, and arithmetic on them."""
 from collections.abc import Callable, Sequence
 
 from legato.core.mlir import arith, ir, tensor
@@ -28,31 +28,37 @@ def _fold(a: Size, b: Size, number: Callable[[int, int], int], build: Callable[[
 
 
 def plus(a: Size, b: Size) -> Size:
+    """a + b."""
     return _fold(a, b, lambda x, y: x + y, arith.addi)
 
 
 def minus(a: Size, b: Size) -> Size:
+    """a - b."""
     return _fold(a, b, lambda x, y: x - y, arith.subi)
 
 
 def times(a: Size, b: Size) -> Size:
+    """a * b."""
     return _fold(a, b, lambda x, y: x * y, arith.muli)
 
 
 def quotient(a: Size, b: Size) -> Size:
-    """a // b of sizes, which are never negative."""
+    """a // b, for sizes that are not negative."""
     return _fold(a, b, lambda x, y: x // y, arith.divui)
 
 
 def largest(a: Size, b: Size) -> Size:
+    """The maximum of two sizes."""
     return _fold(a, b, max, arith.maxsi)
 
 
 def smallest(a: Size, b: Size) -> Size:
+    """The minimum of two sizes."""
     return _fold(a, b, min, arith.minsi)
 
 
 def product(sizes: Sequence[Size]) -> Size:
+    """The product of sizes; 1 if there are none."""
     result: Size = 1
     for size in sizes:
         result = size if isinstance(result, int) and result == 1 else times(result, size)
@@ -60,7 +66,7 @@ def product(sizes: Sequence[Size]) -> Size:
 
 
 def shape_of(sizes: Sequence[Size]) -> list[int]:
-    """Sizes as a tensor type's shape."""
+    """Sizes as the shape of a tensor type."""
     return [s if isinstance(s, int) else ir.ShapedType.get_dynamic_size() for s in sizes]
 
 

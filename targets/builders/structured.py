@@ -1,7 +1,6 @@
-"""Structured kernels in few words: what the rules of this folder are made of.
+"""Builders of structured kernels: tensors, loop nests, broadcasting, contractions.
 
-Every builder works at the insertion point. Tensors are plain: no encodings, signless integers. Sizes are Python ints where they are static
-and index values where they are not.
+They build at the insertion point. Tensors are plain: no encodings, signless integers. Sizes are Python ints if static, else index values.
 """
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +20,7 @@ def empty(sizes: Sequence[Size], element: ir.Type) -> ir.Value:
 
 
 def is_empty(value: ir.Value) -> bool:
-    """Whether a tensor is known to have no elements. Upstream's tiling and vectorizer do not expect such loop nests: none are built."""
+    """Whether a tensor is known to have no elements. No loop nests are built for these: upstream's tiling and vectorizer fail on them."""
     return 0 in value.type.shape
 
 
@@ -35,7 +34,7 @@ def filled(out: ir.Value, scalar: ir.Value) -> ir.Value:
 
 
 def splat(value: ir.Value) -> ir.Attribute | None:
-    """The element of a tensor constant whose elements are all equal, else None."""
+    """The element of a tensor constant with equal elements, else None."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None
@@ -44,13 +43,13 @@ def splat(value: ir.Value) -> ir.Attribute | None:
 
 
 def scalar_constant(value: ir.Value) -> float | int | None:
-    """The Python number of a tensor constant whose elements are all equal, else None."""
+    """The Python number of a tensor constant with equal elements, else None."""
     element = splat(value)
     return None if element is None else element.value
 
 
 def collapse(value: ir.Value, groups: Sequence[Sequence[int]]) -> ir.Value:
-    """``tensor.collapse_shape``: each group of neighbouring dimensions becomes one."""
+    """``tensor.collapse_shape``: each group of adjacent dimensions becomes one."""
     if list(map(list, groups)) == [[i] for i in range(value.type.rank)]:
         return value
     shape = []
@@ -63,7 +62,8 @@ def collapse(value: ir.Value, groups: Sequence[Sequence[int]]) -> ir.Value:
 
 
 def expand(value: ir.Value, groups: Sequence[Sequence[int]], sizes: Sequence[Size]) -> ir.Value:
-    """``tensor.expand_shape``: dimension i of ``value`` becomes the dimensions ``groups[i]`` of the result, whose sizes are ``sizes``."""
+    """``tensor.expand_shape``: dimension i of ``value`` becomes the dimensions ``groups[i]`` of the result. ``sizes``: the result's
+    sizes."""
     if len(sizes) == value.type.rank:
         return value
     shape = shape_of(sizes)
@@ -72,28 +72,28 @@ def expand(value: ir.Value, groups: Sequence[Sequence[int]], sizes: Sequence[Siz
 
 
 def window(value: ir.Value, offsets: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int] | None = None) -> ir.Value:
-    """``tensor.extract_slice``, of the same rank."""
+    """``tensor.extract_slice`` of the same rank."""
     strides = list(strides or [1] * len(sizes))
     type_ = ir.RankedTensorType.get(shape_of(sizes), value.type.element_type)
     return tensor.ExtractSliceOp(type_, value, values_of(offsets), values_of(sizes), [], shape_of(offsets), shape_of(sizes), strides).result
 
 
 def put(value: ir.Value, into: ir.Value, offsets: Sequence[Size], strides: Sequence[int] | None = None) -> ir.Value:
-    """``into`` with ``value`` in a window of it. The copy is a loop nest of ours: a bare insert_slice would become a library call."""
+    """``into`` with ``value`` copied to a window. The copy is a loop nest: a bare insert_slice would become a library call."""
     if is_empty(value):
         return into
     return inserted(copy(value, window(into, offsets, dims(value), strides)), into, offsets, strides)
 
 
 def inserted(value: ir.Value, into: ir.Value, offsets: Sequence[Size], strides: Sequence[int] | None = None) -> ir.Value:
-    """``tensor.insert_slice``, for a value that was computed in this very window of ``into``: no copy is left of it then."""
+    """``tensor.insert_slice`` for a value computed in the same window of ``into``, so that bufferization needs no copy."""
     sizes = dims(value)
     strides = list(strides or [1] * len(sizes))
     return tensor.InsertSliceOp(value, into, values_of(offsets), values_of(sizes), [], shape_of(offsets), shape_of(sizes), strides).result
 
 
 def padded(value: ir.Value, low: Sequence[Size], high: Sequence[Size], scalar: ir.Value) -> ir.Value:
-    """``tensor.pad`` with one scalar; the value itself where nothing is added."""
+    """``tensor.pad`` with a scalar; the value itself if nothing is added."""
     if all(isinstance(p, int) and p == 0 for p in [*low, *high]):
         return value
     sizes = [plus(plus(a, size), b) for a, size, b in zip(low, dims(value), high, strict=True)]
@@ -114,10 +114,10 @@ Outs = ir.Value | Sequence[ir.Value]
 
 
 def generic(outs: Outs, ins: Sequence[ir.Value], maps: Sequence[str], reductions: Sequence[bool], body: Body) -> Any:
-    """``linalg.generic``. ``maps``: texts of affine maps, inputs first; ``reductions``: for each loop whether it is one.
+    """``linalg.generic``. ``maps``: texts of affine maps, inputs first; ``reductions``: for each loop whether it is a reduction.
 
-    ``body(*inputs, *outputs)`` gets the scalars and returns what is stored. Returns one value for one output, else a list. Each loop runs
-    along some operand's dimension: with a size of 0 in one of them there is nothing to do, and the outputs are returned as they are.
+    ``body(*inputs, *outputs)`` gets scalars and returns the values to store. Returns a value for one output, else a list. Each loop is a
+    dimension of some operand; if one of these has size 0, the outputs are returned unchanged.
     """
     many = not isinstance(outs, ir.Value)
     outs = list(outs) if many else [outs]
@@ -134,12 +134,12 @@ def generic(outs: Outs, ins: Sequence[ir.Value], maps: Sequence[str], reductions
 
 
 def names(count: int, prefix: str = "d") -> list[str]:
-    """Loop names."""
+    """Names of loops: the prefix and a number."""
     return [f"{prefix}{i}" for i in range(count)]
 
 
 def compute(outs: Outs, loops: str, reads: Sequence[tuple[ir.Value, str]], body: Body, writes: str | None = None) -> Any:
-    """One loop nest given by index expressions, in the manner of TVM's te.compute.
+    """A loop nest given by index expressions, like TVM's te.compute.
 
     ``loops``: comma-separated names, outermost first, reductions marked ``+``; ``reads``: tensors with their index expressions, affine in
     the loops; ``writes``: the outputs' indices, by default the parallel loops in order. With reductions the outputs hold the initial
@@ -157,13 +157,13 @@ def compute(outs: Outs, loops: str, reads: Sequence[tuple[ir.Value, str]], body:
 
 
 def copy(source: ir.Value, out: ir.Value) -> ir.Value:
-    """A copy of ``source`` written to ``out``, of the same shape, as a loop nest."""
+    """``source`` copied to ``out``, of the same shape, by a loop nest."""
     loops = ", ".join(names(out.type.rank))
     return compute(out, loops, [(source, loops)], lambda x, _: x)
 
 
 def loop_index(loop: int) -> ir.Value:
-    """Inside a body: the value of a loop's variable."""
+    """The value of a loop's variable, inside a body."""
     return linalg.IndexOp(loop).result
 
 
@@ -178,11 +178,11 @@ Operand = ir.Value | tuple[ir.Value, Sequence[int]]
 
 
 def broadcast_indices(operand: Operand, out_shape: Sequence[int]) -> str:
-    """How a loop nest over ``out_shape`` indexes an operand: aligned at the end and 0 along sizes of 1, as numpy broadcasts; or, given as
-    ``(tensor, axes)``, by the loops of those axes.
+    """The index expressions of an operand in a loop nest over ``out_shape``, with numpy's broadcasting: aligned at the end, 0 along sizes
+    of 1. For ``(tensor, axes)``: the loops of these axes.
 
-    Constant-0 results, not collapsed shapes: upstream's elementwise fusion and vectorizer take them as they are, and fusing across a
-    reshape would expand every loop nest on its way.
+    Constant-0 results, not collapsed shapes: upstream's elementwise fusion and vectorizer support them, and fusion across a reshape would
+    expand every loop nest involved.
     """
     value, axes = operand if isinstance(operand, tuple) else (operand, None)
     shape = value.type.shape
@@ -192,9 +192,9 @@ def broadcast_indices(operand: Operand, out_shape: Sequence[int]) -> str:
 
 
 def elementwise(out: ir.Value, operands: Sequence[Operand], body: Body) -> ir.Value:
-    """One all-parallel loop nest over ``out``; ``body(*scalars)`` gives the element. Operands are broadcast (``broadcast_indices``).
+    """A parallel loop nest over ``out``; ``body(*scalars)`` returns the element. Operands are broadcast (``broadcast_indices``).
 
-    A dynamic size of an operand is taken to be the output's. Constants whose elements are all equal become scalars of the body.
+    A dynamic size of an operand is assumed to be the output's. Constants with equal elements become scalars in the body.
     """
     constants = [splat(v if isinstance(v, ir.Value) else v[0]) for v in operands]
     tensors = [v for v, c in zip(operands, constants) if c is None]
@@ -208,16 +208,16 @@ def elementwise(out: ir.Value, operands: Sequence[Operand], body: Body) -> ir.Va
 
 
 def reduce(out: ir.Value, operands: Sequence[Operand], axes: Sequence[int], initial: ir.Value, body: Body) -> ir.Value:
-    """Fills ``out`` with ``initial`` and reduces the operands' axes into it; ``body(*scalars, accumulator)`` gives the next accumulator.
+    """Fills ``out`` with ``initial`` and reduces the operands' axes into it; ``body(*scalars, accumulator)`` returns the next accumulator.
 
-    The first operand's shape spans the loops; the others are broadcast to it. ``out`` has the axes at size 1, or lacks them.
+    The first operand's shape defines the loops; the others are broadcast to it. ``out`` has the axes with size 1, or lacks them.
     """
     shape = operands[0].type.shape
     kept = out.type.rank == len(shape) and len(axes) > 0
     loops: list[str] = []
     for i in range(len(shape)):
         if i in axes and kept:
-            loops.append(f"u{i}")  # a loop of one step: an output index that is no loop cannot be tiled
+            loops.append(f"u{i}")  # a loop of one iteration: an output index that is not a loop cannot be tiled
         loops.append(f"+d{i}" if i in axes else f"d{i}")
     reads = [(v if isinstance(v, ir.Value) else v[0], broadcast_indices(v, shape)) for v in operands]
     return compute(filled(out, initial), ", ".join(loops), reads, body)
@@ -226,7 +226,7 @@ def reduce(out: ir.Value, operands: Sequence[Operand], axes: Sequence[int], init
 # contractions -----------------------------------------------------------------------------------------------------------------------------
 
 def named(op_class: Any, out: ir.Value, ins: Sequence[ir.Value], **attributes: Any) -> ir.Value:
-    """One of linalg's named ops (``linalg.MatmulOp``, ...) on the initial value ``out``."""
+    """A named linalg op (``linalg.MatmulOp``, ...) on the initial value ``out``."""
     if any(map(is_empty, [*ins, out])):
         return out
     op = op_class([out.type], list(ins), [out], **attributes)
@@ -235,7 +235,7 @@ def named(op_class: Any, out: ir.Value, ins: Sequence[ir.Value], **attributes: A
 
 
 def accumulated(out: ir.Value, kind: Element, build: Callable[[ir.Value], ir.Value]) -> ir.Value:
-    """``build(zeros)``, a sum of products, written to ``out``, whose element is ``kind``: half floats are summed in f32."""
+    """The sum of products ``build(zeros)``, stored in ``out`` of the element ``kind``; f16 and bf16 are accumulated in f32."""
     wide = kind.wide
     if wide.type == out.type.element_type:
         return build(filled(out, wide.const(0)))
@@ -244,6 +244,6 @@ def accumulated(out: ir.Value, kind: Element, build: Callable[[ir.Value], ir.Val
 
 
 def multiply_add(kind: Element) -> Body:
-    """The body of a contraction: accumulator + a * b, half floats through f32."""
+    """The body of a contraction: accumulator + a * b, in f32 for f16 and bf16."""
     wide = kind.wide
     return lambda a, b, acc: wide.add(acc, wide.mul(kind.cast(a, wide), kind.cast(b, wide)))

@@ -1,4 +1,5 @@
-"""The root of every fallback chain: a legalization of each relax op to structured loops that any device can begin with."""
+"""The rules of the target ``generic``, the root of every fallback chain: each relax op as structured loops that any device can start
+from."""
 from legato.targets.generic import (
     activations,
     arg_reductions,

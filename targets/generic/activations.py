@@ -1,4 +1,4 @@
-"""Activation functions: elementwise ops of one operand that neural networks brought."""
+"""Activation functions."""
 from math import pi, sqrt
 
 from legato.core.mlir import arith, ir, math
@@ -8,13 +8,13 @@ from legato.targets.rule import kernel
 
 
 def sigmoid_of(e: Element, x: ir.Value) -> ir.Value:
-    """1 / (1 + exp(-x)); exp's overflow to infinity gives the right 0."""
+    """1 / (1 + exp(-x)); where exp overflows to infinity the result is 0, as it should be."""
     one = e.const(1)
     return arith.divf(one, arith.addf(one, math.exp(arith.negf(x))))
 
 
 def softplus_of(e: Element, x: ir.Value) -> ir.Value:
-    """log(1 + exp(x)), by way of exp(-|x|) so that nothing overflows."""
+    """log(1 + exp(x)), computed with exp(-|x|) so that nothing overflows."""
     return arith.addf(e.at_least(x, 0), math.log1p(math.exp(arith.negf(math.absf(x)))))
 
 
@@ -25,21 +25,25 @@ def positive_or(e: Element, x: ir.Value, otherwise: ir.Value) -> ir.Value:
 
 @kernel("relax.relu")
 def relu(k, x, out):
+    """max(x, 0)."""
     return pointwise(k, out, [x], lambda e, x: e.at_least(x, 0))
 
 
 @kernel("relax.sigmoid")
 def sigmoid(k, x, out):
+    """1 / (1 + exp(-x))."""
     return pointwise(k, out, [x], sigmoid_of)
 
 
 @kernel("relax.silu")
 def silu(k, x, out):
+    """x / (1 + exp(-x))."""
     return pointwise(k, out, [x], lambda e, x: arith.divf(x, arith.addf(e.const(1), math.exp(arith.negf(x)))))
 
 
 @kernel("relax.gelu")
 def gelu(k, x, out):
+    """By erf, or by the tanh approximation."""
     def by_erf(e: Element, x: ir.Value) -> ir.Value:
         bent = math.erf(arith.mulf(x, e.const(1 / sqrt(2))))
         return arith.mulf(arith.mulf(e.const(0.5), x), arith.addf(e.const(1), bent))
@@ -54,22 +58,26 @@ def gelu(k, x, out):
 
 @kernel("relax.leaky_relu")
 def leaky_relu(k, x, out):
+    """x, or alpha x below 0."""
     return pointwise(k, out, [x], lambda e, x: positive_or(e, x, arith.mulf(x, e.const(k.attrs["alpha"]))))
 
 
 @kernel("relax.elu")
 def elu(k, x, out):
+    """x, or alpha expm1(x) below 0."""
     return pointwise(k, out, [x], lambda e, x: positive_or(e, x, arith.mulf(math.expm1(x), e.const(k.attrs["alpha"]))))
 
 
 @kernel("relax.selu")
 def selu(k, x, out):
+    """gamma times elu."""
     alpha, gamma = k.attrs["alpha"], k.attrs["gamma"]
     return pointwise(k, out, [x], lambda e, x: arith.mulf(positive_or(e, x, arith.mulf(math.expm1(x), e.const(alpha))), e.const(gamma)))
 
 
 @kernel("relax.celu")
 def celu(k, x, out):
+    """x, or alpha expm1(x / alpha) below 0."""
     alpha = k.attrs["alpha"]
 
     def expression(e: Element, x: ir.Value) -> ir.Value:
@@ -80,11 +88,13 @@ def celu(k, x, out):
 
 @kernel("relax.softplus")
 def softplus(k, x, out):
+    """log(1 + exp(x))."""
     return pointwise(k, out, [x], softplus_of)
 
 
 @kernel("relax.softsign")
 def softsign(k, x, out):
+    """x / (1 + |x|)."""
     return pointwise(k, out, [x], lambda e, x: arith.divf(x, arith.addf(e.const(1), math.absf(x))))
 
 
@@ -94,21 +104,25 @@ def _hard_sigmoid(e: Element, x: ir.Value, alpha: float, beta: float) -> ir.Valu
 
 @kernel("relax.hard_sigmoid")
 def hard_sigmoid(k, x, out):
+    """alpha x + beta, clipped to 0 ... 1."""
     return pointwise(k, out, [x], lambda e, x: _hard_sigmoid(e, x, k.attrs["alpha"], k.attrs["beta"]))
 
 
 @kernel("relax.hard_swish")
 def hard_swish(k, x, out):
+    """x times the hard sigmoid with 1/6 and 1/2."""
     return pointwise(k, out, [x], lambda e, x: arith.mulf(x, _hard_sigmoid(e, x, 1 / 6, 0.5)))
 
 
 @kernel("relax.mish")
 def mish(k, x, out):
+    """x tanh(softplus(x))."""
     return pointwise(k, out, [x], lambda e, x: arith.mulf(x, math.tanh(softplus_of(e, x))))
 
 
 @kernel("relax.thresholded_relu")
 def thresholded_relu(k, x, out):
+    """x above alpha, else 0."""
     def expression(e: Element, x: ir.Value) -> ir.Value:
         return arith.select(e.compare("gt", x, e.const(k.attrs["alpha"])), x, e.const(0))
 

@@ -9,7 +9,7 @@ from legato.targets.rule import kernel
 
 @kernel("relax.argmax", "relax.argmin")
 def arg_reduction(k, x, out):
-    """Reduces pairs of element and index. A NaN is beyond every number, as in numpy."""
+    """A reduction of pairs of element and index. NaN beats every number, as in numpy."""
     axis, rank = k.attrs["axis"] % x.type.rank, x.type.rank
     kind, position = element(k.input_types[0]), element(k.output_types[0])
     e, last = kind.wide, k.attrs["select_last"]

@@ -1,4 +1,4 @@
-"""Convolutions in one to three dimensions: a named linalg op where upstream has one for the layouts, else the same loop nest by hand."""
+"""Convolutions in one to three dimensions: a named linalg op if upstream has one for the layouts, else a generic loop nest."""
 from collections.abc import Sequence
 
 from legato.core.mlir import ir, linalg
@@ -20,7 +20,7 @@ from legato.targets.builders.structured import (
 )
 from legato.targets.rule import kernel
 
-# data layout, kernel layout: the op. Upstream's f is our O.
+# (data layout, kernel layout): op. Upstream's f is our O.
 _NAMED = {
     ("NWC", "WIO"): linalg.Conv1DNwcWcfOp, ("NCW", "OIW"): linalg.Conv1DNcwFcwOp,
     ("NHWC", "HWIO"): linalg.Conv2DNhwcHwcfOp, ("NHWC", "OHWI"): linalg.Conv2DNhwcFhwcOp, ("NCHW", "OIHW"): linalg.Conv2DNchwFchwOp,
@@ -33,7 +33,7 @@ _DEPTHWISE = {
 
 
 def positions(layout: str) -> list[int]:
-    """Where the spatial dimensions stand in a layout, in their order (``NHWC``: 1, 2)."""
+    """The positions of the spatial dimensions in a layout, in order (``NHWC``: 1, 2)."""
     return [i for i, letter in enumerate(layout) if letter not in "NCOI"]
 
 
@@ -46,7 +46,7 @@ def pad_spatial(x: ir.Value, layout: str, begins: Sequence[int], ends: Sequence,
 
 
 def per_window(values: Sequence[int]) -> ir.Attribute:
-    """Strides or dilations as linalg's named ops take them."""
+    """Strides or dilations as the attribute of linalg's named ops."""
     i64 = ir.IntegerType.get_signless(64)
     return ir.DenseElementsAttr.get([ir.IntegerAttr.get(i64, v) for v in values], ir.RankedTensorType.get([len(values)], i64))
 
@@ -69,7 +69,7 @@ def convolve(k, x: ir.Value, w: ir.Value, out: ir.Value, strides: Sequence[int],
 
 
 def _by_hand(kind, x, w, out, strides, dilations, groups: int, layout: str, kernel_layout: str) -> ir.Value:
-    """The loop nest; with groups, channels are split into groups and channels of a group, so that every index stays a plain loop."""
+    """The generic loop nest. With groups, channels are split into groups and channels per group, so that every index is a plain loop."""
     steps = [f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(strides, dilations))]
     channel, feature = ("g, c", "g, f") if groups > 1 else ("c", "f")
 
@@ -92,7 +92,7 @@ def _split_groups(rank: int, place: int) -> list[list[int]]:
 
 
 def _split(value: ir.Value, place: int, groups: int) -> ir.Value:
-    """A dimension of groups times n split into groups and n."""
+    """Splits a dimension of size groups * n into groups and n."""
     if groups == 1:
         return value
     sizes = dims(value)
@@ -101,6 +101,7 @@ def _split(value: ir.Value, place: int, groups: int) -> ir.Value:
 
 @kernel("relax.conv1d", "relax.conv2d", "relax.conv3d")
 def convolution(k, x, w, out):
+    """Pads the input, then convolves."""
     a = k.attrs
     rank = len(a["strides"])
     padding = a["padding"]
@@ -110,7 +111,7 @@ def convolution(k, x, w, out):
 
 @kernel("relax.conv2d_transpose")
 def convolution_transposed(k, x, w, out):
-    """A convolution with stride 1 of the input spread out by the strides, zeros between, with the kernel turned round."""
+    """A convolution with stride 1 of the input dilated by the strides, with a mirrored kernel."""
     a = k.attrs
     layout, zero = "NCHW", element(k.input_types[0]).const(0)
     rank, padding = len(a["strides"]), a["padding"]
@@ -141,7 +142,7 @@ def _spread(x: ir.Value, places: Sequence[int], strides: Sequence[int], zero: ir
 
 
 def _turned(w: ir.Value, groups: int) -> ir.Value:
-    """[inputs, filters of a group, H, W] as [filters, inputs of a group, H, W], spatially reversed."""
+    """[inputs, filters per group, H, W] as [filters, inputs per group, H, W], spatially mirrored."""
     inputs, filters, height, width = dims(w)
     split = _split(w, 0, groups)
     per_group = quotient(inputs, groups)

@@ -1,4 +1,4 @@
-"""Results as large as the data says, by two kernels: the first counts, the second fills what main has allocated in between."""
+"""Results of data-dependent size, by two kernels: the first counts, then main allocates, the second fills the result."""
 from collections.abc import Sequence
 
 from legato.core.mlir import arith, ir, tensor
@@ -11,6 +11,7 @@ TEST = {"f": 'arith.cmpf une', "i": "arith.cmpi ne"}
 
 @rewrite("relax.nonzero")
 def nonzero(op, x):
+    """A kernel that counts, an allocation, and a kernel that stores the indices."""
     type_ = op.plain(x).type
     rank, i64, index = type_.rank, ir.IntegerType.get_signless(64), ir.IndexType.get()
     counted = op.call_kernel(_count(type_), [x], [ir.RankedTensorType.get([1], i64)], [[]])[0]
@@ -22,7 +23,7 @@ def nonzero(op, x):
 
 
 def _count(type_: ir.RankedTensorType) -> str:
-    """How many elements are not 0."""
+    """The kernel that counts nonzero elements."""
     inner = [*_test(type_), "%one = arith.extui %is : i1 to i64", "%next = arith.addi %n, %one : i64", "scf.yield %next : i64"]
     return _function("nonzero_count", type_, "tensor<1xi64>", [
         "%none = arith.constant 0 : i64", *_loops(type_, {"n": ("%none", "i64")}, inner),
@@ -30,7 +31,7 @@ def _count(type_: ir.RankedTensorType) -> str:
 
 
 def _fill(type_: ir.RankedTensorType, result: ir.RankedTensorType) -> str:
-    """The indices of the elements that are not 0, one behind the other."""
+    """The kernel that stores the indices of nonzero elements."""
     inner = [*_test(type_), f"%put:2 = scf.if %is -> (index, {result}) {{"]
     last = "%o"
     for axis in range(type_.rank):
@@ -44,8 +45,8 @@ def _fill(type_: ir.RankedTensorType, result: ir.RankedTensorType) -> str:
 
 
 def _loops(type_: ir.RankedTensorType, carried: dict[str, tuple[str, str]], inner: Sequence[str]) -> list[str]:
-    """Loops ``%i0``, ``%i1``, ... over all elements, around the lines ``inner``. ``carried``: name to the first value and the type; inside
-    the last loop it is ``%name``, behind all ``%name_end``."""
+    """Loops ``%i0``, ``%i1``, ... over all elements, around the lines ``inner``. ``carried``: name to initial value and type; the
+    value is ``%name`` inside the last loop, and ``%name_end`` after all."""
     rank, types = type_.rank, ", ".join(t for _, t in carried.values())
     lines = []
     for axis in range(rank):
@@ -68,7 +69,7 @@ def _loops(type_: ir.RankedTensorType, carried: dict[str, tuple[str, str]], inne
 
 
 def _test(type_: ir.RankedTensorType) -> list[str]:
-    """Whether an element is not 0: NaN is not."""
+    """The test whether an element is nonzero; NaN is."""
     places = [f"%i{axis}" for axis in range(type_.rank)]
     element = memory_element(type_.element_type)
     is_float = isinstance(element, ir.FloatType)

@@ -1,4 +1,4 @@
-"""Elementwise ops of two and more operands, with numpy's broadcasting."""
+"""Elementwise ops of two or more operands, with numpy's broadcasting."""
 from math import ceil, floor, isinf
 
 from legato.core.mlir import arith, ir, math, scf
@@ -19,29 +19,33 @@ _BITS = {"relax.logical_and": arith.andi, "relax.logical_or": arith.ori, "relax.
 
 @kernel(*_ARITHMETIC)
 def arithmetic(k, a, b, out):
+    """Sums, products, quotients, extremes."""
     operation = _ARITHMETIC[k.name]
     return pointwise(k, out, [a, b], operation)
 
 
 @kernel(*_COMPARISONS)
 def comparison(k, a, b, out):
+    """Comparisons; the result is boolean."""
     predicate = _COMPARISONS[k.name]
     return pointwise(k, out, [a, b], lambda e, a, b: e.compare(predicate, a, b))
 
 
 @kernel(*_BITS)
 def bits(k, a, b, out):
+    """Logical and bitwise ops."""
     operation = _BITS[k.name]
     return pointwise(k, out, [a, b], lambda e, a, b: operation(a, b))
 
 
 @kernel("relax.mod")
 def mod(k, a, b, out):
+    """The remainder with the sign of the divisor, or for fmod of the dividend."""
     return pointwise(k, out, [a, b], Element.rem if k.attrs["fmod"] else Element.mod)
 
 
 def _shift(e: Element, a: ir.Value, b: ir.Value, left: bool) -> ir.Value:
-    """Shifting by the width or more moves every bit out; the machine would take the count modulo the width."""
+    """A shift by at least the width shifts all bits out; the machine would use the count modulo the width."""
     unsigned = Element(ir.IntegerType.get_unsigned(e.bits))
     if left or e.is_unsigned:
         shifted = (arith.shli if left else arith.shrui)(a, b)
@@ -51,16 +55,18 @@ def _shift(e: Element, a: ir.Value, b: ir.Value, left: bool) -> ir.Value:
 
 @kernel("relax.left_shift")
 def left_shift(k, a, b, out):
+    """a * 2^b."""
     return pointwise(k, out, [a, b], lambda e, a, b: _shift(e, a, b, left=True))
 
 
 @kernel("relax.right_shift")
 def right_shift(k, a, b, out):
+    """a / 2^b; arithmetic for signed integers."""
     return pointwise(k, out, [a, b], lambda e, a, b: _shift(e, a, b, left=False))
 
 
 def _integer_power(e: Element, base: ir.Value, exponent: ir.Value) -> ir.Value:
-    """By repeated squaring, wrapping. Of a negative exponent the truncated result: 0, or a power of 1 or -1."""
+    """Repeated squaring, with wrap-around. A negative exponent gives the truncated result: 0, 1 or -1."""
     zero, one = e.const(0), e.const(1)
 
     def step(result: ir.Value, power: ir.Value, left: ir.Value):
@@ -85,6 +91,7 @@ def _integer_power(e: Element, base: ir.Value, exponent: ir.Value) -> ir.Value:
 
 @kernel("relax.power")
 def power(k, a, b, out):
+    """pow; products for the constant exponents 1, 2 and 3."""
     exponent = scalar_constant(b)
 
     def expression(e: Element, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -101,16 +108,19 @@ def power(k, a, b, out):
 
 @kernel("relax.prelu")
 def prelu(k, x, slope, out):
+    """x, or slope x below 0."""
     return pointwise(k, out, [x, slope], lambda e, x, slope: arith.select(e.compare("lt", x, e.const(0)), e.mul(x, slope), x))
 
 
 @kernel("relax.where")
 def where(k, condition, a, b, out):
+    """Selection by a condition."""
     return pointwise(k, out, [condition, a, b], lambda e, condition, a, b: arith.select(condition, a, b))
 
 
 @kernel("relax.clip")
 def clip(k, x, out):
+    """max(x, min), then the minimum with max."""
     low, high = k.attrs["min"], k.attrs["max"]
 
     def expression(e: Element, x: ir.Value) -> ir.Value:
@@ -122,7 +132,7 @@ def clip(k, x, out):
 
 
 def _bound(e: Element, value: float, rounding) -> float | int:
-    """A bound as an element; for integers the nearest that means the same."""
+    """A bound as an element; for integers the nearest with the same effect."""
     if e.is_float:
         return value
     if isinf(value):

@@ -1,10 +1,10 @@
-"""Elementwise ops of one operand, activations aside."""
+"""Elementwise ops of one operand, except activations."""
 from legato.core.mlir import arith, ir, math
 from legato.targets.builders.element import Element, boolean
 from legato.targets.builders.pointwise import pointwise
 from legato.targets.rule import kernel
 
-# float functions that math has under the op's own name
+# float functions that are ops of math
 _MATH = {
     "relax.exp": math.exp, "relax.log": math.log, "relax.sqrt": math.sqrt,
     "relax.sin": math.sin, "relax.cos": math.cos, "relax.tan": math.tan,
@@ -16,32 +16,38 @@ _MATH = {
 
 @kernel(*_MATH)
 def math_function(k, x, out):
+    """The op of math."""
     function = _MATH[k.name]
     return pointwise(k, out, [x], lambda e, x: function(x))
 
 
 @kernel("relax.rsqrt")
 def rsqrt(k, x, out):
+    """1 / sqrt(x)."""
     return pointwise(k, out, [x], lambda e, x: arith.divf(e.const(1), math.sqrt(x)))
 
 
 @kernel("relax.reciprocal")
 def reciprocal(k, x, out):
+    """1 / x."""
     return pointwise(k, out, [x], lambda e, x: e.div(e.const(1), x))
 
 
 @kernel("relax.abs")
 def absolute(k, x, out):
+    """|x|."""
     return pointwise(k, out, [x], lambda e, x: e.abs(x))
 
 
 @kernel("relax.negative")
 def negative(k, x, out):
+    """-x."""
     return pointwise(k, out, [x], lambda e, x: e.neg(x))
 
 
 @kernel("relax.square")
 def square(k, x, out):
+    """x * x."""
     return pointwise(k, out, [x], lambda e, x: e.mul(x, x))
 
 
@@ -55,21 +61,24 @@ def _sign(e: Element, x: ir.Value) -> ir.Value:
 
 @kernel("relax.sign")
 def sign(k, x, out):
+    """-1, 0 or 1; NaN stays."""
     return pointwise(k, out, [x], _sign)
 
 
-# integers are whole already
+# no-ops on integers
 _ROUNDING = {"relax.ceil": math.ceil, "relax.floor": math.floor, "relax.round": math.roundeven, "relax.trunc": math.trunc}
 
 
 @kernel(*_ROUNDING)
 def rounding(k, x, out):
+    """Rounding to whole numbers."""
     function = _ROUNDING[k.name]
     return pointwise(k, out, [x], lambda e, x: function(x) if e.is_float else x)
 
 
 @kernel("relax.isnan")
 def isnan(k, x, out):
+    """Whether x is NaN."""
     return pointwise(k, out, [x], lambda e, x: e.is_nan(x))
 
 
@@ -79,21 +88,25 @@ def _beside_infinity(predicate: str, e: Element, x: ir.Value) -> ir.Value:
 
 @kernel("relax.isinf")
 def isinf(k, x, out):
+    """Whether x is infinite."""
     return pointwise(k, out, [x], lambda e, x: _beside_infinity("eq", e, x) if e.is_float else boolean().const(False))
 
 
 @kernel("relax.isfinite")
 def isfinite(k, x, out):
+    """Whether x is neither infinite nor NaN."""
     return pointwise(k, out, [x], lambda e, x: _beside_infinity("lt", e, x) if e.is_float else boolean().const(True))
 
 
 @kernel("relax.logical_not", "relax.bitwise_not")
 def invert(k, x, out):
+    """All bits flipped."""
     return pointwise(k, out, [x], lambda e, x: arith.xori(x, e.const(-1)))
 
 
 @kernel("relax.astype")
 def astype(k, x, out):
+    """Conversion to another element type."""
     to = Element(k.output_types[0].element_type)
     return pointwise(k, out, [x], lambda e, x: e.cast(x, to.wide))
 

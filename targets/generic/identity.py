@@ -1,4 +1,4 @@
-"""Ops that, with these types and attributes, give their operand as it is: no kernel, no copy."""
+"""Ops whose operand is their result for certain types and attributes: no kernel, no copy."""
 from legato.core.errors import Refusal
 from legato.dialects.relax import dims
 from legato.targets.builders.element import Element
@@ -11,7 +11,7 @@ def _element(type_) -> Element:
 
 @rewrite("relax.astype", priority=1)
 def astype_same_bits(op, x):
-    """Integers of one width lie in memory alike, signed or not."""
+    """Integers of one width have the same bits, signed or not."""
     old, new = _element(op.input_types[0]), _element(op.output_types[0])
     same = old.type == new.type and old.is_bool == new.is_bool
     return op.plain(x) if same else Refusal(f"from {old.relax} to {new.relax} the bits change")
@@ -19,12 +19,13 @@ def astype_same_bits(op, x):
 
 @rewrite("relax.relu", "relax.abs", priority=1)
 def of_unsigned(op, x):
+    """relu and abs of unsigned integers."""
     return x if _element(op.input_types[0]).is_unsigned else Refusal("the elements may be negative")
 
 
 @rewrite("relax.broadcast_to", "relax.tile", "relax.pad", "relax.clip", priority=1)
 def nothing_asked(op, x):
-    """The shape it has, one repeat, no padding, no bounds."""
+    """A broadcast to the same shape, a single repeat, no padding, no bounds."""
     a = op.attrs
     nothing = {"relax.broadcast_to": lambda: _same_shape(op), "relax.tile": lambda: all(r == 1 for r in a["repeats"]),
                "relax.pad": lambda: not any(a["pads"]), "relax.clip": lambda: a["min"] is None and a["max"] is None}[op.name]
@@ -33,6 +34,7 @@ def nothing_asked(op, x):
 
 @rewrite("relax.sum", "relax.prod", "relax.max", "relax.min", "relax.mean", priority=1)
 def over_no_axes(op, x):
+    """A reduction over no axes."""
     return x if op.attrs["axis"] == [] else Refusal("there are axes to reduce")
 
 

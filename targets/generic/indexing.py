@@ -1,6 +1,6 @@
 """Reading by index: take, gather_elements, gather_nd, one_hot.
 
-Indices below 0 count from the end. What still lies outside is brought to the nearest element: nothing is read out of bounds.
+Negative indices count from the end. Those still out of range are clamped, so that nothing is read out of bounds.
 """
 from legato.core.mlir import arith, ir
 from legato.targets.builders.element import Element, index
@@ -12,7 +12,7 @@ from legato.targets.rule import kernel
 
 
 def place(scalar: ir.Value, kind: Element, size: Size) -> ir.Value:
-    """An index read from a tensor of ``kind`` as an index value into an axis of that size."""
+    """An index from a tensor of ``kind`` as an index value into an axis of that size."""
     i, size = kind.cast(scalar, index()), index_value(size)
     if not kind.is_unsigned:
         i = arith.select(index().compare("lt", i, index_value(0)), arith.addi(i, size), i)
@@ -21,6 +21,7 @@ def place(scalar: ir.Value, kind: Element, size: Size) -> ir.Value:
 
 @kernel("relax.take")
 def take(k, x, indices, out):
+    """Elements at indices along an axis."""
     axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[1])
     loops, depth = names(out.type.rank), indices.type.rank
     size = dim(x, axis)
@@ -35,6 +36,7 @@ def take(k, x, indices, out):
 
 @kernel("relax.gather_elements")
 def gather_elements(k, x, indices, out):
+    """Elements at their own position, except for the index along the axis."""
     axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[1])
     loops = ", ".join(names(out.type.rank))
     size = dim(x, axis)
@@ -47,6 +49,7 @@ def gather_elements(k, x, indices, out):
 
 @kernel("relax.gather_nd")
 def gather_nd(k, x, indices, out):
+    """Elements or slices at tuples of indices."""
     batch, kind = k.attrs["batch_dims"], element(k.input_types[1])
     loops, rows, depth = names(out.type.rank), indices.type.rank - 1, indices.type.shape[-1]
     sizes = [dim(x, batch + t) for t in range(depth)]
@@ -61,6 +64,7 @@ def gather_nd(k, x, indices, out):
 
 @kernel("relax.one_hot")
 def one_hot(k, indices, out):
+    """A comparison of the index with the position along the new axis."""
     axis, kind = k.attrs["axis"] % out.type.rank, element(k.input_types[0])
     memory, depth = Element(out.type.element_type), k.attrs["depth"]
     loops = names(out.type.rank)

@@ -1,4 +1,4 @@
-"""matmul, with the meaning of numpy.matmul: batches broadcast, a vector stands for a row or a column that the result lacks."""
+"""matmul with numpy's semantics: batch dimensions broadcast, and a vector is a row or column that the result lacks."""
 from collections.abc import Sequence
 
 from legato.core.mlir import ir, linalg
@@ -9,6 +9,7 @@ from legato.targets.rule import kernel
 
 @kernel("relax.matmul")
 def matmul(k, a, b, out):
+    """linalg's matmul or batch_matmul if the shapes fit, else a generic loop nest."""
     kind = element(k.input_types[0])
     ranks = a.type.rank, b.type.rank
     if ranks == (2, 2):
@@ -29,7 +30,7 @@ def _same_batch(a: ir.Value, b: ir.Value) -> bool:
 
 
 def _operand(value: ir.Value, out: ir.Value, batch: Sequence[str], inner: Sequence[str]) -> tuple[ir.Value, str]:
-    """An operand with its indices. Batch sizes of 1 that are broadcast are collapsed away, so that the indices are loops only."""
+    """An operand with its indices. Broadcast batch sizes of 1 are collapsed, so that all indices are loops."""
     own = value.type.rank - len(inner)
     indices = [*batch[len(batch) - own:], *inner]
     dropped = [i for i in range(own) if value.type.shape[i] == 1 and out.type.shape[len(batch) - own + i] != 1]

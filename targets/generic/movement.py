@@ -1,4 +1,4 @@
-"""Ops that copy elements to other places: permute_dims, broadcast_to, tile, slices, concat, pad, triangles."""
+"""Ops that move elements: permute_dims, broadcast_to, tile, slices, concat, pad, triangles."""
 from legato.core.mlir import arith, ir, linalg
 from legato.targets.builders.element import Element, index
 from legato.targets.builders.pointwise import element
@@ -23,6 +23,7 @@ from legato.targets.rule import kernel
 
 @kernel("relax.permute_dims")
 def permute_dims(k, x, out):
+    """linalg's transpose."""
     if is_empty(x):
         return out
     op = linalg.TransposeOp([out.type], x, out, [a % x.type.rank for a in k.attrs["axes"]])
@@ -32,12 +33,13 @@ def permute_dims(k, x, out):
 
 @kernel("relax.broadcast_to")
 def broadcast_to(k, x, out):
+    """An elementwise copy with broadcasting."""
     return elementwise(out, [x], lambda x: x)
 
 
 @kernel("relax.tile")
 def tile(k, x, out):
-    """The output with each axis split into repeats and x's own axis: so every index is a plain loop."""
+    """The output with each axis split into repeats and x's axis, so that every index is a plain loop."""
     groups: list[list[int]] = []
     sizes: list[Size] = []
     loops, reads = [], []
@@ -53,6 +55,7 @@ def tile(k, x, out):
 
 @kernel("tensor.concat")
 def concat(k, *operands):
+    """Each part is copied to its window of the output."""
     *parts, out = operands
     axis = k.attrs["axis"]
     offsets: list[Size] = [0] * out.type.rank
@@ -64,6 +67,7 @@ def concat(k, *operands):
 
 @kernel("relax.strided_slice")
 def strided_slice(k, x, out):
+    """A copy of a slice; negative strides by computed indices."""
     rank = x.type.rank
     begins, strides = k.attrs["begin"], k.attrs["strides"] or [1] * len(k.attrs["begin"])
     axes = range(len(begins)) if k.attrs["axes"] is None else [a % rank for a in k.attrs["axes"]]
@@ -83,7 +87,7 @@ def strided_slice(k, x, out):
 
 
 def _first(k, size: Size, begin, stride: int) -> Size:
-    """Where a slice starts, counted from the front and kept inside; a symbolic begin is taken as it is."""
+    """The first index of a slice, counted from the front and clipped; a symbolic begin unchanged."""
     if not isinstance(begin, int):
         return k.index(begin)
     if stride > 0:
@@ -93,6 +97,7 @@ def _first(k, size: Size, begin, stride: int) -> Size:
 
 @kernel("relax.pad")
 def pad(k, x, out):
+    """The input copied into a filled output; other modes by computed indices."""
     rank, mode = x.type.rank, k.attrs["mode"]
     pads = k.attrs["pads"]
     cut = [max(-p, 0) for p in pads]
@@ -116,12 +121,12 @@ def pad(k, x, out):
 
 
 def _memory(kind: Element, x: ir.Value) -> Element:
-    """The element of x's memory: a boolean may be a byte there."""
+    """The element of x's memory, where a boolean may be a byte."""
     return kind if x.type.element_type == kind.type else Element(x.type.element_type)
 
 
 def _folded(place: ir.Value, size: ir.Value, mode: str) -> ir.Value:
-    """A place before or behind an axis of that size, brought into it."""
+    """An index outside of an axis of that size, mapped into it by ``mode``."""
     e = index()
     last, zero = arith.subi(size, e.const(1)), e.const(0)
     if mode == "reflect":
@@ -135,6 +140,7 @@ def _folded(place: ir.Value, size: ir.Value, mode: str) -> ir.Value:
 
 @kernel("relax.triu", "relax.tril")
 def triangle(k, x, out):
+    """Elements on one side of a diagonal, else 0."""
     rank, diagonal = x.type.rank, k.attrs["k"]
     inside = "ge" if k.name == "relax.triu" else "le"
     e = _memory(element(k.input_types[0]), x)

@@ -1,4 +1,4 @@
-"""Normalizations: mean and variance in two passes, half floats through f32."""
+"""Normalizations: mean and variance in two passes, in f32 for f16 and bf16."""
 from collections.abc import Callable, Sequence
 
 from legato.core.mlir import arith, ir, math
@@ -11,7 +11,7 @@ from legato.targets.rule import kernel
 
 
 class Normalizer:
-    """The parts of normalizing ``x`` over some axes; the other axes index the statistics."""
+    """The steps of normalizing ``x`` over some axes; the statistics have the other axes."""
 
     def __init__(self, x: ir.Value, axes: Sequence[int], kind: Element):
         self.x, self.axes, self.kind, self.wide = x, list(axes), kind, kind.wide
@@ -26,10 +26,11 @@ class Normalizer:
                       lambda x, *rest: arith.addf(body(read(x, self.kind), *rest[:-1]), rest[-1]))
 
     def each(self, values: Sequence[ir.Value], body: Callable[..., ir.Value]) -> ir.Value:
-        """A statistic computed from others."""
+        """A statistic computed elementwise from others."""
         return elementwise(empty(self.sizes, self.wide.type), values, body)
 
     def mean(self) -> ir.Value:
+        """The mean over the axes."""
         return self.each([self.total([], lambda x: x)], lambda s: arith.divf(s, self.count))
 
     def inverse_deviation(self, squares: ir.Value, epsilon: float) -> ir.Value:
@@ -38,6 +39,7 @@ class Normalizer:
         return self.each([squares], lambda s: arith.divf(e.const(1), math.sqrt(arith.addf(arith.divf(s, self.count), e.const(epsilon)))))
 
     def variance_scale(self, mean: ir.Value, epsilon: float) -> ir.Value:
+        """1 / sqrt(variance + epsilon)."""
         def square(x: ir.Value, mean: ir.Value) -> ir.Value:
             difference = arith.subf(x, mean)
             return arith.mulf(difference, difference)
@@ -45,7 +47,7 @@ class Normalizer:
         return self.inverse_deviation(self.total([(mean, self.rest)], square), epsilon)
 
     def normalized(self, out: ir.Value, epsilon: float, gamma, beta, affine_kind: Element) -> ir.Value:
-        """(x - mean) * scale * gamma + beta, written to ``out``; gamma and beta are operands of the loop nest."""
+        """(x - mean) * scale * gamma + beta, stored in ``out``; gamma and beta are operands of the loop nest."""
         mean = self.mean()
         scale = self.variance_scale(mean, epsilon)
         kind, memory = self.kind, out.type.element_type
@@ -59,18 +61,20 @@ class Normalizer:
 
 @kernel("relax.layer_norm")
 def layer_norm(k, x, gamma, beta, out):
+    """Over the given axes, with gamma and beta of their shape."""
     axes = axes_of(k.attrs["axes"], x.type.rank)
     parts = Normalizer(x, axes, element(k.input_types[0]))
     return parts.normalized(out, k.attrs["epsilon"], _along(gamma, axes), _along(beta, axes), element(k.input_types[1]))
 
 
 def _along(value: ir.Value, axes: Sequence[int]):
-    """gamma and beta have the normalized axes' shape."""
+    """gamma or beta with the axes that it is indexed by."""
     return (value, axes) if value.type.rank == len(axes) else value
 
 
 @kernel("relax.rms_norm")
 def rms_norm(k, x, gamma, out):
+    """x times the inverse root of the mean square, times gamma."""
     axes = axes_of(k.attrs["axes"], x.type.rank)
     kind, affine = element(k.input_types[0]), element(k.input_types[1])
     parts = Normalizer(x, axes, kind)
@@ -84,6 +88,7 @@ def rms_norm(k, x, gamma, out):
 
 @kernel("relax.batch_norm")
 def batch_norm(k, x, gamma, beta, mean, variance, out):
+    """Scale and shift per channel are computed first."""
     axis, epsilon = k.attrs["axis"] % x.type.rank, k.attrs["epsilon"]
     kinds = [element(t) for t in k.input_types]
     e = kinds[0].wide
@@ -104,6 +109,7 @@ def batch_norm(k, x, gamma, beta, mean, variance, out):
 
 @kernel("relax.instance_norm")
 def instance_norm(k, x, gamma, beta, out):
+    """Over the spatial axes, for each channel of each example."""
     parts = Normalizer(x, range(2, x.type.rank), element(k.input_types[0]))
     return parts.normalized(out, k.attrs["epsilon"], (gamma, [1]), (beta, [1]), element(k.input_types[1]))
 
@@ -127,7 +133,7 @@ def group_norm(k, x, gamma, beta, out):
 
 @kernel("relax.lrn")
 def lrn(k, x, out):
-    """x / (bias + alpha / size * sum of squares over a window of channels) ** beta; the window is cut off at the ends."""
+    """x / (bias + alpha / size * sum of squares over a window of channels) ** beta; the window is truncated at the ends."""
     size, axis = k.attrs["size"], k.attrs["axis"] % x.type.rank
     kind = element(k.input_types[0])
     e = kind.wide
@@ -136,7 +142,7 @@ def lrn(k, x, out):
     low[axis], high[axis] = before, size - 1 - before
     loops = names(x.type.rank)
     reads = ", ".join(f"{l} + w" if i == axis else l for i, l in enumerate(loops))
-    span = empty([size], e.type)  # only its shape counts: that of the loop over the window
+    span = empty([size], e.type)  # only its shape is used: the extent of the loop over the window
     sums = compute(filled(empty(dims(x), e.type), e.const(0)), ", ".join([*loops, "+w"]),
                    [(padded(x, low, high, kind.const(0)), reads), (span, "w")],
                    lambda x, _, acc: arith.addf(arith.mulf(read(x, kind), read(x, kind)), acc))

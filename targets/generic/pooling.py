@@ -30,22 +30,23 @@ class Windows:
         self.outputs = [dim(out, p) for p in self.places]
 
     def reach(self, i: int) -> int:
+        """The extent of a window along an axis."""
         return self.dilations[i] * (self.kernel[i] - 1) + 1
 
     def padded(self, x: ir.Value, scalar: ir.Value) -> ir.Value:
-        """The input with as much padding as the windows reach: in ceil mode the last may go beyond the declared padding."""
+        """The input with as much padding as the windows need: in ceil mode the last may extend past the declared padding."""
         return pad_spatial(x, self.layout, self.begins, [self._padding_behind(i) for i in range(len(self.kernel))], scalar)
 
     def _padding_behind(self, i: int) -> Size:
         size, count = self.inputs[i], self.outputs[i]
         if not (self.ceil_mode or (isinstance(size, int) and isinstance(count, int))):
-            return self.ends[i]  # enough, and static: schedules like that better
+            return self.ends[i]  # sufficient, and static, which schedules prefer
         needed = plus(times(minus(count, 1), self.strides[i]), self.reach(i))
         return largest(minus(needed, plus(size, self.begins[i])), 0)
 
     def pooled(self, x: ir.Value, zeros: ir.Value, table: dict, body) -> ir.Value:
         """The reduction of each window into ``zeros``, which holds the initial value."""
-        span = empty(self.kernel, x.type.element_type)  # only its shape counts: that of the window
+        span = empty(self.kernel, x.type.element_type)  # only its shape is used: that of the window
         op = table.get(self.layout)
         if op is not None:
             return named(op, zeros, [x, span], strides=per_window(self.strides), dilations=per_window(self.dilations))
@@ -63,7 +64,7 @@ class Windows:
                        lambda x, _, acc: body(x, acc))
 
     def counts(self, i: int, e: Element, include_pad: bool) -> "ir.Value | int":
-        """How many elements the windows have along one axis: one number, or a tensor of one for each position."""
+        """The number of elements in the windows along one axis: one number, or a tensor with one for each position."""
         size, count = self.inputs[i], self.outputs[i]
         first, last = (-self.begins[i], plus(size, self.ends[i])) if include_pad else (0, size)
         if isinstance(size, int) and isinstance(count, int):
@@ -76,7 +77,7 @@ class Windows:
         return sum(first <= start + t * self.dilations[i] < last for t in range(self.kernel[i]))
 
     def _counts_at_run_time(self, i: int, e: Element, first: int, last: Size) -> ir.Value:
-        """The taps t with first <= start + t * dilation < last, for each position."""
+        """The number of taps t with first <= start + t * dilation < last, for each position."""
         dilation = self.dilations[i]
 
         def taps(_) -> ir.Value:
@@ -100,6 +101,7 @@ def dense(values: Sequence[float], e: Element) -> ir.Value:
 
 @kernel("relax.max_pool1d", "relax.max_pool2d", "relax.max_pool3d")
 def max_pool(k, x, out):
+    """The maximum of each window; padding is the lowest value."""
     kind, windows = element(k.input_types[0]), Windows(k, x, out)
     lowest = kind.const(kind.lowest)
     source = windows.padded(x, lowest)
@@ -108,6 +110,7 @@ def max_pool(k, x, out):
 
 @kernel("relax.avg_pool1d", "relax.avg_pool2d", "relax.avg_pool3d")
 def avg_pool(k, x, out):
+    """The sum of each window, divided by the number of its elements."""
     kind, windows = element(k.input_types[0]), Windows(k, x, out)
     e = kind.wide
     zeros = filled(empty(dims(out), e.type), e.const(0))

@@ -11,14 +11,14 @@ from legato.targets.rule import kernel
 
 
 def axes_of(axis: Sequence[int] | int | None, rank: int) -> list[int]:
-    """A reduction's axes, counted from 0; None stands for all of them."""
+    """A reduction's axes, counted from 0; None means all."""
     if axis is None:
         return list(range(rank))
     return sorted({a % rank for a in ([axis] if isinstance(axis, int) else axis)})
 
 
 def count(x: ir.Value, axes: Sequence[int], e: Element) -> ir.Value:
-    """How many elements the axes have together, as a scalar of ``e``."""
+    """The number of elements along the axes, as a scalar of ``e``."""
     size = product([dim(x, a) for a in axes])
     if isinstance(size, int):
         return e.const(size)
@@ -28,12 +28,12 @@ def count(x: ir.Value, axes: Sequence[int], e: Element) -> ir.Value:
 
 def reduced(k, x: ir.Value, out: ir.Value, axes: Sequence[int], initial: float | int, combine: Body, finish: Body | None = None,
             e: Element | None = None) -> ir.Value:
-    """``x`` reduced over axes into ``out``, accumulated in ``e``, by default the element of x, or f32 for half floats.
+    """``x`` reduced over axes into ``out``, accumulated in ``e``: by default the element of x, or f32 for f16 and bf16.
 
-    ``combine(e, x, accumulator)`` gives the next accumulator; ``finish(e, x)`` is applied to what was accumulated.
+    ``combine(e, x, accumulator)`` returns the next accumulator; ``finish(e, x)`` is applied to the final one.
     """
     kind, result = element(k.input_types[0]), element(k.output_types[0])
-    if kind.is_bool:  # in memory's own type, so that the accumulator is one too
+    if kind.is_bool:  # use memory's type for the accumulator, too
         kind = result = Element(ir.IntegerType.get_unsigned(x.type.element_type.width))
     e = e or kind.wide
     direct = finish is None and out.type.element_type == e.type
@@ -49,6 +49,7 @@ _COMBINE = {"relax.sum": Element.add, "relax.prod": Element.mul, "relax.max": El
 
 @kernel(*_COMBINE)
 def reduction(k, x, out):
+    """sum, prod, max and min."""
     kind = element(k.input_types[0])
     initial = {"relax.sum": 0, "relax.prod": 1, "relax.max": kind.lowest, "relax.min": kind.highest}[k.name]
     operation = _COMBINE[k.name]
@@ -57,7 +58,7 @@ def reduction(k, x, out):
 
 @kernel("relax.mean")
 def mean(k, x, out):
-    """Of integers truncated, and summed in 64 bits."""
+    """The sum divided by the count; integers are summed in 64 bits, and the quotient is truncated."""
     axes, kind = axes_of(k.attrs["axis"], x.type.rank), element(k.input_types[0])
     wide = ir.IntegerType.get_unsigned if kind.is_unsigned else ir.IntegerType.get_signless
     e = kind.wide if kind.is_float else Element(wide(64))

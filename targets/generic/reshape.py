@@ -1,4 +1,4 @@
-"""Ops that only rename the places of elements: views in the graph (tensor.collapse_shape, tensor.expand_shape) that move nothing."""
+"""Ops that only change the shape: tensor.collapse_shape and tensor.expand_shape in main, which move nothing."""
 from collections.abc import Sequence
 
 from legato.core.errors import Refusal
@@ -11,7 +11,7 @@ Group = tuple[list[int], list[int]]
 
 
 def matching_groups(sizes: Sequence[dims.Size], new: Sequence[dims.Size]) -> list[Group]:
-    """The finest groups of neighbouring dimensions of two shapes, in order, that have the same number of elements.
+    """The finest groups of adjacent dimensions of two shapes, in order, that have the same number of elements.
 
     ``[2, 3, n] -> [6, n]`` gives ``[([0, 1], [0]), ([2], [1])]``. A shape with a size of 0, or of rank 0, gives one group.
     """
@@ -27,14 +27,14 @@ def matching_groups(sizes: Sequence[dims.Size], new: Sequence[dims.Size]) -> lis
         i, j = a + 1, b + 1
     if not groups:
         return one
-    if i < len(sizes) or j < len(new):  # sizes of 1 at the end, or what nothing is known about
+    if i < len(sizes) or j < len(new):  # trailing sizes of 1, or unknown sizes
         last, new_last = groups.pop()
         groups.append((last + list(range(i, len(sizes))), new_last + list(range(j, len(new)))))
     return groups
 
 
 def _next_pair(totals: Sequence[dims.Size], new_totals: Sequence[dims.Size], i: int, j: int) -> tuple[int, int] | None:
-    """The next places, from i and j on, up to which both shapes have the same number of elements."""
+    """The next positions, from i and j on, up to which both shapes have the same number of elements."""
     for a in range(i, len(totals)):
         for b in range(j, len(new_totals)):
             if totals[a] == new_totals[b] and totals[a] is not dims.UNKNOWN:
@@ -62,18 +62,19 @@ def view(op, x: ir.Value) -> ir.Value:
     inner, outer = [g for g, _ in groups], [g for _, g in groups]
     if not old or not new:
         return expand(plain, [], sizes) if not old else collapse(plain, [])
-    # without a size of 1 to one side of a group, it is one dimension between
+    # a group is collapsed to one dimension between the two shapes
     return expand(collapse(plain, inner), outer, sizes)
 
 
 @rewrite("relax.reshape", "relax.squeeze", "relax.expand_dims")
 def reshape(op, x):
+    """A view."""
     return view(op, x)
 
 
 @rewrite("relax.permute_dims", priority=1)
 def permute_unit_dims(op, x):
-    """Only axes of size 1 change their places: no element moves."""
+    """A permutation of axes of size 1 only: a view."""
     axes = [a % x.type.rank for a in op.attrs["axes"]]
     moved = [a for a in axes if dims.dims(x.type)[a] != 1]
     if moved != sorted(moved):

@@ -1,4 +1,4 @@
-"""Writing by index: a copy of the tensor, then the updates one after the other, as several may meet in one place."""
+"""Writing by index: a copy of the tensor, then sequential updates, since several may have the same target."""
 from collections.abc import Callable, Sequence
 
 from legato.core.mlir import arith, ir, scf, tensor
@@ -12,7 +12,7 @@ from legato.targets.rule import kernel
 
 
 def loop_nest(sizes: Sequence[Size], initial: ir.Value, body: Callable[[list[ir.Value], ir.Value], ir.Value]) -> ir.Value:
-    """Sequential loops: ``body(indices, value)`` gives the next value."""
+    """Sequential loops; ``body(indices, value)`` returns the next value."""
     def nest(indices: list[ir.Value], value: ir.Value) -> ir.Value:
         if len(indices) == len(sizes):
             return body(indices, value)
@@ -42,6 +42,7 @@ def _written(k, result: ir.Value, update: ir.Value, places: Sequence[ir.Value]) 
 
 @kernel("relax.scatter_elements")
 def scatter_elements(k, x, indices, updates, out):
+    """Updates at their own position, except for the index along the axis."""
     axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[1])
     size = dim(x, axis)
 
@@ -55,6 +56,7 @@ def scatter_elements(k, x, indices, updates, out):
 
 @kernel("relax.scatter_nd")
 def scatter_nd(k, x, indices, updates, out):
+    """Updates at tuples of indices."""
     kind, rows, depth = element(k.input_types[1]), indices.type.rank - 1, indices.type.shape[-1]
     sizes = [dim(x, t) for t in range(depth)]
 

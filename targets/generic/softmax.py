@@ -1,4 +1,4 @@
-"""softmax and log_softmax over one axis: the greatest element, exponentials, their sum, the quotient."""
+"""softmax and log_softmax over one axis: maximum, exponentials, their sum, quotient."""
 from legato.core.mlir import arith, ir, math
 from legato.targets.builders.pointwise import element, read, stored
 from legato.targets.builders.sizes import dims
@@ -7,19 +7,20 @@ from legato.targets.rule import kernel
 
 
 def _rows(x: ir.Value, axis: int) -> tuple[list[int], list]:
-    """The axes besides ``axis``, and their sizes."""
+    """The axes except ``axis``, and their sizes."""
     rest = [i for i in range(x.type.rank) if i != axis]
     sizes = dims(x)
     return rest, [sizes[i] for i in rest]
 
 
 def _greatest(e, x: ir.Value, rows: ir.Value, axis: int) -> ir.Value:
-    # the number that is no NaN: a NaN makes the sum NaN anyway, and this takes half the instructions
+    # maxnumf ignores NaN, which makes the sum NaN anyway, and takes half the instructions of maximumf
     return reduce(rows, [x], [axis], e.wide.const(float("-inf")), lambda x, acc: arith.maxnumf(read(x, e), acc))
 
 
 @kernel("relax.softmax")
 def softmax(k, x, out):
+    """exp(x - max), times the inverse of its sum."""
     e, axis = element(k.input_types[0]), k.attrs["axis"] % x.type.rank
     wide, memory = e.wide, out.type.element_type
     rest, sizes = _rows(x, axis)
@@ -32,6 +33,7 @@ def softmax(k, x, out):
 
 @kernel("relax.log_softmax")
 def log_softmax(k, x, out):
+    """x - max - log(sum(exp(x - max)))."""
     e, axis = element(k.input_types[0]), k.attrs["axis"] % x.type.rank
     wide, memory = e.wide, out.type.element_type
     rest, sizes = _rows(x, axis)

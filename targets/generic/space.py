@@ -1,4 +1,4 @@
-"""Channels and space exchanged: a reshape, a permutation, a reshape."""
+"""depth_to_space and space_to_depth: a reshape, a permutation, a reshape."""
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.targets.rule import rewrite
@@ -6,6 +6,7 @@ from legato.targets.rule import rewrite
 
 @rewrite("relax.depth_to_space")
 def depth_to_space(op, x):
+    """Channels to spatial blocks."""
     n, c, h, w = dims.dims(x.type)
     block = op.attrs["block"]
     left = dims.floor_divide(c, block * block)
@@ -16,6 +17,7 @@ def depth_to_space(op, x):
 
 @rewrite("relax.space_to_depth")
 def space_to_depth(op, x):
+    """Spatial blocks to channels."""
     n, c, h, w = dims.dims(x.type)
     block = op.attrs["block"]
     height, width = dims.floor_divide(h, block), dims.floor_divide(w, block)

@@ -12,7 +12,7 @@ from legato.targets.rule import kernel
 
 @kernel("relax.topk")
 def topk(k, x, out):
-    """One pass over each row, which keeps the best elements so far in a heap, the one that goes next at its root; then the heap is sorted.
+    """One pass over each row, which keeps the best elements so far in a heap with the worst of them at its root; then the heap is sorted.
 
     Of n elements in random order about k * log(n / k) enter the heap, at a cost of log(k) each; all others cost one comparison.
     """
@@ -24,7 +24,7 @@ def topk(k, x, out):
     sizes = dims(x)
 
     def row(at: list[ir.Value], places: ir.Value) -> ir.Value:
-        """``places`` with those of one row, whose index is ``at``; a place without an element is -1."""
+        """``places`` with those of the row with the index ``at``; -1 marks a free slot."""
         def slot(number: ir.Value) -> list[ir.Value]:
             return [*at[:axis], number, *at[axis:]]
 
@@ -42,7 +42,7 @@ def topk(k, x, out):
             return test.results
 
         def take(number: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
-            """The root, the last of what the heap still has, goes to the end; what stood there goes into the smaller heap."""
+            """Moves the root, the worst in the heap, to the end; the element from there is sifted into the smaller heap."""
             end = arith.subi(index_value(count - 1), number)
             moved, moved_at, goes = extract(values, [end]), extract(places, slot(end)), extract(places, slot(root))
             return heap.sift(moved, moved_at, end, values, tensor.InsertOp(goes, places, slot(end)).result)
@@ -53,16 +53,13 @@ def topk(k, x, out):
 
 
 class _Heap:
-    """A heap of ``count`` elements: values in a tensor of their own, their places in a row of the result.
-
-    In order each comes behind its children, so that the last of all is the root.
-    """
+    """A heap of ``count`` elements: values in a tensor, their indices in a row of the result. Every parent is worse than its children."""
 
     def __init__(self, order: "_Order", count: int, slot: Callable[[ir.Value], list[ir.Value]]) -> None:
         self.order, self.count, self.slot = order, count, slot
 
     def sift(self, item: ir.Value, item_at: ir.Value, size: ir.Value, values: ir.Value, places: ir.Value) -> list[ir.Value]:
-        """Values and places with an item in the place of the root of a heap of ``size`` elements."""
+        """Values and indices after the root of a heap of ``size`` elements is replaced by an item."""
         first, slot = self.order.first, self.slot
         highest = index_value(self.count - 1)
 
@@ -70,7 +67,7 @@ class _Heap:
             left = arith.addi(arith.muli(hole, index_value(2)), index_value(1))
             right = arith.addi(left, index_value(1))
             left_in, right_in = (arith.cmpi(arith.CmpIPredicate.ult, child, size) for child in (left, right))
-            children = [arith.minui(child, highest) for child in (left, right)]  # what is read beyond the heap is not used
+            children = [arith.minui(child, highest) for child in (left, right)]  # values read beyond the heap are not used
             (a, a_at), (b, b_at) = ((extract(values, [child]), extract(places, slot(child))) for child in children)
             other = arith.andi(right_in, first(a, a_at, b, b_at))
             child, value, at = (arith.select(other, *both) for both in ((children[1], children[0]), (b, a), (b_at, a_at)))
@@ -85,7 +82,7 @@ class _Heap:
 
 
 def _loop(count: Size, carried: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:
-    """A loop from 0; ``body(number, *carried)`` gives what the next step is given."""
+    """A loop from 0 to ``count``; ``body(number, *carried)`` returns the next values."""
     loop = scf.ForOp(index_value(0), index_value(count), index_value(1), list(carried))
     with ir.InsertionPoint(loop.body):
         scf.YieldOp(list(body(loop.induction_variable, *loop.inner_iter_args)))
@@ -100,7 +97,7 @@ def _rows(sizes: Sequence[Size], at: list[ir.Value], places: ir.Value, row: Call
 
 
 class _Order:
-    """Which of two elements comes first: by value, of equal ones the nearer to the front. A NaN is greater than every number."""
+    """The order of elements: by value, equal ones by index. A NaN is greater than every number."""
 
     def __init__(self, e: Element, place: Element, largest: bool) -> None:
         self.e, self.place, self.largest = e, place, largest
@@ -113,7 +110,7 @@ class _Order:
         return arith.ori(beats, arith.andi(self.e.is_nan(nan), _not(self.e.is_nan(number))))
 
     def first(self, a: ir.Value, a_at: ir.Value, b: ir.Value, b_at: ir.Value) -> ir.Value:
-        """Whether a, at its place, comes in front of b; what has no place comes behind all that have one."""
+        """Whether a, with its index, comes before b; a free slot comes last."""
         a_is, b_is = (_not(self.place.compare("lt", at, self.place.const(0))) for at in (a_at, b_at))
         equal = arith.andi(_not(self._beats(b, a)), self.place.compare("lt", a_at, b_at))
         return arith.andi(a_is, arith.ori(_not(b_is), arith.ori(self._beats(a, b), equal)))

@@ -1,10 +1,10 @@
-"""What schedules and rules want to know of a GPU."""
+"""The description of a GPU for schedules and rules."""
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """``approx``: whether the device's approximating instructions may be used; ``warp``: threads that run together; ``block``: threads in a
+    """``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep; ``block``: threads in a
     block, by default; ``shared_bytes``: the most that a block's shared buffers can take."""
 
     approx: bool = False

@@ -1,24 +1,26 @@
-"""Intrinsics as expressions of arith's and math's simpler ones: what a device gets that has no instruction or function for them.
+"""Intrinsics as expressions of simpler ops of arith and math, for devices without an instruction or function for them.
 
-Each takes the number's type and values, and gives a value; exact unless it says otherwise. f32 and f64; half floats are promoted by whoever
-calls. The bits of IEEE 754 are taken apart where that is the shortest way.
+Each function takes the element (``Lanes``) and the operands, and returns the value; results are exact unless the docstring says otherwise.
+Supported are f32 and f64; callers convert f16 and bf16. Some work on the bits of IEEE 754.
 """
 from legato.core.mlir import arith, ir, math, scf, vector
 from legato.targets.intrinsics.lanes import Lanes
 
 
 def signbit(e: Lanes, x: ir.Value) -> ir.Value:
+    """Whether the sign bit is set."""
     return e.ints.compare("lt", e.to_bits(x), e.ints.const(0))
 
 
 def fdim(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
+    """x - y if positive, else 0; NaN if one is NaN."""
     unordered = arith.cmpf(arith.CmpFPredicate.UNO, x, y)
     positive = e.select(e.compare("gt", x, y), arith.subf(x, y), e.const(0))
     return e.select(unordered, arith.addf(x, y), positive)
 
 
 def hypot(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
-    """Scaled by the exponent of the greater one: about 1 ulp."""
+    """sqrt(x^2 + y^2), scaled by the exponent of the greater operand: about 1 ulp."""
     x, y = math.absf(x), math.absf(y)
     infinite = arith.ori(e.is_inf(x), e.is_inf(y))
     top = arith.maximumf(x, y)
@@ -32,6 +34,7 @@ def hypot(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
 
 
 def nextafter(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The next number after x towards y."""
     ints = e.ints
     bits = e.to_bits(x)
     away = arith.xori(e.compare("gt", y, x), e.compare("lt", x, e.const(0)))  # from zero
@@ -43,7 +46,7 @@ def nextafter(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
 
 
 def _normal(e: Lanes, x: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """|x| scaled up where it is denormal, and what to take off its exponent, as ``ints``."""
+    """|x|, scaled up if it is denormal, and the number to subtract from its exponent, as ``ints``."""
     ints = e.ints
     size = math.absf(x)
     small = e.compare("lt", size, e.const(2.0 ** (1 - e.bias)))
@@ -52,13 +55,14 @@ def _normal(e: Lanes, x: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def _exponent(e: Lanes, x: ir.Value) -> ir.Value:
-    """floor(log2 |x|) as ``ints``, of what is neither 0 nor infinite."""
+    """floor(log2 |x|) as ``ints``, for x that is neither 0 nor infinite."""
     scaled, lifted = _normal(e, x)
     field = arith.shrui(e.to_bits(scaled), e.ints.const(e.mantissa))
     return arith.subi(arith.subi(field, e.ints.const(e.bias)), lifted)
 
 
 def frexp(e: Lanes, x: ir.Value) -> list[ir.Value]:
+    """Mantissa and exponent."""
     ints, small = e.ints, e.over(ir.IntegerType.get_signless(32))
     scaled, _ = _normal(e, x)
     mask = (1 << e.mantissa) - 1
@@ -70,12 +74,14 @@ def frexp(e: Lanes, x: ir.Value) -> list[ir.Value]:
 
 
 def logb(e: Lanes, x: ir.Value) -> ir.Value:
+    """The exponent as a float; -inf for 0."""
     value = arith.sitofp(e.type, _exponent(e, x))
     value = e.select(e.compare("eq", x, e.const(0)), e.const(float("-inf")), value)
     return e.select(arith.ori(e.is_inf(x), e.is_nan(x)), arith.mulf(x, x), value)
 
 
 def ilogb(e: Lanes, x: ir.Value) -> ir.Value:
+    """The exponent as an i32; INT_MIN for 0 and NaN, INT_MAX for infinities."""
     small = e.over(ir.IntegerType.get_signless(32))
     value = e.ints.cast(_exponent(e, x), small)
     lowest, highest = small.const(small.lowest), small.const(small.highest)
@@ -84,12 +90,12 @@ def ilogb(e: Lanes, x: ir.Value) -> ir.Value:
 
 
 def ldexp(e: Lanes, x: ir.Value, n: ir.Value) -> ir.Value:
-    """By three powers of two, of which only the last can round."""
+    """x 2^n, as a product with three powers of two, of which only the last can round."""
     small = e.over(ir.IntegerType.get_signless(32))
     limit = 3 * e.bias
     n = small.at_least(small.at_most(n, limit), -limit)
     for _ in range(2):
-        # down in steps that leave enough bits for the last one, up in steps of the greatest power
+        # smaller powers downwards, so that the last product still has all bits; the greatest power upwards
         step = small.at_least(small.at_most(n, e.bias), -(e.bias - 1 - e.mantissa - 1))
         x = arith.mulf(x, e.power_of_two(small.cast(step, e.ints)))
         n = arith.subi(n, step)
@@ -100,6 +106,7 @@ def ldexp(e: Lanes, x: ir.Value, n: ir.Value) -> ir.Value:
 
 
 def modf(e: Lanes, x: ir.Value) -> list[ir.Value]:
+    """Fraction and whole part, both with the sign of x."""
     whole = math.trunc(x)
     rest = arith.subf(x, whole)
     fraction = math.copysign(e.select(e.is_inf(x), e.const(0), rest), x)
@@ -107,12 +114,12 @@ def modf(e: Lanes, x: ir.Value) -> list[ir.Value]:
 
 
 def remainder(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
-    """From C's fmod by 2 y, which is exact, at most two subtractions of y, which are."""
+    """IEEE 754's remainder: C's fmod by 2 y, then at most two subtractions of y; all are exact."""
     size, sign = math.absf(y), x
     double = arith.addf(size, size)
     rest = e.select(e.is_inf(double), math.absf(x), arith.remf(math.absf(x), double))
     half = arith.mulf(size, e.const(0.5))
-    tiny = e.compare("lt", size, e.const(2.0 ** (3 - e.bias)))  # half of it would not be exact
+    tiny = e.compare("lt", size, e.const(2.0 ** (3 - e.bias)))  # half of y would not be exact
     over = arith.select(tiny, e.compare("gt", arith.addf(rest, rest), size), e.compare("gt", rest, half))
     once = e.select(over, arith.subf(rest, size), rest)
     again = arith.select(tiny, e.compare("ge", arith.addf(once, once), size), e.compare("ge", once, half))
@@ -125,14 +132,14 @@ def remainder(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
 
 
 def logaddexp(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
-    """max + log1p(e^-|x - y|); about 1 ulp of the greater operand."""
+    """log(e^x + e^y) as max + log1p(e^-|x - y|); about 1 ulp of the greater operand."""
     distance = math.absf(arith.subf(x, y))
     value = arith.addf(arith.maximumf(x, y), math.log1p(math.exp(arith.negf(distance))))
     return e.select(e.compare("eq", x, y), arith.addf(x, e.const(0.6931471805599453)), value)
 
 
 def logaddexp2(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
-    """As ``logaddexp``, to the base 2."""
+    """log2(2^x + 2^y), like ``logaddexp``."""
     distance = math.absf(arith.subf(x, y))
     term = math.log1p(math.exp(arith.mulf(distance, e.const(-0.6931471805599453))))
     value = e.fma(term, e.const(1.4426950408889634), arith.maximumf(x, y))
@@ -140,19 +147,22 @@ def logaddexp2(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
 
 
 def isinf(e: Lanes, x: ir.Value) -> ir.Value:
+    """Whether x is infinite."""
     return e.is_inf(x)
 
 
 def isfinite(e: Lanes, x: ir.Value) -> ir.Value:
+    """Whether x is neither infinite nor NaN."""
     return e.compare("lt", math.absf(x), e.const(float("inf")))
 
 
 def isnormal(e: Lanes, x: ir.Value) -> ir.Value:
+    """Whether x is a normal number."""
     return arith.andi(isfinite(e, x), e.compare("ge", math.absf(x), e.const(2.0 ** (1 - e.bias))))
 
 
 def gcd(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
-    """Euclid's algorithm: a loop, until no lane has anything left to divide by."""
+    """Euclid's algorithm, in a loop that ends when all lanes are done."""
     loop = scf.WhileOp([e.type, e.type], [x, y])
     before = loop.before.blocks.append(e.type, e.type)
     with ir.InsertionPoint(before):
@@ -168,7 +178,7 @@ def gcd(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
 
 
 def ipowi(e: Lanes, x: ir.Value, y: ir.Value) -> ir.Value:
-    """By squaring, until no lane has a bit of the exponent left. Negative exponents give what is left of the fraction: 1, -1 or 0."""
+    """x^y by repeated squaring, in a loop that ends when all lanes are done. Negative exponents give the truncated result: 1, -1 or 0."""
     one, zero = e.const(1), e.const(0)
     negative = e.compare("lt", y, zero)
     exponent = arith.select(negative, zero, y)

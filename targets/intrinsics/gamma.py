@@ -21,7 +21,7 @@ def _log_gamma(e: Lanes, x: ir.Value) -> ir.Value:
 
 
 def _sine_of_pi(e: Lanes, x: ir.Value) -> ir.Value:
-    """sin(pi x), by the distance to the nearest whole number."""
+    """sin(pi x), from the distance to the nearest integer."""
     near = math.roundeven(x)
     odd = e.compare("ne", arith.mulf(math.floor(arith.mulf(near, e.const(0.5))), e.const(2)), near)
     value = math.sin(arith.mulf(arith.subf(x, near), e.const(PI)))
@@ -29,7 +29,7 @@ def _sine_of_pi(e: Lanes, x: ir.Value) -> ir.Value:
 
 
 def lgamma(e: Lanes, x: ir.Value) -> ir.Value:
-    """By Lanczos' series, and by reflection below 1/2."""
+    """log |gamma(x)| by Lanczos' series, and by reflection below 1/2."""
     low = e.compare("lt", x, e.const(0.5))
     value = _log_gamma(e, e.select(low, arith.subf(e.const(1), x), x))
     sine = math.absf(_sine_of_pi(e, x))
@@ -41,7 +41,7 @@ def lgamma(e: Lanes, x: ir.Value) -> ir.Value:
 
 
 def tgamma(e: Lanes, x: ir.Value) -> ir.Value:
-    """exp(lgamma), with the sign of sin(pi x) below 0: some 1e-5 of relative error in f32 at the far end."""
+    """exp(lgamma), with the sign of sin(pi x) below 0: relative error up to about 1e-5 in f32 for large results."""
     size = math.exp(lgamma(e, x))
     signed = e.select(arith.andi(e.compare("lt", x, e.const(0)), e.compare("lt", _sine_of_pi(e, x), e.const(0))), arith.negf(size), size)
     pole = arith.andi(e.compare("lt", x, e.const(0)), e.compare("eq", x, math.floor(x)))
@@ -50,7 +50,7 @@ def tgamma(e: Lanes, x: ir.Value) -> ir.Value:
 
 
 def erfc(e: Lanes, x: ir.Value) -> ir.Value:
-    """t exp(-x^2 + p(t)), t = 1 / (1 + |x| / 2) (Numerical Recipes): relative error 1.2e-7 beside rounding."""
+    """t exp(-x^2 + p(t)) with t = 1 / (1 + |x| / 2) (Numerical Recipes): relative error 1.2e-7, plus rounding."""
     p = (0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223)
     z = math.absf(x)
     t = arith.divf(e.const(1), e.fma(z, e.const(0.5), e.const(1)))

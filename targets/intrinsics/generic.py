@@ -1,4 +1,4 @@
-"""The rules that every target falls back to: intrinsics as expressions, elementary functions of f32 as polynomials."""
+"""Rules that every target falls back to: intrinsics as expressions, elementary functions of f32 as polynomials."""
 from collections.abc import Callable
 from typing import Any
 
@@ -20,25 +20,27 @@ def _rule(op: str, function: Callable[..., Any], dtypes: tuple[str, ...], build:
 
 
 def expression(op: str, function: Callable[..., Any], dtypes: tuple[str, ...] = FLOATS, unsigned: bool = False) -> Rule:
-    """A rule of an expression ``function(lanes, *operands)``."""
+    """A rule that evaluates ``function(lanes, *operands)``."""
     return _rule(op, function, dtypes, lambda op, *operands: function(Lanes.of(operands[0].type, unsigned), *operands))
 
 
 def polynomial(op: str, function: Callable[..., Any]) -> Rule:
-    """A rule of a function of f32, ``function(builder, x)``."""
+    """A rule for f32 that evaluates ``function(builder, x)``."""
     return _rule(op, function, ("f32",), lambda op, v: function(Builder(v.type), v))
 
 
 def sin(b: Builder, v: ir.Value) -> ir.Value:
+    """Sine."""
     return sine(b, v, 0)
 
 
 def cos(b: Builder, v: ir.Value) -> ir.Value:
+    """Cosine."""
     return sine(b, v, 1)
 
 
 def cbrt(e: Lanes, v: ir.Value) -> ir.Value:
-    """A third of the exponent for a guess, then Newton's steps; 1 ulp in f32, 2 in f64."""
+    """Cube root: a guess with a third of the exponent, then Newton's method; 1 ulp in f32, 2 in f64."""
     ints = e.ints
     size = math.absf(v)
     small = e.compare("lt", size, e.const(2.0 ** (1 - e.bias)))
@@ -58,7 +60,7 @@ RULES = (
     *(expression(f"tir.{function.__name__}", function) for function in (
         x.fdim, x.hypot, x.frexp, x.logb, x.ilogb, x.ldexp, x.modf, x.remainder, x.logaddexp, x.logaddexp2,
         gamma.lgamma, gamma.tgamma)),
-    # of half floats too: their own bits and neighbours are asked for, not f32's
+    # f16 and bf16 are not promoted: the results depend on their own bits
     expression("tir.signbit", x.signbit, ALL_FLOATS),
     expression("tir.nextafter", x.nextafter, ALL_FLOATS),
     expression("math.isnormal", x.isnormal, ALL_FLOATS),

@@ -1,4 +1,4 @@
-"""Intrinsics as functions of a library: C's libm on CPUs, CUDA's libdevice on NVIDIA GPUs, GLSL's extended instructions in SPIR-V."""
+"""Intrinsics as library functions: C's libm on CPUs, CUDA's libdevice on NVIDIA GPUs, GLSL's extended instructions in SPIR-V."""
 from typing import Any
 
 from legato.core.errors import Refusal
@@ -6,7 +6,7 @@ from legato.core.mlir import arith, ir
 from legato.dialects import tir
 from legato.targets.rule import Rule, intrinsic, make_rules
 
-# the op, and the name of the function in C, for f64; f32's has an "f" behind it
+# op: C function for f64; for f32 with the suffix "f"
 C_FUNCTIONS = {
     "math.acos": "acos", "math.acosh": "acosh", "math.asin": "asin", "math.asinh": "asinh", "math.atan": "atan", "math.atan2": "atan2",
     "math.atanh": "atanh", "math.cbrt": "cbrt", "math.cos": "cos", "math.cosh": "cosh", "math.erf": "erf", "math.erfc": "erfc",
@@ -19,7 +19,7 @@ FLOATS = ("f32", "f64")
 
 
 def library_call(prefix: str, name: str) -> Any:
-    """A rule's function: a call of ``<prefix><name>[f]`` for each element."""
+    """The function of a rule that calls ``<prefix><name>[f]`` for each element."""
     def call(op: Any, *operands: ir.Value) -> ir.Value:
         symbol = prefix + name + ("f" if op.dtype == "f32" else "")
 
@@ -37,14 +37,14 @@ def _functions(prefix: str, ops: dict[str, str]) -> tuple[Rule, ...]:
                  for rule in make_rules((op,), "intrinsic", library_call(prefix, name), moment="lower", dtypes=FLOATS))
 
 
-# on CPUs LLVM has fmod, and the exact, small expressions are faster than a call for each lane; glibc's remainder gets signs of zeros wrong
+# LLVM lowers fmod itself; the exact, short expressions beat a call per lane; glibc's remainder has wrong signs of zeros
 _NOT_LIBM = ("arith.remf", "tir.fdim", "tir.ldexp", "tir.logb", "tir.remainder")
 LIBM = _functions("", {op: name for op, name in C_FUNCTIONS.items() if op not in _NOT_LIBM})
 LIBDEVICE = (*_functions("__nv_", C_FUNCTIONS), *_functions("__nv_", {"math.rsqrt": "rsqrt"}))
 
 
 def approximate(op: Any) -> Any:
-    """A predicate: the target was asked for approximations."""
+    """A predicate: approximations are enabled on the target."""
     return op.machine.approx or "approximations were not asked for: nvvm{approx=true}"
 
 
@@ -60,16 +60,17 @@ def _scaled(x: ir.Value, factor: float) -> ir.Value:
 
 @intrinsic("math.exp", moment="lower", dtypes=("f32",), priority=1, when=approximate)
 def ex2_approx(op, x):
-    """e^x = 2^(x log2 e) by the device's own instruction: 2 ulp and the rounding of the product."""
+    """e^x as 2^(x log2 e) by the device's instruction: 2 ulp, plus the rounding of the product."""
     return op.each(lambda x: _native("llvm.nvvm.ex2.approx", _scaled(x, 1.4426950408889634)))
 
 
 @intrinsic("math.log", moment="lower", dtypes=("f32",), priority=1, when=approximate)
 def lg2_approx(op, x):
+    """log x as log2 x log 2 by the device's instruction."""
     return op.each(lambda x: _scaled(_native("llvm.nvvm.lg2.approx.f", x), 0.6931471805599453))
 
 
-NATIVE_NAMES = {  # LLVM knows the first for several types
+NATIVE_NAMES = {  # LLVM overloads the first for several types
     "math.exp2": "llvm.nvvm.ex2.approx", "math.log2": "llvm.nvvm.lg2.approx.f", "math.sin": "llvm.nvvm.sin.approx.f",
     "math.cos": "llvm.nvvm.cos.approx.f", "math.rsqrt": "llvm.nvvm.rsqrt.approx.f", "math.sqrt": "llvm.nvvm.sqrt.approx.f",
 }
@@ -77,13 +78,13 @@ NATIVE_NAMES = {  # LLVM knows the first for several types
 
 @intrinsic(*NATIVE_NAMES, moment="lower", dtypes=("f32",), priority=1, when=approximate)
 def native_approx(op, x):
-    """The device's approximating instruction of the function's name."""
+    """The device's approximating instruction for the function."""
     return op.each(lambda x: _native(NATIVE_NAMES[op.name], x))
 
 
 NVVM_NATIVE = (ex2_approx, lg2_approx, *native_approx)
 
-# GLSL.std.450, of f16 and f32, scalars and vectors of 2, 3, 4, 8 and 16
+# GLSL.std.450: f16 and f32, scalars and vectors of 2, 3, 4, 8 and 16
 GLSL_NAMES = {
     "math.acos": "Acos", "math.acosh": "Acosh", "math.asin": "Asin", "math.asinh": "Asinh", "math.atan": "Atan", "math.atanh": "Atanh",
     "math.ceil": "Ceil", "math.cos": "Cos", "math.cosh": "Cosh", "math.exp": "Exp", "math.absf": "FAbs", "math.floor": "Floor",
@@ -95,7 +96,7 @@ GLSL_LENGTHS = (2, 3, 4, 8, 16)
 
 @intrinsic(*GLSL_NAMES, moment="lower", dtypes=("f16", "f32"))
 def glsl(op, *operands):
-    """The extended instruction of GLSL.std.450 that is the function."""
+    """The extended instruction of GLSL.std.450 for the function."""
     if op.shape is not None and (len(op.shape) != 1 or op.shape[0] not in GLSL_LENGTHS):
         return op.each(lambda *scalars: _glsl(op, scalars))
     return _glsl(op, operands)
@@ -105,13 +106,13 @@ def _glsl(op: Any, operands: Any) -> ir.Value:
     return ir.Operation.create(f"spirv.GL.{GLSL_NAMES[op.name]}", [operands[0].type], list(operands)).results[0]
 
 
-# what upstream's math-to-spirv makes of the instructions above; named here so that nothing nearer to the root is taken for it
+# ops that upstream's math-to-spirv composes of the instructions above; listed so that rules of parents are not applied to them
 BY_UPSTREAM = ("math.atan2", "math.copysign", "math.exp2", "math.expm1", "math.log10", "math.log1p", "math.log2", "math.powf")
 
 
 @intrinsic(*BY_UPSTREAM, moment="lower", dtypes=("f16", "f32"))
 def math_to_spirv(op, *operands):
-    """Left to upstream's conversion, which composes them of the instructions above."""
+    """Refused, so that the op is left to upstream's conversion."""
     return Refusal("upstream's convert-math-to-spirv lowers it")
 
 

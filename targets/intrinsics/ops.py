@@ -1,7 +1,7 @@
-"""C's <math.h> and numpy's ufuncs, one by one: what each is on floats, signed and unsigned integers, in ops that every target takes.
+"""C's <math.h> and numpy's ufuncs: for each function the ops that compute it on floats, signed and unsigned integers.
 
-``OPS`` is the list. An entry's ``build(e, *operands)`` builds it at the insertion point, ``e`` being the arithmetic of its numbers
-(``Lanes``: scalars or vectors), and gives a value, or several. What a target has no instruction or function for is legalized.
+``OPS`` is the list. An entry's ``build(e, *operands)`` builds the function at the insertion point, with ``e`` the arithmetic of its
+operands (``Lanes``: scalars or vectors), and returns a value or several. Ops that a target does not support are legalized later.
 """
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ FLOATS, INTEGERS, NUMBERS = (FLOAT,), (SIGNED, UNSIGNED), (FLOAT, SIGNED, UNSIGN
 
 @dataclass(frozen=True)
 class Op:
-    """``name``: C's, or numpy's where C has none; ``aliases``: its other names; ``kinds``: of numbers it is about; ``operands``: one letter
-    each, ``x`` for a number, ``n`` for a 32-bit integer; ``results``: how many."""
+    """A function. ``name``: C's, or numpy's if C has none; ``aliases``: other names; ``kinds``: supported kinds of numbers;
+    ``operands``: one letter each, ``x`` for a number, ``n`` for a 32-bit integer; ``results``: their number."""
 
     name: str
     build: Callable[..., Any]
@@ -38,7 +38,7 @@ def _tir(name: str, operands: str = "x", aliases: tuple[str, ...] = (), results:
 
 
 def _both(name: str, *aliases: str, method: str | None = None, kinds: tuple[str, ...] = NUMBERS) -> Op:
-    """Of two numbers, by a method of the arithmetic."""
+    """A function of two numbers that is a method of the arithmetic."""
     return Op(name, lambda e, x, y: getattr(e, method or name)(x, y), kinds, "xx", aliases)
 
 
@@ -73,7 +73,7 @@ def _spacing(e: Lanes, x: ir.Value) -> ir.Value:
 
 
 def _shift(function: Callable[..., ir.Value], e: Lanes, x: ir.Value, y: ir.Value, beyond: Any) -> ir.Value:
-    """Shifts by the width or more leave nothing, as in numpy; the machine's would be undefined."""
+    """A shift whose result is ``beyond`` for counts of at least the width, as in numpy; the machine's shift would be undefined."""
     unsigned = Lanes(ir.IntegerType.get_unsigned(e.bits), e.shape)
     inside = unsigned.compare("lt", y, unsigned.const(e.bits))
     return arith.select(inside, function(x, arith.select(inside, y, e.const(0))), beyond)

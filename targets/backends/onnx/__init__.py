@@ -1,4 +1,4 @@
-"""Graphs of relax ops as ONNX models: what backends with an ONNX parser are given, and ``legato-compile --emit onnx``."""
+"""Export of relax graphs to ONNX models, for backends with an ONNX parser and for ``legato-compile --emit onnx``."""
 from legato.targets.backends.onnx.exporter import export, exportable
 from legato.targets.backends.onnx.patterns import op_patterns
 

@@ -1,4 +1,4 @@
-"""From a function of relax ops to an ONNX model."""
+"""Exports a function of relax ops as an ONNX model."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ CONSTANT = "relax.constant"
 
 
 class Writer:
-    """What an op's translation writes with: nodes, constants, and names of values."""
+    """The nodes, constants and names of an ONNX graph being written; translations of ops add to it."""
 
     def __init__(self, module: Module):
         self.module = module
@@ -33,7 +33,7 @@ class Writer:
         self._constants: dict[Any, str] = {}
 
     def fresh(self, name: str) -> str:
-        """``name``, or with a number behind it where that is taken."""
+        """``name``, with a number appended if it is taken."""
         found, count = name, 0
         while found in self._taken:
             count += 1
@@ -42,14 +42,14 @@ class Writer:
         return found
 
     def node(self, op_type: str, inputs: Sequence[str], name: str = "", **attributes: Any) -> str:
-        """Adds a node of one output; attributes that are None are left out. Returns the output's name."""
+        """Adds a node with one output; attributes that are None are omitted. Returns the output's name."""
         output = self.fresh(name or op_type.lower())
         given = {k: v for k, v in attributes.items() if v is not None}
         self.nodes.append(helper.make_node(op_type, list(inputs), [output], name=output, **given))
         return output
 
     def constant(self, array: Any, name: str = "constant") -> str:
-        """An initializer; equal small ones are one."""
+        """Adds an initializer and returns its name; equal small ones are shared."""
         array = np.asarray(array)
         key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= 64 else None
         if key in self._constants:
@@ -61,11 +61,11 @@ class Writer:
         return found
 
     def ints(self, values: Sequence[int], name: str = "ints") -> str:
-        """A vector of int64."""
+        """Adds a vector of int64 and returns its name."""
         return self.constant(np.array(values, np.int64), name)
 
     def shape(self, sizes: Sequence[Any], given: TensorType, x: str) -> str:
-        """A vector of sizes: a symbol is read off the axis of ``x``, of type ``given``, that is it. LegatoError where there is none."""
+        """A vector of sizes; a symbol is read from the axis of ``x``, of type ``given``, that has this size."""
         if all(isinstance(s, int) for s in sizes):
             return self.ints(list(sizes), "shape")
         parts = []
@@ -79,7 +79,7 @@ class Writer:
 
 
 class Op:
-    """One op as its translation sees it: attributes, types, and the names of its operands."""
+    """An op for its translation: attributes, types, and the names of its operands."""
 
     def __init__(self, op: ir.Operation, writer: Writer | None):
         self.name = op.name
@@ -91,7 +91,7 @@ class Op:
 
 
 def exportable(op: ir.Operation) -> bool | str:
-    """Whether ONNX can say what an op does; if not, why."""
+    """True if the op can be exported to ONNX, else the reason."""
     entry = TABLE.get(op.name)
     if entry is None:
         return f"there is no translation of {op.name} to ONNX"
@@ -100,7 +100,7 @@ def exportable(op: ir.Operation) -> bool | str:
 
 
 def export(module: Module, function: str = "main") -> onnx.ModelProto:
-    """A function of relax ops, with its constants, as an ONNX model (opset 20), checked. UnsupportedError for an op without translation."""
+    """A function of relax ops, with its constants, as a checked ONNX model (opset 20). UnsupportedError for an op without translation."""
     main = module.function(function)
     writer = Writer(module)
     inputs = []

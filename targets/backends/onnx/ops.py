@@ -1,4 +1,4 @@
-"""How each relax op is said in ONNX."""
+"""The translation of each relax op to ONNX."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,19 +13,19 @@ Write = Callable[[Any, Any], "str | Refusal"]  # (writer, op) -> the name of the
 
 
 class Entry(NamedTuple):
-    """``write``: the translation; ``refuse``: asked before, without writing anything."""
+    """``write``: the translation; ``refuse``: called before it, returns the reason if the op cannot be translated."""
 
     write: Write
     refuse: Callable[[Any], Refusal | None] | None = None
 
 
 def plain(onnx_op: str, **names: str) -> Entry:
-    """The same op under another name; ``names``: ONNX's attributes, by relax's."""
+    """A single ONNX op; ``names``: ONNX's names of the attributes, by relax's."""
     return Entry(lambda w, op: w.node(onnx_op, op.inputs, op.label, **{theirs: op.attrs[ours] for ours, theirs in names.items()}))
 
 
 def chain(*onnx_ops: str) -> Entry:
-    """Several ops of one operand, one after the other."""
+    """Several ONNX ops of one operand, one after the other."""
     def write(w: Any, op: Any) -> str:
         x = op.inputs[0]
         for onnx_op in onnx_ops:
@@ -36,36 +36,44 @@ def chain(*onnx_ops: str) -> Entry:
 
 
 def square(w: Any, op: Any) -> str:
+    """x * x."""
     return w.node("Mul", [op.inputs[0], op.inputs[0]], op.label)
 
 
 def silu(w: Any, op: Any) -> str:
+    """x * Sigmoid(x)."""
     return w.node("Mul", [op.inputs[0], w.node("Sigmoid", op.inputs)], op.label)
 
 
 def isfinite(w: Any, op: Any) -> str:
+    """Not(IsNaN or IsInf)."""
     return w.node("Not", [w.node("Or", [w.node("IsNaN", op.inputs), w.node("IsInf", op.inputs)])], op.label)
 
 
 def not_equal(w: Any, op: Any) -> str:
+    """Not(Equal)."""
     return w.node("Not", [w.node("Equal", op.inputs)], op.label)
 
 
 def mod(w: Any, op: Any) -> str:
+    """Mod."""
     return w.node("Mod", op.inputs, op.label, fmod=int(op.attrs["fmod"]))
 
 
 def refuse_mod(op: Any) -> Refusal | None:
-    return Refusal("ONNX has fmod only for floats") if op.types[0].dtype.kind == "f" and not op.attrs["fmod"] else None
+    """ONNX's Mod of floats requires fmod."""
+    return Refusal("for floats ONNX has fmod only") if op.types[0].dtype.kind == "f" and not op.attrs["fmod"] else None
 
 
 def clip(w: Any, op: Any) -> str:
+    """Clip, whose bounds are inputs."""
     dtype = op.types[0].dtype
     bounds = [w.constant(np.array(op.attrs[k], dtype)) if op.attrs[k] is not None else "" for k in ("min", "max")]
     return w.node("Clip", [op.inputs[0], *bounds], op.label)
 
 
 def astype(w: Any, op: Any) -> str:
+    """Cast."""
     return w.node("Cast", op.inputs, op.label, to=helper.np_dtype_to_tensor_dtype(op.result.dtype))
 
 
@@ -73,10 +81,12 @@ SUMMED = ("float16", "float32", "float64", "int32", "int64", "uint32", "uint64")
 
 
 def refuse_reduction(op: Any) -> Refusal | None:
+    """Only the element types that ONNX reduces."""
     return None if str(op.types[0].dtype) in SUMMED else Refusal(f"ONNX reduces no elements of {op.types[0].dtype}")
 
 
 def reduction(onnx_op: str) -> Entry:
+    """A reduction, whose axes are an input."""
     def write(w: Any, op: Any) -> str:
         axes = op.attrs["axis"]
         if axes == []:
@@ -88,50 +98,59 @@ def reduction(onnx_op: str) -> Entry:
 
 
 def arg(onnx_op: str) -> Entry:
+    """An arg-reduction."""
     return Entry(lambda w, op: w.node(onnx_op, op.inputs, op.label, axis=op.attrs["axis"], keepdims=int(op.attrs["keepdims"]),
                                       select_last_index=int(op.attrs["select_last"])))
 
 
 def cumsum(w: Any, op: Any) -> str:
+    """CumSum, whose axis is an input."""
     axis = w.constant(np.array(op.attrs["axis"], np.int64))
     return w.node("CumSum", [*op.inputs, axis], op.label, exclusive=int(op.attrs["exclusive"]), reverse=int(op.attrs["reverse"]))
 
 
 def refuse_norm(op: Any) -> Refusal | None:
+    """ONNX normalizes over the last axes only."""
     axes = sorted(a % op.types[0].rank for a in op.attrs["axes"])
     rank = op.types[0].rank
     return None if axes == list(range(rank - len(axes), rank)) else Refusal("ONNX normalizes over the last axes only")
 
 
 def layer_norm(w: Any, op: Any) -> str:
+    """LayerNormalization."""
     axis = min(a % op.types[0].rank for a in op.attrs["axes"])
     return w.node("LayerNormalization", op.inputs, op.label, axis=axis, epsilon=op.attrs["epsilon"])
 
 
 def refuse_batch_norm(op: Any) -> Refusal | None:
+    """The channels must be axis 1."""
     return None if op.attrs["axis"] % op.types[0].rank == 1 else Refusal("ONNX's channels are axis 1")
 
 
 def batch_norm(w: Any, op: Any) -> str:
+    """BatchNormalization."""
     return w.node("BatchNormalization", op.inputs, op.label, epsilon=op.attrs["epsilon"])
 
 
 def refuse_lrn(op: Any) -> Refusal | None:
+    """The channels must be axis 1, and the window odd."""
     if op.attrs["size"] % 2 == 0:
         return Refusal("the engines normalize over an odd number of channels only")
     return None if op.attrs["axis"] % op.types[0].rank == 1 else Refusal("ONNX's channels are axis 1")
 
 
 def lrn(w: Any, op: Any) -> str:
+    """LRN."""
     return w.node("LRN", op.inputs, op.label, **{k: op.attrs[k] for k in ("size", "alpha", "beta", "bias")})
 
 
 def transposed(w: Any, x: str, given: str, wanted: str) -> str:
-    """``x`` with its axes in another order, both as letters."""
+    """``x`` transposed from one layout to another, both as letters."""
     return x if given == wanted else w.node("Transpose", [x], perm=[given.index(letter) for letter in wanted])
 
 
 def conv(spatial: str) -> Entry:
+    """A convolution; other layouts than ONNX's are transposed."""
     data, kernel = f"NC{spatial}", f"OI{spatial}"
 
     def write(w: Any, op: Any) -> str:
@@ -145,12 +164,14 @@ def conv(spatial: str) -> Entry:
 
 
 def conv_transpose(w: Any, op: Any) -> str:
+    """ConvTranspose."""
     a = op.attrs
     return w.node("ConvTranspose", op.inputs, op.label, strides=a["strides"], pads=a["padding"], dilations=a["dilations"],
                   group=a["groups"], output_padding=a["output_padding"])
 
 
 def pool(onnx_op: str, spatial: str) -> Entry:
+    """A pool; other layouts than ONNX's are transposed."""
     data = f"NC{spatial}"
 
     def write(w: Any, op: Any) -> str:
@@ -164,6 +185,7 @@ def pool(onnx_op: str, spatial: str) -> Entry:
 
 
 def refuse_pool(op: Any) -> Refusal | None:
+    """No ceil_mode together with padding, which engines treat differently."""
     a = op.attrs
     if a["ceil_mode"] and (any(a["padding"][len(a["kernel"]):]) or a.get("count_include_pad")):
         return Refusal("ONNX's ceil_mode and the engines' differ where there is padding at the end, or padding counts")
@@ -171,20 +193,24 @@ def refuse_pool(op: Any) -> Refusal | None:
 
 
 def permute(w: Any, op: Any) -> str:
+    """Transpose."""
     return w.node("Transpose", op.inputs, op.label, perm=[axis % op.types[0].rank for axis in op.attrs["axes"]])
 
 
 def refuse_prelu(op: Any) -> Refusal | None:
+    """The slope must broadcast to x."""
     return None if op.result.dims == op.types[0].dims else Refusal("its slope broadcasts x, which ONNX's does not")
 
 
 
 
 def reshape(w: Any, op: Any) -> str:
+    """Reshape; symbolic sizes are read from x."""
     return w.node("Reshape", [op.inputs[0], w.shape(op.result.dims, op.types[0], op.inputs[0])], op.label, allowzero=1)
 
 
 def refuse_reshape(op: Any) -> Refusal | None:
+    """Each symbolic size of the result must be the size of an axis of x."""
     for size in op.result.dims:
         if not isinstance(size, int) and not any(d == size for d in op.types[0].dims):
             return Refusal(f"its result has the size {size}, which no axis of its input has")
@@ -192,6 +218,7 @@ def refuse_reshape(op: Any) -> Refusal | None:
 
 
 def expand(w: Any, op: Any) -> str:
+    """Expand; symbolic sizes are read from x."""
     return w.node("Expand", [op.inputs[0], w.shape(op.result.dims, op.types[0], op.inputs[0])], op.label)
 
 
@@ -202,6 +229,7 @@ def with_ints(onnx_op: str, attribute: str) -> Entry:
 
 
 def strided_slice(w: Any, op: Any) -> str:
+    """Slice, whose bounds are inputs."""
     a, rank = op.attrs, op.types[0].rank
     axes = a["axes"] if a["axes"] is not None else list(range(len(a["begin"])))
     strides = a["strides"] if a["strides"] is not None else [1] * len(axes)
@@ -210,20 +238,24 @@ def strided_slice(w: Any, op: Any) -> str:
 
 
 def refuse_slice(op: Any) -> Refusal | None:
+    """The bounds must be constant."""
     constant = all(isinstance(v, int) for v in (*op.attrs["begin"], *op.attrs["end"]))
     return None if constant else Refusal("its bounds are symbolic")
 
 
 def pad(w: Any, op: Any) -> str:
+    """Pad."""
     value = w.constant(np.array(op.attrs["value"], op.types[0].dtype))
     return w.node("Pad", [op.inputs[0], w.ints(op.attrs["pads"]), value], op.label, mode=op.attrs["mode"])
 
 
 def trilu(upper: int) -> Entry:
+    """Trilu: the upper or lower triangle."""
     return Entry(lambda w, op: w.node("Trilu", [op.inputs[0], w.constant(np.array(op.attrs["k"], np.int64))], op.label, upper=upper))
 
 
 def block(onnx_op: str) -> Entry:
+    """An op with a block size."""
     return Entry(lambda w, op: w.node(onnx_op, op.inputs, op.label, blocksize=op.attrs["block"], mode=op.attrs.get("mode")))
 
 

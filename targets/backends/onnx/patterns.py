@@ -1,4 +1,4 @@
-"""The patterns of a backend that takes whatever ONNX can say: one for each op."""
+"""Patterns for a backend that supports all ops of ONNX: one for each op."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ from legato.targets.backends.onnx.ops import TABLE
 
 
 def op_patterns(also: Callable[[Match], bool | str] | None = None, without: Iterable[str] = ()) -> list[Composite]:
-    """A composite for each op that can be exported, by its name; ``also``: a further check; ``without``: ops that are left out."""
+    """A composite for each op that can be exported, by its name. ``also``: a further check; ``without``: ops to leave out."""
     def check(match: Match) -> bool | str:
         node = match.nodes[0]
         if node.kernel is not None:
