@@ -9,8 +9,8 @@ import pytest
 import legato
 
 ROOT = Path(legato.__file__).resolve().parent.parent
-FOLDERS = ("core", "dialects", "frontends/onnx", "targets/backends", "targets/builders", "targets/generic", "targets/gpu", "targets/intrinsics",
-           "runtime", "tools", "legato")
+FOLDERS = ("core", "dialects", "frontends/onnx", "targets/backends", "targets/builders", "targets/generic", "targets/gpu",
+           "targets/intrinsics", "runtime", "tools", "legato")
 
 
 def sources() -> list[Path]:
