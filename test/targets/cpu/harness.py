@@ -1,169 +1,107 @@
-"""Kernels of the generic rules, fused, scheduled, lowered and called from numpy, without frontend and runtime: what the tests here share.
+"""Graphs of relax ops, compiled for a CPU by the target's own pipeline and called through the entry, as a user's model is.
 
-    net = Net(machine)
+    net = Net("llvm{cpu=x86-64-v3}")
     x = net.input((4, "n"))
-    net.output(net.op("relax.softmax", [x], (4, "n"), axis=-1))
+    net.output(net.op("relax.softmax", [x], axis=-1))
     y, = net.run(array)
 """
-import ctypes
-from dataclasses import replace
-from types import SimpleNamespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from legato.core.mlir import arith, execution_engine, func, ir, tensor
-from legato.dialects import tir
-from legato.dialects.loading import make_context
-from legato.dialects.module import Module
+import legato
+from legato.core.cpu import host_name, missing_features
+from legato.core.mlir import func, ir
+from legato.dialects import Module, make_context, relax
 from legato.dialects.relax import dims
-from legato.passes.cpu.expand_pads import ExpandPads
-from legato.passes.cpu.lower import lower
-from legato.passes.cpu.prepare_contractions import prepare
-from legato.passes.cpu.split_windows import split_windows
-from legato.passes.graph.functions import relax_functions
-from legato.passes.memory.bufferize.bufferize import bufferize
-from legato.passes.structured.collapse_dims import collapse_kernel
-from legato.passes.structured.fuse import Fuser
-from legato.schedule.transform import apply_script
-from legato.targets.builtin import LLVM
-from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.schedules import schedule
-from legato.targets.generic import RULES
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i1": np.bool_, "i8": np.int8,
           "i16": np.int16, "i32": np.int32, "i64": np.int64, "ui8": np.uint8}
-MACHINES = {m.cpu: m for m in (Machine.host(), Machine.named("x86-64-v3")) if m.vector_bytes <= Machine.host().vector_bytes}
-
-
-class Descriptor:
-    """A memref as C interfaces take it; of an array, or empty for a result."""
-
-    def __init__(self, array: np.ndarray | None, rank: int):
-        self.array = array
-        words = [0] * (3 + 2 * rank)
-        if array is not None:
-            words = [array.ctypes.data, array.ctypes.data, 0, *array.shape, *(s // array.itemsize for s in array.strides)]
-        self.words = (ctypes.c_int64 * len(words))(*words)
-        self.pointer = ctypes.c_void_p(ctypes.addressof(self.words))
-
-    def result(self, dtype: np.dtype, rank: int) -> np.ndarray:
-        """A copy of the buffer that a call put here, which is freed."""
-        base, data, offset = self.words[:3]
-        shape, dtype = list(self.words[3:3 + rank]), np.dtype(dtype)
-        size = int(np.prod(shape)) * dtype.itemsize
-        raw = ctypes.string_at(data + offset * dtype.itemsize, size) if size else b""
-        ctypes.CDLL(None).free(ctypes.c_void_p(base))
-        return np.frombuffer(raw, dtype).reshape(shape)
+NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+TARGETS = {cpu: f"llvm{{cpu={cpu}}}" for cpu in (host_name(), "x86-64-v3") if not missing_features(cpu, "")}
 
 
 class Net:
-    """A graph of relax ops, compiled at the first run. Shapes hold ints and names of dynamic sizes."""
+    """A graph under construction, compiled at the first run. Shapes hold ints and the names of dynamic sizes.
 
-    def __init__(self, machine: Machine | None = None):
-        self.machine = machine or Machine.host()
-        self.context = make_context()
-        self.inputs, self.ops, self.outputs = [], [], []
-        self.scripts: dict[str, str | None] = {}
-        self.engine = None
+    ``first``: the stage that compiling begins behind. ``"relax"`` legalizes the ops as they are written; None runs the graph passes too.
+    """
 
-    def input(self, shape, dtype="f32"):
-        self.inputs.append(SimpleNamespace(shape=tuple(shape), dtype=dtype, index=len(self.inputs), op=None))
-        return self.inputs[-1]
+    def __init__(self, target: str = "llvm", first: str | None = "relax"):
+        self.target, self.first = target, first
+        self.module = _empty()
+        self.main = self.module.function()
+        self.block = self.main.body.blocks[0]
+        self.outputs: list[ir.Value] = []
 
-    def op(self, name, operands, shape, dtype="f32", **attributes):
-        self.ops.append(SimpleNamespace(shape=tuple(shape), dtype=dtype, op=name, operands=list(operands), attributes=attributes,
-                                        index=len(self.ops)))
-        return self.ops[-1]
+    def input(self, shape: Sequence[int | str], dtype: str = "f32") -> ir.Value:
+        with self.module.context, ir.Location.unknown():
+            return self.block.add_argument(dims.tensor_type(shape, ir.Type.parse(dtype)), ir.Location.unknown())
 
-    def output(self, *values):
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Ops built inside are the graph's."""
+        with self.module.context, ir.Location.unknown(), ir.InsertionPoint(self.block):
+            yield
+
+    def weight(self, array: np.ndarray) -> ir.Value:
+        """A constant of the weight store: what the pipeline may pack."""
+        with self.building():
+            return relax.weight(self.module.weights.add("w", array), array.dtype, list(array.shape))
+
+    def op(self, name: str, operands: Sequence[ir.Value], **attributes: Any) -> ir.Value:
+        """The result of an op, by its full name; its type is inferred."""
+        build = relax.OPS[name.removeprefix("relax.")].build
+        with self.building():
+            return build(operands, **attributes) if name == "relax.concat" else build(*operands, **attributes)
+
+    def output(self, *values: ir.Value) -> None:
         self.outputs += values
 
-    def type(self, value) -> ir.RankedTensorType:
-        return dims.tensor_type(value.shape, ir.Type.parse(value.dtype))
+    @cached_property
+    def graph(self) -> Module:
+        """The module, with the types and names of main's arguments and results."""
+        with self.module.context, ir.Location.unknown():
+            with ir.InsertionPoint(self.block):
+                func.ReturnOp(self.outputs)
+            inputs, outputs = [a.type for a in self.block.arguments], [v.type for v in self.outputs]
+            self.main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, outputs))
+            for key, letter, count in (("arg_attrs", "x", len(inputs)), ("res_attrs", "y", len(outputs))):
+                names = [ir.DictAttr.get({"relax.name": ir.StringAttr.get(f"{letter}{i}")}) for i in range(count)]
+                self.main.attributes[key] = ir.ArrayAttr.get(names)
+        self.module.operation.verify()
+        return self.module
 
-    def build(self) -> ir.Module:
-        """Main, and a kernel for each op by its rule."""
-        rules = {r.op: r for r in RULES}
-        module = ir.Module.create()
-        kernels = []
-        for value in self.ops:
-            types, out = [self.type(v) for v in value.operands], self.type(value)
-            k = SimpleNamespace(name=value.op, attrs=value.attributes, input_types=types, output_types=[out], index=None)
-            rule = rules[value.op]
-            name = f"k{value.index}_" + value.op.split(".")[1]
-            kernels.append(tir.prim_func(module, name, types, [out], lambda ins, outs, rule=rule, k=k: [rule.function(k, *ins, *outs)]))
-        inputs = [tir.plain_type(self.type(v)) for v in self.inputs]
+    def lowered(self, stage: str | None = None) -> Module:
+        """The module behind a stage of the target's pipeline, or at its end."""
+        return legato.lower(self.graph, self.target, first=self.first, last=stage)
+
+    @cached_property
+    def executable(self) -> Any:
+        return legato.compile(self.graph, self.target, first=self.first)
+
+    def run(self, *arrays: Any) -> list[np.ndarray]:
+        """The outputs for these inputs."""
+        types = [ir.RankedTensorType(a.type).element_type for a in self.block.arguments]
+        given = [np.asarray(a, DTYPES[str(t)]) for a, t in zip(arrays, types, strict=True)]
+        found = self.executable(*given)
+        return [np.asarray(a) for a in (found if len(self.outputs) > 1 else [found])]
+
+
+def _empty() -> Module:
+    with make_context(), ir.Location.unknown():
+        module = Module(ir.Module.create())
         with ir.InsertionPoint(module.body):
-            main = func.FuncOp("main", ir.FunctionType.get(inputs, [tir.plain_type(self.type(v)) for v in self.outputs]))
-            with ir.InsertionPoint(main.add_entry_block()):
-                values = {id(v): a for v, a in zip(self.inputs, main.arguments)}
-                sizes = self.sizes(main.arguments)
-                for value, kernel in zip(self.ops, kernels):
-                    operands = [values[id(v)] for v in value.operands]
-                    extents = [[sizes[s] for s in value.shape if isinstance(s, str)]]
-                    values[id(value)], = tir.call_tir(kernel.name.value, operands, [self.type(value)], extents)
-                func.ReturnOp([values[id(v)] for v in self.outputs])
+            func.FuncOp("main", ir.FunctionType.get([], [])).add_entry_block()
         return module
 
-    def sizes(self, arguments) -> dict[str, ir.Value]:
-        found: dict[str, ir.Value] = {}
-        for value, argument in zip(self.inputs, arguments):
-            for axis, size in enumerate(value.shape):
-                if isinstance(size, str) and size not in found:
-                    found[size] = tensor.DimOp(argument, arith.ConstantOp(ir.IndexType.get(), axis).result).result
-        return found
 
-    def schedule(self, module: ir.Module) -> None:
-        """What the pipeline does to kernels between fusing and bufferizing."""
-        for kernel in tir.prim_funcs(module):
-            collapse_kernel(kernel)
-            prepare(kernel, self.machine)
-            split_windows(kernel)
-        ExpandPads().run(SimpleNamespace(module=module), None)
-        for kernel in tir.prim_funcs(module):
-            text = self.scripts[kernel.name.value] = schedule(kernel, self.machine)
-            if text:
-                apply_script(text, kernel)
-
-    def compile(self) -> ir.Module:
-        with self.context, ir.Location.unknown():
-            module = self.build()
-            Fuser(module, relax_functions(Module(module))).run()
-            self.schedule(module)
-            self.tensors = str(module)
-            module.operation.verify()
-            bufferize(module)
-            main = next(f for f in module.body.operations if f.operation.name == "func.func" and f.name.value == "main")
-            main.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-            lower(module, replace(LLVM, make_machine=lambda _: self.machine), [])
-            return module
-
-    def run(self, *arrays):
-        """The outputs for these inputs."""
-        if self.engine is None:
-            module = self.compile()
-            with self.context:
-                self.engine = execution_engine.ExecutionEngine(module, opt_level=2)
-        results = [Descriptor(None, len(v.shape)) for v in self.outputs]
-        pack = (ctypes.c_int64 * sum(len(r.words) for r in results))()
-        inputs = [Descriptor(np.ascontiguousarray(a, DTYPES[v.dtype]).reshape(np.shape(a)), len(v.shape))
-                  for a, v in zip(arrays, self.inputs, strict=True)]
-        pointers = [ctypes.c_void_p(ctypes.addressof(pack)), *(d.pointer for d in inputs)]
-        packed = (ctypes.c_void_p * len(pointers))(*[ctypes.addressof(p) for p in pointers])
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.engine.raw_lookup("_mlir_ciface_main"))(packed)
-        at = 0
-        for r in results:
-            r.words[:] = pack[at:at + len(r.words)]
-            at += len(r.words)
-        return [r.result(DTYPES[v.dtype], len(v.shape)) for r, v in zip(results, self.outputs)]
-
-
-def single(op, arrays, expected, dtype="f32", shapes=None, machine=None, **attributes) -> np.ndarray:
-    """One op on arrays of its inputs' dtypes; ``expected`` gives shape and dtype. ``shapes``: with names of dynamic sizes, output last."""
-    net = Net(machine)
-    names = {np.dtype(v): k for k, v in DTYPES.items()}
-    shapes = shapes or [*(np.shape(a) for a in arrays), np.shape(expected)]
-    inputs = [net.input(s, names[np.asarray(a).dtype]) for s, a in zip(shapes, arrays)]
-    net.output(net.op(op, inputs, shapes[-1], names[np.asarray(expected).dtype], **attributes))
+def single(op: str, arrays: Sequence[np.ndarray], target: str = "llvm", **attributes: Any) -> np.ndarray:
+    """One op on inputs of these shapes and dtypes."""
+    net = Net(target)
+    net.output(net.op(op, [net.input(np.shape(a), NAMES[np.asarray(a).dtype]) for a in arrays], **attributes))
     return net.run(*arrays)[0]
