@@ -1,7 +1,7 @@
-"""What passes and code generation may ask of targets, rules, machines and backends, which they are given and do not import.
+"""The interfaces of targets, rules, machines and backends for passes and code generation, which get them as values and do not import them.
 
-Each protocol lists the members that are used across layers; the classes that users write and read about are ``legato.Target``,
-``legato.Rule`` and ``legato.Backend``.
+Each protocol lists the members that are used across layers; users see the classes ``legato.Target``, ``legato.Rule`` and
+``legato.Backend``.
 """
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol

@@ -1,8 +1,7 @@
-"""relax-collapse-batch: a matmul of a batch of rows by one matrix is one matmul of all the rows.
+"""relax-collapse-batch: turns a matmul of a batch of rows by one matrix into one matmul of all rows.
 
-``matmul(x[b, s, k], w[k, n])`` becomes ``reshape(matmul(reshape(x, [b*s, k]), w), [b, s, n])``, and the reshape behind it sinks through
-what works on rows (elementwise ops, normalizations of the last axis), so that these stay next to the matmul, where they are fused into it.
-Reshapes cost nothing: they are views.
+``matmul(x[b, s, k], w[k, n])`` becomes ``reshape(matmul(reshape(x, [b*s, k]), w), [b, s, n])``, and the last reshape is sunk below ops on
+rows (elementwise ops, normalizations of the last axis), so that these stay next to the matmul and are fused with it. Reshapes are views.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +19,14 @@ RESHAPE = "relax.reshape"
 
 
 def on_last_axis(op: ir.Operation) -> bool:
-    """Whether a softmax or a normalization works on the last axis alone."""
+    """Whether a softmax or a normalization works on the last axis only."""
     axes = relax.attributes_of(op.opview)[ROW_OPS[op.name]]
     rank = op.operands[0].type.rank
     return [a % rank for a in ([axes] if isinstance(axes, int) else axes)] == [rank - 1]
 
 
 def rows_of(value: ir.Value) -> ir.Value | None:
-    """The matrix of which ``value`` is a view with more leading dimensions, or None."""
+    """The matrix that ``value`` is a view of, with more leading dimensions, or None."""
     op = defining_op(value)
     if op is None or op.name != RESHAPE:
         return None
@@ -38,14 +37,14 @@ def rows_of(value: ir.Value) -> ir.Value | None:
 
 
 def reshaped(value: ir.Value, shape: Sequence[Any]) -> ir.Value:
-    """A view of ``value``; of what it is a view of, where it is one."""
+    """A view of ``value``, or of its source if it is a view itself."""
     op = defining_op(value)
     source = op.operands[0] if op is not None and op.name == RESHAPE else value
     return source if list(dims.dims(source.type)) == list(shape) else relax.reshape(source, list(shape))
 
 
 def collapse(op: ir.Operation) -> None:
-    """Makes one matmul of a batched one whose right operand is a matrix."""
+    """Turns a batched matmul whose right operand is a matrix into one matmul."""
     left, right = op.operands
     shape = list(dims.dims(left.type))
     if left.type.rank < 3 or right.type.rank != 2 or dims.UNKNOWN in shape:
@@ -58,7 +57,7 @@ def collapse(op: ir.Operation) -> None:
 
 
 def sink(op: ir.Operation) -> None:
-    """Moves the reshape in front of an op on rows behind it."""
+    """Sinks the reshape before an op on rows below it."""
     operands = list(op.operands)
     rows_only = op.name in ROW_OPS
     leader = next((v for v in (operands[:1] if rows_only else operands) if rows_of(v) is not None), None)
@@ -72,7 +71,7 @@ def sink(op: ir.Operation) -> None:
     for value in operands:
         shape = list(dims.dims(value.type))
         if shape != full and any(d != 1 for d in shape[:-1]):
-            return  # it broadcasts along the leading dimensions, which the rows no longer have
+            return  # it varies along the leading dimensions, which the rows do not have
     with ir.InsertionPoint(op), op.location:
         new = []
         for value in operands:
@@ -86,6 +85,7 @@ def sink(op: ir.Operation) -> None:
 
 
 def run_on(function: func.FuncOp) -> None:
+    """Collapses matmuls and sinks reshapes in one function."""
     for op in graph_ops(function):
         if op.name == "relax.matmul":
             collapse(op)
@@ -95,7 +95,7 @@ def run_on(function: func.FuncOp) -> None:
 
 @dataclass(frozen=True)
 class CollapseBatch(ModulePass):
-    """Makes one matmul of a batch of rows by a matrix, and lets what works on rows follow it."""
+    """Turns a matmul of a batch of rows by a matrix into one matmul, and sinks the reshape below ops on rows."""
 
     name: ClassVar[str] = "relax-collapse-batch"
 

@@ -1,4 +1,4 @@
-"""relax-fold-constants: ops whose operands are all constants are computed now, by the dialect's numpy semantics."""
+"""relax-fold-constants: computes ops on constants by the dialect's numpy semantics."""
 import math
 from dataclasses import dataclass
 
@@ -16,14 +16,14 @@ from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 @dataclass(frozen=True)
 class FoldConstants(ModulePass):
-    """Compute ops whose operands are all constants, and erase ops that nothing uses.
+    """Computes ops whose operands are all constants, and erases ops without uses.
 
-    An op that makes more of less (a broadcast, a tile) is left alone when its result is larger than `max-bytes`. The weights of operands
-    that nothing else uses are dropped at once, so that the two are never in memory for all constants together.
+    An op whose result is larger than its operands (a broadcast, a tile) is left alone if it is also larger than `max-bytes`. The weights
+    of operands without other uses are dropped at once, so that not all old and new constants are in memory together.
     """
 
     name = "relax-fold-constants"
-    max_bytes: int = option(1 << 20, "do not fold what has a larger result than this, and than its operands")
+    max_bytes: int = option(1 << 20, "do not fold ops whose result is larger than this, and than their operands")
 
     def run(self, module: Module, context: PassContext) -> None:
         constants = Constants(module)
@@ -35,9 +35,9 @@ class FoldConstants(ModulePass):
 
 
 def fold(op: ir.Operation, constants: Constants, max_bytes: int) -> bool:
-    """Replaces the op's results by constants and erases it, and the operands that only it used; returns whether it could.
+    """Replaces the op's results by constants, and erases it and operands without other uses. Returns whether it could be folded.
 
-    LegatoError if numpy cannot compute the op; PassFailed if it gives another type than the op has.
+    LegatoError if numpy cannot compute the op; PassFailed if its result has another type than the op's.
     """
     operands = list(op.operands)
     makers = [defining_op(operand) for operand in operands]
@@ -58,7 +58,8 @@ def _replace(op: ir.Operation, inputs: list[np.ndarray], name: str, constants: C
     held = sum(array.nbytes for array in inputs)
     with ir.InsertionPoint(op), op.location:
         for result, array in zip(op.results, relax.evaluate(op, inputs)):
-            # A permutation or a reshape stays a view of the old bytes: whoever packs the weight copies it once. A part would hold it all.
+            # Permutations and reshapes stay views: packing the weight copies it once. A slice is copied: its view would keep the
+            # whole array alive.
             constant = constants.build(array.copy() if array.nbytes < held else array, name)
             if constant.type != result.type:
                 raise PassFailed(f"numpy computes a {constant.type} for {describe(op)}, whose result is a {result.type}", op)

@@ -1,4 +1,4 @@
-"""What the passes over graph ops share: which functions they work on, constants, and the removal of dead ops."""
+"""Helpers of passes on graph ops: the functions to work on, constants, and the removal of dead ops."""
 from collections import Counter
 from collections.abc import Iterable
 
@@ -11,12 +11,12 @@ from legato.dialects.module import Module
 from legato.dialects.tir.markers import PRIM_FUNC
 
 CONSTANT = "relax.constant"
-# A constant this small stands in the IR; a bigger one in the weight store.
+# Bytes. Constants up to this size are stored in the IR, larger ones in the weight store.
 DENSE_LIMIT = 1024
 
 
 def relax_functions(module: Module) -> list[func.FuncOp]:
-    """The functions of the module that have a body of graph ops: all but declarations and prim_funcs."""
+    """The functions of the module with a body of graph ops: neither declarations nor prim_funcs."""
     return [
         op
         for op in module.module.body.operations
@@ -25,42 +25,45 @@ def relax_functions(module: Module) -> list[func.FuncOp]:
 
 
 def graph_ops(function: func.FuncOp) -> list[ir.Operation]:
-    """The ops of the function's block, in order, with the return."""
+    """The ops of the function's block, in order, including the return."""
     return [op.operation for op in function.body.blocks[0].operations]
 
 
 def is_graph_op(op: ir.Operation) -> bool:
-    """Whether the op is one of the graph's, of relax or of a user's dialect: pure, and known to shape inference and numpy."""
+    """Whether the op is a graph op, of relax or of a user's dialect: pure, with shape inference and numpy semantics."""
     return relax.op_class(op) is not None
 
 
 def defining_op(value: ir.Value) -> ir.Operation | None:
-    """The op that makes the value; None for an argument of the function."""
+    """The op that defines the value; None for a block argument."""
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
 def is_used(value: ir.Value) -> bool:
+    """Whether the value has uses."""
     return next(iter(value.uses), None) is not None
 
 
 def has_one_use(value: ir.Value) -> bool:
+    """Whether the value has exactly one use."""
     uses = iter(value.uses)
     return next(uses, None) is not None and next(uses, None) is None
 
 
 def permutation_of(op: ir.Operation) -> tuple[int, ...]:
-    """The axes of a relax.permute_dims, none of them negative."""
+    """The axes of a relax.permute_dims, without negative ones."""
     rank = op.operands[0].type.rank
     return tuple(axis % rank for axis in relax.attributes_of(op)["axes"])
 
 
 def is_dead(op: ir.Operation) -> bool:
+    """Whether the op is a graph op without uses."""
     return is_graph_op(op) and not any(is_used(result) for result in op.results)
 
 
 def replace_uses(value: ir.Value, new: ir.Value) -> None:
-    """Puts another value in the place of one, of a type that may know more or fewer sizes."""
+    """Replaces a value by another, whose type may know more or fewer sizes."""
     if new.type == value.type:
         value.replace_all_uses_with(new)
         return
@@ -69,7 +72,7 @@ def replace_uses(value: ir.Value, new: ir.Value) -> None:
 
 
 def set_operand(user: ir.Operation, number: int, new: ir.Value) -> None:
-    """Gives an op another operand. Graph ops take one that knows more sizes; others (return, calls) get it cast to the type they had."""
+    """Sets an operand of an op. Graph ops accept a type that knows more sizes; for others (return, calls) it is cast to the old type."""
     wanted = user.operands[number].type
     if new.type != wanted and not is_graph_op(user):
         new = tensor.CastOp(wanted, new, loc=user.location, ip=ir.InsertionPoint(user)).result
@@ -77,7 +80,7 @@ def set_operand(user: ir.Operation, number: int, new: ir.Value) -> None:
 
 
 class Constants:
-    """The constants of a module: reads them, makes new ones, and forgets weights that no op names any longer."""
+    """The constants of a module: reads them, creates new ones, and drops weights that no op uses any more."""
 
     def __init__(self, module: Module):
         self.weights = module.weights
@@ -90,7 +93,7 @@ class Constants:
         return ir.WalkResult.ADVANCE
 
     def array(self, value: ir.Value) -> np.ndarray | None:
-        """The elements, read-only; None if the value is no constant."""
+        """The elements, read-only; None if the value is not a constant."""
         op = defining_op(value)
         if op is None or op.name != CONSTANT:
             return None
@@ -99,7 +102,7 @@ class Constants:
         return op.opview.value
 
     def scalar(self, value: ir.Value) -> int | float | bool | None:
-        """The one number that all elements of a constant are; None if it is no constant, or they differ."""
+        """The number that all elements of a constant are equal to; None if it is not a constant, or they differ."""
         op = defining_op(value)
         if op is None or op.name != CONSTANT:
             return None
@@ -111,7 +114,7 @@ class Constants:
         return array.flat[0].item()
 
     def build(self, array: np.ndarray, name: str, location: ir.Location | None = None) -> ir.Value:
-        """A constant at the insertion point, in the store if it is big; `name` is what its key is made from."""
+        """A constant at the insertion point, in the weight store if it is large; its key is made from `name`."""
         array = np.asarray(array)
         splat = array.size > 0 and not any(array.strides)
         if array.nbytes <= DENSE_LIMIT or splat:
@@ -121,7 +124,7 @@ class Constants:
         return relax.weight(key, array.dtype, list(array.shape), loc=location)
 
     def name_of(self, *values: ir.Value, default: str = "constant") -> str:
-        """The name that a constant made from these values should have: the first key among them, else the model's name for one."""
+        """The name for a constant made from these values: the first weight's key, else the model's name of one."""
         for value in values:
             op = defining_op(value)
             if op is not None and op.name == CONSTANT and "weight" in op.attributes:
@@ -129,7 +132,7 @@ class Constants:
         return next(filter(None, map(model_name, values)), default)
 
     def erase(self, op: ir.Operation) -> None:
-        """Erases an op without uses; the weight that it alone named is dropped, so that its memory is free at once."""
+        """Erases an op without uses, and drops the weight that only it used, to free its memory at once."""
         key = op.attributes["weight"].value if op.name == CONSTANT and "weight" in op.attributes else None
         op.erase()
         if key is not None:
@@ -138,14 +141,14 @@ class Constants:
                 self.weights.drop(key)
 
     def erase_unused(self, values: Iterable[ir.Value]) -> None:
-        """Erases the constants among these values that nothing uses any longer."""
+        """Erases the constants among these values that have no uses."""
         for op in {value: defining_op(value) for value in values}.values():
             if op is not None and op.name == CONSTANT and is_dead(op):
                 self.erase(op)
 
 
 def erase_dead(function: func.FuncOp, constants: Constants) -> None:
-    """Erases the graph ops whose results nobody uses."""
+    """Erases the graph ops whose results have no uses."""
     for op in reversed(graph_ops(function)):
         if is_dead(op):
             constants.erase(op)

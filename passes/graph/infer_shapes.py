@@ -1,4 +1,4 @@
-"""relax-infer-shapes: names for unnamed dimensions of arguments, and the most exact types that follow from the arguments' types."""
+"""relax-infer-shapes: names unnamed dimensions of arguments, and infers the most precise types from the arguments' types."""
 from dataclasses import dataclass
 
 from legato.core.mlir import func, ir, tensor
@@ -13,10 +13,10 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class InferShapes(ModulePass):
-    """Name the dynamic dimensions of arguments that have no name, infer all types again, and give functions the types they return.
+    """Names the unnamed dynamic dimensions of arguments, infers all types again, and updates the functions' result types.
 
-    A new name is made of the argument's and the dimension's number: `x_0`. Functions that others call keep their signatures. What packed
-    functions return gets such names too.
+    A new name consists of the argument's and the dimension's number: `x_0`. Functions that others call keep their signatures. Results of
+    packed functions get such names, too.
     """
 
     name = "relax-infer-shapes"
@@ -61,7 +61,7 @@ def _name_dimensions(function: func.FuncOp) -> None:
 
 
 def _name_returned(function: func.FuncOp) -> None:
-    """Names the sizes without a name of what packed functions return: each call gets a declaration of its own, as its sizes are."""
+    """Names the unnamed sizes of packed functions' results. Each call gets a declaration of its own, since its sizes are."""
     module = function.operation.parent
     declarations = {op.name.value: op for op in module.regions[0].blocks[0].operations
                     if isinstance(op, func.FuncOp) and RETURNS in op.attributes}
@@ -88,7 +88,7 @@ def _fresh(name: str, taken: set[str]) -> dims.Size:
 
 
 def _retype(value: ir.Value, type_: ir.RankedTensorType) -> None:
-    """Gives the value its new type; users that are no graph ops (calls) get it as they had it."""
+    """Changes a value's type; users other than graph ops (calls) get it cast to the old type."""
     old = value.type
     if type_ == old:
         return
@@ -100,7 +100,7 @@ def _retype(value: ir.Value, type_: ir.RankedTensorType) -> None:
 
 
 def _refine(op: ir.Operation) -> None:
-    """Gives the op's results the types that its operands make, keeping sizes that only the old type knew."""
+    """Gives the op's results the types inferred from its operands; sizes known only in the old type are kept."""
     for result, type_ in zip(op.results, relax.infer_op(op)):
         if type_ != result.type:
             sizes = [old if new is dims.UNKNOWN else new for new, old in zip(dims.dims(type_), dims.dims(result.type))]

@@ -1,4 +1,4 @@
-"""relax-inline: private functions of graph ops in the place of their calls. (Upstream's inliner refuses ops of dialects made in Python.)"""
+"""relax-inline: inlines private functions of graph ops. (Upstream's inliner does not support ops of dialects defined in Python.)"""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class InlineFunctions(ModulePass):
-    """Inlines private functions of graph ops, composites too, where they are called; kernels and functions marked for a backend stay."""
+    """Inlines private functions of graph ops, including composites, where they are called; kernels and functions marked for a backend
+    stay."""
 
     name: ClassVar[str] = "relax-inline"
 

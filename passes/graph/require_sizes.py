@@ -1,8 +1,8 @@
-"""relax-require-sizes: writes down what the symbols of main must satisfy for its ops to be meant as they were inferred.
+"""relax-require-sizes: records the conditions on main's symbols under which its inferred shapes are valid.
 
-Shape inference takes a symbolic end of a slice as it is, and ``n - 2`` as a size. Whether they are is known at a call only: the function
-gets the attribute ``relax.requires``, rows of an expression that must not be below 0 and a text for people, which the entry checks before
-anything runs.
+Shape inference accepts a symbolic end of a slice, and ``n - 2`` as a size. Whether they are valid is known only at a call: the function
+gets the attribute ``relax.requires``, rows of an expression that must not be negative and a text for messages, which the entry checks
+before anything runs.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 
 def required(size: dims.Size, text: str) -> Iterator[Requirement]:
-    """The requirement ``size >= 0``, where it is not plain that it holds. Inference takes symbols for 1 or more; a call may bring a 0."""
+    """The requirement ``size >= 0``, unless it always holds. Inference assumes symbols of 1 or more; a call may pass a 0."""
     if isinstance(size, dims.Dim):
         bound = lower_bound(dims.substitute(size, {name: dims.symbol(name) - 1 for name in dims.symbols(size)}))
         if bound is None or bound < 0:
@@ -28,7 +28,7 @@ def required(size: dims.Size, text: str) -> Iterator[Requirement]:
 
 
 def slice_requirements(op: ir.Operation) -> Iterator[Requirement]:
-    """A symbolic begin or end of a slice lies within its axis."""
+    """A symbolic begin or end of a slice must be inside its axis."""
     attrs, sizes = relax.attributes_of(op.opview), dims.dims(op.operands[0].type)
     axes = attrs["axes"] if attrs["axes"] is not None else range(len(attrs["begin"]))
     name = describe(op)
@@ -47,7 +47,7 @@ def slice_requirements(op: ir.Operation) -> Iterator[Requirement]:
 
 
 def size_requirements(op: ir.Operation) -> Iterator[Requirement]:
-    """No size is below 0."""
+    """No size may be negative."""
     for result in op.results:
         if isinstance(result.type, ir.RankedTensorType):
             for size in dims.dims(result.type):
@@ -55,7 +55,7 @@ def size_requirements(op: ir.Operation) -> Iterator[Requirement]:
 
 
 def find(function: func.FuncOp) -> list[Requirement]:
-    """What the ops of a function require of its symbols; of several ops that require the same, the first."""
+    """The requirements of a function's ops on its symbols, without duplicates."""
     found: dict[dims.Size, Requirement] = {}
     for op in graph_ops(function):
         rows = [*slice_requirements(op)] if op.name == "relax.strided_slice" else []
@@ -66,7 +66,7 @@ def find(function: func.FuncOp) -> list[Requirement]:
 
 @dataclass(frozen=True)
 class RequireSizes(ModulePass):
-    """Records which sizes the graph's ops cannot take (a slice beyond its axis, a size below 0), to be checked at each call."""
+    """Records the sizes that the graph's ops do not support (a slice beyond its axis, a negative size), to be checked at each call."""
 
     name = "relax-require-sizes"
 

@@ -1,4 +1,4 @@
-"""Patterns on graph ops and the loop that applies them."""
+"""Rewrite patterns on graph ops, and the loop that applies them."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +14,7 @@ Pattern = Callable[["Rewriter", ir.Operation], "ir.Value | None"]
 
 
 def table(families: Iterable[Sequence[tuple[str, Pattern]]]) -> dict[str, list[Pattern]]:
-    """Op name to the patterns rooted in it, in the order they are tried; from pairs of op names (``"add multiply"``) and a pattern."""
+    """Op name to the patterns for it, in the order in which they are tried; from pairs of op names (``"add multiply"``) and a pattern."""
     patterns: dict[str, list[Pattern]] = {}
     for family in families:
         for names, pattern in family:
@@ -24,18 +24,18 @@ def table(families: Iterable[Sequence[tuple[str, Pattern]]]) -> dict[str, list[P
 
 
 class Rewriter:
-    """What a pattern gets: a look at values, and the making of constants.
+    """What patterns get: access to values, and the creation of constants.
 
-    A pattern takes the rewriter and an op, and returns the value that can stand for the op's first result, or None. It builds with the
-    relax builders, at the op's place and under its location. A value of another shape than the result is not put in its place: so a pattern
-    for x + 0 need not ask whether the 0 broadcasts x.
+    A pattern takes the rewriter and an op, and returns a value that can replace the op's first result, or None. It uses the relax
+    builders; the insertion point and location are the op's. A value whose shape differs from the result's is not used: a pattern for x +
+    0 need not check whether the 0 broadcasts x.
     """
 
     def __init__(self, constants: Constants):
         self._constants = constants
 
     def sweep(self, function: func.FuncOp, patterns: Mapping[str, Sequence[Pattern]]) -> bool:
-        """Tries the patterns once on every op that has users, in order; returns whether one applied."""
+        """Tries the patterns once on every op that has uses, in order. Returns whether one applied."""
         changed = False
         for op in graph_ops(function):
             candidates = patterns.get(op.name)
@@ -54,21 +54,22 @@ class Rewriter:
         return True
 
     def find(self, value: ir.Value, *names: str, once: bool = False) -> ir.Operation | None:
-        """The op that makes the value, if it has one of these names (without ``relax.``); with `once`, only if it has no other use."""
+        """The op that defines the value, if it has one of these names (without ``relax.``); with `once`, only if it has no other use."""
         op = defining_op(value)
         if op is None or op.name.removeprefix("relax.") not in names or (once and not has_one_use(value)):
             return None
         return op
 
     def array(self, value: ir.Value) -> np.ndarray | None:
-        """The elements of a constant; None for anything else."""
+        """The elements of a constant; None for other values."""
         return self._constants.array(value)
 
     def scalar(self, value: ir.Value) -> int | float | bool | None:
-        """The one number that all elements of a constant are; None for anything else."""
+        """The number that all elements of a constant are equal to; None for other values."""
         return self._constants.scalar(value)
 
     def is_constant(self, value: ir.Value) -> bool:
+        """Whether a relax.constant defines the value."""
         op = defining_op(value)
         return op is not None and op.name == CONSTANT
 
@@ -80,7 +81,7 @@ class Rewriter:
         return (b, a) if self.is_constant(a) else (a, b)
 
     def constant(self, array: np.ndarray, *sources: ir.Value) -> ir.Value:
-        """A constant that is named after the ones it was made from."""
+        """A new constant, named after its sources."""
         return self._constants.build(array, self._constants.name_of(*sources))
 
 
@@ -90,10 +91,12 @@ def attributes(op: ir.Operation) -> dict[str, Any]:
 
 
 def is_float(value: ir.Value) -> bool:
+    """Whether the value has float elements."""
     return isinstance(value.type.element_type, ir.FloatType)
 
 
 def dtype_of(value: ir.Value) -> np.dtype:
+    """The value's element type."""
     return numpy_dtype(value.type.element_type)
 
 

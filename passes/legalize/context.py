@@ -1,4 +1,4 @@
-"""What a legalization rule sees of an op: its attributes, types and operands as Python values."""
+"""The context that a legalization rule gets for an op: its attributes, types and operands as Python values, and builders."""
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +12,12 @@ CONSTANT = "relax.constant"
 
 
 def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    """``value`` as the same tensor in relax's type or in the plain one; these casts vanish when the types are stripped."""
+    """``value`` cast between relax's type and the plain one of the same tensor; the casts are removed when all types become plain."""
     return value if value.type == type_ else builtin.unrealized_conversion_cast([type_], [value])
 
 
 class OpContext:
-    """One op as a rewrite rule sees it. ``attrs``: its attributes as Python values; ``input_types``, ``output_types``: its relax types."""
+    """One op for a rewrite rule. ``attrs``: its attributes as Python values; ``input_types``, ``output_types``: its relax types."""
 
     def __init__(self, op: Any, operands: Sequence[ir.Value], function: func.FuncOp, driver: Any = None):
         self.op, self.name = op, op.operation.name
@@ -26,7 +26,7 @@ class OpContext:
         self.input_types = [v.type for v in operands]
         self.output_types = [r.type for r in op.operation.results]
         self._function, self._driver = function, driver
-        self.kernel: str | None = None  # what was made of the op, where that is one kernel
+        self.kernel: str | None = None  # the kernel that computes the op, if there is one
 
     def index(self, dim: Any) -> ir.Value:
         """The run-time value of a dimension (int or symbolic), as an index."""
@@ -39,19 +39,19 @@ class OpContext:
         return [self.index(d) for d, s in zip(dims.dims(type_), dynamic(type_)) if s]
 
     def plain(self, value: ir.Value) -> ir.Value:
-        """``value`` without encoding and signedness."""
+        """``value`` with its plain type."""
         return cast(value, tir.plain_type(value.type))
 
     @property
     def machine(self) -> MachineLike | None:
-        """What the target says of the device."""
+        """The target's machine: the device, or None."""
         return self._driver.target.machine
 
     def call_prim_func(self, text: Any, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
-        """A call of a kernel written by hand: MLIR text of one prim_func, whose body stays as it is, or a script's ``@T.prim_func``.
+        """Calls a kernel written by hand: MLIR text of one prim_func, whose body is not changed, or a script's ``@T.prim_func``.
 
-        ``operands``: by default the op's. Equal texts are one kernel. Raises ``LegatoError`` for text that is no prim_func of these
-        operands and of the op's results.
+        ``operands``: by default the op's. Equal texts share one kernel. LegatoError unless the text is a prim_func of these operands and
+        of the op's results.
         """
         operands = [self.plain(v) for v in (self.operands if operands is None else operands)]
         outputs = [tir.plain_type(t) for t in self.output_types]
@@ -67,13 +67,13 @@ class OpContext:
 
     def call_kernel(self, text: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Type], sizes: Sequence[Sequence[ir.Value]],
                     ) -> list[ir.Value]:
-        """A call of a kernel given as MLIR text, on fresh outputs of plain types; ``sizes``: of their dynamic dimensions. Equal texts are
-        one kernel."""
+        """Calls a kernel given as MLIR text, on fresh outputs of plain types; ``sizes``: of their dynamic dimensions. Equal texts
+        share one kernel."""
         kernel = self._driver.kernel_of_text(text, self.name)
         return tir.call_tir(kernel.name.value, [self.plain(v) for v in operands], outputs, sizes)
 
     def call_packed(self, name: str, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
-        """A call of a packed function of the run time, which writes the op's outputs: ``name(operands..., outputs...)``."""
+        """Calls a packed function of the run time, which writes the op's outputs: ``name(operands..., outputs...)``."""
         operands = [self.plain(v) for v in (self.operands if operands is None else operands)]
         outputs = [tir.plain_type(t) for t in self.output_types]
         self.kernel = self._driver.packed(name, [v.type for v in operands], outputs)
@@ -81,7 +81,7 @@ class OpContext:
 
 
 class KernelContext:
-    """One op as a kernel rule sees it, inside the prim_func; ``index`` gives dimensions that the attributes name."""
+    """One op for a kernel rule, inside the prim_func."""
 
     def __init__(self, context: OpContext, scalars: dict[Any, ir.Value]):
         self.op, self.name, self.attrs = context.op, context.name, context.attrs
@@ -89,7 +89,7 @@ class KernelContext:
         self._scalars = scalars
 
     def index(self, dim: Any) -> ir.Value:
-        """The index value of a dimension: a constant, or the prim_func's argument that carries it."""
+        """The index value of a dimension in the attributes: a constant, or the prim_func's argument for it."""
         return arith.ConstantOp(ir.IndexType.get(), dim).result if isinstance(dim, int) else self._scalars[dim]
 
 
@@ -99,7 +99,7 @@ def dynamic(type_: ir.Type) -> list[bool]:
 
 
 def symbols_in(value: Any) -> list[Any]:
-    """The symbolic dimensions in attribute values, each once, in order."""
+    """The symbolic dimensions in attribute values, without duplicates, in order."""
     found: dict[Any, None] = {}
 
     def visit(v: Any) -> None:
@@ -116,7 +116,7 @@ def symbols_in(value: Any) -> list[Any]:
 
 
 def splat(value: ir.Value) -> ir.Attribute | None:
-    """The value of a constant whose elements are all equal: it goes into the kernel instead of being passed."""
+    """The value of a constant with equal elements, which is built inside the kernel instead of being passed; else None."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != CONSTANT or "value" not in owner.attributes:
         return None

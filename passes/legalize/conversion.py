@@ -1,7 +1,7 @@
-"""Rules applied by upstream's dialect conversion: what graph ops and intrinsics share.
+"""Applies rules by upstream's dialect conversion; shared by graph ops and intrinsics.
 
-Every rule is one pattern, with a benefit that falls with its place in the fallback chain: the conversion tries the nearest first, and the
-next where a rule refuses. Dialect conversion neither sees nor legalizes what Python builds, so it is repeated until nothing changes.
+Every rule is a pattern whose benefit decreases along the fallback chain: the conversion tries the nearest first, and the next if a rule
+refuses. Dialect conversion does not visit ops built from Python, so it is repeated until nothing changes.
 """
 import traceback
 from collections import Counter
@@ -18,13 +18,13 @@ MAX_ROUNDS = 16
 
 
 class RuleError(LegatoError):
-    """No rule took some ops; the report has them, as records without a rule."""
+    """Some ops have no rule; the report has them as records without a rule."""
 
 
 class Conversion:
-    """The rules of a target's chain for one moment, applied to one module. Subclasses say what an op looks like to its rules."""
+    """Applies the rules of a target's chain for one moment to one module. Subclasses define the context that rules get."""
 
-    title = "legalize"  # of the pass, for errors
+    title = "legalize"  # the pass, for error messages
     moment = "legalize"
 
     def __init__(self, module: ir.Module, target: TargetLike, report: list[RuleRecord]):
@@ -33,15 +33,15 @@ class Conversion:
         self.fired: Counter[str] = Counter()
 
     def context(self, op: Any, operands: Sequence[ir.Value]) -> Any:
-        """The op as its rules see it."""
+        """The context that the op's rules get."""
         raise NotImplementedError
 
     def apply(self, target: TargetLike, rule: RuleLike, context: Any) -> "Sequence[ir.Value] | Refusal":
-        """The values a rule gives for an op (checked), or its Refusal. Called at the op's place."""
+        """The values that a rule returns for an op (checked), or its Refusal. Called at the op's insertion point."""
         raise NotImplementedError
 
     def key(self, op: Any) -> Any:
-        """Ops of one key share a record."""
+        """The key of the op's record: ops with equal keys share a record."""
         raise NotImplementedError
 
     def takes(self, rule: RuleLike) -> bool:
@@ -49,7 +49,7 @@ class Conversion:
         return True
 
     def convert(self, names: Iterable[str] | None = None) -> bool:
-        """One run of the conversion, by the rules for these ops (None: for all). Whether anything changed."""
+        """Runs the conversion once, with the rules for these ops (None: for all). Returns whether anything changed."""
         chosen = None if names is None else set(names)
         by_op: dict[str, list[tuple[TargetLike, RuleLike]]] = {}
         for target, rule in self.target.ranked(self.moment):  # best first
@@ -61,21 +61,21 @@ class Conversion:
         patterns, keep = rewrite.RewritePatternSet(), []
         for op, rules in by_op.items():
             if not self.module.context.is_registered_operation(op):
-                continue  # of a dialect that this module does not know
+                continue  # its dialect is not loaded
             for place, (target, rule) in enumerate(rules):
                 keep.append(self._pattern(target, rule))
                 patterns.add_conversion(op, keep[-1], converter, benefit=len(rules) - place)
         self.fired.clear()
         if not keep:
             return False
-        # nothing is marked: what no rule takes stays where it is, so that all of it can be reported at once
+        # no op is illegal: those without a rule stay, so that all of them can be reported together
         config = rewrite.ConversionConfig()
         config.folding_mode = rewrite.DialectConversionFoldingMode.NEVER
         rewrite.apply_partial_conversion(self.module.operation, rewrite.ConversionTarget(), patterns.freeze(), config)
         return bool(self.fired)
 
     def endless(self) -> LegatoError:
-        """What to raise when the rules do not come to rest."""
+        """The error for rules that do not reach a fixed point."""
         return LegatoError(f"{self.title}: after {MAX_ROUNDS} rounds the rules still find something to do for target '{self.target.name}'; "
                            f"those that fired last undo each other: {', '.join(self.fired)}")
 
@@ -89,7 +89,7 @@ class Conversion:
                     refusal = (target.name, rule.name, values.reason)
                     if refusal not in record.refused:
                         record.refused.append(refusal)
-                    return True  # did not match: the conversion tries the next nearest rule
+                    return True  # no match: the conversion tries the next rule
                 record.target, record.rule, record.source = target.name, rule.name, rule.source
                 if not record.count:
                     self.report.append(record)
@@ -118,7 +118,7 @@ class Conversion:
         return self.records[key]
 
     def complaint(self, left: Sequence[Any], advice: str) -> RuleError:
-        """One error for every op that no rule took."""
+        """One error for all ops without a rule."""
         tried = " -> ".join(t.name for t in self.target.chain())
         lines, records = {}, {}
         for op in left:
@@ -133,7 +133,7 @@ class Conversion:
 
 
 def listed(types: Sequence[ir.Type]) -> str:
-    """Types for a message."""
+    """Types, for a message."""
     return ", ".join(map(str, types)) or "nothing"
 
 

@@ -1,8 +1,8 @@
 """tir-legalize-intrinsics and tir-lower-intrinsics: scalar and vector ops by the rules of a target, after scheduling.
 
-*Legalize* makes of what a device does not have what it has, as expressions or statements; *lower* maps an intrinsic to the device's own
-instruction or to a library's function. What no rule takes is left to upstream's conversions; an op of ours or of a user's dialect, which
-upstream does not know, is an error.
+*Legalize* replaces ops that the device lacks by expressions or statements of ops that it has; *lower* maps an intrinsic to an instruction
+of the device or a library function. Ops without a rule are left to upstream's conversions; ops of tir, relax or a user's dialect, which
+upstream does not know, are an error.
 """
 import math
 from collections.abc import Callable, Sequence
@@ -23,20 +23,20 @@ OURS = ("tir", "relax")
 
 
 def element_of(type_: ir.Type) -> ir.Type:
-    """The type itself, or a vector's element type."""
+    """The element type of a vector; any other type itself."""
     return type_.element_type if isinstance(type_, ir.VectorType) else type_
 
 
 def with_element(type_: ir.Type, element: ir.Type) -> ir.Type:
-    """The type of the same shape over another element type."""
+    """The type of the same shape with another element type."""
     return ir.VectorType.get(type_.shape, element, scalable=type_.scalable_dims) if isinstance(type_, ir.VectorType) else element
 
 
 class IntrinsicContext:
-    """A scalar or vector op as its rules see it.
+    """A scalar or vector op for its rules.
 
-    ``op``: the op; ``operands``: its operands, already converted, and promoted where the rule lacks their type; ``input_types``,
-    ``output_types``: the types to compute on; ``machine``: what the target says of the device.
+    ``op``: the op; ``operands``: its operands, converted already, and promoted to f32 if the rule does not support their type;
+    ``input_types``, ``output_types``: the types to compute in; ``machine``: the target's machine.
     """
 
     def __init__(self, op: Any, operands: Sequence[ir.Value], output_types: Sequence[ir.Type], machine: MachineLike | None):
@@ -47,24 +47,24 @@ class IntrinsicContext:
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The op's attributes, those that are numbers or strings as Python values."""
+        """The op's attributes; numbers and strings as Python values."""
         found = {name: self.op.attributes[name] for name in self.op.attributes}
         return {name: getattr(a, "value", a) for name, a in found.items()}
 
     @property
     def dtype(self) -> str:
-        """The element type that the op is about: its first operand's (``"f32"``), or its result's where it has none."""
+        """The element type of the first operand (``"f32"``), or of the result if there are no operands."""
         types = [*self.input_types, *self.output_types]
         return str(element_of(types[0])) if types else ""
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """A vector's shape, None for scalars."""
+        """A vector's shape; None for scalars."""
         type_ = next(iter([*self.output_types, *self.input_types]), None)
         return tuple(type_.shape) if isinstance(type_, ir.VectorType) else None
 
     def each(self, function: Callable[..., ir.Value]) -> ir.Value:
-        """The op's value made element by element: ``function(*scalars)`` for each lane of a vector, once for scalars."""
+        """Computes the op element by element: calls ``function(*scalars)`` for each lane of a vector, once for scalars."""
         if self.shape is None:
             return function(*self.operands)
         if len(self.shape) == 1:
@@ -81,7 +81,7 @@ class IntrinsicContext:
         return vector.ShapeCastOp(self.output_types[0], whole).result
 
     def promoted(self) -> "IntrinsicContext":
-        """The same op on f32, at the insertion point."""
+        """The same op on f32, with its operands extended at the insertion point."""
         f32 = ir.F32Type.get()
         operands = [arith.ExtFOp(with_element(v.type, f32), v).result if is_half(v.type) else v for v in self.operands]
         outputs = [with_element(t, f32) if is_half(t) else t for t in self.output_types]
@@ -89,7 +89,7 @@ class IntrinsicContext:
 
 
 def knows(rule: RuleLike, context: IntrinsicContext) -> bool:
-    """Whether the rule takes the op's element type, itself or promoted to f32."""
+    """Whether the rule supports the op's element type, directly or promoted to f32."""
     return not rule.dtypes or context.dtype in rule.dtypes or (context.dtype in HALF and "f32" in rule.dtypes)
 
 
@@ -99,20 +99,21 @@ def is_half(type_: ir.Type) -> bool:
 
 
 class Intrinsics(Conversion):
-    """One moment's rules on the scalar and vector ops of one module."""
+    """Applies the rules of one moment to the scalar and vector ops of one module."""
 
     def __init__(self, module: ir.Module, target: TargetLike, report: list[RuleRecord], moment: str):
         super().__init__(module, target, report)
         self.moment = moment
         self.title = f"tir-{moment}-intrinsics"
         self.machine = target.machine
-        # an op that a nearer target lowers is one that the device has: rules further away do not legalize it
+        # if a nearer target lowers an op, the device supports it: legalizations of its ancestors do not apply
         self.depths = {t.name: depth for depth, t in enumerate(target.chain())}
         self.has: dict[str, list[tuple[TargetLike, RuleLike]]] = {}
         for nearer, rule in target.ranked("lower") if moment == "legalize" else ():
             self.has.setdefault(rule.op, []).append((nearer, rule))
 
     def run(self) -> None:
+        """Converts until nothing changes."""
         for _ in range(MAX_ROUNDS):
             if not self.convert():
                 return
@@ -155,7 +156,7 @@ class Intrinsics(Conversion):
         return [v if v.type == t else arith.TruncFOp(t, v).result for v, t in zip(values, context.output_types, strict=True)]
 
     def complain(self) -> None:
-        """Refuses what is left of dialects that upstream does not know. RuleError lists all of it."""
+        """RuleError with all remaining ops of dialects that upstream does not know."""
         names = {op.OPERATION_NAME for d in ext.Dialect.__subclasses__() for op in d.operations if hasattr(op, "OPERATION_NAME")}
         left = []
 
@@ -170,12 +171,12 @@ class Intrinsics(Conversion):
 
 
 def legalize_intrinsics(module: ir.Module, target: TargetLike, report: list[RuleRecord]) -> None:
-    """What the target lacks becomes what it has."""
+    """Replaces ops that the target lacks."""
     Intrinsics(module, target, report, "legalize").run()
 
 
 def lower_intrinsics(module: ir.Module, target: TargetLike, report: list[RuleRecord]) -> None:
-    """Intrinsics become the target's instructions and functions. Raises RuleError for ops of ours and of users that are left."""
+    """Maps intrinsics to the target's instructions and functions. RuleError for remaining ops of tir, relax and users' dialects."""
     lowering = Intrinsics(module, target, report, "lower")
     lowering.run()
     lowering.complain()
@@ -196,7 +197,7 @@ class LegalizeIntrinsics(ModulePass):
 
 @dataclass(frozen=True)
 class LowerIntrinsics(ModulePass):
-    """Maps scalar and vector ops to the target's own instructions and library functions, by the rules of the target and its ancestors."""
+    """Maps scalar and vector ops to the target's instructions and library functions, by the rules of the target and its ancestors."""
 
     name: ClassVar[str] = "tir-lower-intrinsics"
     target: TargetText = option("llvm", "whose rules are used")

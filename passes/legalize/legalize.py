@@ -1,6 +1,6 @@
-"""relax-legalize: graph ops become calls of prim_funcs, by the rules of a target and of its ancestors.
+"""relax-legalize: replaces graph ops by calls of prim_funcs, by the rules of a target and of its ancestors.
 
-What no rule takes is looked for at the end, and reported in one error.
+Ops without a rule are collected, and reported in one error.
 """
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 
 
 class Legalizer(Conversion):
-    """One run of the pass over one module."""
+    """One run of the pass on one module."""
 
     title = "relax-legalize"
 
@@ -35,6 +35,7 @@ class Legalizer(Conversion):
         self.texts: dict[str, str] = {}
 
     def run(self) -> None:
+        """Converts until no graph ops are left. RuleError if some have no rule."""
         for _ in range(MAX_ROUNDS):
             left = [op for f in self.functions() for op in graph_ops(f)]
             if not left:
@@ -44,6 +45,7 @@ class Legalizer(Conversion):
         raise self.endless()
 
     def functions(self) -> list[func.FuncOp]:
+        """The functions of graph ops."""
         return [op for op in self.module.body.operations
                 if op.operation.name == "func.func" and not op.is_external and not tir.is_prim_func(op)]
 
@@ -76,7 +78,7 @@ class Legalizer(Conversion):
         return [cast(v, t) for v, t in zip(values, context.output_types, strict=True)]
 
     def check_kernels(self) -> None:
-        """What the driver builds keeps the conventions; a kernel that a rule built by itself may break them."""
+        """Checks the conventions of kernels that rules built without the driver, and blames the rule."""
         made = {record.kernel: record for record in self.records.values()}
         for kernel in tir.prim_funcs(self.module):
             try:
@@ -89,6 +91,7 @@ class Legalizer(Conversion):
                                   f"{record.op}{named(record.name)} that breaks the conventions: {error}") from error
 
     def call_kernel(self, rule: RuleLike, context: OpContext) -> Any:
+        """A call of the kernel that a kernel rule builds; equal ops share a kernel."""
         inside = [splat(v) for v in context.operands]
         scalars = symbols_in(context.attrs)
         outputs = [tir.plain_type(t) for t in context.output_types]
@@ -107,7 +110,7 @@ class Legalizer(Conversion):
 
     def build(self, rule: RuleLike, context: OpContext, inside: list[Any], scalars: list[Any], inputs: list[ir.Type],
               outputs: list[ir.Type]) -> "str | Refusal":
-        """Builds the kernel of a rule for this op, by name; on a refusal nothing stays in the module."""
+        """Builds the kernel of a rule for this op. Returns its name; after a refusal the module is unchanged."""
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> Sequence[ir.Value]:
             given = iter(ins)
             arguments = [next(given) if c is None else constant(c) for c in inside]
@@ -135,7 +138,7 @@ class Legalizer(Conversion):
         return self.symbols[self.texts[text]]
 
     def packed(self, name: str, inputs: list[ir.Type], outputs: list[ir.Type]) -> str:
-        """The declaration of a packed function for these types."""
+        """The name of the declaration of a packed function for these types."""
         key = (name, *inputs, None, *outputs)
         if key not in self.kernels:
             with ir.InsertionPoint(self.module.body):
@@ -154,18 +157,18 @@ def constant(value: ir.Attribute) -> ir.Value:
 
 
 def kernel_name(op: str) -> str:
-    """A bare @exp would be taken for libm's."""
+    """The kernel's name. It has a prefix, since a bare @exp would be taken for libm's."""
     return "kernel_" + op.split(".")[-1]
 
 
 def callee(value: ir.Value) -> str | None:
-    """The function whose call gives a value."""
+    """The function whose call returns the value, or None."""
     owner = value.owner
     return owner.attributes["callee"].value if not isinstance(owner, ir.Block) and owner.name == "func.call" else None
 
 
 def enclosing(op: Any) -> func.FuncOp:
-    """The function that holds an op."""
+    """The function that contains an op."""
     parent = op.operation.parent
     while parent.name != "func.func":
         parent = parent.parent
@@ -173,7 +176,7 @@ def enclosing(op: Any) -> func.FuncOp:
 
 
 def is_the_same(value: ir.Value, context: OpContext) -> bool:
-    """Whether a rule's value is made by the op that it stands for, on the same operands: that would go on for ever."""
+    """Whether a rule returned the op that it replaces, on the same operands, which would never end."""
     owner = value.owner
     return (not isinstance(owner, ir.Block) and owner.name == context.name and list(owner.operands) == context.operands
             and attributes(owner) == attributes(context.op.operation))
@@ -185,7 +188,7 @@ def attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
 
 
 class Refused(Exception):
-    """Carries a kernel rule's refusal out of the body that was begun."""
+    """Carries a kernel rule's refusal out of the body being built."""
 
     def __init__(self, refusal: Refusal):
         super().__init__(refusal.reason)
@@ -193,7 +196,8 @@ class Refused(Exception):
 
 
 def graph_ops(function: func.FuncOp) -> list[Any]:
-    """The ops of a function that want a rule: those of relax and of users' dialects of graph ops, but constants; and upstream's."""
+    """The ops of a function that need a rule: of relax (``tensor.concat`` included) and of users' dialects of graph ops, without
+    constants."""
     found = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -211,7 +215,7 @@ def declarations(module: ir.Module) -> list[func.FuncOp]:
 
 
 def compatible(found: Sequence[ir.Type], wanted: Sequence[ir.Type]) -> bool:
-    """Whether the types agree but for dimensions that one side does not know."""
+    """Whether the types are equal except for dimensions that are dynamic on one side."""
     if len(found) != len(wanted):
         return False
     for a, b in zip(found, wanted):
@@ -227,7 +231,7 @@ def compatible(found: Sequence[ir.Type], wanted: Sequence[ir.Type]) -> bool:
 
 @dataclass(frozen=True)
 class Legalize(ModulePass):
-    """Replaces graph ops by calls of prim_funcs, by the rules of a target and, where it has none, of its ancestors."""
+    """Replaces graph ops by calls of prim_funcs, by the rules of a target or, where it has none, of its ancestors."""
 
     name: ClassVar[str] = "relax-legalize"
     target: TargetText = option("llvm", "whose rules are used")

@@ -1,1 +1,1 @@
-"""What the passes of partitioning share: groups of ops as functions, cycles, records, artifacts."""
+"""Partitioning: parts of a graph are matched, outlined and given to backends."""

@@ -1,4 +1,4 @@
-"""Artifacts in a module: listed on their external module, their bytes in the weight store."""
+"""Artifacts in a module: listed on their external module, with their bytes in the weight store."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ KINDS = {PythonFunction: "python", Blob: "blob", SharedObject: "shared", Registe
 
 
 def packed_name(artifact: Artifact, home: str, function: str) -> str:
-    """The packed function's name: what was agreed on, else ``module.function``."""
+    """The packed function's name: that of a Registered artifact, else ``module.function``."""
     return artifact.name if isinstance(artifact, Registered) else f"{home}.{function}"
 
 
 def check_names(module: Module, backend: BackendLike, names: Mapping[str, str], makers: Mapping[str, Artifact]) -> None:
-    """LegatoError if a name is that of another packed function of this module."""
+    """LegatoError if a name is already that of another packed function in this module."""
     taken = {text_of(f, PACKED): f for f in module.functions() if PACKED in f.operation.attributes}
     for function, name in names.items():
         if name in taken and not isinstance(makers[function], Registered):
@@ -35,7 +35,7 @@ def check_names(module: Module, backend: BackendLike, names: Mapping[str, str], 
 
 def note(module: Module, external: ir.Operation, backend: BackendLike, artifacts: list[Artifact], makers: Mapping[str, Artifact],
          names: Mapping[str, str]) -> None:
-    """Lists the artifacts on the external module."""
+    """Records the artifacts on the external module."""
     entries = []
     for artifact in artifacts:
         mine = [f for f, a in makers.items() if a is artifact]
@@ -62,8 +62,8 @@ def note(module: Module, external: ir.Operation, backend: BackendLike, artifacts
 
 
 def listed(module: Module) -> list[dict[str, Any]]:
-    """The artifacts of all external modules as plain values: kind, backend, functions (name in the module -> packed name), and where
-    there are such: where, requires, symbols, data (bytes as an array), calls (packed name -> Python function)."""
+    """The artifacts of all external modules as plain values: kind, backend, functions (name in the module -> packed name), and if
+    present: where, requires, symbols, data (bytes as an array), calls (packed name -> Python function)."""
     found = []
     for external in external_modules(module.module):
         for attribute in external.attributes[ARTIFACTS] if ARTIFACTS in external.attributes else ():
@@ -90,7 +90,7 @@ def _plain(attribute: ir.Attribute) -> Any:
 
 
 def strip_external(module: Module) -> None:
-    """Erases the external modules that have code, before the host becomes native code."""
+    """Erases the external modules that have code, before the host is compiled to native code."""
     for external in external_modules(module.module):
         if ARTIFACTS in external.attributes:
             external.erase()

@@ -1,4 +1,4 @@
-"""For passes that decide which groups are worth a call: they look at the composites between matching and merging, and may veto some.
+"""Helpers for passes that decide which groups are worth a call: they run between matching and merging, and may veto groups.
 
     class OnlyLarge(ModulePass):
         name = "my-only-large"
@@ -21,7 +21,7 @@ from legato.passes.partition.marks import CODEGEN, text_of
 
 @dataclass(frozen=True)
 class Group:
-    """A composite: ``function`` holds its ops; ``backend`` and ``composite`` (``"npu.conv2d"``) say whose it is."""
+    """A composite. ``function`` contains its ops; ``backend``: its backend; ``composite``: its pattern (``"npu.conv2d"``)."""
 
     function: func.FuncOp
     backend: str
@@ -35,15 +35,16 @@ class Group:
 
     @property
     def inputs(self) -> list[TensorType]:
-        """Sizes and element types of what goes in, without constants."""
+        """Sizes and element types of the inputs, without constants."""
         return [TensorType.of(t) for t in self.function.type.inputs]
 
     @property
     def results(self) -> list[TensorType]:
+        """Sizes and element types of the results."""
         return [TensorType.of(t) for t in self.function.type.results]
 
     def result_elements(self) -> int:
-        """How many elements the results have; a size that is a symbol counts as 1."""
+        """The number of elements of the results; a symbolic size counts as 1."""
         total = 0
         for result in self.results:
             count = 1
@@ -54,7 +55,7 @@ class Group:
 
 
 def groups(module: Module, backend: str | None = None) -> list[Group]:
-    """The composites in the host part that no pass has vetoed, in order."""
+    """The composites in the host part that have no veto, in order."""
     found = []
     for function in module.functions():
         composite, of = text_of(function, COMPOSITE), text_of(function, CODEGEN)
@@ -64,5 +65,5 @@ def groups(module: Module, backend: str | None = None) -> list[Group]:
 
 
 def veto(group: Group, reason: str) -> None:
-    """Leaves the group to the host: it is not merged with others, and goes back where it was when the others are outlined."""
+    """Leaves the group to the host: it is not merged with others, and is inlined again when the others are outlined."""
     group.function.operation.attributes[VETO] = ir.StringAttr.get(reason)

@@ -1,4 +1,4 @@
-"""Which groups of ops may become one without a cycle between groups."""
+"""Joins groups of ops if that creates no cycle between groups."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -8,14 +8,14 @@ N = TypeVar("N", bound=Hashable)
 
 
 class Groups(Generic[N]):
-    """A graph without cycles whose nodes are joined, group by group. Sets of groups are bits of integers."""
+    """An acyclic graph whose nodes are joined into groups. Sets of groups are bit sets in integers."""
 
     def __init__(self, producers: Mapping[N, Iterable[N]]):
-        """``producers``: for each node, in an order in which they can be computed, the nodes that it reads from."""
+        """``producers``: for each node, in topological order, the nodes that it reads from."""
         self._number = {node: i for i, node in enumerate(producers)}
-        self._group = list(range(len(self._number)))  # of each node, the number of its group: the first node's
+        self._group = list(range(len(self._number)))  # for each node the number of its group, which is that of the first node
         self._members: dict[int, list[int]] = {i: [i] for i in self._group}
-        self._above = [0] * len(self._group)  # for each group, all groups that it depends on
+        self._above = [0] * len(self._group)  # for each group the groups that it depends on
         for node, read in producers.items():
             i = self._number[node]
             for one in read:
@@ -27,7 +27,7 @@ class Groups(Generic[N]):
         return self._group[self._number[node]]
 
     def may_join(self, nodes: Iterable[N]) -> bool:
-        """Whether the groups of these nodes can be one: no other group lies between them."""
+        """Whether the groups of these nodes can be joined: no path between them leads through another group."""
         groups = {self.group(n) for n in nodes}
         mine = sum(1 << g for g in groups)
         between = 0
@@ -42,7 +42,7 @@ class Groups(Generic[N]):
         return True
 
     def join(self, nodes: Iterable[N]) -> None:
-        """Makes one group of the groups of these nodes."""
+        """Joins the groups of these nodes."""
         groups = sorted({self.group(n) for n in nodes})
         first, others = groups[0], groups[1:]
         mine = sum(1 << g for g in groups)

@@ -1,6 +1,6 @@
-"""relax-fuse-by-pattern: what a backend's patterns match becomes functions, one a match.
+"""relax-fuse-by-pattern: outlines the ops that a backend's patterns match, one function per match.
 
-Patterns are tried in the order of the backend's list, each from the last op backwards; an op belongs to the first that takes it.
+Patterns are tried in the order of the backend's list, each from its last op backwards; an op belongs to the first match that includes it.
 """
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 @dataclass(frozen=True)
 class FuseByPattern(ModulePass):
-    """Puts the ops that a backend's patterns match into functions, marked relax.composite and relax.codegen, and calls these.
+    """Outlines the ops that a backend's patterns match to functions, marked relax.composite and relax.codegen.
 
-    Matched are graph ops, and calls of kernels that do what a graph op does. Constants become part of the function.
+    Matched are graph ops, and calls of kernels that compute what a graph op does. Constants are copied into the function.
     """
 
     name: ClassVar[str] = "relax-fuse-by-pattern"
-    backend: str = option("", "whose patterns")
+    backend: str = option("", "the backend with the patterns")
 
     def run(self, module: Module, context: PassContext) -> None:
         backend = context.backend(self.backend)
@@ -42,7 +42,7 @@ class FuseByPattern(ModulePass):
 
 def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: BackendLike, names: set[str],
          report: list[PatternRecord]) -> None:
-    """Works on one function. ``names``: the symbols of the module, which grow."""
+    """Works on one function. ``names``: the symbols of the module, to which new ones are added."""
     matcher = Matcher(graph)
     groups: Groups[Node] | None = None
     found: list[Match] = []
@@ -63,7 +63,7 @@ def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: Backen
             report.append(PatternRecord(backend.name, composite.name, (), reason=nothing + " that is not taken"))
         failed = [a for a in matcher.attempts[begin:] if a.reason is not None]
         report += [PatternRecord(backend.name, a.pattern, (str(a.node),), reason=a.reason) for a in failed]
-    taken = [tuple(map(str, match.nodes)) for match in found]  # before the ops are gone
+    taken = [tuple(map(str, match.nodes)) for match in found]  # names for the report, while the ops exist
     for match, ops in sorted(zip(found, taken), key=lambda pair: pair[0].nodes[-1].position):
         made = _outline(module, match, backend.name, names)
         report.append(PatternRecord(backend.name, match.name, ops, function=made.name.value))
@@ -95,7 +95,7 @@ def _outline(module: ir.Module, match: Match, backend: str, names: set[str]) -> 
 
 
 def _name(stem: str, names: set[str]) -> str:
-    """``stem_0``, or the next number that is free."""
+    """``stem_0``, or the next unused number."""
     count = 0
     while f"{stem}_{count}" in names:
         count += 1

@@ -1,4 +1,4 @@
-"""Ops of a block as a function, and back."""
+"""Outlines ops of a block to a function, and inlines them again."""
 from __future__ import annotations
 
 import heapq
@@ -11,7 +11,7 @@ Values = dict[ir.Value, ir.Value]
 
 
 def clone(op: ir.Operation, values: Values) -> ir.Operation:
-    """A copy of ``op`` at the insertion point that reads ``values`` in the place of what they stand for; its results are added to them."""
+    """A copy of ``op`` at the insertion point, with operands replaced by ``values``, to which its results are added."""
     copy = op.clone()
     _replace_operands(copy, values)
     values.update(zip(op.results, copy.results))
@@ -30,7 +30,8 @@ def _replace_operands(op: ir.Operation, values: Values) -> None:
 
 def as_function(module: ir.Module, name: str, ops: Sequence[ir.Operation], results: Sequence[ir.Value],
                 location: ir.Location) -> tuple[func.FuncOp, list[ir.Value]]:
-    """A private function of copies of ``ops`` (in program order) that gives ``results``; and what is passed to it. Constants are copied."""
+    """A private function with copies of ``ops`` (in program order) that returns ``results``, and the values to pass to it. Constants
+    are copied."""
     made = {result for op in ops for result in op.results}
     inputs: dict[ir.Value, None] = {}
     constants: dict[ir.Value, ir.Operation] = {}
@@ -57,7 +58,7 @@ def as_function(module: ir.Module, name: str, ops: Sequence[ir.Operation], resul
 
 
 def _reads(op: ir.Operation) -> list[ir.Value]:
-    """What an op and those in its regions read that is not made in there."""
+    """The values that an op and those in its regions read from outside."""
     found = list(op.operands)
     for region in op.regions:
         for block in region.blocks:
@@ -68,8 +69,8 @@ def _reads(op: ir.Operation) -> list[ir.Value]:
 
 def replace_by_call(function: func.FuncOp, ops: Sequence[ir.Operation], results: Sequence[ir.Value], inputs: Sequence[ir.Value],
                     location: ir.Location) -> func.CallOp:
-    """Puts a call of ``function`` in the place of ``ops``, where the last of them stands. Operands of the ops that nobody reads any more go
-    too: constants, and what kernels would write into."""
+    """Replaces ``ops`` by a call of ``function`` at the last of them. Operands of the ops without other uses are erased, too:
+    constants, and kernels' empty outputs."""
     with ir.InsertionPoint(ops[-1]), location:
         call = func.CallOp(list(function.type.results), ir.FlatSymbolRefAttr.get(function.name.value), list(inputs))
     for old, new in zip(results, call.results):
@@ -84,14 +85,14 @@ def replace_by_call(function: func.FuncOp, ops: Sequence[ir.Operation], results:
 
 
 def erase_unread(ops: Sequence[ir.Operation]) -> None:
-    """Erases those of these constants and ``tensor.empty`` ops that nobody reads. ``ops``: each once."""
+    """Erases those of these constants and ``tensor.empty`` ops that have no uses. ``ops``: without duplicates."""
     for op in ops:
         if op.name in (CONSTANT, "tensor.empty") and not any(True for result in op.results for _ in result.uses):
             op.erase()
 
 
 def inline(call: func.CallOp, function: func.FuncOp) -> None:
-    """Puts the body of a function of one block in the place of a call of it; its constants are copied."""
+    """Replaces a call of a function of one block by its body; its constants are copied."""
     block = function.body.blocks[0]
     values: Values = dict(zip(block.arguments, call.operation.operands))
     results: list[ir.Value] = []
@@ -107,7 +108,7 @@ def inline(call: func.CallOp, function: func.FuncOp) -> None:
 
 
 def sort_block(block: ir.Block) -> None:
-    """Brings the ops of a block into an order in which every value is made before it is read, as near to the present one as can be."""
+    """Sorts the ops of a block topologically, as close to the present order as possible."""
     ops = [op.operation for op in block.operations]
     position = {op: number for number, op in enumerate(ops)}
     waits = [0] * len(ops)

@@ -1,4 +1,4 @@
-"""relax-inline-external: what was taken out of the host for a backend goes back, as if it had never been taken out."""
+"""relax-inline-external: inlines the functions of external modules, and composites, into the host again."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from legato.passes.pipeline.scope import external_modules, symbol
 
 @dataclass(frozen=True)
 class InlineExternal(ModulePass):
-    """Puts the functions of external modules back where the host calls them, and composites that have not been outlined.
+    """Inlines the functions of external modules where the host calls them, and composites that have not been outlined.
 
-    Modules for which code was generated stay as they are.
+    Modules that have generated code stay.
     """
 
     name: ClassVar[str] = "relax-inline-external"
     sees_external: ClassVar[bool] = True
-    backend: str = option("", "only this one's modules; by default every backend's")
+    backend: str = option("", "only modules of this backend (default: of all)")
 
     def run(self, module: Module, context: PassContext) -> None:
         for external in external_modules(module.module, self.backend or None):
@@ -35,7 +35,7 @@ class InlineExternal(ModulePass):
 
 
 def _is_meant(function: func.FuncOp, backend: str) -> bool:
-    """Whether it is a composite, or a function marked for a backend: for this one, if one is named."""
+    """Whether it is a composite or marked for a backend: for this one, if there is a name."""
     composite = text_of(function, COMPOSITE)
     found = text_of(function, CODEGEN) or (composite.split(".")[0] if composite else None)
     return found is not None and not function.is_external and backend in ("", found)

@@ -1,4 +1,4 @@
-"""An external module's functions in the place of the host's calls."""
+"""Inlines the functions of an external module where the host calls them."""
 from __future__ import annotations
 
 from legato.core.mlir import func, ir
@@ -11,9 +11,9 @@ from legato.passes.partition.marks import calls_of, unique
 
 
 def inline_module(module: Module, nested: ir.Operation, home: str) -> None:
-    """Puts the functions of ``nested``, a module, where the host calls the declarations of ``@home::@function``, which are erased.
+    """Inlines the functions of ``nested``, a module, where the host calls declarations of ``@home::@function``, which are erased.
 
-    What they call of the graph is inlined too; kernels are moved to the host. Leaves ``nested`` without use.
+    Graph functions that they call are inlined, too; kernels are moved to the host. ``nested`` can be erased afterwards.
     """
     functions = [op for op in nested.regions[0].blocks[0].operations if isinstance(op, func.FuncOp)]
     table = {f.name.value: f for f in functions if not tir.is_prim_func(f) and not f.is_external}
@@ -31,7 +31,7 @@ def inline_module(module: Module, nested: ir.Operation, home: str) -> None:
 
 
 def _flatten(function: func.FuncOp, table: dict[str, func.FuncOp]) -> None:
-    """Inlines the calls of other functions of the graph. There is no recursion among them."""
+    """Inlines calls of other graph functions. There is no recursion among them."""
     while True:
         calls = [op for op in function.body.blocks[0].operations if isinstance(op, func.CallOp) and op.attributes["callee"].value in table]
         if not calls:
@@ -41,7 +41,7 @@ def _flatten(function: func.FuncOp, table: dict[str, func.FuncOp]) -> None:
 
 
 def _inline_dps(call: func.CallOp, function: func.FuncOp) -> None:
-    """Inlines a function that returns its results in the place of a call that passes what they are written into."""
+    """Inlines a function that returns its results, in place of a call in destination-passing style."""
     operands = list(call.operation.operands)
     count = len(function.type.results)
     empties = [owner for v in operands[len(operands) - count:] if (owner := defining_op(v)) is not None]
@@ -55,7 +55,7 @@ def _inline_dps(call: func.CallOp, function: func.FuncOp) -> None:
 
 
 def _move_kernels(module: Module, kernels: list[func.FuncOp], callers: list[func.FuncOp]) -> None:
-    """Brings kernels and declarations home: one that the host has already, word for word, is that one; others get names that are free."""
+    """Moves kernels and declarations to the host. One with the same text as the host's is merged with it; others get unused names."""
     host = {f.name.value: f for f in module.functions()}
     taken = set(host) | {f.name.value for f in kernels}
     renamed: dict[str, str] = {}

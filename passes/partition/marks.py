@@ -1,4 +1,4 @@
-"""The attributes by which partitions are known, and the names of their functions."""
+"""The attributes of partitions, and helpers for functions and calls."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,18 +13,18 @@ __all__ = ["ARTIFACTS", "CODEGEN", "COMPOSITE", "EXTERNAL", "PACKED", "VETO", "b
 
 
 def text_of(op: ir.Operation | ir.OpView, name: str) -> str | None:
-    """A string attribute of an op; None where it has none of that name."""
+    """A string attribute of an op; None if it does not have it."""
     attributes = op.operation.attributes
     return ir.StringAttr(attributes[name]).value if name in attributes else None
 
 
 def backend_of_function(function: func.FuncOp) -> str | None:
-    """The backend that a function is meant for; None for a function of the host."""
+    """The backend that a function is marked for; None for a function of the host."""
     return text_of(function, CODEGEN)
 
 
 def graph_functions(module: Module) -> Iterator[func.FuncOp]:
-    """The host's functions of graph ops: with a body, no kernels, not given to a backend."""
+    """The host's functions with a body of graph ops: neither kernels nor given to a backend."""
     for function in module.functions():
         marked = any(mark in function.operation.attributes for mark in (CODEGEN, COMPOSITE))
         if not function.is_external and not marked and not tir.is_prim_func(function):
@@ -46,7 +46,7 @@ def calls_of(module: Module) -> dict[str, list[func.CallOp]]:
 
 
 def unique(name: str, taken: set[str]) -> str:
-    """``name``, or ``name_1`` ... where that is taken; it is taken afterwards."""
+    """``name``, or ``name_1`` ... if it is taken; the result is added to ``taken``."""
     found, count = name, 0
     while found in taken:
         count += 1

@@ -1,4 +1,4 @@
-"""relax-merge-composites: neighbouring composites of one backend become one function: the backend sees as much as it can at once."""
+"""relax-merge-composites: merges adjacent composites of one backend into one function, so that the backend gets large parts."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 @dataclass(frozen=True)
 class MergeComposites(ModulePass):
-    """Joins calls of composites of one backend where one reads what the other gives, unless that would make a cycle.
+    """Merges calls of composites of one backend if one reads results of the other, unless that would create a cycle.
 
-    What is joined becomes a function marked relax.codegen that calls the composites; a composite without a neighbour stays as it is.
+    Merged calls become a function marked relax.codegen that calls the composites; a composite without such a neighbour is unchanged.
     """
 
     name: ClassVar[str] = "relax-merge-composites"
-    backend: str = option("", "only this one's composites; by default every backend's")
+    backend: str = option("", "only composites of this backend (default: of all)")
 
     def run(self, module: Module, context: PassContext) -> None:
         table = {f.name.value: f for f in module.functions()}
@@ -33,7 +33,7 @@ class MergeComposites(ModulePass):
 
 
 def merge(module: ir.Module, function: func.FuncOp, table: dict[str, func.FuncOp], names: set[str], only: str) -> None:
-    """Works on one function. ``table``: the functions of the module by name; ``names``: its symbols, which grow."""
+    """Works on one function. ``table``: the functions of the module by name; ``names``: its symbols, to which new ones are added."""
     block = function.body.blocks[0]
     ops = [op.operation for op in block.operations if op.operation.name != CONSTANT]
     position = {op: n for n, op in enumerate(ops)}
@@ -47,7 +47,8 @@ def merge(module: ir.Module, function: func.FuncOp, table: dict[str, func.FuncOp
     members: dict[int, list[ir.Operation]] = {}
     for op in backends:
         members.setdefault(groups.group(op), []).append(op)
-    merged = [(calls, backends[calls[0]]) for calls in members.values() if len(calls) > 1]  # an op's hash changes with its operands
+    # look up backends now: an op's hash changes with its operands
+    merged = [(calls, backends[calls[0]]) for calls in members.values() if len(calls) > 1]
     for calls, backend in merged:
         _outline(module, calls, backend, table, names)
     if merged:
@@ -55,7 +56,7 @@ def merge(module: ir.Module, function: func.FuncOp, table: dict[str, func.FuncOp
 
 
 def _backend(op: ir.Operation, table: dict[str, func.FuncOp], only: str) -> str | None:
-    """The backend of the composite that an op calls."""
+    """The backend of the composite that an op calls, or None."""
     if op.name != "func.call":
         return None
     callee = table.get(op.attributes["callee"].value)
@@ -89,5 +90,5 @@ def _outline(module: ir.Module, calls: list[ir.Operation], backend: str, table: 
     function, inputs = as_function(module, unique(f"{backend}_part_{count}", names), calls, results, location)
     function.attributes[CODEGEN] = ir.StringAttr.get(backend)
     for callee in dict.fromkeys(call.attributes["callee"].value for call in calls):
-        del table[callee].operation.attributes[CODEGEN]  # what is outlined is the merged function, with all it calls
+        del table[callee].operation.attributes[CODEGEN]  # only the merged function is outlined; its callees move along
     replace_by_call(function, calls, results, inputs, location)

@@ -1,9 +1,9 @@
-"""relax-outline-external: functions meant for a backend move into a module of its own, and the host calls a declaration.
+"""relax-outline-external: moves functions marked for a backend into a nested module; the host calls declarations.
 
     func.func private @npu_conv_0(tensor<...>) -> tensor<...> attributes {relax.codegen = "npu"} { graph ops }
 
 becomes ``module @npu attributes {relax.codegen = "npu"} { func.func @conv_0 ... }`` and a declaration in destination-passing style, marked
-``relax.external = @npu::@conv_0``; each call of it gets a fresh ``tensor.empty`` for each output.
+``relax.external = @npu::@conv_0``; each call of it passes a fresh ``tensor.empty`` for each output.
 """
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 @dataclass(frozen=True)
 class OutlineExternal(ModulePass):
-    """Moves the functions marked relax.codegen, and what they call, into a nested module for each backend; the host calls declarations.
+    """Moves the functions marked relax.codegen, and their callees, into a nested module per backend; the host calls declarations.
 
-    A function with a veto (relax.veto) is put back where it was called. A public function leaves a function that calls the declaration.
-    A second run makes new modules.
+    A function with a veto (relax.veto) is inlined again. A public function is replaced by one that calls the declaration. A second run
+    makes new modules.
     """
 
     name: ClassVar[str] = "relax-outline-external"
     sees_external: ClassVar[bool] = True
-    backend: str = option("", "only this one's functions; by default every backend's")
+    backend: str = option("", "only functions of this backend (default: of all)")
 
     def run(self, module: Module, context: PassContext) -> None:
         calls = calls_of(module)
@@ -57,7 +57,7 @@ def put_back(function: func.FuncOp, calls: list[func.CallOp]) -> None:
 
 
 def outline(module: ir.Module, backend: str, functions: list[func.FuncOp], calls: dict[str, list[func.CallOp]], names: set[str]) -> None:
-    """Moves ``functions`` into one new module of the backend. ``names``: the host's symbols, which grow."""
+    """Moves ``functions`` into a new module of the backend. ``names``: the host's symbols, to which new ones are added."""
     home = unique(backend, names)
     with ir.InsertionPoint(module.body), functions[0].location:
         nested = ir.Operation.create("builtin.module", regions=1)
@@ -97,7 +97,7 @@ def _move(module: ir.Module, nested: ir.Operation, function: func.FuncOp, home: 
 
 
 def _forward(function: func.FuncOp, declaration: func.FuncOp) -> None:
-    """What stays of a public function: the same name and type, and the call."""
+    """Replaces a public function by one of the same name and type that calls the declaration."""
     stays = func.FuncOp(function.name.value, function.type)
     for name in ("arg_attrs", "res_attrs"):
         if name in function.attributes:
@@ -114,7 +114,8 @@ def _enclosing(op: func.CallOp) -> func.FuncOp:
 
 
 def move_callees(module: ir.Module, nested: ir.Operation) -> None:
-    """Brings what the functions of a nested module call: functions of the graph move, kernels are copied, for others may call them too."""
+    """Adds the callees of a nested module's functions to it: graph functions are moved; kernels are copied, since others may call
+    them."""
     block = nested.regions[0].blocks[0]
     there = {op.operation.attributes["sym_name"].value for op in block.operations}
     outside = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}

@@ -1,4 +1,4 @@
-"""What partitioning did, for explain."""
+"""The report of partitioning, for explain."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,5 +9,5 @@ KEY = "partition"
 
 
 def records(report: dict[str, Any]) -> list[PatternRecord]:
-    """The records of a run of passes."""
+    """The records of a run of passes, in its report."""
     return report.setdefault(KEY, [])

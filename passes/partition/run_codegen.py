@@ -1,4 +1,4 @@
-"""relax-run-codegen: a backend makes code of its external modules; the host's declarations name packed functions from then on."""
+"""relax-run-codegen: a backend generates code for its external modules; the host's declarations become packed functions."""
 from __future__ import annotations
 
 import importlib.util
@@ -25,16 +25,16 @@ from legato.passes.pipeline.scope import as_module, external_modules, symbol
 
 @dataclass(frozen=True)
 class RunCodegen(ModulePass):
-    """Runs a backend's own pipeline and then its code generation on each of its external modules that have no code yet.
+    """Runs a backend's own pipeline, then its code generation, on each of its external modules without code.
 
-    The artifacts are listed on the module (relax.artifacts), their bytes go into the weight store; the host's declarations name packed
-    functions (relax.packed). A module for which the backend gives IR is compiled with the host, and vanishes.
+    The artifacts are listed on the module (relax.artifacts), and their bytes are added to the weight store; the host's declarations name
+    packed functions (relax.packed). If the backend returns IR, that is compiled with the host, and the external module is erased.
     """
 
     name: ClassVar[str] = "relax-run-codegen"
     sees_external: ClassVar[bool] = True
-    backend: str = option("", "which backend")
-    options: str = option("", "for its codegen: key=value, separated by spaces")
+    backend: str = option("", "the backend")
+    options: str = option("", "for its code generation: key=value, separated by spaces")
 
     def run(self, module: Module, context: PassContext) -> None:
         backend = context.backend(self.backend)
@@ -56,7 +56,7 @@ def read_options(text: str) -> dict[str, str]:
 
 
 def generate(module: Module, external: ir.Operation, backend: BackendLike, options: dict[str, str], context: PassContext) -> None:
-    """Code for one external module."""
+    """Generates code for one external module. Raises LegatoError or PassFailed."""
     home = symbol(external) or backend.name
     missing = [package for package in backend.requires if importlib.util.find_spec(package) is None]
     if missing:
@@ -90,13 +90,13 @@ def generate(module: Module, external: ir.Operation, backend: BackendLike, optio
 
 
 def _signatures(external: ir.Operation) -> dict[str, ir.Type]:
-    """The types of the functions that the host can call."""
+    """The types of the functions that the host can call, by name."""
     return {op.name.value: op.type for op in external.regions[0].blocks[0].operations
             if isinstance(op, func.FuncOp) and "sym_visibility" not in op.operation.attributes}
 
 
 def assign(backend: BackendLike, home: str, functions: list[str], artifacts: list[Artifact]) -> dict[str, Artifact]:
-    """The artifact that each function is in. LegatoError for a function in none or in two, and for what is no artifact."""
+    """The artifact of each function. LegatoError for a function in none or in two, and for a value that is not an artifact."""
     found: dict[str, Artifact] = {}
     who = f"the backend '{backend.name}'"
     for artifact in artifacts:

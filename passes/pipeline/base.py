@@ -1,8 +1,8 @@
-"""What a pass is: a frozen dataclass that changes a module in place; its fields are its options.
+"""The base class of passes: a pass is a frozen dataclass that changes a module in place; its fields are its options.
 
     @dataclass(frozen=True)
     class FoldConstants(ModulePass):
-        \"\"\"Evaluate ops whose operands are all constants.\"\"\"
+        '''Evaluate ops whose operands are all constants.'''
 
         name = "relax-fold-constants"
         max_bytes: int = option(1 << 20, "leave results larger than this alone")
@@ -31,10 +31,10 @@ PASS_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 @dataclass
 class PassContext:
-    """What a run of passes shares.
+    """The state shared by the passes of a run.
 
-    `resolve_target` makes a target of its text, `resolve_backend` a backend of its name (passes know neither, tools do). `report` is filled
-    by passes, for explain; `times` by the pipeline: (pass name, seconds) in order; `warnings` by both.
+    `resolve_target` returns the target for a text, `resolve_backend` the backend for a name; tools and the driver provide them. Passes
+    fill `report`, for explain; the pipeline fills `times`: (pass name, seconds) in order; both add to `warnings`.
     """
 
     resolve_target: Callable[[str], TargetLike] | None = None
@@ -44,13 +44,13 @@ class PassContext:
     warnings: list[str] = field(default_factory=list)
 
     def target(self, text: str) -> TargetLike:
-        """The target that `text` names (``"llvm{threads=2}"``). Raises LegatoError for one that is unknown."""
+        """The target for a text (``"llvm{threads=2}"``). LegatoError if it is unknown."""
         if self.resolve_target is None:
             raise LegatoError(f'the target "{text}" cannot be looked up here: give the pipeline PassContext(resolve_target=...)')
         return self.resolve_target(text)
 
     def backend(self, name: str) -> BackendLike:
-        """The backend of that name. Raises LegatoError, with those there are, for one that is unknown."""
+        """The backend of that name. LegatoError, listing those there are, if it is unknown."""
         if not name:
             raise LegatoError("say which backend: {backend=NAME}")
         if self.resolve_backend is None:
@@ -61,15 +61,15 @@ class PassContext:
 class ModulePass:
     """Base of all passes. A subclass is a frozen dataclass with a `name` (kebab-case) and `run`.
 
-    A pass sees the host part only: nested modules marked `relax.codegen` are taken out while it runs. A pass whose subject they are
-    (outlining, inlining back, calling a backend) says `sees_external = True`.
+    A pass sees the host part only: nested modules marked `relax.codegen` are detached while it runs. A pass that works on these
+    (outlining, inlining back, calling a backend) sets `sees_external = True`.
     """
 
     name: ClassVar[str]
     sees_external: ClassVar[bool] = False
 
     def run(self, module: Module, context: PassContext) -> None:
-        """Change `module` in place. Raises LegatoError (best PassFailed, with the op) when it cannot."""
+        """Changes `module` in place. Raises LegatoError, preferably PassFailed with the op."""
         raise NotImplementedError(f"{type(self).__name__} has no run method")
 
     @classmethod
@@ -79,7 +79,7 @@ class ModulePass:
 
     @classmethod
     def help(cls) -> str:
-        """What the pass does: its docstring (not the signature that a dataclass gets in place of one)."""
+        """The pass's docstring for ``--list-passes`` (empty if it is the signature that dataclasses generate)."""
         doc = cls.__dict__.get("__doc__") or ""
         return "" if doc.startswith(f"{cls.__name__}(") else inspect.cleandoc(doc)
 

@@ -1,4 +1,4 @@
-"""What a pipeline tells while it runs: the IR before and after passes, and the time each took."""
+"""Output of a running pipeline: the IR before and after passes, and times."""
 from __future__ import annotations
 
 import sys
@@ -16,7 +16,7 @@ RULE_WIDTH = 72
 class Instrumentation:
     """The passes before or after which the IR is printed (``print_after_all``: every pass), and whether passes are timed one by one.
 
-    `show` makes text of a module; `stream` takes it (standard error unless given).
+    `show` prints a module to text; `stream` receives it (default: standard error).
     """
 
     print_before: frozenset[str] = frozenset()
@@ -28,25 +28,27 @@ class Instrumentation:
     stream: TextIO = field(default_factory=lambda: sys.stderr)
 
     def alone(self, name: str) -> bool:
-        """Whether the pass has to run by itself, not together with its neighbours."""
+        """Whether the pass must run by itself, not grouped with its neighbours."""
         return self.timing or self.prints_before(name) or self.prints_after(name)
 
     def prints_before(self, name: str) -> bool:
+        """Whether the IR is printed before the pass."""
         return self.print_before_all or name in self.print_before
 
     def prints_after(self, name: str) -> bool:
+        """Whether the IR is printed after the pass."""
         return self.print_after_all or name in self.print_after
 
     def dump(self, when: str, name: str, scope: str | None, module: Module) -> None:
-        """Print the IR under a headline in mlir-opt's manner. `when` is Before, After, or After Failure of."""
+        """Prints the IR under a headline like mlir-opt's. `when` is Before, After, or After Failure of."""
         where = f" (external module {scope})" if scope else ""
         print(f"// -----// IR Dump {when} {name}{where} //----- //\n{self.show(module).rstrip()}\n", file=self.stream, flush=True)
 
 
 def time_report(times: list[tuple[str, float]], total: float | None = None) -> str:
-    """A table of (name, seconds): one line a name in order of first use, with count, milliseconds and share.
+    """A table of (name, seconds): one line per name in order of first use, with count, milliseconds and share.
 
-    `total` is the whole time in seconds, where the names do not cover it.
+    `total`: the whole time in seconds, if the names do not cover it.
     """
     rows: dict[str, tuple[int, float]] = {}
     for name, seconds in times:

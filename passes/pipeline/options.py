@@ -1,8 +1,8 @@
-"""The options of a pass: dataclass fields, written in text as ``{max-bytes=4096 layout=NHWC}``.
+"""The options of a pass: dataclass fields, in text ``{max-bytes=4096 layout=NHWC}``.
 
 A field ``max_bytes: int = 4096`` is the option ``max-bytes``. Types: bool, int, float, str, ``Literal[...]`` of strings, ``TargetText``,
-``tuple[T, ...]`` (text: ``1,2,3``) and ``T | None`` (left out of the text when None). Values with spaces, commas or unbalanced brackets
-stand in quotes; balanced ones need none (``target=llvm{threads=2}``).
+``tuple[T, ...]`` (text: ``1,2,3``) and ``T | None`` (omitted from the text if None). Values with spaces, commas or unbalanced brackets are
+quoted; balanced brackets need no quotes (``target=llvm{threads=2}``).
 """
 import dataclasses
 import difflib
@@ -17,18 +17,18 @@ _CLOSING = {"{": "}", "[": "]", "(": ")"}
 
 
 class TargetText(str):
-    """The text of a target (``llvm{threads=2}``), as an option carries it; ``PassContext.target`` makes the target of it."""
+    """The text of a target (``llvm{threads=2}``) as the value of an option; ``PassContext.target`` resolves it."""
 
     __slots__ = ()
 
 
 class OptionError(ValueError):
-    """Option text that names no option of the pass, or gives it a value of another type."""
+    """Option text with an unknown name or an invalid value."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One option of a pass: its field, the name it has in text, its type (an annotation), default and one line of help."""
+    """One option of a pass: its field, its name in text, its type (an annotation), default and one line of help."""
 
     field: str
     name: str
@@ -55,13 +55,13 @@ def options_of(pass_class: type) -> tuple[Option, ...]:
 
 
 def nearest(name: str, names: typing.Iterable[str]) -> str:
-    """``; did you mean "a" or "b"?`` for the names that look like `name`, or an empty string."""
+    """``; did you mean "a" or "b"?`` for the names similar to `name`, or an empty string."""
     close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
     return "; did you mean " + " or ".join(f'"{one}"' for one in close) + "?" if close else ""
 
 
 def split_balanced(text: str, is_separator: typing.Callable[[str], bool]) -> Iterator[str]:
-    """The parts of `text` between separators that stand outside brackets and quotes. Raises OptionError when one stays open."""
+    """The parts of `text` between separators outside of brackets and quotes. OptionError if one of these is not closed."""
     open_brackets: list[str] = []
     quote = ""
     start = i = 0
@@ -102,7 +102,7 @@ def split_options(text: str) -> dict[str, str | None]:
 
 
 def parse_options(pass_class: type, text: str) -> dict[str, Any]:
-    """The constructor's keyword arguments that the option text gives. Raises OptionError: unknown name (with the nearest), bad value."""
+    """The constructor's keyword arguments for an option text. OptionError for an unknown name (with similar ones) or a bad value."""
     known = {one.name: one for one in options_of(pass_class)}
     values = {}
     for name, value in split_options(text).items():
@@ -125,7 +125,7 @@ def parse_options(pass_class: type, text: str) -> dict[str, Any]:
 
 
 def print_options(instance: Any) -> str:
-    """The options that differ from their defaults, as text that `parse_options` reads back."""
+    """The options that differ from their defaults, as text that `parse_options` accepts."""
     given = []
     for one in options_of(type(instance)):
         value = getattr(instance, one.field)
@@ -136,7 +136,7 @@ def print_options(instance: Any) -> str:
 
 
 def type_text(annotation: Any) -> str:
-    """How an option's type is called in messages: bool, int, float, str, target, ``A|B``, ``list of int``."""
+    """The name of an option's type in messages: bool, int, float, str, target, ``A|B``, ``list of int``."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return "|".join(arguments)
@@ -148,7 +148,7 @@ def type_text(annotation: Any) -> str:
 
 
 def parse_value(annotation: Any, text: str) -> Any:
-    """A value of the annotated type. Raises ValueError, with a reason where the type alone does not say it."""
+    """A value of the annotated type. ValueError, with a reason if the type alone does not explain it."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         return parse_value(next(one for one in arguments if one is not types.NoneType), text)
@@ -189,7 +189,7 @@ def print_value(value: Any) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether the text reads back as itself without quotes."""
+    """Whether the text parses to itself without quotes."""
     if text == "" or text[0] in "\"'[{" or "\\" in text:
         return False
     try:

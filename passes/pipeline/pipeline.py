@@ -1,4 +1,4 @@
-"""Pipelines: passes of ours, of the user's and of upstream's in one list, run on a module.
+"""Pipelines: Legato's, the user's and upstream's passes in one list, run on a module.
 
     Pipeline('relax-fold-constants{max-bytes=64},func.func(canonicalize),external<"npu">(cse)').run(module)
 """
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipeline", "PipelineError", "external"]
 
-Work = PythonStep | list[UpstreamStep]  # what runs at once: one pass of ours, or neighbours of upstream's in one PassManager
+Work = PythonStep | list[UpstreamStep]  # one Python pass, or adjacent upstream passes that run in one PassManager
 
 
 class Pipeline:
-    """Passes in order. A value: it keeps no state between runs, and prints as text that parses to it.
+    """Passes in order. A value: it keeps no state between runs, and its text parses to an equal pipeline.
 
     `passes` is text, a pass, or a list of those and of ``external("npu", [...])``. `extra_passes` are classes that the text may name
-    besides ours. The IR is verified after the whole pipeline, with `verify_each` after each pass. With `reproducer`, a path, the IR in
-    front of a pass that fails is written there, its weights beside it, at the cost of a copy of the IR before each pass; `command` and
-    `loaded` (files that were executed for `extra_passes`) are noted in it.
-    Raises PipelineError for an unknown pass or option, or a pass where it cannot stand.
+    besides Legato's. The IR is verified after the whole pipeline, with `verify_each` after each pass. `reproducer`, a path: the IR before
+    a failing pass is written there, with its weights beside it; this costs a copy of the IR before each pass. `command` and `loaded`
+    (files executed for `extra_passes`) are recorded in it. PipelineError for an unknown pass or option, or a pass in a place where it
+    cannot run.
     """
 
     def __init__(
@@ -80,13 +80,14 @@ class Pipeline:
         return list(names_of(self.steps))
 
     def check(self, context: PassContext) -> None:
-        """Look up the targets that the options name. Raises LegatoError for an unknown one."""
+        """Resolves the targets in the options. LegatoError for an unknown one."""
         check_targets(self.steps, context)
 
     def run(self, module: Module, context: PassContext | None = None) -> None:
-        """Run the passes on `module`, in place.
+        """Runs the passes on `module`, in place.
 
-        Raises PassFailed, or the LegatoError that a pass raised (with a note that names the pass). The module is then in an unknown state.
+        Raises PassFailed, or the LegatoError that a pass raised (with a note that names the pass). The module is then in an undefined
+        state.
         """
         context = context or PassContext()
         with module.context:
@@ -106,7 +107,7 @@ class Pipeline:
                     self._run_one(work, module, context, scope)
 
     def _together(self, steps: Sequence[Step]) -> Iterator[Work | ExternalStep]:
-        """The steps, neighbours of upstream's as one list where nothing has to happen between them."""
+        """The steps, with adjacent upstream steps as one list if nothing has to happen between them."""
         group: list[UpstreamStep] = []
         for step in steps:
             joins = isinstance(step, UpstreamStep) and not self.verify_each and not self.instrumentation.alone(step.name)
@@ -166,7 +167,7 @@ class Pipeline:
                 raise failed_of(error) from error
 
     def _first_failing(self, group: list[UpstreamStep], before: Reproducer) -> tuple[UpstreamStep, Reproducer]:
-        """Which pass of a group fails, and the IR in front of it: run again one by one, on the copy."""
+        """The pass of a group that fails, and the IR before it: the group is run again one by one, on the copy."""
         for step in group[:-1]:
             snapshot = before.copy()
             try:

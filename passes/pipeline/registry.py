@@ -1,6 +1,6 @@
-"""All passes of ours by name, in the order of the pipeline: one entry each, ``"module below legato:class"``.
+"""Legato's passes by name, in the order of the pipeline: one entry each, ``"module below legato:class"``.
 
-A table of names, so that the pipeline, which every pass knows, need not know them; each is imported at first use.
+The entries are text, and a pass is imported at its first use, since every pass imports the pipeline.
 """
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PASSES: dict[str, str] = {
 
 @functools.cache
 def load(name: str) -> type[ModulePass]:
-    """The pass class of that name, one of ``PASSES``."""
+    """The pass class of a name in ``PASSES``."""
     module, _, cls = PASSES[name].partition(":")
     return getattr(import_module(f"legato.{module}"), cls)
 

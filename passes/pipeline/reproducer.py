@@ -1,6 +1,6 @@
-"""Reproducers: the IR in front of a pass that failed, the pipeline from there on, and how it was called, in one file that legato-opt takes.
+"""Reproducers: the IR before a pass that failed, the rest of the pipeline, and the command line, in one file for legato-opt.
 
-The file is MLIR with a header of comments (``// pipeline: ...``); weights lie beside it as for any module that is saved.
+The file is MLIR with a header of comments (``// pipeline: ...``); weights are in a file beside it, as for any saved module.
 """
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ TITLE = "// legato-opt reproducer"
 
 @dataclass
 class Reproducer:
-    """A copy of a module, weights shared with it."""
+    """A copy of a module before a pass; its weights are shared."""
 
     module: Module
 
     @staticmethod
     def of(module: Module) -> Reproducer:
+        """A reproducer with a copy of the module."""
         return Reproducer(module.clone())
 
     def copy(self) -> Reproducer:
+        """A second copy, in the same state."""
         return Reproducer(self.module.clone())
 
     def write(self, path: Path, pipeline: str, error: Exception, command: str | None, verify_each: bool, loaded: Sequence[str]) -> None:
-        """Write the copy to `path`, the weights that it uses beside it. `loaded`: the files given to ``--load``."""
+        """Writes the copy to `path`, and the weights that it uses beside it. `loaded`: the files given to ``--load``."""
         self.module.drop_unused_weights()
         path.parent.mkdir(parents=True, exist_ok=True)
         self.module.save(path)
@@ -48,7 +50,7 @@ class Reproducer:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What the header of a reproducer asks for."""
+    """The contents of a reproducer's header."""
 
     pipeline: str
     verify_each: bool
@@ -56,7 +58,7 @@ class Recipe:
 
 
 def read_header(text: str, name: str) -> Recipe:
-    """The header of a reproducer. Raises LegatoError for a file without one; `name` is the file's, for the message."""
+    """The header of a reproducer. LegatoError if there is none; `name`: the file's, for the message."""
     lines = []
     for line in text.splitlines():
         if not line.startswith("//"):

@@ -1,7 +1,7 @@
-"""The scope of passes: external modules (nested, marked ``relax.codegen``) stand aside while a pass works on the host part.
+"""The scope of passes: external modules (nested, marked ``relax.codegen``) are detached while a pass works on the host part.
 
-What stands aside is detached whole and put back where it stood, also when the pass fails. Handles of the IR around it would dangle after a
-pass, so the place is remembered by symbols: the nearest sibling in front of it that is still there.
+They are put back afterwards, also if the pass fails. Handles to the IR around them could dangle then, so their position is remembered by
+symbols: the nearest preceding sibling that still exists.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from legato.dialects.relax.markers import CODEGEN
 
 
 def symbol(op: ir.Operation | ir.OpView) -> str | None:
-    """The symbol that an op defines."""
+    """The symbol that an op defines, or None."""
     attributes = op.attributes
     return ir.StringAttr(attributes["sym_name"]).value if "sym_name" in attributes else None
 
@@ -29,12 +29,12 @@ def backend_of(op: ir.Operation | ir.OpView) -> str | None:
 
 
 def external_modules(module: ir.Module, backend: str | None = None) -> list[ir.Operation]:
-    """The external modules of one backend or of all, in order; not those inside another external module."""
+    """The external modules of one backend or of all, in order, without those nested in others."""
     return [op for _, op in _find(module.operation) if backend is None or backend_of(op) == backend]
 
 
 def _find(parent: ir.Operation, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], ir.Operation]]:
-    """External modules, each with the way to the module around it: symbols, or counts among the modules without one."""
+    """External modules, each with the path to its parent module: symbols, or counts among the modules without one."""
     unnamed = 0
     for op in parent.regions[0].blocks[0].operations:
         operation = op.operation
@@ -51,7 +51,7 @@ def _find(parent: ir.Operation, path: tuple[str | int, ...] = ()) -> Iterator[tu
 
 @dataclass
 class _Aside:
-    """A detached module: the way to its parent, and the symbols in front of it there, nearest last."""
+    """A detached module: the path to its parent, and the symbols of its preceding siblings, nearest last."""
 
     op: ir.Operation
     path: tuple[str | int, ...]
@@ -60,7 +60,7 @@ class _Aside:
 
 @contextmanager
 def host_part(module: Module) -> Iterator[list[ir.Operation]]:
-    """Detach the external modules of `module` for the time of a `with` block. Gives them."""
+    """Context: detaches the external modules of `module`, and yields them."""
     aside = []
     for path, op in list(_find(module.module.operation)):
         before = []
@@ -96,7 +96,7 @@ def _put_back(module: ir.Module, aside: _Aside) -> None:
 
 
 def _parent(module: ir.Operation, path: tuple[str | int, ...]) -> ir.Operation | None:
-    """The module at the end of the way; None where a pass has removed it."""
+    """The module at the end of the path; None if a pass has removed it."""
     parent = module
     for step in path:
         modules = [op.operation for op in parent.regions[0].blocks[0].operations if op.operation.name == "builtin.module"]
@@ -112,9 +112,9 @@ def _parent(module: ir.Operation, path: tuple[str | int, ...]) -> ir.Operation |
 
 @contextmanager
 def as_module(external: ir.Operation, module: Module) -> Iterator[Module]:
-    """An external module of `module` as an ordinary one for the time of a `with` block: its content moves there, and back afterwards.
+    """Context: an external module of `module` as an ordinary one. Its content is moved there, and back at the end.
 
-    Weights are shared; those that the rest of `module` names are not dropped.
+    Weights are shared; those that the rest of `module` uses are not dropped.
     """
     with external.location:
         ordinary = ir.Module.create()

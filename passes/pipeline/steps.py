@@ -1,4 +1,4 @@
-"""From pipeline text to steps: names resolved, options parsed, places checked, all before there is a module."""
+"""Resolves pipeline text to steps: passes looked up, options parsed, places checked, before there is a module."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,12 +13,13 @@ from legato.passes.pipeline.text import EXTERNAL, External, Item, Nested, PassTe
 
 @dataclass(frozen=True)
 class PythonStep:
-    """A pass of ours or of the user's."""
+    """A pass written in Python, Legato's or the user's."""
 
     pass_: ModulePass
 
     @property
     def name(self) -> str:
+        """The pass's name."""
         return self.pass_.name
 
     def __str__(self) -> str:
@@ -27,7 +28,7 @@ class PythonStep:
 
 @dataclass(frozen=True)
 class UpstreamStep:
-    """A pass of upstream's, with the text that MLIR parses: the ops around it, its options."""
+    """An upstream pass, with the text for MLIR's parser: its anchor ops and options."""
 
     name: str
     text: str
@@ -38,7 +39,7 @@ class UpstreamStep:
 
 @dataclass(frozen=True)
 class ExternalStep:
-    """Steps on every external module, of one backend or (None) of all."""
+    """Steps for every external module, of one backend or (None) of all."""
 
     backend: str | None
     steps: tuple[Step, ...]
@@ -57,17 +58,17 @@ def external(backend: str | None, passes: str | ModulePass | Sequence[str | Modu
 
 @dataclass(frozen=True)
 class ExternalOf:
-    """What `external` gives; the pipeline resolves it."""
+    """The result of `external`, which the pipeline resolves."""
 
     backend: str | None
     passes: object
 
 
 class PassNames:
-    """Our passes and the user's `extra` ones by name.
+    """Legato's passes and the user's `extra` ones by name.
 
-    Of ours, only those whose names are asked for are imported, unless there are extra ones or all are listed.
-    Raises PipelineError when two passes have one name; the same class may come twice.
+    Legato's are imported only when looked up, unless there are extra ones or all are listed.
+    PipelineError if two passes have the same name; the same class may occur twice.
     """
 
     def __init__(self, extra: Iterable[type[ModulePass]] = ()):
@@ -77,12 +78,13 @@ class PassNames:
             self.table()
 
     def find(self, name: str) -> type[ModulePass] | None:
+        """The pass of that name, or None."""
         if self._table is not None:
             return self._table.get(name)
         return load(name) if name in PASSES else None
 
     def table(self) -> dict[str, type[ModulePass]]:
-        """All of them, ours first."""
+        """All passes by name, Legato's first."""
         if self._table is None:
             self._table = {}
             for one in (*all_passes(), *self.extra):
@@ -96,7 +98,7 @@ class PassNames:
 
 
 def resolve(passes: object, names: PassNames) -> tuple[Step, ...]:
-    """Steps of a pipeline given as text, as a pass, or as a list of those and of `external(...)`."""
+    """The steps of a pipeline given as text, as a pass, or as a list of those and of `external(...)`."""
     if isinstance(passes, str):
         return tuple(step for item in parse_pipeline(passes) for step in _steps(item, names, ()))
     if isinstance(passes, ModulePass):
@@ -109,7 +111,7 @@ def resolve(passes: object, names: PassNames) -> tuple[Step, ...]:
 
 
 def names_of(steps: Iterable[Step]) -> Iterator[str]:
-    """The names of the passes that run, in order."""
+    """The names of the passes, in order."""
     for step in steps:
         if isinstance(step, ExternalStep):
             yield from names_of(step.steps)
@@ -118,7 +120,7 @@ def names_of(steps: Iterable[Step]) -> Iterator[str]:
 
 
 def check_targets(steps: Iterable[Step], context: PassContext) -> None:
-    """Look up every target that the passes' options name, so that an unknown one is refused before anything runs."""
+    """Resolves every target in the passes' options, so that an unknown one is reported before anything runs."""
     for step in steps:
         if isinstance(step, ExternalStep):
             check_targets(step.steps, context)

@@ -1,4 +1,4 @@
-"""The text of a pipeline, parsed to plain values: ``a,b{x=1},func.func(canonicalize),external<"npu">(c)``. Names are not resolved here."""
+"""Parses the text of a pipeline to plain values: ``a,b{x=1},func.func(canonicalize),external<"npu">(c)``. Names are not resolved here."""
 from __future__ import annotations
 
 import re
@@ -11,12 +11,12 @@ MODULE = "builtin.module"
 
 
 class PipelineError(LegatoError):
-    """Pipeline text that is not well formed, names an unknown pass or option, or puts a pass where it cannot stand."""
+    """Pipeline text that is malformed, names an unknown pass or option, or puts a pass where it cannot run."""
 
 
 @dataclass(frozen=True)
 class PassText:
-    """One pass by name, its options as they are written."""
+    """A pass by name, with its options as text."""
 
     name: str
     options: str = ""
@@ -27,7 +27,7 @@ class PassText:
 
 @dataclass(frozen=True)
 class Nested:
-    """Passes on every op of one kind inside the module: ``func.func(...)``."""
+    """Passes on every op of one kind in the module: ``func.func(...)``."""
 
     op: str
     items: tuple[Item, ...]
@@ -56,14 +56,14 @@ def print_external(backend: str | None) -> str:
 
 
 def print_items(items: tuple[Item, ...]) -> str:
-    """Items as the text that parses to them."""
+    """The text that parses to these items."""
     return ",".join(map(str, items))
 
 
 def parse_pipeline(text: str) -> tuple[Item, ...]:
-    """The items of a pipeline's text. Spaces between them do not count; ``builtin.module(...)`` around it all is taken off.
+    """The items of a pipeline's text. Whitespace between them is ignored, and an enclosing ``builtin.module(...)`` is removed.
 
-    Raises PipelineError, with the place in the text.
+    PipelineError, with the position in the text, if it is malformed.
     """
     parser = _Parser(text)
     items = parser.items(end="")
@@ -99,13 +99,13 @@ class _Parser:
         return PipelineError(f"{message}:\n  {line[start:position + 60]}\n  {' ' * (position - start)}^")
 
     def peek(self) -> str:
-        """The next character that is no space; an empty string at the end."""
+        """The next character that is not a space; an empty string at the end."""
         while self.position < len(self.text) and self.text[self.position].isspace():
             self.position += 1
         return self.text[self.position : self.position + 1]
 
     def items(self, end: str) -> tuple[Item, ...]:
-        """Items up to the closing bracket `end` (not taken), or the end of the text."""
+        """Items up to the closing bracket `end` (not consumed), or the end of the text."""
         if self.peek() == end:
             return ()
         found = [self.item()]
@@ -146,7 +146,7 @@ class _Parser:
         return inner
 
     def options(self) -> str:
-        """What stands in braces behind a pass's name, without the braces."""
+        """The text in braces after a pass's name, without the braces."""
         if self.peek() != "{":
             return ""
         opened, depth, quote = self.position, 0, ""

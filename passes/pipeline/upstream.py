@@ -1,4 +1,4 @@
-"""Upstream's passes: which there are, where they may stand, and what is wrong with text that MLIR's pipeline parser refuses."""
+"""Upstream's passes: their names, the ops they may run on, and explanations of MLIR's pipeline parser errors."""
 from __future__ import annotations
 
 import functools
@@ -27,13 +27,13 @@ _stderr_lock = threading.Lock()
 
 @functools.cache
 def places() -> dict[str, str]:
-    """Upstream's passes, and where each may stand: ``any``, ``function``, ``module``, or the name of one op."""
+    """Upstream's passes, and the ops each may run on: ``any``, ``function``, ``module``, or the name of one op."""
     lines = (Path(__file__).parent / "upstream_passes.txt").read_text().splitlines()
     return dict(line.split() for line in lines if not line.startswith("#"))
 
 
 def is_pass(name: str) -> bool:
-    """Whether MLIR has a pass of that name: one of the list, or one that this wheel has beyond it."""
+    """Whether MLIR has a pass of that name, in the list or only in the installed wheel."""
     return name in places() or _known_to_mlir(name)
 
 
@@ -48,10 +48,10 @@ def _known_to_mlir(name: str) -> bool:
 
 
 def anchored(name: str, options: str, ops: tuple[str, ...]) -> str:
-    """One pass as text for MLIR, inside the ops that the user wrote around it (``("func.func",)``).
+    """A pass as text for MLIR, nested in the ops that the user wrote around it (``("func.func",)``).
 
-    A pass that runs on functions or on another kind of op, and stands on the module, is put on all of that kind. Raises PipelineError where
-    it cannot stand.
+    A pass for functions or another kind of op that the user put on the module runs on all ops of that kind. PipelineError if the pass
+    cannot run there.
     """
     place = places().get(name, "any")
     if not ops and place not in ("any", "module", MODULE):
@@ -69,7 +69,7 @@ def anchored(name: str, options: str, ops: tuple[str, ...]) -> str:
 
 @functools.cache
 def check(text: str, name: str) -> None:
-    """Let MLIR parse one pass as `anchored` wrote it. Raises PipelineError that says which option is wrong, and with the nearest names."""
+    """Lets MLIR parse a pass with the text of `anchored`. PipelineError if an option is wrong, with similar names."""
     with ir.Context(), _captured_stderr() as printed:
         try:
             passmanager.PassManager.parse(f"{MODULE}({text})")
@@ -88,7 +88,7 @@ def check(text: str, name: str) -> None:
 
 @functools.cache
 def option_names(name: str) -> tuple[str, ...]:
-    """The options of a pass that have a default value (MLIR tells no others)."""
+    """The options of a pass that have a default value (MLIR does not list others)."""
     with ir.Context():
         printed = str(passmanager.PassManager.parse(f"any({name})"))
     one_pass = re.fullmatch(rf"any\({re.escape(name)}\{{(.*)\}}\)", printed)
@@ -96,14 +96,14 @@ def option_names(name: str) -> tuple[str, ...]:
 
 
 def run_upstream(passes: str | Sequence[str], module: Module) -> None:
-    """Run upstream's passes, given as MLIR's own text (``"func.func(canonicalize)"``), without verifying. Raises PassFailed."""
+    """Runs upstream's passes, given as MLIR's pipeline text (``"func.func(canonicalize)"``), without verifying. Raises PassFailed."""
     text = passes if isinstance(passes, str) else ",".join(passes)
     run = run_interpreter if INTERPRETER in text else run_on
     run(module.module.operation, text)
 
 
 def _reason(said: str) -> str:
-    """MLIR's words about an option's value, in ours."""
+    """MLIR's message about an option's value, reworded."""
     if number := re.search(r"'(.*)' value invalid for (\w+) argument", said):
         wanted = "a number" if number[2] in ("double", "float") else "a whole number"
         return f'wants {wanted}, not "{number[1]}"'
@@ -116,7 +116,7 @@ def _reason(said: str) -> str:
 
 @contextmanager
 def _captured_stderr() -> Iterator:
-    """MLIR prints what is wrong with an option's value instead of raising it: keep that from the terminal, and hand it to us as text."""
+    """MLIR prints some errors in options to standard error instead of raising them: captures that output."""
     with _stderr_lock, tempfile.TemporaryFile() as file:
         saved = os.dup(2)
         os.dup2(file.fileno(), 2)

@@ -10,7 +10,7 @@ import legato
 
 ROOT = Path(legato.__file__).resolve().parent.parent
 FOLDERS = ("core", "dialects", "frontends/onnx", "targets/backends", "targets/builders", "targets/generic", "targets/gpu",
-           "targets/intrinsics", "runtime", "tools", "legato")
+           "targets/intrinsics", "passes/pipeline", "passes/graph", "passes/partition", "passes/legalize", "runtime", "tools", "legato")
 
 
 def sources() -> list[Path]:

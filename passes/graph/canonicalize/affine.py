@@ -1,6 +1,6 @@
-"""Patterns of relax-canonicalize: batch norm, and constant factors, into the weights of convolutions and products.
+"""Patterns of relax-canonicalize: folds batch norm and constant factors into the weights of convolutions and matrix products.
 
-A weight that another op uses too is not touched: what is folded is a new constant.
+The new weight is a new constant, so other uses of the old one are not affected.
 """
 import numpy as np
 
@@ -55,7 +55,7 @@ def factor_into_matmul(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def _factor(r: Rewriter, op: ir.Operation, *names: str) -> tuple[ir.Value | None, ir.Value | None, ir.Operation | None]:
-    """(product, constant factor, the op that makes the product from a constant second operand, for nobody else), or Nones."""
+    """(product, constant factor, the op that computes the product from a constant second operand and has no other use), or Nones."""
     parts = r.split(op)
     made = r.find(parts[0], *names, once=True) if parts else None
     if made is None or not r.is_constant(made.operands[1]):
@@ -64,7 +64,8 @@ def _factor(r: Rewriter, op: ir.Operation, *names: str) -> tuple[ir.Value | None
 
 
 def _per_axis(values: np.ndarray, rank: int, axis: int) -> np.ndarray | None:
-    """Values that broadcast to a tensor of that rank, as one per index of the axis, or one for all; None if they vary along others."""
+    """Values that broadcast to a tensor of that rank, as one per index of the axis, or a single one; None if they vary along other
+    axes."""
     if values.ndim > rank:
         return None
     shape = (1,) * (rank - values.ndim) + values.shape

@@ -10,7 +10,7 @@ _REASSOCIATED = {"add": np.add, "multiply": np.multiply}
 
 
 def neutral(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """x + 0, x - 0, x * 1, x / 1, x ** 1: x. (The one float that this changes is -0.0 + 0.)"""
+    """x + 0, x - 0, x * 1, x / 1, x ** 1: x. (The only float that this changes is -0.0 + 0.)"""
     x, c = op.operands
     name = op.name.removeprefix("relax.")
     number = 0 if name in ("add", "subtract") else 1
@@ -20,7 +20,7 @@ def neutral(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def reassociate(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """(x + c) + d: x + (c + d), and so for factors; where the sum of the constants is no larger than both."""
+    """(x + c) + d: x + (c + d), likewise for factors; if the combined constant is not larger than both."""
     name = op.name.removeprefix("relax.")
     outer = r.split(op)
     inner_op = r.find(outer[0], name, once=True) if outer else None
@@ -32,7 +32,7 @@ def reassociate(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def distribute(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """(x * c + d) * e: x * (c * e) + d * e, so that factors meet; where x * c may be a convolution or a product with constant weights."""
+    """(x * c + d) * e: x * (c * e) + d * e, to combine factors; x * c may be a convolution or a product with constant weights."""
     outer = r.split(op)
     shifted = r.find(outer[0], "add", once=True) if outer else None
     inner = r.split(shifted) if shifted else None
@@ -43,7 +43,7 @@ def distribute(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def takes_factor(r: Rewriter, value: ir.Value) -> bool:
-    """Whether a constant factor of this value can become part of a constant it is made with."""
+    """Whether a constant factor of this value can be folded into a constant operand of its op."""
     op = r.find(value, "multiply", "conv1d", "conv2d", "conv3d", "matmul", once=True)
     return op is not None and r.is_constant(op.operands[1])
 
@@ -66,7 +66,7 @@ def subtract_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def divide_by_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """x / c: x * (1 / c), for f32 and f64 and normal numbers; at most one bit off unless c is a power of two."""
+    """x / c: x * (1 / c), for f32 and f64 and normal numbers; off by at most one bit unless c is a power of two."""
     x, c = op.operands
     divisor = None if r.is_constant(x) else r.array(c)
     if divisor is None or numpy_dtype(x.type.element_type) not in (np.float32, np.float64):
@@ -102,7 +102,7 @@ def twice(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def undone(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """f(f(x)): x, for negative and the nots."""
+    """f(f(x)): x, for negative and logical or bitwise not."""
     inner = r.find(op.operands[0], op.name.removeprefix("relax."))
     return inner.operands[0] if inner else None
 
@@ -120,12 +120,12 @@ def relu_then_clip(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def astype(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """A conversion to the type it has already."""
+    """A conversion to the element type that x has."""
     return op.operands[0] if op.operands[0].type.element_type == op.results[0].type.element_type else None
 
 
 def where(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """where with a constant condition, all true or all false."""
+    """where with a constant condition that is all true or all false."""
     condition, a, b = op.operands
     known = r.scalar(condition)
     return None if known is None else (a if known else b)

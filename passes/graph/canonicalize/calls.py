@@ -1,5 +1,5 @@
-"""Patterns of relax-canonicalize on calls: packed functions without effects (``relax.pure``) are called once for equal arguments, and not
-at all where nobody uses what they return."""
+"""Patterns of relax-canonicalize on calls of packed functions without side effects (``relax.pure``): equal calls are merged, unused
+ones erased."""
 from typing import Any
 
 from legato.core.mlir import func, ir
@@ -9,7 +9,7 @@ from legato.passes.graph.functions import graph_ops, is_used
 
 
 def merge_pure_calls(function: func.FuncOp) -> bool:
-    """Works on one function; whether anything changed."""
+    """Works on one function. Returns whether anything changed."""
     module = function.operation.parent.regions[0].blocks[0]
     pure = {op.name.value for op in module.operations if isinstance(op, func.FuncOp) and PURE in op.attributes and RETURNS in op.attributes}
     calls = [op for op in graph_ops(function) if op.name == "func.call" and op.attributes["callee"].value in pure] if pure else []
@@ -25,7 +25,7 @@ def merge_pure_calls(function: func.FuncOp) -> bool:
             call.erase()
             changed = True
     for call in reversed(list(first.values())):
-        # a call that gives a size is needed by whatever is as large
+        # a call that defines a symbol is used by all values of that size
         gives = any(name not in given for result in call.results for size in dims(result.type) for name in symbols(size))
         if not gives and not any(is_used(result) for result in call.results):
             call.erase()

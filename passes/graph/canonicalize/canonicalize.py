@@ -1,4 +1,4 @@
-"""relax-canonicalize: simpler graphs that compute the same, by patterns tried until none applies."""
+"""relax-canonicalize: simplifies graphs by patterns, until none applies."""
 from dataclasses import dataclass
 
 from legato.dialects.module import Module
@@ -25,7 +25,7 @@ MAX_SWEEPS = 64
 
 @dataclass(frozen=True)
 class Canonicalize(ModulePass):
-    """Simplify graphs: algebra, shapes, batch norm and per-channel factors into weights, known ops from their composed forms.
+    """Simplifies graphs: algebra, shapes, batch norm and per-channel factors into weights, known ops from their decompositions.
 
     Results may differ in the last bits: constants are reassociated, and a division by a constant becomes a product with its reciprocal.
     """

@@ -1,6 +1,6 @@
-"""Patterns of relax-canonicalize: known ops that exporters compose of simpler ones.
+"""Patterns of relax-canonicalize: recognizes ops that exporters decompose.
 
-They are matched in the form that the other patterns leave: divisions by constants are products, powers of 2 and 0.5 are square and sqrt.
+They expect the form that other patterns produce: divisions by constants are products, powers of 2 and 0.5 are square and sqrt.
 """
 import math
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def _close(number: float | None, wanted: float) -> bool:
 
 
 def _product(r: Rewriter, value: ir.Value, root: bool = True) -> tuple[float, list[ir.Value]]:
-    """A value as a number times variables, looking through inner products that nothing else uses; (1, [value]) for what is no product."""
+    """A value as a number times variables, looking through inner products without other uses; (1, [value]) if it is not a product."""
     op = r.find(value, "multiply", once=not root)
     if op is None:
         number = r.scalar(value)
@@ -31,13 +31,13 @@ def _product(r: Rewriter, value: ir.Value, root: bool = True) -> tuple[float, li
 
 
 def _scaled(r: Rewriter, value: ir.Value) -> tuple[float, ir.Value | None]:
-    """(c, x) for x * c with a number c; x is None where it is a product itself."""
+    """(c, x) for x * c with a number c; x is None if it is a product itself."""
     number, variables = _product(r, value)
     return number, variables[0] if len(variables) == 1 else None
 
 
 def _plus(r: Rewriter, value: ir.Value, number: float) -> ir.Value | None:
-    """x, where value is x + number."""
+    """x if value is x + number."""
     op = r.find(value, "add")
     parts = r.split(op) if op else None
     return parts[0] if parts and _close(r.scalar(parts[1]), number) else None
@@ -57,7 +57,7 @@ def gated(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def _gates(r: Rewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, float]]:
-    """(op, x, number) for which op(x) is x * gate * number."""
+    """(op, x, number) such that op(x) is x * gate * number."""
     if (inner := r.find(gate, "sigmoid")) is not None:
         yield "silu", inner.operands[0], 1.0
     if (inner := r.find(gate, "hard_sigmoid")) is not None:
@@ -70,7 +70,7 @@ def _gates(r: Rewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, float]]
             yield "hard_swish", x, 1 / 6
     if (inner := r.find(gate, "tanh")) is not None and (soft := r.find(inner.operands[0], "softplus")) is not None:
         yield "mish", soft.operands[0], 1.0
-    # 1 + erf, or, where the 0.5 was multiplied in before, 0.5 + 0.5 * erf
+    # 1 + erf, or 0.5 + 0.5 * erf if the factor 0.5 has been distributed
     for shift in (1.0, 0.5):
         shifted = _plus(r, gate, shift)
         scale, bell = (0.0, None) if shifted is None else _scaled(r, shifted)
@@ -85,7 +85,7 @@ def _gates(r: Rewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, float]]
 
 
 def _cubic(r: Rewriter, value: ir.Value) -> ir.Value | None:
-    """x, where value is sqrt(2 / pi) * (x + 0.044715 * x ** 3)."""
+    """x if value is sqrt(2 / pi) * (x + 0.044715 * x ** 3)."""
     number, total = _scaled(r, value)
     op = r.find(total, "add") if total is not None else None
     if op is None or not _close(number, math.sqrt(2 / math.pi)):
@@ -112,7 +112,7 @@ def _is_cube(r: Rewriter, factors: list[ir.Value], x: ir.Value) -> bool:
 
 
 def normalize(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """(x - mean) / sqrt(mean of its square + epsilon): layer_norm; x / sqrt(mean(x ** 2) + epsilon): rms_norm; gamma 1, beta 0."""
+    """(x - mean) / sqrt(mean of its square + epsilon): layer_norm; x / sqrt(mean(x ** 2) + epsilon): rms_norm; with gamma 1, beta 0."""
     for centered, inverse in _quotients(r, op):
         shifted = r.find(inverse, "add")
         parts = r.split(shifted) if shifted else None
@@ -132,7 +132,7 @@ def normalize(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def _quotients(r: Rewriter, op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """(a, b) for which the op is a / sqrt(b)."""
+    """(a, b) such that the op is a / sqrt(b)."""
     pairs = [tuple(op.operands)] if op.name == "relax.divide" else [tuple(op.operands), tuple(op.operands)[::-1]]
     for a, other in pairs:
         if op.name == "relax.divide":
@@ -151,7 +151,7 @@ def _is_square(r: Rewriter, value: ir.Value, x: ir.Value) -> bool:
 
 
 def _axes(reduction: ir.Operation) -> list[int] | None:
-    """The axes of a reduction that keeps dimensions, in order; None if it does not."""
+    """The axes of a reduction that keeps dimensions, sorted; None if it does not."""
     attrs, rank = attributes(reduction), reduction.operands[0].type.rank
     if not attrs["keepdims"]:
         return None
@@ -167,7 +167,7 @@ def _norm(r: Rewriter, build, x: ir.Value, axes: list[int], epsilon: float, fill
 
 
 def scale_norm(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """layer_norm or rms_norm times a constant, or plus one, that varies along the normalized axes only: into gamma, beta."""
+    """layer_norm or rms_norm times or plus a constant that varies along the normalized axes only: into gamma, beta."""
     parts = r.split(op)
     norm = r.find(parts[0], "layer_norm", "rms_norm", once=True) if parts else None
     if norm is None or (op.name == "relax.add" and norm.name == "relax.rms_norm"):
@@ -188,7 +188,7 @@ def scale_norm(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def softmax(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """exp(x) / sum(exp(x)) along one axis, where x may be what is left of y after its maximum was subtracted: softmax."""
+    """exp(x) / sum(exp(x)) along one axis: softmax of x, or of y if x is y minus its maximum."""
     exponential, total = op.operands
     exp, sum_ = r.find(exponential, "exp"), r.find(total, "sum")
     if exp is None or sum_ is None or sum_.operands[0] != exponential:

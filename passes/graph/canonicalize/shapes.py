@@ -1,4 +1,4 @@
-"""Patterns of relax-canonicalize: ops that move elements or name shapes."""
+"""Patterns of relax-canonicalize: ops that move elements or change shapes."""
 
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
@@ -11,14 +11,14 @@ from legato.passes.graph.rewriter import Rewriter, attributes
 
 
 def same_shape(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """A reshape, broadcast, squeeze or expansion to the shape that is there already."""
+    """A reshape, broadcast, squeeze or expand_dims to the shape of its operand."""
     x = op.operands[0]
     sizes = dims(x.type)
     return x if sizes == dims(op.results[0].type) and UNKNOWN not in sizes else None
 
 
 def reshape_of_reshape(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """One reshape for two in a row; expand_dims and squeeze are reshapes too."""
+    """One reshape for two in a row; expand_dims and squeeze count as reshapes."""
     sizes = dims(op.results[0].type)
     if UNKNOWN in sizes:
         return None
@@ -29,7 +29,7 @@ def reshape_of_reshape(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def permute_dims(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """No permutation, one for two in a row, or a reshape where only dimensions of size 1 move."""
+    """An identity is removed, two in a row are composed, and one that only moves dimensions of size 1 becomes a reshape."""
     x, perm = op.operands[0], permutation_of(op)
     inner = r.find(x, "permute_dims")
     if inner is not None:
@@ -43,7 +43,8 @@ def permute_dims(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def concat(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """A concat of one; a concat of a concat along the same dimension that nothing else uses; operands of length 0."""
+    """Removes a concat of one operand and operands of length 0, and merges a concat of a concat along the same axis without other
+    uses."""
     axis = attributes(op)["axis"]
     parts: list[ir.Value] = []
     for operand in op.operands:
@@ -58,7 +59,7 @@ def concat(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def whole_slice(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """A slice with steps of 1 that keeps every size: all of it. (A step of -1 would turn it around.)"""
+    """A slice with steps of 1 that keeps every size: the operand. (A step of -1 would reverse it.)"""
     strides = attributes(op)["strides"]
     if strides is not None and any(step != 1 for step in strides):
         return None
@@ -66,15 +67,17 @@ def whole_slice(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def no_padding(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A pad by 0: the operand."""
     return op.operands[0] if not any(attributes(op)["pads"]) else None
 
 
 def single_tile(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+    """A tile with all repeats 1: the operand."""
     return op.operands[0] if all(count == 1 for count in attributes(op)["repeats"]) else None
 
 
 def unneeded_broadcast(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """An elementwise op on broadcast_to(x): on x, where the other operands make the result's shape alone."""
+    """An elementwise op on broadcast_to(x): on x, if the other operands already have the result's shape."""
     operands = list(op.operands)
     wanted = dims(op.results[0].type)
     for number, operand in enumerate(operands):
@@ -85,7 +88,7 @@ def unneeded_broadcast(r: Rewriter, op: ir.Operation) -> ir.Value | None:
         try:
             made = broadcast(*(dims(value.type) for value in candidate))
         except LegatoError:
-            continue  # they fit only by the size that broadcast_to asserts
+            continue  # they broadcast only with the size that broadcast_to asserts
         if made == wanted and UNKNOWN not in made:
             operands = candidate
     return None if operands == list(op.operands) else relax.op_class(op).build(*operands, **attributes(op))
@@ -102,7 +105,8 @@ def reduction_of_ones(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def pool_of_all(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """A pool with one window over the whole image, without padding: a mean or maximum over the spatial axes. One of 1 by 1: nothing."""
+    """A pool with one window over the whole image, without padding: a mean or maximum over the spatial axes. One of 1 by 1: the
+    operand."""
     x, attrs = op.operands[0], attributes(op)
     sizes = dims(x.type)
     spatial = [axis for axis, letter in enumerate(attrs["layout"]) if letter not in "NC"]
@@ -117,7 +121,7 @@ def pool_of_all(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 
 
 def pad_into_convolution(r: Rewriter, op: ir.Operation) -> ir.Value | None:
-    """A convolution of an image padded with zeros: the convolution pads."""
+    """A convolution of an image padded with zeros: the padding becomes the convolution's."""
     image, weight = op.operands
     pad = r.find(image, "pad", once=True)
     if pad is None:

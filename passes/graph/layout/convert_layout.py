@@ -1,10 +1,10 @@
-"""relax-convert-layout: convolutions and pools in the layout a device wants, with as few transpositions left as the graph allows.
+"""relax-convert-layout: converts convolutions and pools to the layout that a device prefers, with few transpositions.
 
-The pass goes through a function once. A convolution or pool is rebuilt in the wanted layout, and from then on its result is *held* in that
-layout; ops that do not care (elementwise, concat, reductions, softmax, pads, slices, ...) are rebuilt on what is held, with their axes
-translated; a permute_dims of a held value is only a change of its name; a reshape is done in the layout where it splits dimensions or
-merges adjacent ones. Only where an op needs the value in its own order does a permute_dims appear, and where nothing but ones would move,
-it is a reshape. Weights are wrapped in a permute_dims, which relax-fold-constants does at compile time.
+The pass visits a function once. A convolution or pool is rebuilt in the wanted layout, and its result is then *held* in that layout;
+layout-agnostic ops (elementwise, concat, reductions, softmax, pads, slices, ...) are rebuilt on held values, with their axes translated; a
+permute_dims of a held value only changes its layout; a reshape is done in the held layout if it splits dimensions or merges adjacent ones.
+A permute_dims is inserted only where an op needs the value in its own order, as a reshape if only dimensions of size 1 move. Weights are
+wrapped in a permute_dims, which relax-fold-constants folds.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 @dataclass(frozen=True)
 class ConvertLayout(ModulePass):
-    """Convert convolutions and pools to another layout, and carry it through the ops around them.
+    """Converts convolutions and pools to another layout, and propagates it through the ops around them.
 
-    The layouts are named for two spatial axes; NHWC stands for NWC and NDHWC too, HWIO for WIO and DHWIO.
-    The kernel of a grouped convolution stays whole: HWIO has the shape [KH, KW, I / groups, O], [KH, KW, 1, C] for a depthwise one.
+    The layouts are named for two spatial axes; NHWC stands for NWC and NDHWC, too, HWIO for WIO and DHWIO.
+    The kernel of a grouped convolution is not split: HWIO has the shape [KH, KW, I / groups, O], [KH, KW, 1, C] for a depthwise one.
     """
 
     name = "relax-convert-layout"
@@ -52,7 +52,7 @@ class ConvertLayout(ModulePass):
 
 
 class Converter:
-    """One function's conversion: which values are held as another tensor, and in which layout."""
+    """The conversion of one function: the values held as another tensor, and their layouts."""
 
     def __init__(self, data_layout: str, kernel_layout: str):
         self.data_layout, self.kernel_layout = data_layout, kernel_layout
@@ -71,16 +71,16 @@ class Converter:
                     set_operand(op, number, self.plain(operand))
 
     def perm_of(self, value: ir.Value) -> Perm | None:
-        """The layout the value is held in, None if it is in its own."""
+        """The layout that the value is held in; None if it is its own."""
         return self._held[value][1] if value in self._held else None
 
     def common_perm(self, values: Sequence[ir.Value], rank: int) -> Perm | None:
-        """The layout in which most of these values of one rank are held."""
+        """The layout that most of these values of one rank are held in."""
         perms = [perm for value in values if (perm := self.perm_of(value)) is not None and len(perm) == rank]
         return max(perms, key=perms.count) if perms else None
 
     def hold(self, value: ir.Value, tensor: ir.Value, perm: Perm) -> None:
-        """From here on, `value` is the tensor, whose dimension i is the value's dimension perm[i]."""
+        """Holds `value` as `tensor` from here on; dimension i of the tensor is the value's dimension perm[i]."""
         sizes = dims(value.type)
         if layout.is_identity(perm) or layout.moves_only_ones(perm, sizes):
             replace_uses(value, self.permute(tensor, layout.invert(perm)))
@@ -88,7 +88,7 @@ class Converter:
             self._held[value] = (tensor, perm)
 
     def held(self, value: ir.Value) -> tuple[ir.Value, Perm]:
-        """The tensor that stands for a value, and its layout."""
+        """The tensor that a value is held as, and its layout."""
         return self._held.get(value) or (value, tuple(range(value.type.rank)))
 
     def place(self, value: ir.Value, perm: Perm) -> ir.Value:
@@ -101,7 +101,7 @@ class Converter:
         return self.place(value, tuple(range(value.type.rank)))
 
     def place_broadcast(self, value: ir.Value, perm: Perm) -> ir.Value:
-        """An operand of a broadcasting op whose result is in the layout `perm`: missing leading dimensions are made where they matter."""
+        """An operand of a broadcasting op whose result has the layout `perm`; missing leading dimensions are added if they matter."""
         sizes = dims(value.type)
         if all(size == 1 for size in sizes):
             return value
@@ -110,7 +110,8 @@ class Converter:
         return self.permute(relax.expand_dims(self.plain(value), list(range(len(perm) - len(sizes)))), perm)
 
     def permute(self, tensor: ir.Value, perm: Perm) -> ir.Value:
-        """permute_dims, or less: nothing, one permutation for two in a row, a reshape where only ones move. The same one once."""
+        """permute_dims, simplified: nothing for an identity, one for two in a row, a reshape if only dimensions of size 1 move.
+        Cached."""
         key = (tensor, perm)
         if key not in self._permuted:
             self._permuted[key] = self._permute(tensor, perm)
@@ -129,7 +130,7 @@ class Converter:
 
 
 def reshape(tensor: ir.Value, sizes: Sequence) -> ir.Value:
-    """relax.reshape of the tensor, or of what it is itself a reshape of; nothing if the sizes are those of that."""
+    """relax.reshape of the tensor, or of its source if it is a reshape itself; the source if that has these sizes."""
     op = defining_op(tensor)
     if op is not None and op.name == "relax.reshape":
         tensor = op.operands[0]

@@ -1,7 +1,7 @@
-"""The arithmetic of layouts: permutations, and reshapes seen through one.
+"""Arithmetic of layouts: permutations, and reshapes in a permuted layout.
 
-A value of the graph with dimensions numbered 0, 1, ... may be held as another tensor whose dimension i is the value's dimension `perm[i]`.
-That tuple is what is called a layout here: `(0, 2, 3, 1)` holds an NCHW value as NHWC.
+A value with dimensions 0, 1, ... may be held as another tensor whose dimension i is the value's dimension `perm[i]`. That tuple is called
+a layout here: `(0, 2, 3, 1)` holds an NCHW value as NHWC.
 """
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,43 +22,46 @@ def for_axes(layout: str, like: str) -> str:
 
 
 def is_identity(perm: Perm) -> bool:
+    """Whether the permutation changes nothing."""
     return perm == tuple(range(len(perm)))
 
 
 def invert(perm: Perm) -> Perm:
+    """The inverse permutation."""
     return tuple(sorted(range(len(perm)), key=perm.__getitem__))
 
 
 def compose(first: Perm, then: Perm) -> Perm:
-    """The one permutation that does `first`, then `then`."""
+    """The permutation that does `first`, then `then`."""
     return tuple(first[axis] for axis in then)
 
 
 def apply(perm: Perm, sizes: Sequence[Size]) -> list[Size]:
+    """The sizes in the layout `perm`."""
     return [sizes[axis] for axis in perm]
 
 
 def moves_only_ones(perm: Perm, sizes: Sequence[Size]) -> bool:
-    """Whether permuting a tensor of these sizes leaves its elements in their order: what moves has size 1."""
+    """Whether permuting a tensor of these sizes keeps the order of its elements: only dimensions of size 1 move."""
     moved = [axis for axis in perm if sizes[axis] != 1]
     return moved == sorted(moved)
 
 
 def after_reduction(perm: Perm, axes: Sequence[int]) -> Perm:
-    """The layout of what is left when the value's dimensions `axes` are taken away."""
+    """The layout of the remaining dimensions after the value's dimensions `axes` are removed."""
     left = [axis for axis in perm if axis not in axes]
     return tuple(sorted(left).index(axis) for axis in left)
 
 
 class Group(NamedTuple):
-    """Dimensions `old`, adjacent, that a reshape turns into the dimensions `new`."""
+    """Adjacent dimensions `old` that a reshape turns into the dimensions `new`."""
 
     old: tuple[int, ...]
     new: tuple[int, ...]
 
 
 def groups(old: Sequence[Size], new: Sequence[Size]) -> list[Group] | None:
-    """The smallest groups of dimensions that a reshape from sizes `old` to `new` keeps apart; None where sizes cannot be told."""
+    """The smallest groups of dimensions that a reshape from `old` to `new` sizes keeps separate; None if sizes cannot be compared."""
     result, i, j = [], 0, 0
     while i < len(old) and j < len(new):
         a, b = i, j
@@ -80,22 +83,22 @@ def groups(old: Sequence[Size], new: Sequence[Size]) -> list[Group] | None:
 
 
 class Reshaped(NamedTuple):
-    """How to reshape a tensor in a layout: permute it to the layout `before`, then reshape it; what comes out is in the layout `after`."""
+    """How to reshape a tensor in a layout: permute it to the layout `before`, then reshape it; the result has the layout `after`."""
 
     before: Perm
     after: Perm
 
 
 def reshape(perm: Perm, old: Sequence[Size], new: Sequence[Size]) -> Reshaped | None:
-    """A reshape from `old` to `new` sizes of a value in layout `perm`, with the least moved: only what merges has to be adjacent.
+    """A reshape from `old` to `new` sizes of a value in the layout `perm` that moves little: only dimensions that merge must be adjacent.
 
-    None if the groups of dimensions cannot be told.
+    None if the groups of dimensions cannot be determined.
     """
     found = groups(old, new)
     if found is None:
         return None
     group_of = {axis: group for group in found for axis in group.old}
-    # Dimensions of size 1 lie anywhere: only a group's others say where it is met first.
+    # The position of a dimension of size 1 does not matter: a group is ordered by its others.
     met: list[Group] = []
     for axis in perm:
         if old[axis] != 1 and group_of[axis] not in met:
@@ -111,7 +114,7 @@ def reshape(perm: Perm, old: Sequence[Size], new: Sequence[Size]) -> Reshaped | 
 
 
 def _position(group: Group, met: list[Group], found: list[Group]) -> tuple[int, int]:
-    """Groups as they are met; one of ones only stands behind the group that precedes it in the value."""
+    """The order of groups: as met; a group of ones only comes after the group that precedes it in the value."""
     index = found.index(group)
     if group in met:
         return met.index(group), 0

@@ -1,7 +1,7 @@
-"""How each graph op is rebuilt on values held in another layout: the table behind relax-convert-layout.
+"""Rules of relax-convert-layout: how each graph op is rebuilt on values held in another layout.
 
-A rule takes the converter and the op, with the insertion point before it; it returns whether it has rebuilt the op. Where it has not, the
-op gets its operands in their own order. An op without a rule is such a barrier always; elementwise ops need no entry of their own.
+A rule gets the converter and the op, with the insertion point before it, and returns whether it has rebuilt the op. If not, or if there is
+no rule, the op gets its operands in their own order. Elementwise ops need no entry of their own.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def pool(converter: Converter, op: ir.Operation) -> bool:
 
 
 def elementwise(converter: Converter, op: ir.Operation) -> bool:
-    """Ops that broadcast: all operands in the layout of the most."""
+    """Ops that broadcast: all operands in the layout of most of them."""
     rank = op.results[0].type.rank
     perm = converter.common_perm(op.operands, rank)
     if perm is None:
@@ -64,7 +64,7 @@ def elementwise(converter: Converter, op: ir.Operation) -> bool:
 
 
 def concat(converter: Converter, op: ir.Operation) -> bool:
-    """tensor.concat, its dimension translated."""
+    """tensor.concat, with its axis translated."""
     perm = converter.common_perm(op.operands, op.results[0].type.rank)
     if perm is None:
         return False
@@ -74,7 +74,7 @@ def concat(converter: Converter, op: ir.Operation) -> bool:
 
 
 def along_axis(converter: Converter, op: ir.Operation) -> bool:
-    """Ops that work along one axis and keep the others: softmax, cumsum, topk, lrn, batch_norm (its parameters have one axis)."""
+    """Ops along one axis that keep the others: softmax, cumsum, topk, lrn, batch_norm (whose parameters have one axis)."""
     tensor, perm = converter.held(op.operands[0])
     if layout.is_identity(perm):
         return False
@@ -86,7 +86,7 @@ def along_axis(converter: Converter, op: ir.Operation) -> bool:
 
 
 def reduction(converter: Converter, op: ir.Operation) -> bool:
-    """Reductions and argmax: axes translated; what is left keeps its order."""
+    """Reductions and argmax, with their axes translated; the remaining dimensions keep their order."""
     tensor, perm = converter.held(op.operands[0])
     if layout.is_identity(perm):
         return False
@@ -113,7 +113,7 @@ def norm(converter: Converter, op: ir.Operation) -> bool:
 
 
 def pad(converter: Converter, op: ir.Operation) -> bool:
-    """pad: its amounts permuted, those of the beginnings and those of the ends."""
+    """pad, with its amounts permuted, those of the begins and those of the ends."""
     tensor, perm = converter.held(op.operands[0])
     if layout.is_identity(perm):
         return False
@@ -125,7 +125,7 @@ def pad(converter: Converter, op: ir.Operation) -> bool:
 
 
 def strided_slice(converter: Converter, op: ir.Operation) -> bool:
-    """strided_slice: its axes translated."""
+    """strided_slice, with its axes translated."""
     tensor, perm = converter.held(op.operands[0])
     if layout.is_identity(perm):
         return False
@@ -137,7 +137,7 @@ def strided_slice(converter: Converter, op: ir.Operation) -> bool:
 
 
 def permute_dims(converter: Converter, op: ir.Operation) -> bool:
-    """permute_dims of a held value: the same tensor, read in another order."""
+    """permute_dims of a held value: the same tensor in another layout."""
     tensor, perm = converter.held(op.operands[0])
     if layout.is_identity(perm):
         return False
@@ -147,7 +147,7 @@ def permute_dims(converter: Converter, op: ir.Operation) -> bool:
 
 
 def reshape(converter: Converter, op: ir.Operation) -> bool:
-    """reshape, expand_dims, squeeze: in the layout as far as the dimensions that merge are adjacent there."""
+    """reshape, expand_dims, squeeze: in the held layout if the dimensions that merge are adjacent there."""
     perm = converter.held(op.operands[0])[1]
     old, new = dims(op.operands[0].type), dims(op.results[0].type)
     if layout.is_identity(perm) or UNKNOWN in new:
