@@ -1,8 +1,8 @@
-"""Single matmuls and convolutions through the ordinary pipeline: ``python -m bench.kernels [WORD...]``.
+"""Single matmuls and convolutions compiled by the standard pipeline: ``python -m bench.kernels [WORD...]``.
 
-Each is an ONNX model of one layer, bias and relu behind it, compiled for one thread, and measured by calls of the executable.
-Convolutions take and give NHWC images, between transpositions that the compiler takes out: so the layer is measured as it is inside
-a network. The peak is that of a loop of independent FMAs, measured in the same run, before and after each layer.
+Each is an ONNX model of one layer with bias and relu, compiled for one thread, and timed by calling the executable. Convolutions take and
+return NHWC images, between transpositions that the compiler removes, so that the layer is measured as inside a network. The peak is that
+of a loop of independent FMAs, measured in the same run, before and after each layer.
 """
 import argparse
 from collections.abc import Callable
@@ -40,6 +40,7 @@ def _model(nodes, shape, result, **weights: np.ndarray) -> ModelProto:
 
 
 def matmul(m: int, n: int, k: int) -> Layer:
+    """A matrix product [m, k] x [k, n] with bias and relu."""
     def model() -> ModelProto:
         nodes = [("MatMul", ["x", "w"], ["p"], {}), ("Add", ["p", "b"], ["s"], {}), ("Relu", ["s"], ["y"], {})]
         return _model(nodes, [m, k], [m, n], w=_random(k, n, scale=k**-0.5), b=_random(n))
@@ -48,6 +49,7 @@ def matmul(m: int, n: int, k: int) -> Layer:
 
 
 def conv(size: int, inputs: int, outputs: int, kernel: int = 3, stride: int = 1) -> Layer:
+    """A convolution of a square image with bias and relu."""
     made = (size - 1) // stride + 1
 
     def model() -> ModelProto:
@@ -77,7 +79,7 @@ LAYERS = (
 
 
 def measure(layer: Layer) -> str:
-    """One line of the table."""
+    """Measures a layer. Returns one line of the table."""
     proto = layer.model()
     executable = legato.compile(legato.from_onnx(proto), target="llvm{threads=1}")
     options = onnxruntime.SessionOptions()
@@ -94,8 +96,9 @@ def measure(layer: Layer) -> str:
 
 
 def main() -> None:
+    """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("words", nargs="*", help="only layers whose name has all of these words in it")
+    parser.add_argument("words", nargs="*", help="only layers whose name contains all of these words")
     words = parser.parse_args().words
     print(f"{'':28} {'ours us':>9} {'ort us':>9} {'GFLOP/s':>8} {'peak':>8} {'of it':>7} {'error':>9}")
     for layer in LAYERS:

@@ -1,9 +1,9 @@
-"""The nine light models of the onnx package, with weights that make their results mean something.
+"""The nine light models of the onnx package, with weights that give meaningful results.
 
 As shipped (``onnx/backend/test/data/light``) their weights are ``ConstantOfShape`` nodes, all 0.02: every class gets probability 0.001,
-whatever the compiler does. Here each such node, and each stored parameter of a layer, becomes an initializer drawn from a seeded generator:
-He's deviation for what a convolution or a dense layer multiplies by, sane statistics for batch normalization, so that activations keep
-about their size from the image to the logits.
+even from a wrong compiler. Here each such node, and each stored parameter of a layer, is replaced by an initializer from a seeded
+generator: He's deviation for the weights of convolutions and dense layers, plausible statistics for batch normalization, so that
+activations keep about their size from the image to the logits.
 """
 import zlib
 from collections.abc import Iterator
@@ -15,25 +15,26 @@ from onnx import TensorProto, helper, numpy_helper
 
 DIRECTORY = Path(onnx.__file__).parent / "backend/test/data/light"
 NAMES = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet", "squeezenet", "vgg19", "zfnet512")
-# Logits should differ enough for the softmax to have something to say, and not so much that one class takes all: how many times bigger
-# than He's the last layer's weights have to be for logits with a deviation between 1 and 2.
+# Factors for the last layer's weights, relative to He's deviation, that give logits a deviation between 1 and 2: large enough for the
+# softmax to be not uniform, and small enough that no class gets all of the probability.
 LAST_GAIN = dict(zip(NAMES, (0.3, 1.0, 0.4, 0.4, 4.0, 0.15, 2.0, 0.5, 1.0)))
 
 
 def shipped(name: str) -> onnx.ModelProto:
-    """The light model ``name`` (one of NAMES) as the onnx package has it."""
+    """The light model ``name`` (one of NAMES) as shipped with the onnx package."""
     return onnx.load(DIRECTORY / f"light_{name}.onnx")
 
 
 def build(name: str, seed: int = 0) -> onnx.ModelProto:
-    """The light model ``name`` with random weights inside the model (vgg19: 575 MB)."""
+    """The light model ``name`` with random weights in the model (vgg19: 575 MB)."""
     model, weights = _split(name, seed)
     model.graph.initializer.extend(numpy_helper.from_array(array, key) for key, array in weights)
     return model
 
 
 def save(name: str, path: Path, seed: int = 0) -> Path:
-    """Writes the model of ``build`` to ``path``, its weights to ``<path>.data`` as external data, one at a time. Returns ``path``."""
+    """Writes the model of ``build`` to ``path``, with its weights in ``<path>.data`` as external data, one at a time. Returns
+    ``path``."""
     model, weights = _split(name, seed)
     data = path.with_name(path.name + ".data")
     with open(data, "wb") as file:
@@ -49,7 +50,7 @@ def save(name: str, path: Path, seed: int = 0) -> Path:
 
 
 def image(model: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray]:
-    """A random input for a light model, by input name: float32 [1, 3, 224, 224], patches of 28 by 28 with noise on them."""
+    """A random input for a light model, by input name: float32 [1, 3, 224, 224], patches of 28 by 28 with noise."""
     stored = {tensor.name for tensor in model.graph.initializer}
     (value,) = (value for value in model.graph.input if value.name not in stored)
     generator = np.random.default_rng(seed)
@@ -58,7 +59,7 @@ def image(model: onnx.ModelProto, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def _split(name: str, seed: int) -> tuple[onnx.ModelProto, Iterator[tuple[str, np.ndarray]]]:
-    """The model without any of its weights, and the new ones, drawn as they are asked for."""
+    """The model without its weights, and the new weights, generated on demand."""
     model = shipped(name)
     graph = model.graph
     stored = {tensor.name: tensor for tensor in graph.initializer}
@@ -90,7 +91,7 @@ def _generator(seed: int, key: str) -> np.random.Generator:
 
 
 def _roles(graph: onnx.GraphProto, shapes: dict[str, tuple[int, ...]]) -> dict[str, str]:
-    """What each weight of ``shapes`` is used for, found from the node it feeds, at times through an Unsqueeze or a Reshape."""
+    """The use of each weight of ``shapes``, determined by the node that reads it, possibly through an Unsqueeze or a Reshape."""
     by_position = {
         "Conv": (None, "conv", "shift"),
         "Gemm": (None, "dense", "shift"),
@@ -124,7 +125,7 @@ def _last_weight(graph: onnx.GraphProto) -> str:
 def _draw(role: str, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
     if role in ("scale", "variance"):
         return generator.uniform(0.8, 1.2, shape).astype(np.float32)
-    if role == "branch":  # sixteen residual sums of full-sized branches would double the activations eight times over
+    if role == "branch":  # unscaled branches would double the activations at every other of the sixteen residual sums
         return generator.uniform(0.2, 0.4, shape).astype(np.float32)
     if role == "shift":
         return generator.standard_normal(shape, np.float32) * np.float32(0.1)

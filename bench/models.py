@@ -1,7 +1,7 @@
-"""Whole models beside onnxruntime: ``python -m bench.models [NAME...]``.
+"""Whole models compared with onnxruntime: ``python -m bench.models [NAME...]``.
 
-One line a model: the median time of a call, ours and onnxruntime's in turns, the time of import and compile, the relative error
-max|a-b| / max|b|, and the peak memory of a compile in a process of its own beside its budget (2.5 times the weights and 500 MB).
+One line per model: the median time of a call, alternating between Legato and onnxruntime, the time of import and compile, the relative
+error max|a-b| / max|b|, and the peak memory of a compile in a separate process with its budget (2.5 times the weights plus 500 MB).
 """
 import argparse
 import functools
@@ -40,7 +40,7 @@ class Case:
 def cases(name: str, shipped: bool) -> Iterator[Case]:
     """The cases of one model: one for most, one per length for MiniLM with dynamic dimensions. Writes the model's file first.
 
-    Light models have random weights unless they are wanted as `shipped`.
+    Light models have random weights unless `shipped`.
     """
     path = DIRECTORY / (f"{name}_shipped" if shipped else name) / "model.onnx"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,14 +55,14 @@ def cases(name: str, shipped: bool) -> Iterator[Case]:
 
 
 def compile_model(path: Path, target: str) -> tuple[legato.Executable, float]:
-    """The executable and the seconds that import and compile took."""
+    """The executable, and the seconds of import and compile."""
     started = time.perf_counter()
     executable = legato.compile(legato.from_onnx(path), target=target)
     return executable, time.perf_counter() - started
 
 
 def peak_memory(path: Path, target: str) -> tuple[float, float]:
-    """MB at the peak of a process that compiles the model and does nothing else, and the MB that its budget allows."""
+    """The peak memory in MB of a process that only compiles the model, and the budget in MB."""
     command = [sys.executable, "-m", "bench.models", "--compile", str(path), "--target", target]
     peak = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
     weights = sum(file.stat().st_size for file in path.parent.iterdir() if file != path) / 1e6
@@ -71,7 +71,7 @@ def peak_memory(path: Path, target: str) -> tuple[float, float]:
 
 def _compile_only(path: Path, target: str) -> None:
     compile_model(path, target)
-    # The high-water mark of this process; getrusage would count the parent's, whose memory the fork shared.
+    # The high-water mark of this process; getrusage would include the parent's memory, which the fork shares.
     status = Path("/proc/self/status").read_text()
     print(int(status.split("VmHWM:")[1].split()[0]) / 1e3)
 
@@ -84,7 +84,7 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
 
 
 def measure(name: str, threads: int, shipped: bool = False) -> Iterator[str]:
-    """One line of the table for each case of a model."""
+    """Measures a model. Yields one line of the table per case."""
     target = f"llvm{{threads={threads}}}"
     compiled = None
     for case in cases(name, shipped):
@@ -101,12 +101,13 @@ def measure(name: str, threads: int, shipped: bool = False) -> Iterator[str]:
 
 
 def main() -> None:
+    """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=f"of {', '.join((*MINILM, *light.NAMES))}; all by default")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--shipped", action="store_true", help="light models with the constant weights they come with")
+    parser.add_argument("--shipped", action="store_true", help="light models with the constant weights that they are shipped with")
     parser.add_argument("--compile", type=Path, metavar="MODEL", help="only compile this model, and print the peak memory in MB")
-    parser.add_argument("--target", default="llvm{threads=1}", help="of --compile")
+    parser.add_argument("--target", default="llvm{threads=1}", help="the target of --compile")
     arguments = parser.parse_args()
     if arguments.compile:
         _compile_only(arguments.compile, arguments.target)

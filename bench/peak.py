@@ -1,6 +1,6 @@
-"""The FMA peak of one core: a loop of independent vector FMAs, compiled by MLIR like everything else here.
+"""The FMA peak of one core: a loop of independent vector FMAs, compiled by MLIR.
 
-Run: python bench/peak.py    prints GFLOP/s (f32) for each vector width the machine has; other benchmarks call ``measure_peak``.
+``python -m bench.peak`` prints GFLOP/s (f32) for each vector width of the machine; other benchmarks call ``measure_peak``.
 """
 import ctypes
 import time
@@ -8,12 +8,12 @@ import time
 from legato.core.mlir import execution_engine, ir, passmanager
 from legato.targets.cpu.machine import Machine
 
-CHAINS = 12  # more than latency times FMAs a cycle on every x86 core so far, and they fit into 16 registers
+CHAINS = 12  # more than latency times FMAs per cycle on any x86 core, and few enough for 16 registers
 STEPS = 65536
 
 
 def source(lanes: int) -> str:
-    """A function that makes CHAINS * STEPS FMAs of ``lanes`` f32 and stores their sum."""
+    """A function that computes CHAINS * STEPS FMAs of ``lanes`` f32 and stores their sum."""
     vector = f"vector<{lanes}xf32>"
     names = lambda prefix: [f"%{prefix}{i}" for i in range(CHAINS)]  # noqa: E731
     carried = ", ".join(f"{a} = {b}" for a, b in zip(names("a"), names("s")))
@@ -31,7 +31,7 @@ def source(lanes: int) -> str:
 
 
 def measure_peak(vector_bytes: int | None = None, seconds: float = 0.3) -> float:
-    """GFLOP/s of one core in f32 with vectors of this width (None: the widest the machine has), the best of many runs."""
+    """GFLOP/s of one core in f32 with vectors of this width (None: the widest of the machine), the best of many runs."""
     lanes = (vector_bytes or Machine.host().vector_bytes) // 4
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(source(lanes))

@@ -1,13 +1,13 @@
-"""Times that can be compared: calls in turns, medians."""
+"""Comparable timings: medians of alternating calls."""
 import statistics
 import time
 from collections.abc import Callable, Sequence
 
 
 def in_turns(calls: Sequence[Callable[[], object]], seconds: float = 2.0, rounds: int = 15) -> list[float]:
-    """The median seconds of each call, the calls taking turns, so that a busy moment of the machine hits all of them.
+    """The median seconds of each call. Calls alternate, so that other load on the machine affects all of them.
 
-    There are as many rounds as fit in `seconds`, at least `rounds`, after two that do not count.
+    There are as many rounds as fit in `seconds`, at least `rounds`, after two warm-up rounds.
     """
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(2):

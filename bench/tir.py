@@ -1,7 +1,7 @@
-"""Kernels written by hand as naive loops, beside the FMA peak of the same run: ``python -m bench.tir``.
+"""Kernels written as naive loops, compared with the FMA peak of the same run: ``python -m bench.tir``.
 
-Each is measured as the compiler takes it (raised to a structured op, the target's own schedule) and as ``legato.Schedule``'s primitives
-make it from the loops; one thread, median of the calls.
+Each is measured as compiled by default (raised to a structured op, with the target's schedule) and as scheduled by ``legato.Schedule``'s
+primitives; one thread, median of the calls.
 """
 # pyright: reportInvalidTypeForm=false
 import numpy as np
@@ -21,6 +21,7 @@ ROWS, COLUMNS = 8, 32  # of a tile: 16 accumulators of 16 lanes
 
 @T.prim_func
 def matmul(A: T.Buffer((N, N), "float32"), B: T.Buffer((N, N), "float32"), C: T.Buffer((N, N), "float32")):
+    """C = A B."""
     for i, j, k in T.grid(N, N, N):
         with T.block("C"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
@@ -35,6 +36,7 @@ def conv2d(
     W: T.Buffer((3, 3, CHANNELS, FILTERS), "float32"),
     Y: T.Buffer((1, SIZE, SIZE, FILTERS), "float32"),
 ):
+    """A convolution of a padded NHWC image with an HWIO kernel."""
     for n, h, w, f, kh, kw, c in T.grid(1, SIZE, SIZE, FILTERS, 3, 3, CHANNELS):
         with T.block("Y"):
             vn, vh, vw, vf, vkh, vkw, vc = T.axis.remap("SSSSRRR", [n, h, w, f, kh, kw, c])
@@ -44,7 +46,7 @@ def conv2d(
 
 
 def tiles_in_registers(kernel, block: str, rows: int, columns: int) -> Schedule:
-    """The schedule of docs/tir.md. ``rows``, ``columns``: which loops around the block are tiled; behind them are the reductions."""
+    """The schedule of docs/tir.md. ``rows``, ``columns``: the numbers of the loops to tile; the loops after them are reductions."""
     schedule = Schedule(kernel)
     sums = schedule.get_block(block)
     loops = schedule.get_loops(sums)
@@ -63,10 +65,12 @@ def tiles_in_registers(kernel, block: str, rows: int, columns: int) -> Schedule:
 
 
 def random(*shape: int) -> np.ndarray:
+    """A random float32 array."""
     return np.random.default_rng(0).standard_normal(shape, np.float32)
 
 
 def measure(name: str, inputs: list[np.ndarray], expected: np.ndarray, operations: int, kernel, schedule: Schedule) -> None:
+    """Measures both ways to compile a kernel, and prints a line for each."""
     ways = {"raised": legato.compile(kernel), "by primitives": legato.compile(schedule.module)}
     peak = measure_peak()
     times = in_turns([lambda e=e: e(*inputs) for e in ways.values()], seconds=1.0, rounds=50)
@@ -78,6 +82,7 @@ def measure(name: str, inputs: list[np.ndarray], expected: np.ndarray, operation
 
 
 def main() -> None:
+    """Prints the table."""
     print(f"{'':24} {'':14} {'us':>9} {'GFLOP/s':>8} {'peak':>8} {'of it':>7} {'error':>9}")
     a, b = random(N, N), random(N, N)
     measure(f"matmul {N}x{N}x{N}", [a, b], a @ b, 2 * N**3, matmul, tiles_in_registers(matmul, "C", 0, 1))

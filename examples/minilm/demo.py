@@ -1,4 +1,4 @@
-"""The demonstration behind ``make demo``: a trained model from ONNX to native code, searched with, timed and checked."""
+"""The program of ``make demo``: compiles a trained ONNX model to native code, searches with it, times and checks it."""
 import argparse
 import statistics
 import time
@@ -27,6 +27,7 @@ TIMED_TOKENS = 128
 
 
 def main() -> None:
+    """Runs the demonstration."""
     arguments = _arguments()
     path = minilm.save(arguments.directory / "model.onnx", minilm.build())
     print(f"MiniLM sentence embeddings, {path}, {arguments.threads} thread{'s' if arguments.threads > 1 else ''}\n")
@@ -45,7 +46,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("query", nargs="?", default=QUERY, help="what to look for among the sentences")
+    parser.add_argument("query", nargs="?", default=QUERY, help="the text to compare the sentences with")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--directory", type=Path, default=Path("build/minilm"), help="where model.onnx and its weights go (%(default)s)")
     return parser.parse_args()
@@ -59,7 +60,7 @@ def _reference(path: Path, threads: int) -> onnxruntime.InferenceSession:
 
 
 def _embed(executable, inputs: dict[str, np.ndarray]) -> np.ndarray:
-    """The embeddings [batch, 384] of what ``encode`` gave; arguments go by the order of the model's inputs."""
+    """The embeddings [batch, 384] of the result of ``encode``; arguments are in the order of the model's inputs."""
     return np.from_dlpack(executable(*inputs.values()))
 
 
@@ -90,7 +91,7 @@ def _print_comparison(executable, session, tokenizer) -> None:
 
 
 def _medians(*calls, rounds: int = 30) -> list[float]:
-    """The median seconds of each call, the calls taking turns so that a busy moment of the machine hits all of them."""
+    """The median seconds of each call. Calls alternate, so that other load on the machine affects all of them."""
     times = [[] for _ in calls]
     for turn in range(rounds + 3):
         for call, seconds in zip(calls, times):

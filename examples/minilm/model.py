@@ -1,8 +1,8 @@
 """MiniLM sentence embeddings as an ONNX model, built from the published weights with ``onnx.helper`` alone.
 
 ``sentence-transformers/all-MiniLM-L6-v2`` is a six-layer BERT encoder (384 features, 12 heads), a mean over the tokens that the attention
-mask keeps, and a division by the Euclidean norm. All of it is in the graph: token numbers go in, unit vectors come out. The weights stay in
-their file: every initializer that is trained is external data that names a stretch of ``model.safetensors``, so the model itself has 45 KB.
+mask keeps, and a division by the Euclidean norm. The graph contains all of it: from token numbers to unit vectors. The weights stay in
+their file: every trained initializer is external data, a range of ``model.safetensors``, so the model itself has 45 KB.
 """
 import json
 import shutil
@@ -19,7 +19,7 @@ WEIGHTS = "model.safetensors"
 
 
 class _Graph:
-    """Collects nodes and initializers; ``add`` appends one node and returns the name of its output."""
+    """Collects nodes and initializers."""
 
     def __init__(self, index: dict[str, Tensor]):
         self.index = index
@@ -27,6 +27,7 @@ class _Graph:
         self.initializers: dict[str, TensorProto] = {}
 
     def add(self, operator: str, *inputs: str, name: str, **attributes) -> str:
+        """Appends a node and returns the name of its output."""
         self.nodes.append(helper.make_node(operator, list(inputs), [f"{name}_output"], name=name, **attributes))
         return self.nodes[-1].output[0]
 
@@ -36,7 +37,7 @@ class _Graph:
         return name
 
     def weight(self, name: str) -> str:
-        """An initializer whose bytes are those of the tensor ``name`` in the safetensors file."""
+        """An initializer with the bytes of the tensor ``name`` in the safetensors file."""
         if name not in self.initializers:
             entry = self.index[name]
             if entry.dtype != "F32":
@@ -48,7 +49,7 @@ class _Graph:
         return name
 
     def linear(self, x: str, source: str, name: str) -> str:
-        """``x @ weight.T + bias``: the file keeps a linear layer's weight as [out, in], and the bytes stay as they are."""
+        """``x @ weight.T + bias``: the file stores a linear layer's weight as [out, in]."""
         weight = self.add("Transpose", self.weight(f"{source}.weight"), name=f"{name}/Transpose", perm=[1, 0])
         product = self.add("MatMul", x, weight, name=f"{name}/MatMul")
         return self.add("Add", product, self.weight(f"{source}.bias"), name=f"{name}/Add")
@@ -59,11 +60,11 @@ class _Graph:
 
 
 def build(batch: int | str = "batch", seq: int | str = "seq", directory: Path | None = None) -> onnx.ModelProto:
-    """The model, its weights as external data in ``model.safetensors`` (to be found beside wherever the model is saved).
+    """The model, with its weights as external data in ``model.safetensors`` beside the model's file.
 
     ``batch`` and ``seq`` are sizes, or names of dynamic dimensions. Inputs ``input_ids``, ``attention_mask``, ``token_type_ids``: int64
-    [batch, seq], seq at most 512; output ``embeddings``: float32 [batch, 384], every row of length 1. ``directory`` is where
-    ``model.safetensors`` and ``config.json`` are read from; by default the installed package.
+    [batch, seq], seq at most 512; output ``embeddings``: float32 [batch, 384], every row of length 1. ``directory`` contains
+    ``model.safetensors`` and ``config.json``; by default that of the installed package.
     """
     directory = directory or model_directory()
     config = json.loads((directory / "config.json").read_text())
@@ -146,9 +147,9 @@ def _pool(g: _Graph, hidden: str) -> None:
 
 
 def save(path: Path, model: onnx.ModelProto, directory: Path | None = None) -> Path:
-    """Writes ``model`` to ``path``, with a copy of its weights file beside it unless one is there already. Returns ``path``.
+    """Writes ``model`` to ``path``, with a copy of its weights file beside it unless there is one already. Returns ``path``.
 
-    It is a copy because onnx takes no weights file that is a link, symbolic or hard.
+    It is a copy because onnx does not accept a weights file that is a symbolic or hard link.
     """
     source, beside = (directory or model_directory()) / WEIGHTS, path.parent / WEIGHTS
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Text to the three token arrays that the model takes."""
+"""Converts text to the three token arrays of the model."""
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +11,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def load_tokenizer(directory: Path | None = None) -> Tokenizer:
-    """The model's own WordPiece tokenizer, without the fixed padding its file asks for: ``encode`` pads to the longest text instead."""
+    """The model's WordPiece tokenizer, without the fixed padding in its file: ``encode`` pads to the longest text instead."""
     tokenizer = Tokenizer.from_file(str((directory or model_directory()) / "tokenizer.json"))
     tokenizer.no_padding()
     return tokenizer
@@ -20,7 +20,7 @@ def load_tokenizer(directory: Path | None = None) -> Tokenizer:
 def encode(tokenizer: Tokenizer, texts: Sequence[str], length: int | None = None) -> dict[str, np.ndarray]:
     """``texts`` as int64 arrays [batch, seq] by input name, padded at the end to ``length`` tokens, or to the longest text.
 
-    A text longer than that, or than the 128 tokens the model was trained for, is cut.
+    A text longer than that, or than the 128 tokens of the model's training, is truncated.
     """
     tokenizer.enable_padding(length=length)
     if length is not None:

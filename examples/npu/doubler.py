@@ -1,4 +1,4 @@
-"""The smallest backend's code: see docs/byoc.md."""
+"""The code of the smallest backend: see docs/byoc.md."""
 import numpy as np
 
 

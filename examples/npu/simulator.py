@@ -1,4 +1,4 @@
-"""An invented accelerator, which multiplies tiles of 16x16: this file is the device."""
+"""A simulator of an invented accelerator that multiplies tiles of 16x16."""
 import pickle
 
 import numpy as np
@@ -7,7 +7,7 @@ TILE = 16
 
 
 class Device:
-    """`count` tells how many tiles it has multiplied."""
+    """The device. `count`: the number of tiles multiplied so far."""
 
     count = 0
 
@@ -31,13 +31,14 @@ def pack(matrix):
 
 
 def unpack(tiles, rows, columns):
-    """The matrix again, without the zeros."""
+    """The matrix without the zeros: the inverse of ``pack``."""
     across = tiles.shape[1] * TILE
     return tiles.swapaxes(1, 2).reshape(-1, across)[:rows, :columns]
 
 
 def patches(x, kernel, strides, padding, dilations):
-    """NHWC as a matrix with a row for each place of the kernel: [places, kernel * channels]."""
+    """An NHWC image as a matrix with a row for each output position: [positions, kernel * channels]; and [batch, height, width] of
+    the output."""
     top, left, bottom, right = padding
     x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
     span = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
@@ -58,7 +59,7 @@ def conv(device, x, tiles, channels, kernel, strides, padding, dilations):
 
 
 def run(program, inputs):
-    """The values that a program gives: a list of (operation, operands, arguments)."""
+    """Runs a program, a list of (operation, operands, arguments). Returns its results."""
     device, values = Device(), list(inputs)
     for name, operands, arguments in program["steps"]:
         x = [values[n] for n in operands]
@@ -76,7 +77,7 @@ def run(program, inputs):
 
 
 def load(data, name):
-    """The loader of the backend's artifacts: what is called with inputs and outputs."""
+    """The loader of the backend's artifacts: a function of inputs and outputs."""
     program = pickle.loads(data)
 
     def call(*arrays):

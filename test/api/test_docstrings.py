@@ -10,7 +10,8 @@ import legato
 
 ROOT = Path(legato.__file__).resolve().parent.parent
 FOLDERS = ("core", "dialects", "frontends/onnx", "targets/backends", "targets/builders", "targets/generic", "targets/gpu",
-           "targets/intrinsics", "passes/pipeline", "passes/graph", "passes/partition", "passes/legalize", "runtime", "tools", "legato")
+           "targets/intrinsics", "passes/pipeline", "passes/graph", "passes/partition", "passes/legalize", "runtime", "tools", "legato",
+           "bench", "examples")
 
 
 def sources() -> list[Path]:
@@ -51,7 +52,7 @@ def overrides_documented(path: Path, name: str) -> bool:
     if not classes:
         return False
     parts = path.relative_to(ROOT).with_suffix("").parts
-    owner = importlib.import_module(".".join(parts if parts[0] == "legato" else ("legato", *parts)))
+    owner = importlib.import_module(".".join(parts if parts[0] in ("legato", "bench", "examples") else ("legato", *parts)))
     for part in classes:
         owner = getattr(owner, part)
     return any(getattr(vars(base).get(method), "__doc__", None) for base in owner.__mro__[1:])
