@@ -1,7 +1,6 @@
 """The relax dialect: graphs of tensor ops with symbolic shapes.
 
-``relax.<op>(operands..., attribute=value, ..., loc=None, ip=None)`` builds an op at the insertion point, infers its type, and
-returns its
+``relax.<op>(operands..., attribute=value, ..., loc=None, ip=None)`` builds an op at the insertion point, infers its type, and returns its
 result. ``OPS`` lists the op classes by name; ``semantics`` maps op names to their numpy semantics. docs/relax-ops.md describes each op.
 """
 

@@ -4,11 +4,9 @@ In destination-passing style a declaration is ``(inputs..., outputs...) -> outpu
 ``relax.returns`` it is ``(inputs...) -> results``: the callee allocates the results, they are checked when the call returns, and their
 types may introduce symbols: sizes that depend on data.
 
-Arguments other than tensors are stored in the declaration's attribute ``relax.arguments``, a list of all arguments in order:
-``unit`` for a
-tensor (the next operand), a string, a float, an integer, a boolean, ``#relax.dims<["n", 4]>`` for a shape, and
-``[#relax.dims<["n"]>]`` for
-a single size as an integer.
+Arguments other than tensors are stored in the declaration's attribute ``relax.arguments``, a list of all arguments in order: ``unit`` for
+a tensor (the next operand), a string, a float, an integer, a boolean, ``#relax.dims<["n", 4]>`` for a shape, and ``[#relax.dims<["n"]>]``
+for a single size as an integer.
 """
 from collections.abc import Sequence
 from typing import Any
@@ -52,10 +50,8 @@ def call_dps_packed(name: str, operands: Sequence[Any], *outputs: ir.Type, symbo
     """A call of the packed function ``name`` of the run time at the insertion point: ``name(operands..., outputs...)``.
 
     ``operands``: tensors, and Python ints, floats, bools, strings; a ``Dim`` is passed as an int, a list of sizes as a shape.
-    ``outputs``: the
-    types of the outputs, which the caller allocates. ``symbol``: the declaration's name in the module (default: made from
-    ``name``). Returns
-    the outputs. LegatoError if the module has another function called ``symbol``.
+    ``outputs``: the types of the outputs, which the caller allocates. ``symbol``: the declaration's name in the module (default: made
+    from ``name``). Returns the outputs. LegatoError if the module has another function called ``symbol``.
     """
     module, function = _around()
     tensors, arguments = _split(operands)
@@ -68,11 +64,9 @@ def call_packed(name: str, operands: Sequence[Any], *results: ir.Type, pure: boo
                 symbol: str | None = None) -> "ir.Value | tuple[ir.Value, ...]":
     """A call of the packed function ``name`` of the run time at the insertion point; the function allocates its results.
 
-    ``operands`` as in ``call_dps_packed``. ``results``: their types, checked at run time. A symbol that no argument or earlier
-    result defines
-    gets its value from the result; a size without a name gets a new symbol. ``pure``: the function has no side effects. LegatoError
-    as in
-    ``call_dps_packed``.
+    ``operands`` as in ``call_dps_packed``. ``results``: their types, checked at run time. A symbol that no argument or earlier result
+    defines gets its value from the result; a size without a name gets a new symbol. ``pure``: the function has no side effects.
+    LegatoError as in ``call_dps_packed``.
     """
     module, function = _around()
     tensors, arguments = _split(operands)

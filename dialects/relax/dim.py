@@ -1,7 +1,6 @@
 """Symbolic dimensions: integer expressions of named sizes in a normal form, so that equal sizes are equal values.
 
-An expression is a polynomial whose variables are symbols or non-polynomial parts: ``a // b``, ``a % b``, ``min(a, b)`` and ``max(a,
-b)``.
+An expression is a polynomial whose variables are symbols or non-polynomial parts: ``a // b``, ``a % b``, ``min(a, b)`` and ``max(a, b)``.
 Arithmetic with a constant result gives an int.
 
 Symbols stand for sizes of 1 or more. Broadcasting never assumes that a symbol is 1.

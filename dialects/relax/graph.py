@@ -42,9 +42,8 @@ def infer_op(op) -> list[ir.Type]:
 def evaluate(op, arrays, symbols: Mapping[str, int] | None = None) -> tuple:
     """Computes the op on arrays by its numpy semantics. Returns a tuple of arrays.
 
-    ``symbols``: values for the symbols in its attributes. LegatoError, naming the op, for a symbol without a value, and for invalid
-    input (an
-    index out of range).
+    ``symbols``: values for the symbols in its attributes. LegatoError, naming the op, for a symbol without a value, and for invalid input
+    (an index out of range).
     """
     cls, attrs = _require(op), attributes_of(op)
     for name, value in attrs.items():

@@ -1,8 +1,7 @@
 """The graph ops that a call of a kernel computes, by the model's own names.
 
-A kernel is shared by all ops that are computed alike, so the names stand on the calls:
-``relax.ops = ["relax.conv2d Conv_0", "relax.add"]``.
-Whatever replaces a call inherits them, down to ``llvm.call``.
+A kernel is shared by all ops that are computed alike, so the names stand on the calls: ``relax.ops = ["relax.conv2d Conv_0",
+"relax.add"]``. Whatever replaces a call inherits them, down to ``llvm.call``.
 """
 from legato.core.locations import model_name
 from legato.core.mlir import ir

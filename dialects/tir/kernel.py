@@ -44,8 +44,7 @@ def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: 
               location: ir.Location | None = None, symbols: ir.SymbolTable | None = None) -> func.FuncOp:
     """Adds the kernel ``@name`` (made unique) to ``module`` and returns it.
 
-    ``body(inputs, outputs)`` is called with the entry block's arguments, at its insertion point, and returns one value per output.
-    Raises
+    ``body(inputs, outputs)`` is called with the entry block's arguments, at its insertion point, and returns one value per output. Raises
     what the body raises, and ``TypeError`` when a value's type is not the output's; the module is then unchanged.
     """
     location = location or ir.Location.unknown()

@@ -33,9 +33,8 @@ class ForOp(Tir.Operation, name="for"):
     """A loop from a lower to an upper bound by steps of 1.
 
     ``kind``: ``serial``, ``parallel`` (iterations in any order, on several cores), ``vectorized`` (the iterations are the lanes of
-    vectors),
-    ``unrolled``, or ``thread`` (each iteration is a thread of a device on the axis ``thread``: ``blockIdx.x`` ... ``threadIdx.z``).
-    ``name``: the loop variable's name. The body has one argument, the loop variable.
+    vectors), ``unrolled``, or ``thread`` (each iteration is a thread of a device on the axis ``thread``: ``blockIdx.x`` ...
+    ``threadIdx.z``). ``name``: the loop variable's name. The body has one argument, the loop variable.
 
     ```mlir
     "tir.for"(%lower, %upper) ({
@@ -107,15 +106,11 @@ class ForOp(Tir.Operation, name="for"):
 class BlockOp(Tir.Operation, name="block"):
     """A statement with axes of its own: what it computes for one value of each axis does not depend on the loops around it.
 
-    ``name``; ``axes``: the axes' names; ``kinds``: ``spatial`` (different values write different elements), ``reduce`` (accumulated
-    in any
-    order) or ``opaque``; ``extents``: the number of values of each axis, where constant. The operands are the values of the axes,
-    computed
-    from the loop variables. It has two regions with the axes as arguments: ``init``, which may be empty and runs where all reduce
-    axes are 0,
-    before the second, the body. A predicate is an ``scf.if`` around the block. The regions of buffers that a block reads and writes
-    are not
-    declared; analyses derive them from the body.
+    ``name``; ``axes``: the axes' names; ``kinds``: ``spatial`` (different values write different elements), ``reduce`` (accumulated in
+    any order) or ``opaque``; ``extents``: the number of values of each axis, where constant. The operands are the values of the axes,
+    computed from the loop variables. It has two regions with the axes as arguments: ``init``, which may be empty and runs where all
+    reduce axes are 0, before the second, the body. A predicate is an ``scf.if`` around the block. The regions of buffers that a block
+    reads and writes are not declared; analyses derive them from the body.
 
     ```mlir
     "tir.block"(%i, %j, %k) ({
@@ -205,9 +200,8 @@ BlockOp.values = property(lambda self: list(self.operation.operands))
 class AllocBufferOp(Tir.Operation, name="alloc_buffer"):
     """A buffer that lives as long as the code that uses it.
 
-    ``scope`` is its memory: ``global``, ``shared``, ``local``, or a device's own. Lowering allocates only the part that its users
-    touch during
-    its lifetime: a ``local`` buffer used inside a tile holds one tile.
+    ``scope`` is its memory: ``global``, ``shared``, ``local``, or a device's own. Lowering allocates only the part that its users touch
+    during its lifetime: a ``local`` buffer used inside a tile holds one tile.
 
     ```mlir
     %b = "tir.alloc_buffer"() {name = "C_local", scope = "local"} : () -> memref<128x128xf32>

@@ -1,11 +1,9 @@
 """Calls of packed functions of the run time from inside kernels.
 
-A call is a ``func.call`` of a private declaration marked ``tir.packed = "name"``, on buffers and scalars, with at most one scalar
-result.
+A call is a ``func.call`` of a private declaration marked ``tir.packed = "name"``, on buffers and scalars, with at most one scalar result.
 ``tir.dtypes`` lists the type of each operand as the callee sees it (``"float32"``, ``"uint8"``, ``"bool"``, ``"index"``, ``"pointer"``):
 MLIR's types do not tell signed from unsigned. ``relax.arguments``, as for graphs, lists all arguments if some of them are constant
-strings
-or numbers.
+strings or numbers.
 
 ```mlir
 func.func private @log(memref<8xf32>, index) attributes {tir.packed = "my.log", tir.dtypes = ["float32", "index"]}
@@ -30,8 +28,7 @@ def call_packed(name: str, operands: Sequence[ir.Value], dtypes: Sequence[str], 
                 results: Sequence[ir.Type] = ()) -> list[ir.Value]:
     """A call of the packed function ``name`` at the insertion point inside a kernel. Returns its results.
 
-    ``arguments``: all arguments in order, ``unit`` for an operand, if some are constants. LegatoError if the declaration would be
-    invalid
+    ``arguments``: all arguments in order, ``unit`` for an operand, if some are constants. LegatoError if the declaration would be invalid
     (``check_declaration``).
     """
     top = ir.InsertionPoint.current.block.owner

@@ -10,16 +10,14 @@
       }
     }
 
-Upstream's interpreter runs them, mixed with upstream's own ops. A step does not consume its handles: those to loops and blocks that
-still
+Upstream's interpreter runs them, mixed with upstream's own ops. A step does not consume its handles: those to loops and blocks that still
 exist stay valid. A step that cannot be applied is a silenceable failure and changes nothing. A step without results is applied to each
 payload op of its handle; a single result is a handle to all ops found. Zeros in a list of numbers are replaced by parameters, in order:
 
     %tile = transform.tune.knob<"tile"> = 16 : i64 from options = [8 : i64, 16 : i64] -> !transform.param<i64>
     %2:2 = "tir.sch_split"(%1#1, %tile) {factors = array<i64: -1, 0>} : (!transform.any_op, !transform.param<i64>) -> (...)
 
-Lookups such as ``sch_get_block`` exist beside upstream's ``structured.match`` and ``get_parent_op`` for their errors: upstream
-returns an
+Lookups such as ``sch_get_block`` exist beside upstream's ``structured.match`` and ``get_parent_op`` for their errors: upstream returns an
 empty handle or several ops, ``sch_get_block`` fails and lists the blocks there are.
 """
 from __future__ import annotations

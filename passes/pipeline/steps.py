@@ -67,8 +67,8 @@ class ExternalOf:
 class PassNames:
     """Legato's passes and the user's `extra` ones by name.
 
-    Legato's are imported only when looked up, unless there are extra ones or all are listed.
-    PipelineError if two passes have the same name; the same class may occur twice.
+    Legato's are imported only when looked up, unless there are extra ones or all are listed. PipelineError if two passes have the same
+    name; the same class may occur twice.
     """
 
     def __init__(self, extra: Iterable[type[ModulePass]] = ()):

@@ -18,8 +18,7 @@ class DepthToSpace(RelaxOp, name="depth_to_space"):
     """Channels moved to block x block spatial positions; x is NCHW.
 
     `mode` is the order of a channel number's parts: "DCR" is row and column in the block, then the remaining channel; "CRD" is the
-    remaining
-    channel, then row and column.
+    remaining channel, then row and column.
 
     ```mlir
     %y = "relax.depth_to_space"(%x) {block = 2 : i64} : (tensor<1x8x2x3xf32>) -> tensor<1x2x4x6xf32>

@@ -34,8 +34,8 @@ from legato.passes.pipeline.base import ModulePass, PassContext, option
 class ConvertLayout(ModulePass):
     """Converts convolutions and pools to another layout, and propagates it through the ops around them.
 
-    The layouts are named for two spatial axes; NHWC stands for NWC and NDHWC, too, HWIO for WIO and DHWIO.
-    The kernel of a grouped convolution is not split: HWIO has the shape [KH, KW, I / groups, O], [KH, KW, 1, C] for a depthwise one.
+    The layouts are named for two spatial axes; NHWC stands for NWC and NDHWC, too, HWIO for WIO and DHWIO. The kernel of a grouped
+    convolution is not split: HWIO has the shape [KH, KW, I / groups, O], [KH, KW, 1, C] for a depthwise one.
     """
 
     name = "relax-convert-layout"
