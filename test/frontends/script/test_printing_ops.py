@@ -1,8 +1,7 @@
 """Kernels that legalization makes of graph ops, printed as scripts: the loops compute the same. A part of the sweep over all cases."""
 import numpy as np
 import pytest
-from generic_main import together
-from one_op import difference
+from one_op import difference, together
 from test_generic_rules import FAMILIES
 
 import legato

@@ -1,37 +1,22 @@
-"""Many one-op relax functions, legalized for ``generic``, lowered by nothing but upstream passes, compiled together and run."""
+"""One-op cases: many of them in one ``main``, which is what a model looks like to the compiler; compiled, run, and compared."""
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+import legato
 from legato.core.dtypes import as_dtype, mlir_type
-from legato.core.mlir import execution_engine, func, ir, linalg, passmanager
+from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.loading import make_context
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
-from legato.passes.legalize.legalize import Legalize
-from legato.passes.pipeline.base import PassContext
-from legato.targets import generic
-from legato.targets.target import Target
+from legato.targets.catalog import Catalog
 
-BUFFERS = "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},canonicalize,cse"
-LLVM = (
-    "convert-linalg-to-loops,canonicalize,lower-affine,expand-strided-metadata,lower-affine,arith-expand{include-bf16=1},"
-    "convert-scf-to-cf,convert-math-to-llvm,convert-math-to-libm,convert-to-llvm,reconcile-unrealized-casts,canonicalize"
-)
-
-
-def copies_as_loops(module: ir.Operation) -> None:
-    """Upstream lowers a strided copy of buffers to a call of a library that is not there."""
-    found = []
-    module.walk(lambda op: (found.append(op) if op.name == "memref.copy" else None, ir.WalkResult.ADVANCE)[1])
-    for op in found:
-        with ir.InsertionPoint(op), op.location:
-            linalg.copy(op.operands[0], outs=[op.operands[1]])
-        op.erase()
+AT_ONCE = 40
+# a target, and the stage that compiling begins behind: with the passes on graphs, or with the rules for the ops as they are written
+WAYS = (("llvm", None), ("llvm{cpu=x86-64-v3}", "relax"))
 
 
 @dataclass
@@ -57,83 +42,74 @@ class Case:
     def _number(self, value):
         return dims.substitute(dims.as_size(value), self.symbols) if isinstance(value, (str, dims.Dim)) else value
 
-    def build(self, name: str) -> None:
-        """Adds the function to the module at the insertion point."""
-        shapes = self.shapes or [a.shape for a in self.inputs]
-        types = [dims.tensor_type(s, mlir_type(a.dtype)) for i, (a, s) in enumerate(zip(self.inputs, shapes)) if i not in self.constants]
-        given = [s for i, s in enumerate(shapes) if i not in self.constants]
-        bare = {str(d) for s in given for d in s}
-        extra = [s for s in self.symbols if s not in bare]  # symbols that no input shows come as tensors of that size
-        types += [dims.tensor_type([s], mlir_type("i8")) for s in extra]
-        function = func.FuncOp(name, (types, []))
-        with ir.InsertionPoint(function.add_entry_block()):
-            arguments = iter(function.arguments)
-            values = [relax.constant(a) if i in self.constants else next(arguments) for i, a in enumerate(self.inputs)]
-            op = relax.OPS[self.op]
-            result = op.build(values, **self.attrs) if self.op == "concat" else op.build(*values, **self.attrs)
-            func.ReturnOp([result])
-        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, [result.type]))
-        function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
 
-    def arguments(self) -> list[np.ndarray]:
-        bare = {str(d) for i, s in enumerate(self.shapes or []) if i not in self.constants for d in s}
-        extra = [np.zeros(n, np.int8) for s, n in self.symbols.items() if s not in bare]
-        return [a for i, a in enumerate(self.inputs) if i not in self.constants] + extra
+class Side:
+    """One case with symbols of its own: ``n`` of case 3 is ``n_3``. ``types``: of its arguments; ``arrays``: what to give for them."""
+
+    def __init__(self, case: Case, number: int):
+        self.case, self.number = case, number
+        self.table = {s: dims.symbol(f"{s}_{number}") for s in case.symbols}
+        shapes = [[self.renamed(d) for d in s] for s in (case.shapes or [a.shape for a in case.inputs])]
+        passed = [i for i in range(len(case.inputs)) if i not in case.constants]
+        bare = {str(d) for i in passed for d in shapes[i]}
+        hidden = [s for s in case.symbols if f"{s}_{number}" not in bare]
+        self.types = [dims.tensor_type(shapes[i], mlir_type(case.inputs[i].dtype)) for i in passed]
+        self.types += [dims.tensor_type([f"{s}_{number}"], mlir_type("i8")) for s in hidden]
+        self.arrays = [case.inputs[i] for i in passed] + [np.zeros(case.symbols[s], np.int8) for s in hidden]
+
+    def renamed(self, value):
+        return dims.substitute(dims.as_size(value), self.table) if isinstance(value, (str, dims.Dim)) else value
+
+    def build(self, arguments: Sequence[ir.Value]) -> ir.Value:
+        """Adds the op at the insertion point."""
+        case, given = self.case, iter(arguments)
+        attrs = {k: [self.renamed(v) for v in value] if isinstance(value, (list, tuple)) else value for k, value in case.attrs.items()}
+        with ir.Location.name(str(case)):
+            values = [relax.constant(a) if i in case.constants else next(given) for i, a in enumerate(case.inputs)]
+            op = relax.OPS[case.op]
+            return op.build(values, **attrs) if case.op == "concat" else op.build(*values, **attrs)
 
 
-def legalized(cases: Sequence[Case]) -> Module:
-    """One module with a function for each case, legalized by the generic rules alone."""
+def together(cases: Sequence[Case]) -> tuple[Module, list[np.ndarray]]:
+    """A module whose ``main`` returns the result of each case, and its inputs."""
     context = make_context()
     with context, ir.Location.unknown():
         module = Module(ir.Module.create())
+        sides = [Side(case, number) for number, case in enumerate(cases)]
+        types = [t for side in sides for t in side.types]
         with ir.InsertionPoint(module.body):
-            for number, case in enumerate(cases):
-                with ir.Location.name(f"case{number}: {case}"):
-                    case.build(f"case{number}")
-        target = Target("generic", rules=generic.RULES)
-        Legalize(target="generic").run(module, PassContext(resolve_target=lambda _: target))
-        assert module.operation.verify()
+            main = func.FuncOp("main", (types, []))
+            with ir.InsertionPoint(main.add_entry_block()):
+                arguments = iter(main.arguments)
+                results = [side.build([next(arguments) for _ in side.types]) for side in sides]
+                func.ReturnOp(results)
+        main.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, [r.type for r in results]))
+        main.attributes["arg_attrs"] = _names("x", len(types))
+        main.attributes["res_attrs"] = _names("y", len(results))
+    return module, [a for side in sides for a in side.arrays]
+
+
+def _names(prefix: str, count: int) -> ir.ArrayAttr:
+    return ir.ArrayAttr.get([ir.DictAttr.get({"relax.name": ir.StringAttr.get(f"{prefix}{i}")}) for i in range(count)])
+
+
+def legalized(cases: Sequence[Case]) -> Module:
+    """The cases, legalized by the generic rules alone."""
+    module, _ = together(cases)
+    legato.Pipeline("relax-legalize{target=generic}").run(module, legato.PassContext(resolve_target=Catalog().resolve))
+    assert module.operation.verify()
     return module
 
 
-class Compiled:
-    """The functions of some cases, ready to be called."""
-
-    def __init__(self, cases: Sequence[Case]):
-        self.cases = cases
-        self.module = legalized(cases)
-        with self.module.context, ir.Location.unknown():
-            for op in self.module.body.operations:
-                if "relax.signature" in op.operation.attributes:
-                    del op.operation.attributes["relax.signature"]
-            self.run(BUFFERS)
-            copies_as_loops(self.module.operation)
-            self.run(LLVM)
-            self.engine = execution_engine.ExecutionEngine(self.module.module, opt_level=0)
-
-    def run(self, passes: str) -> None:
-        manager = passmanager.PassManager.parse(f"builtin.module({passes})")
-        manager.enable_verifier(False)
-        manager.run(self.module.operation)
-
-    def __call__(self, number: int, dtype: np.dtype, rank: int) -> np.ndarray:
-        result = np.zeros(3 + 2 * rank, np.int64)
-        arguments = [np.ascontiguousarray(a) for a in self.cases[number].arguments()]
-        tables = [result, *map(_descriptor, arguments)]
-        pointers = [ctypes.c_void_p(t.ctypes.data) for t in tables]
-        packed = (ctypes.c_void_p * len(pointers))(*[ctypes.addressof(p) for p in pointers])
-        self.engine.lookup(f"case{number}")(packed)
-        _, aligned, offset, *rest = result.tolist()
-        shape, count = rest[:rank], int(np.prod(rest[:rank]))
-        if count == 0:
-            return np.empty(shape, dtype)
-        raw = ctypes.string_at(aligned + offset * dtype.itemsize, count * dtype.itemsize)
-        return np.frombuffer(raw, dtype).reshape(shape)
-
-
-def _descriptor(array: np.ndarray) -> np.ndarray:
-    """A memref descriptor is a row of 64-bit words: two pointers, offset, sizes, strides."""
-    return np.array([array.ctypes.data, array.ctypes.data, 0, *array.shape, *(s // array.itemsize for s in array.strides)], np.int64)
+def computed(cases: Sequence[Case], target: str = "llvm", first: str | None = None) -> list[np.ndarray]:
+    """What the compiled cases give."""
+    found = []
+    for start in range(0, len(cases), AT_ONCE):
+        part = cases[start : start + AT_ONCE]
+        module, inputs = together(part)
+        results = legato.compile(module, target, first=first)(*inputs)
+        found += [np.asarray(r) for r in (results if len(part) > 1 else [results])]
+    return found
 
 
 _TOLERANCE = {"float16": 2e-3, "bfloat16": 1.6e-2, "float32": 2e-5, "float64": 1e-11}
@@ -152,11 +128,12 @@ def difference(found: np.ndarray, expected: np.ndarray) -> str | None:
 
 
 def failures(cases: Sequence[Case]) -> list[str]:
-    """Compiles and runs the cases; what is wrong with each that differs from the op's numpy semantics."""
-    compiled, found = Compiled(cases), []
-    for number, case in enumerate(cases):
-        expected = np.asarray(case.expected())
-        wrong = difference(compiled(number, expected.dtype, expected.ndim), expected)
-        if wrong:
-            found.append(f"{case}: {wrong[:400]}")
+    """Compiles and runs the cases, each in one of ``WAYS``; what is wrong with each that differs from the op's numpy semantics."""
+    found = []
+    for number, (target, first) in enumerate(WAYS):
+        chosen = cases[number :: len(WAYS)]
+        for case, result in zip(chosen, computed(chosen, target, first) if chosen else [], strict=True):
+            wrong = difference(result, np.asarray(case.expected()))
+            if wrong:
+                found.append(f"{case} on {target}: {wrong[:400]}")
     return found

@@ -36,7 +36,7 @@ def emulated(kernel, target="nvvm", without=(), seed=0):
         del lowered.operation.attributes["gpu.container_module"]
         lowered.operation.verify()
     context = legato.PassContext(resolve_target=Catalog().resolve)
-    legato.Pipeline("tir-lower{target=llvm{threads=2}},tir-emit-entry").run(lowered, context)
+    legato.Pipeline(dict(Catalog().resolve("llvm{threads=2}").pipeline())["llvm"]).run(lowered, context)
     library = load_openmp("the emulation")
     ctypes.CDLL(library).kmp_set_blocktime(0)  # hundreds of threads on a few cores: who waits must not spin
     return jit(lowered.module, lowered.weights)

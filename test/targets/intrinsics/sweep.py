@@ -14,8 +14,9 @@ import numpy as np
 import references
 from functions import CASES, DTYPES, FLOAT, KINDS, LANES
 
+import legato
 from legato.core.mlir import execution_engine, ir
-from legato.passes.cpu.lower import lower
+from legato.dialects.module import Module
 from legato.passes.legalize.intrinsics import legalize_intrinsics, lower_intrinsics
 from legato.targets.catalog import Catalog
 from legato.targets.intrinsics.ops import OPS
@@ -36,13 +37,14 @@ class Descriptor(ctypes.Structure):
 
 
 class Compiled:
-    """The functions of some cases, ready to be called."""
+    """The functions of some cases, lowered by the last stage of a CPU's pipeline, and ready to be called by C's convention."""
 
     def __init__(self, cases, target="llvm"):
-        module = functions.build(cases)
+        module = Module(functions.build(cases))
+        stage = dict(Catalog().resolve(target).pipeline())["llvm"].removesuffix(",tir-emit-entry")
+        legato.Pipeline(stage).run(module, legato.PassContext(resolve_target=Catalog().resolve))
         with module.context, ir.Location.unknown():
-            lower(module, Catalog().resolve(target), [])
-            self.engine = execution_engine.ExecutionEngine(module, opt_level=1)
+            self.engine = execution_engine.ExecutionEngine(module.module, opt_level=1)
 
 
 _BOOL = (np.int8,)
