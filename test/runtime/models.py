@@ -1,32 +1,26 @@
-"""Small modules as tir-bufferize leaves them, and what makes them executable: our passes around a plain upstream lowering."""
+"""Small modules as tir-bufferize leaves them, lowered from there by the target's own passes."""
 import numpy as np
 
-from legato.codegen.emit_entry import emit_entry
+import legato
 from legato.codegen.jit import jit
-from legato.core.mlir import ir, passmanager
 from legato.dialects.module import Module
-from legato.passes.memory.plan_memory.plan_memory import plan_memory
-
-LOWER = ("builtin.module(func.func(convert-linalg-to-loops,canonicalize,cse),convert-scf-to-cf,expand-strided-metadata,lower-affine,"
-         "canonicalize,convert-to-llvm,reconcile-unrealized-casts,canonicalize,cse)")
+from legato.targets.catalog import Catalog
 
 
-def lowered(text, weights=()):
+def lowered(text, weights=(), target="llvm"):
     """The module in the LLVM dialect, with its entry."""
     module = Module.parse(text)
     for name, array in dict(weights).items():
         module.weights.add(name, array)
-    with module.context, ir.Location.unknown():
-        plan_memory(module.module)
-        passmanager.PassManager.parse(LOWER).run(module.operation)
-        emit_entry(module.module)
-        module.operation.verify()
+    stage = dict(Catalog().resolve(target).pipeline())["llvm"]
+    legato.Pipeline(f"tir-plan-memory,tir-lower-packed,{stage}").run(module, legato.PassContext(resolve_target=Catalog().resolve))
+    module.operation.verify()
     return module
 
 
-def build(text, weights=()):
+def build(text, weights=(), target="llvm"):
     """An executable of the module's @main."""
-    module = lowered(text, weights)
+    module = lowered(text, weights, target)
     return jit(module.module, module.weights, opt_level=0)
 
 

@@ -3,9 +3,8 @@ import re
 
 import numpy as np
 import pytest
-from models import identity, lowered, numbers
+from models import build, identity, numbers
 
-from legato.codegen.jit import jit
 from legato.core import cpu
 from legato.core.cpu_table import CACHES, CPUS, DEFAULT_CACHES, FLAGS
 from legato.core.errors import LegatoError
@@ -76,29 +75,19 @@ def test_this_machine():
     assert cpu.missing_features("", "") == []
 
 
-def for_cpu(name, features):
+def for_cpu(name):
     """The identity, compiled for a CPU."""
-    module = lowered(identity("4x", "f32", "4xf32"))
-    with module.context:
-        for op in module.body.operations:
-            if op.operation.name == "llvm.func" and op.attributes["sym_name"].value in ("main", "main_sizes"):
-                op.attributes["target_cpu"] = ir.StringAttr.get(name)
-                op.attributes["target_features"] = ir.Attribute.parse(f'#llvm.target_features<["{features}"]>')
-            if op.operation.name == "llvm.mlir.global" and op.attributes["sym_name"].value == "legato_metadata":
-                said = op.attributes["value"].value.replace('"cpu":"","features":""', f'"cpu":"{name}","features":"{features}"')
-                op.attributes["value"] = ir.StringAttr.get(said)
-                op.attributes["global_type"] = ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{len(said)} x i8>"))
-    return jit(module.module, {}, opt_level=0)
+    return build(identity("4x", "f32", "4xf32"), target=f"llvm{{cpu={name}}}")
 
 
 def test_code_for_this_machine_and_for_another(monkeypatch, tmp_path):
-    np.testing.assert_array_equal(for_cpu("x86-64-v2", "+sse4.2")(numbers(4)), numbers(4))
+    np.testing.assert_array_equal(for_cpu("x86-64-v2")(numbers(4)), numbers(4))
     monkeypatch.setattr(cpu, "host_features", lambda: cpu.features_of("x86-64"))
-    exe = for_cpu("x86-64-v2", "+sse4.2")
+    exe = for_cpu("x86-64-v2")
     with pytest.raises(LegatoError, match=r"for the CPU x86-64-v2; this one \(x86-64\) does not have cx16, popcnt, sse3, .*Save it"):
         exe(numbers(4))
     exe.save(tmp_path / "model.so")
     with pytest.raises(LegatoError, match="compiled for the CPU x86-64-v2"):
         load(tmp_path / "model.so")
     with pytest.raises(cpu.UnknownCpuError, match="unknown CPU 'x86-64-v5'; did you mean"):
-        for_cpu("x86-64-v5", "+sse4.2")
+        for_cpu("x86-64-v5")

@@ -177,9 +177,9 @@ def test_weights_that_do_not_fit():
 
 
 def test_a_function_that_no_library_has():
-    text = identity("4x", "f32", "4xf32").replace("return %x", "call @nowhere(%x) : (memref<4xf32>) -> ()\n  return %x")
-    with pytest.raises(LegatoError, match="calls 'nowhere', which no library has, in main"):
-        build("func.func private @nowhere(memref<4xf32>) attributes {llvm.bareptr}" + text)
+    text = STATIC.replace("%r = arith.addf %0, %1 : f32", "%r = func.call @nowhere(%0, %1) : (f32, f32) -> f32")
+    with pytest.raises(LegatoError, match="calls 'nowhere', which no library has, in add"):
+        build("func.func private @nowhere(f32, f32) -> f32" + text, {"w": numbers(4, 8)})
 
 
 def test_shapes_that_cannot_be_had():

@@ -3,14 +3,9 @@ import warnings
 
 import numpy as np
 import pytest
-from models import LOWER, numbers
+from models import build, numbers
 
-from legato.codegen.emit_entry import emit_entry
-from legato.codegen.jit import jit
 from legato.core.errors import LegatoError
-from legato.core.mlir import ir, passmanager
-from legato.dialects.module import Module
-from legato.passes.memory.plan_memory.plan_memory import plan_memory
 from legato.runtime import load, threads
 
 PARALLEL = """
@@ -45,14 +40,7 @@ def test_without_a_runtime_one_thread_and_one_warning(monkeypatch):
 @pytest.mark.skipif(threads.openmp_runtime() is None, reason="no OpenMP runtime here")
 def test_parallel_code(tmp_path):
     assert threads.usable_threads(2) == 2
-    module = Module.parse(PARALLEL)
-    with module.context, ir.Location.unknown():
-        plan_memory(module.module)
-        lower = LOWER.replace("convert-scf-to-cf", "convert-scf-to-openmp{num-threads=2},canonicalize,convert-scf-to-cf").replace(
-            "reconcile", "convert-openmp-to-llvm,reconcile")
-        passmanager.PassManager.parse(lower).run(module.operation)
-        emit_entry(module.module)
-        exe = jit(module.module, {}, opt_level=0)
+    exe = build(PARALLEL, target="llvm{threads=2}")
     assert exe.signature.openmp
     x = numbers(64, 8)
     np.testing.assert_array_equal(exe(x), x * 2)
