@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from legato.codegen.entry.library import library
 from legato.codegen.entry.metadata import metadata, target_of
-from legato.codegen.entry.tables import EXPORTED, entry_text
+from legato.codegen.entry.model import has_frame, model_text
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
-from legato.passes.memory.signature import Boundary
+from legato.passes.memory.signature import Boundary, packed_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 if TYPE_CHECKING:
@@ -34,30 +35,49 @@ class EmitEntry(ModulePass):
 
 
 def emit_entry(module: ir.Module) -> None:
-    """Does the work on one module, which ``tir-plan-memory`` and the lowering to the LLVM dialect have been at."""
+    """Does the work on one module, which ``tir-plan-memory`` and the lowering to the LLVM dialect have been at. LegatoError where they have
+    not, and for a module that has an entry."""
     functions = {op.attributes["sym_name"].value: op for op in module.body.operations if op.operation.name == "llvm.func"}
     main = functions.get("main")
     if main is None or "main_sizes" not in functions:
         raise LegatoError("the entry calls @main and @main_sizes as llvm.func: run tir-plan-memory and tir-lower first")
     boundary = Boundary.of(main)
-    for function in functions.values():
-        if len(function.operation.regions[0].blocks):
-            _hide(function)
-    entry = ir.Module.parse(entry_text(main, boundary, metadata(module, main, boundary)))
+    texts = library(bool(packed_functions(main)), has_frame(main)), model_text(main, boundary, metadata(module, main, boundary))
     cpu = target_of(main)["cpu"]
-    for name, function in functions.items():
-        if name.startswith("legato.") and not len(function.operation.regions[0].blocks):
-            function.operation.erase()   # a declaration: the entry brings the definition
-    there = {op.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.attributes}
-    for op in list(entry.body.operations):
-        name = op.attributes["sym_name"].value
-        if name in there and (name in EXPORTED or name.startswith("legato.")):
-            raise LegatoError(f"the module has @{name} already: tir-emit-entry runs once")
-        if name not in there:
-            op.operation.detach_from_parent()
-            module.body.append(op)
-            if cpu and op.operation.name == "llvm.func" and len(op.operation.regions[0].blocks):
-                _made_for(op, *BASELINE)
+    for function in functions.values():
+        if _is_defined(function):
+            _hide(function)
+    parts = [ir.Module.parse(text) for text in texts]
+    defined = {_symbol(op) for part in parts for op in part.body.operations if _is_defined(op)}
+    _erase_declarations(module, defined)
+    there = {_symbol(op) for op in module.body.operations if "sym_name" in op.attributes}
+    for op in [op for part in parts for op in part.body.operations]:
+        name = _symbol(op)
+        if name in there or (name in defined and not _is_defined(op)):
+            continue
+        there.add(name)
+        op.operation.detach_from_parent()
+        module.body.append(op)
+        if cpu and op.operation.name == "llvm.func" and _is_defined(op):
+            _made_for(op, *BASELINE)
+
+
+def _erase_declarations(module: ir.Module, names: set[str]) -> None:
+    """Erases the declarations of what the entry defines. LegatoError for a definition."""
+    for op in list(module.body.operations):
+        if "sym_name" in op.attributes and _symbol(op) in names:
+            if _is_defined(op):
+                raise LegatoError(f"the module has @{_symbol(op)} already: tir-emit-entry runs once")
+            op.operation.erase()
+
+
+def _symbol(op: ir.OpView) -> str:
+    return op.attributes["sym_name"].value
+
+
+def _is_defined(op: ir.OpView) -> bool:
+    """Whether a function has a body, or a global a value."""
+    return len(op.operation.regions[0].blocks) > 0 or "value" in op.attributes
 
 
 def _hide(function: ir.OpView) -> None:

@@ -109,3 +109,12 @@ def _bfloat16_elements(text: str) -> np.ndarray:
     words = re.findall(r"[^\[\],\s]+", body)
     bits = [int(w, 16) if w.startswith("0x") else int(np.array(float(w), ml_dtypes.bfloat16).view(np.uint16)) for w in words]
     return np.array(bits, np.uint16).view(ml_dtypes.bfloat16)
+
+
+def dlpack_dtype(dtype: str) -> int:
+    """A DLDataType as the integer that its four bytes are: code, bits, lanes."""
+    if dtype == "bfloat16":
+        code = 4
+    else:
+        code = {"i": 0, "u": 1, "f": 2, "b": 6}[np.dtype(dtype).kind]
+    return code | as_dtype(dtype).itemsize * 8 << 8 | 1 << 16

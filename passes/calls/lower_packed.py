@@ -2,11 +2,11 @@
 
 Main gets one more argument, ``memref<Fxi64> {tir.functions}``: the functions that it calls, in the order of its attribute
 ``relax.packed_functions``. Each declaration becomes a function that describes its arguments in a table and hands them to
-``@legato.call_packed`` (passes/entry/packed.mlir), which makes Tensors of them. A call that fails ends main with its code. A kernel that
+``@legato.call_packed`` (codegen/entry/packed.py), which makes Tensors of them. A call that fails ends main with its code. A kernel that
 calls packed functions (``tir.packed``) is given the functions, and gives a code, in the same way.
 
 Where functions return tensors of their own (``relax.returns``), main gets the frame of the call too, ``!llvm.ptr {tir.frame}``, which holds
-what came back, and memory asked for late (passes/entry/frame.mlir), until main has ended. Main's attributes say what the entry has to know:
+what came back, and memory asked for late (codegen/entry/frame.py), until main has ended. Main's attributes say what the entry has to know:
 ``relax.packed_results`` (function, type and number of each result), ``relax.late_symbols`` (symbols that results give, and expressions that
 are sizes of results), ``tir.held_results``.
 """

@@ -7,9 +7,9 @@ int, a bool, a float, a pointer, a text: its 64 bits.
 import struct
 from collections.abc import Iterator, Sequence
 
-from legato.codegen.entry.tables import dlpack_dtype
-from legato.core.dtypes import as_dtype, numpy_dtype
+from legato.core.dtypes import as_dtype, dlpack_dtype, numpy_dtype
 from legato.core.mlir import func, ir
+from legato.core.tvm_ffi_abi import BOOL, FLOAT, INT, POINTER, RAW_STR, SHAPE, STRIDED_TENSOR, TENSOR
 from legato.dialects.relax.dialect import DimsAttr
 from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, parse
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, SIGNATURE, SIZES
@@ -17,7 +17,6 @@ from legato.dialects.tir.markers import DTYPES, TIR_PACKED
 from legato.passes.memory.plan_memory.stages import result_types
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
-INT, BOOL, FLOAT, POINTER, TEXT, SHAPE, TENSOR, STRIDED = 1, 2, 3, 4, 8, 69, 70, 1070
 CALL = "llvm.func @legato.call_packed(!llvm.ptr, !llvm.ptr, i64) -> i32"
 CALL_RETURNING = "llvm.func @legato.call_returning(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, i64, i64, !llvm.ptr) -> i32"
 CALL_VALUE = "llvm.func @legato.call_value(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr) -> i32"
@@ -80,7 +79,7 @@ class Lines:
             width = self.i64(as_dtype(dtype).itemsize)
             shift = self.value(f"llvm.mul {self.of_index(f'{made}#1')}, {width} : i64")
             data = self.value(f"llvm.add {data}, {shift} : i64")
-        yield TENSOR if is_dense else STRIDED
+        yield TENSOR if is_dense else STRIDED_TENSOR
         yield data
         yield dlpack_dtype(dtype)
         yield type_.rank
@@ -139,7 +138,7 @@ def arguments_table(lines: Lines, name: str, given: Sequence[tuple[str, ir.Type,
             value, type_, dtype = next(operands)
             words += lines.tensor(value, type_, dtype) if isinstance(type_, ir.MemRefType) else lines.scalar(value, type_, dtype)
         elif isinstance(argument, ir.StringAttr):
-            words += [TEXT, lines.text(argument.value, f"legato.text.{name}.{number}")]
+            words += [RAW_STR, lines.text(argument.value, f"legato.text.{name}.{number}")]
         elif isinstance(argument, ir.BoolAttr):
             words += [BOOL, int(argument.value)]
         elif isinstance(argument, ir.IntegerAttr):

@@ -1,0 +1,103 @@
+"""The function of an instance: checks its arguments, runs main, wraps the results."""
+from legato.codegen.entry.abi import (
+    DLManagedTensor,
+    TVMFFIAny,
+    TVMFFIFunctionCall,
+    TVMFFITensorFromDLPack,
+    free,
+)
+from legato.codegen.entry.arenas import give_arena, take_arena
+from legato.codegen.entry.check import RIGHT, check
+from legato.codegen.entry.layouts import COUNTS, OUTPUTS, REQUIREMENTS, Instance, main_sizes, run_main
+from legato.codegen.entry.messages import refuse, refuse_memory, refuse_number, require
+from legato.codegen.entry.results import new_tensor
+from legato.codegen.entry.values import drop_values, set_value
+from legato.codegen.native.language import Int32, Words, address, stack
+from legato.core.tvm_ffi_abi import TENSOR
+
+
+def call(instance: Instance, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int32:
+    """A call of the model. 0, or nonzero with the error raised."""
+    if given != COUNTS.inputs:
+        return refuse_number(given)
+    symbols = stack(Words, COUNTS.symbols)
+    sizes = stack(Words, COUNTS.sizes)      # the first is the arena's
+    data = stack(Words, COUNTS.inputs + COUNTS.outputs)
+    blocks = stack(Words, COUNTS.outputs)
+    if check_arguments(args, symbols, data) != 0:
+        return -1
+    main_sizes(symbols, sizes)
+    if check_requirements(sizes) != 0:
+        return -1
+    size = sizes[0]
+    arena = take_arena(instance, size)
+    if not allocate_results(sizes, address(data[COUNTS.inputs]), blocks) or (size != 0 and not arena):
+        give_arena(instance, arena)
+        free_blocks(blocks, 0)
+        return refuse_memory(size)
+    code = run_main(instance, data, arena, symbols, blocks)
+    give_arena(instance, arena)
+    if code != 0:
+        free_blocks(blocks, 0)
+        return code
+    return give_results(instance, blocks, result)
+
+
+def check_arguments(args: TVMFFIAny, symbols: Words, data: Words) -> int:
+    """Stores the address of each argument's data, and the values of the symbols. 0, or nonzero with the error raised."""
+    detail = stack(Words)
+    for s in range(COUNTS.symbols):
+        symbols[s] = -1     # no value yet
+    for i in range(COUNTS.inputs):
+        wrong = check(args[i], i, symbols, address(data[i]), detail)
+        if wrong != RIGHT:
+            return refuse(args[i], i, symbols, wrong, detail[0])
+    return 0
+
+
+def check_requirements(sizes: Words) -> int:
+    """Checks the requirements that depend on the inputs' sizes only. 0, or nonzero with the error raised."""
+    for r in range(COUNTS.requirements):
+        row = REQUIREMENTS[r]
+        if row.size >= 0 and require(r, sizes[row.size], sizes[row.size + row.equal]) != 0:
+            return -1
+    return 0
+
+
+def allocate_results(sizes: Words, data: Words, blocks: Words) -> bool:
+    """Memory for the results whose shapes are known; null for the others. False when there is not enough."""
+    for o in range(COUNTS.outputs):
+        data[o] = 0
+        blocks[o] = 0
+    for o in range(COUNTS.outputs):
+        if OUTPUTS[o].first_size >= 0:
+            blocks[o] = int(new_tensor(o, address(sizes[OUTPUTS[o].first_size]), address(data[o])))
+            if blocks[o] == 0:
+                return False
+    return True
+
+
+def free_blocks(blocks: Words, first: int) -> None:
+    """Frees the memory of results, from the first one on."""
+    for o in range(first, COUNTS.outputs):
+        free(Words(blocks[o]))
+
+
+def give_results(instance: Instance, blocks: Words, result: TVMFFIAny) -> int:
+    """Makes tvm-ffi tensors of the results' memory, which is theirs from then on, and of several an array. 0, or nonzero with the error
+    raised."""
+    outputs = COUNTS.outputs
+    tensors = stack(TVMFFIAny, outputs)
+    for o in range(outputs):
+        set_value(tensors[o], TENSOR, 0)
+        code = TVMFFITensorFromDLPack(DLManagedTensor(blocks[o]), 0, 0, address(tensors[o].value))
+        if code != 0:
+            drop_values(tensors, o)
+            free_blocks(blocks, o)
+            return code
+    if outputs == 1:
+        set_value(result, TENSOR, tensors.value)
+        return 0
+    code = TVMFFIFunctionCall(instance.array, tensors, outputs, result)
+    drop_values(tensors, outputs)
+    return code

@@ -1,0 +1,76 @@
+"""The frame of a call whose sizes depend on data. It holds what packed functions returned, and the memory that main asked for once it
+knew how much, until main has ended. It lies on the stack of @legato.main."""
+from legato.codegen.entry.abi import Object, free
+from legato.codegen.entry.arenas import give_arena, take_arena
+from legato.codegen.entry.layouts import FRAME_COUNTS, Frame, Held, Instance
+from legato.codegen.entry.messages import refuse_late, require
+from legato.codegen.entry.results import new_tensor
+from legato.codegen.entry.values import drop_object
+from legato.codegen.native.language import Int32, Pointer, Words, stack
+
+
+def open_frame(frame: Frame, instance: Instance, blocks: Words, symbols: Words) -> None:
+    """Makes a frame that holds nothing."""
+    frame.instance = instance
+    frame.blocks = blocks
+    frame.symbols = symbols
+    for slot in range(FRAME_COUNTS.held):
+        frame.held[slot].object = Object(0)
+        frame.held[slot].copy = Words(0)
+    arenas = late_arenas(frame)
+    for number in range(FRAME_COUNTS.arenas):
+        arenas[number] = 0
+
+
+def close_frame(frame: Frame) -> None:
+    """Gives back all that a frame holds."""
+    for slot in range(FRAME_COUNTS.held):
+        release(frame.held[slot])
+    arenas = late_arenas(frame)
+    for number in range(FRAME_COUNTS.arenas):
+        give_arena(frame.instance, Words(arenas[number]))
+
+
+def late_arenas(frame: Frame) -> Words:
+    """Where a frame has its arenas: behind the results that it holds."""
+    return Words(frame.held[FRAME_COUNTS.held])
+
+
+def release(held: Held) -> None:
+    """Gives back a result of a packed function."""
+    free(held.copy)
+    drop_object(held.object)
+    held.object = Object(0)
+    held.copy = Words(0)
+
+
+def set_size(frame: Frame, number: int, value: int) -> None:
+    """Gives a symbol its value."""
+    frame.symbols[number] = value
+
+
+def frame_check(number: int, value: int, other: int) -> Int32:
+    """Checks a requirement in the middle of a call. 0, or nonzero with the error raised."""
+    return require(number, value, other)
+
+
+def frame_arena(frame: Frame, number: int, size: int) -> Pointer:
+    """Memory for buffers, as one of the frame's arenas. Null, with the error raised, without memory."""
+    if size <= 0:
+        return frame    # an address that nobody uses
+    arena = take_arena(frame.instance, size)
+    late_arenas(frame)[number] = int(arena)
+    if not arena:
+        refuse_late()
+    return arena
+
+
+def frame_result(frame: Frame, number: int, shape: Words) -> Pointer:
+    """Memory for a result of main. Null, with the error raised, without memory."""
+    data = stack(Words)
+    block = new_tensor(number, shape, data)
+    frame.blocks[number] = int(block)
+    if block:
+        return Pointer(data[0])
+    refuse_late()
+    return Pointer(0)

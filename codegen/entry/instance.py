@@ -1,0 +1,94 @@
+"""Instances of a model: made by ``create``, each owned by the tvm-ffi function that callers get."""
+from legato.codegen.entry.abi import (
+    Object,
+    TVMFFIAny,
+    TVMFFIErrorSetRaisedFromCStr,
+    TVMFFIFunctionCreate,
+    TVMFFIObjectDecRef,
+    TVMFFIObjectIncRef,
+    calloc,
+    free,
+)
+from legato.codegen.entry.arenas import free_arenas
+from legato.codegen.entry.call import call
+from legato.codegen.entry.layouts import COUNTS, PACKED, STRINGS, Instance
+from legato.codegen.entry.values import drop_object, find_function, set_value
+from legato.codegen.native.language import Int32, Text, Words, address, code_of, exported, size_of, stack, tail_call
+from legato.core.tvm_ffi_abi import FUNCTION, INT, NONE, OBJECT, POINTER
+
+CREATE = "__tvm_ffi_create"
+
+
+@exported(CREATE)
+def create(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int32:
+    """``create(owner, weights..., functions...)`` makes an instance, which is a function. ``owner``: an object that the instance keeps as
+    long as it lives (it holds code and weights), or None; a weight: the address of its bytes, as an integer or a pointer; a function: one
+    that the code calls, or None for the one that is registered under its name. All in the order of the metadata."""
+    handles = COUNTS.weights + COUNTS.packed
+    if given != 1 + handles:
+        return refuse_usage("TypeError")
+    instance = Instance(calloc(1, size_of(Instance) + 8 * handles))
+    if not instance:
+        return refuse_usage("MemoryError")
+    made = stack(Words)
+    code = take_handles(instance, args[1])
+    if code == 0:
+        code = find_function("ffi.Array", 9, address(instance.array))   # what several results are handed over in
+    if code == 0:
+        code = TVMFFIFunctionCreate(instance, code_of(call), code_of(delete), made)
+    if code != 0:
+        delete(instance)
+        return -1
+    if args.type_index >= OBJECT:
+        instance.owner = Object(args.value)
+        TVMFFIObjectIncRef(instance.owner)
+    set_value(result, FUNCTION, made[0])
+    return 0
+
+
+def take_handles(instance: Instance, args: TVMFFIAny) -> int:
+    """Stores the addresses of the weights, and the functions. 0, or nonzero with the error raised."""
+    weights = COUNTS.weights
+    for w in range(weights):
+        if args[w].type_index != INT and args[w].type_index != POINTER:
+            return refuse_usage("TypeError")
+        instance.handles[w] = args[w].value
+    for f in range(COUNTS.packed):
+        arg = args[weights + f]
+        if arg.type_index == FUNCTION:
+            TVMFFIObjectIncRef(Object(arg.value))
+            instance.handles[weights + f] = arg.value
+        elif arg.type_index == NONE:
+            name = Text(STRINGS + PACKED[f].name)
+            find_function(name, PACKED[f].length, address(instance.handles[weights + f]))
+            if instance.handles[weights + f] == 0:
+                return refuse_unregistered(name)
+        else:
+            return refuse_usage("TypeError")
+    return 0
+
+
+def delete(instance: Instance) -> None:
+    """Frees an instance. Its owner goes last, by a tail call: with it may go the code that runs here."""
+    owner = instance.owner
+    for f in range(COUNTS.packed):
+        drop_object(Object(instance.handles[COUNTS.weights + f]))
+    drop_object(instance.array)
+    free_arenas(instance)
+    free(instance)
+    if owner:
+        return tail_call(TVMFFIObjectDecRef, owner)
+
+
+def refuse_usage(kind: Text) -> int:
+    """Raises the error for arguments of ``create``. Nonzero."""
+    TVMFFIErrorSetRaisedFromCStr(
+        kind, "create takes an owner of code and weights (or None), each weight's address, then each packed function (or None)")
+    return -1
+
+
+def refuse_unregistered(name: Text) -> int:
+    """Raises the error for a packed function that is not there. Nonzero."""
+    TVMFFIErrorSetRaisedFromCStr(
+        "ValueError", f"the model calls the packed function '{name}', and none is registered under that name")
+    return -1

@@ -1,0 +1,26 @@
+"""The entry's functions that all models share, in the LLVM dialect."""
+from functools import cache
+
+from legato.codegen.entry import describe, instance, messages
+from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, open_frame, set_size
+from legato.codegen.entry.instance import create
+from legato.codegen.entry.packed import call_packed, call_value
+from legato.codegen.entry.returned import call_returning
+from legato.codegen.native.compiler import compile_functions
+from legato.core.mlir import ir
+from legato.core.upstream import run_on
+
+RARE = (describe, instance, messages)      # making an instance, and what is wrong with a call
+CALLED_BY_MAIN = (call_packed, call_value)      # where it calls packed functions: passes/calls/packed_stubs.py
+CALLED_WITH_FRAME = (call_returning, set_size, frame_check, frame_arena, frame_result, open_frame, close_frame)
+TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-unrealized-casts"
+
+
+@cache
+def library(calls_packed: bool, has_frame: bool) -> str:
+    """The module, as text: compiled and lowered once in a process. The tables of the model, @legato.main and @main_sizes are declared
+    only."""
+    roots = [create, *(CALLED_BY_MAIN if calls_packed or has_frame else ()), *(CALLED_WITH_FRAME if has_frame else ())]
+    module = ir.Module.parse(compile_functions(roots, RARE))
+    run_on(module.operation, TO_LLVM)
+    return str(module)

@@ -1,0 +1,154 @@
+"""What the entry of one model has beside the functions that all share: constant tables, and the call of main. Text in the LLVM dialect."""
+from collections.abc import Sequence
+
+from legato.codegen.entry.layouts import Axis, Counts, Frame, FrameCounts, Input, Instance, Output, Packed, Requirement, Symbol
+from legato.codegen.native.body import constant_text
+from legato.codegen.native.language import Struct, fields, size_of
+from legato.core.dtypes import as_dtype, dlpack_dtype
+from legato.core.mlir import ir
+from legato.dialects.relax.dims import Size
+from legato.dialects.relax.markers import LATE_SYMBOLS, PACKED_RESULTS, SYMBOL, WEIGHT
+from legato.dialects.tir.markers import ARENA, FRAME, FUNCTIONS, HELD, LATE_ARENAS, OUT
+from legato.passes.memory import signature
+from legato.passes.memory.signature import Boundary, Value, linear_axis, packed_functions, requirements, value_of
+
+
+def model_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
+    """A module with the tables and ``@legato.main``, which calls ``@main`` (already in the LLVM dialect). It declares what it calls."""
+    texts = [constant_text("legato_metadata", metadata, "external")]
+    texts += [_digest_slot(what) for what, there in (("weights", boundary.weights), ("artifacts", packed_functions(main))) if there]
+    if has_frame(main):
+        texts.append(_table(FrameCounts, "frame_counts", [_frame_counts(main)]))
+    types = [str(a.type) for a in main.body.blocks[0].arguments]
+    return "\n".join([*texts, *_tables(main, boundary), _call_of_main(main, boundary), f"llvm.func @main({', '.join(types)}) -> i32"])
+
+
+def has_frame(main: ir.OpView) -> bool:
+    """Whether a call's sizes depend on data, so that it has a frame."""
+    return HELD in main.attributes
+
+
+def _digest_slot(what: str) -> str:
+    """Saving a model writes the digest of a file that is saved beside it over the zeros."""
+    return constant_text(f"legato_{what}_digest", f"legato {what} digest: " + "0" * 32, "external")
+
+
+def _frame_counts(main: ir.OpView) -> dict[str, int]:
+    held, arenas = (main.attributes[name].value if name in main.attributes else 0 for name in (HELD, LATE_ARENAS))
+    return {"held": held, "arenas": arenas}
+
+
+def _tables(main: ir.OpView, boundary: Boundary) -> list[str]:
+    strings = _Strings()
+    strings.add(f"main({', '.join(f'{v.name}: {v}' for v in boundary.inputs)})")
+    late = [text.value for text in main.attributes[LATE_SYMBOLS]] if LATE_SYMBOLS in main.attributes else []
+    symbols = [*boundary.symbols, *late]
+    inputs, axes, outputs, sizes = [], [], [], 1   # the first size is the arena's
+
+    def add_row(value: Value, expected: str, rules: Sequence[signature.Axis]) -> None:
+        inputs.append({"name": strings.add(value.name), "expected": strings.add(expected), "dtype": dlpack_dtype(value.dtype),
+                       "rank": len(value.shape), "first_axis": len(axes), "width": _width(value)})
+        axes.extend({"symbol": -1 if a.symbol is None else symbols.index(a.symbol), "scale": a.scale, "offset": a.offset} for a in rules)
+
+    for value in boundary.inputs:
+        add_row(value, str(value), boundary.axes(value))
+    for name, type_, which in main.attributes[PACKED_RESULTS] if PACKED_RESULTS in main.attributes else ():
+        value = value_of(name.value, type_.value)
+        add_row(value, f"{value}{which.value}", result_axes(value.shape))
+    for value in boundary.outputs:
+        is_late = boundary.is_late(value.shape)
+        outputs.append({"dtype": dlpack_dtype(value.dtype), "rank": len(value.shape), "first_size": -1 if is_late else sizes,
+                        "width": _width(value)})
+        sizes += 0 if is_late else len(value.shape)
+    required = []
+    for one in requirements(main):
+        is_early = one.known_by(boundary.symbols)
+        required.append({"text": strings.add(one.text), "size": sizes if is_early else -1, "equal": int(one.equal is not None)})
+        sizes += len(one.sizes) if is_early else 0
+    packed = [{"name": strings.add(name), "length": len(name.encode())} for name in packed_functions(main)]
+    counts = {"inputs": len(boundary.inputs), "outputs": len(outputs), "symbols": len(symbols), "sizes": sizes,
+              "weights": len(boundary.weights), "packed": len(packed), "requirements": len(required)}
+    return [
+        _table(Counts, "counts", [counts]), _table(Input, "inputs", inputs), _table(Axis, "axes", axes), _table(Output, "outputs", outputs),
+        _table(Symbol, "symbols", [{"name": strings.add(name)} for name in symbols]), _table(Requirement, "requirements", required),
+        _table(Packed, "packed", packed), constant_text("legato.strings", strings.text),
+    ]
+
+
+def result_axes(shape: Sequence[Size]) -> list[signature.Axis]:
+    """How the sizes of a packed function's result are checked: an expression that is no multiple of one symbol counts as a symbol."""
+    rules = []
+    for size in shape:
+        linear = linear_axis(size)
+        rules.append(signature.Axis(str(size), 1, 0) if linear is None else linear)
+    return rules
+
+
+class _Strings:
+    """Texts one behind the other, each with a zero at its end."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._bytes = 0
+
+    def add(self, text: str) -> int:
+        """The offset in bytes at which the text stands."""
+        at = self._bytes
+        self.text += text + "\0"
+        self._bytes += len(text.encode()) + 1
+        return at
+
+
+def _width(value: Value) -> int:
+    return as_dtype(value.dtype).itemsize
+
+
+def _table(struct: type[Struct], name: str, rows: Sequence[dict[str, int]]) -> str:
+    """A global with rows of a struct of words."""
+    columns = list(fields(struct))
+    words = [[row[column] for column in columns] for row in rows] or [[0] * len(columns)]   # no constant is empty; nobody reads this row
+    return (f"llvm.mlir.global internal constant @legato.{name}(dense<{words}> : tensor<{len(words)}x{len(columns)}xi64>) : "
+            f"!llvm.array<{len(words)} x array<{len(columns)} x i64>>")
+
+
+def _call_of_main(main: ir.OpView, boundary: Boundary) -> str:
+    """``@legato.main``, as layouts.py declares it: finds each argument of main where it lies."""
+    lines = ["llvm.func internal @legato.main(%instance: !llvm.ptr, %data: !llvm.ptr, %arena: !llvm.ptr, %symbols: !llvm.ptr, "
+             "%blocks: !llvm.ptr) -> i32 {",
+             f"  %handles = llvm.getelementptr %instance[{fields(Instance)['handles'].offset}] : (!llvm.ptr) -> !llvm.ptr, i8"]
+    if has_frame(main):
+        counts = _frame_counts(main)
+        words = size_of(Frame) // 8 + 2 * counts["held"] + counts["arenas"]
+        lines += [f"  %words = llvm.mlir.constant({words} : i64) : i64",
+                  "  %frame = llvm.alloca %words x i64 : (i64) -> !llvm.ptr",
+                  "  llvm.call @legato.open_frame(%frame, %instance, %blocks, %symbols) : "
+                  "(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()"]
+    operands, inputs, weights, outputs = [], 0, 0, len(boundary.inputs)
+    for number, attributes in enumerate(main.attributes["arg_attrs"]):
+        marks = ir.DictAttr(attributes)
+        if ARENA in marks or FRAME in marks:
+            operands.append("%arena" if ARENA in marks else "%frame")
+            continue
+        at, type_ = f"%a{number}", "!llvm.ptr"
+        if FUNCTIONS in marks:
+            lines.append(f"  {at} = llvm.getelementptr %handles[{len(boundary.weights)}] : (!llvm.ptr) -> !llvm.ptr, i64")
+            operands.append(at)
+            continue
+        if SYMBOL in marks:
+            place, type_ = f"%symbols[{boundary.symbols.index(marks[SYMBOL].value)}]", "i64"
+        elif WEIGHT in marks:
+            place, weights = f"%handles[{weights}]", weights + 1
+        elif OUT in marks:
+            place, outputs = f"%data[{outputs}]", outputs + 1
+        else:
+            place, inputs = f"%data[{inputs}]", inputs + 1
+        lines += [f"  %p{number} = llvm.getelementptr {place} : (!llvm.ptr) -> !llvm.ptr, i64",
+                  f"  {at} = llvm.load %p{number} : !llvm.ptr -> {type_}"]
+        operands.append(at)
+    types = ", ".join(str(a.type) for a in main.body.blocks[0].arguments)
+    lines.append(f"  %code = llvm.call @main({', '.join(operands)}) : ({types}) -> i32")
+    declared = []
+    if has_frame(main):
+        lines.append("  llvm.call @legato.close_frame(%frame) : (!llvm.ptr) -> ()")
+        declared = ["llvm.func @legato.open_frame(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr)", "llvm.func @legato.close_frame(!llvm.ptr)"]
+    return "\n".join([*lines, "  llvm.return %code : i32", "}", *declared])
