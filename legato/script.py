@@ -16,7 +16,7 @@
 from typing import TYPE_CHECKING
 
 from legato.frontends.script import I, R, T, parse
-from legato.frontends.script.language.faces import ir_module
+from legato.frontends.script.decorators import ir_module
 
 ir, relax, tir = I, R, T
 dataflow = R.dataflow

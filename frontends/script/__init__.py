@@ -1,6 +1,6 @@
 """Programs written as Python functions, in the manner of TVMScript: ``from legato.script import tir as T, relax as R, ir as I``."""
 
-from legato.frontends.script.language.faces import I, R, T
+from legato.frontends.script.namespaces import I, R, T
 from legato.frontends.script.printer.module import print_script
 from legato.frontends.script.text import parse
 

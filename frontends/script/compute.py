@@ -15,14 +15,17 @@ from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.core.mlir import bufferization, func, ir
-from legato.dialects import Module, make_context, tir
+from legato.dialects import Module, tir
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import REDUCE, SPATIAL, before_end, loop, make_block, make_buffer
 from legato.dialects.tir.markers import FIXED, NAMES, SIGNATURE
-from legato.frontends.script.kernel import intrinsics, values
+from legato.frontends.script.functions import module_of_kernel, text_of_kernel
+from legato.frontends.script.kernel import arithmetic
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
-from legato.frontends.script.kernel.values import Scalar, as_index
-from legato.frontends.script.language.functions import PrimFunc
+from legato.frontends.script.kernel.intrinsics import Intrinsic, lowest
+from legato.frontends.script.kernel.values import Scalar, as_index, constant
+from legato.frontends.script.kernel.vocabulary import FUNCTIONS
+from legato.frontends.script.language.functions import KERNEL, Function
 from legato.frontends.script.language.types import dtype_name, memory_type, relax_element, sizes_of
 
 
@@ -36,7 +39,7 @@ class Expr:
 def _binary(op: str, swapped: bool = False) -> Callable[[Expr, Any], Expr]:
     def method(self: Expr, other: Any) -> Expr:
         a, b = (other, self) if swapped else (self, other)
-        return Expr(lambda builder: values.binary(op, builder(a), builder(b)))
+        return Expr(lambda builder: arithmetic.binary(op, builder(a), builder(b)))
 
     return method
 
@@ -47,7 +50,7 @@ for _op, _name in (("+", "add"), ("-", "sub"), ("*", "mul"), ("/", "truediv"), (
     setattr(Expr, f"__r{_name}__", _binary(_op, swapped=True))
 for _op, _name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge")):
     setattr(Expr, f"__{_name}__", _binary(_op))
-Expr.__neg__ = lambda self: Expr(lambda builder: values.negate(builder(self)))
+Expr.__neg__ = lambda self: Expr(lambda builder: arithmetic.negate(builder(self)))
 Expr.equal = _binary("==")
 Expr.not_equal = _binary("!=")
 
@@ -105,9 +108,10 @@ sum, product, max_over, min_over = (_reduction(c) for c in ("+", "*", "max", "mi
 
 def apply(name: str, *arguments: Any) -> Expr:
     """A function of the script on expressions: ``apply("exp", A[i])``."""
-    if name not in intrinsics.FUNCTIONS:
+    entry = FUNCTIONS.get(name)
+    if not isinstance(entry, Intrinsic):
         raise LegatoError(f"there is no function T.{name}")
-    return Expr(lambda builder: intrinsics.FUNCTIONS[name](*(builder(a) for a in arguments)))
+    return Expr(lambda builder: entry.build(*(builder(a) for a in arguments)))
 
 
 def compute(shape: Any, function: Callable[..., Any], name: str = "compute", dtype: str | None = None) -> Tensor:
@@ -128,26 +132,28 @@ def create_prim_func(tensors: Sequence[Tensor], name: str = "kernel") -> "Comput
     return Computed(list(tensors), name)
 
 
-class Computed(PrimFunc):
+class Computed(Function):
     """A kernel made by ``create_prim_func``; it is used like one written as a function."""
 
     def __init__(self, tensors: list[Tensor], name: str):
-        self.__name__, self.tensors = name, tensors
+        super().__init__(name, KERNEL)
+        self.tensors = tensors
         outputs = [t for t in tensors if t.body is not None]
         if not outputs or tensors[len(tensors) - len(outputs):] != outputs:
             raise LegatoError(f"the kernel '{name}' takes placeholders, then what is computed from them")
         self.outputs = outputs
 
     def module(self, context: ir.Context | None = None) -> Module:
-        from legato.frontends.script.program import Program
+        """A new module with the kernel and a graph ``main`` that calls it."""
+        return module_of_kernel(self, context)
 
-        program = Program(context or make_context())
-        program.wrap(program.kernel(self))
-        return program.module
+    def text_for(self, types: Sequence[ir.Type]) -> str:
+        """The kernel as MLIR text, for arguments of these types: what a rule's ``op.call_prim_func(kernel)`` takes."""
+        return text_of_kernel(self, types)
 
-    def parse(self, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
+    def build(self, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
               sizes: Mapping[str, int] | None = None) -> func.FuncOp:
-        """Adds the kernel to a module."""
+        """Adds the kernel to ``module`` as a prim_func. ``sizes``: the values of size symbols that are known."""
         shapes = {t: tuple(s if isinstance(s, int) else dims.substitute(s, sizes or {}) for s in t.shape) for t in self.order()}
         types = [dims.tensor_type(shapes[t], relax_element(t.dtype)) for t in self.tensors]
         count = len(self.tensors) - len(self.outputs)
@@ -271,11 +277,11 @@ class _Builder:
                 buffer.store(self(tensor.body), self.spatial)
             else:
                 before = buffer.load(self.spatial)
-                buffer.store(values.binary(reduction.combiner, before, self(reduction.body)), self.spatial)
+                buffer.store(arithmetic.binary(reduction.combiner, before, self(reduction.body)), self.spatial)
 
 
 def neutral(combiner: str, dtype: str) -> Any:
     """What a reduction begins with."""
     if combiner in ("max", "min"):
-        return intrinsics.lowest(dtype, high=combiner == "min")
-    return values.constant(0 if combiner == "+" else 1, dtype)
+        return lowest(dtype, high=combiner == "min")
+    return constant(0 if combiner == "+" else 1, dtype)

@@ -1,4 +1,4 @@
-"""The module that scripts are parsed into: kernels once each, graphs, and the calls between them."""
+"""The module that scripts are parsed into: each kernel once for its sizes, and calls of kernels."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from legato.dialects import Module, tir
 from legato.dialects.relax import dims
 from legato.dialects.relax.markers import NAME
 from legato.dialects.tir.markers import NAMES, SIGNATURE
-from legato.frontends.script.language.functions import Function, PrimFunc, RelaxFunc
+from legato.frontends.script.language.functions import Function
 from legato.frontends.script.language.source import Problem
 
 C_FUNCTIONS = frozenset("exp exp2 log log2 log10 log1p expm1 sqrt sin cos tan asin acos atan sinh cosh tanh erf floor ceil round trunc pow "
@@ -16,7 +16,7 @@ C_FUNCTIONS = frozenset("exp exp2 log log2 log10 log1p expm1 sqrt sin cos tan as
 
 
 class Program:
-    """One module in the making. ``members``: the functions of the class that it is written as, by name; ``module``: one to add to."""
+    """A module that is being built. ``class_name``, ``members``: of the class that it is written as; ``module``: one to add to."""
 
     def __init__(self, context: ir.Context, class_name: str = "", members: Mapping[str, Any] | None = None, module: Module | None = None):
         self.context, self.class_name = context, class_name
@@ -26,44 +26,37 @@ class Program:
             self.symbols = ir.SymbolTable(self.module.operation)
             self.scratch = ir.Module.create()
         self.kernels: dict[Any, func.FuncOp] = {}
-        self.declared: dict[PrimFunc, func.FuncOp] = {}
+        self.declared: dict[Function, func.FuncOp] = {}
 
-    def signature(self, function: PrimFunc) -> func.FuncOp:
-        """A kernel as it is written, outside of the module: for what its types and names say."""
+    def signature(self, function: Function) -> func.FuncOp:
+        """The prim_func of a kernel for no sizes in particular, outside of the module: its attributes are the kernel's signature."""
         if function not in self.declared:
             with self.context, ir.Location.unknown():
-                self.declared[function] = function.parse(self.scratch)
+                self.declared[function] = function.build(self.scratch)
         return self.declared[function]
 
-    def kernel(self, function: PrimFunc, sizes: Mapping[str, int] | None = None) -> func.FuncOp:
-        """The prim_func of a kernel in the module, for sizes that are known where it is called. It is parsed at first use."""
+    def kernel(self, function: Function, sizes: Mapping[str, int] | None = None) -> func.FuncOp:
+        """The prim_func of a kernel in the module, for the size symbols that are known at a call. It is built at its first use."""
         key = function, tuple(sorted((sizes or {}).items()))
         if key not in self.kernels:
             with self.context, ir.Location.unknown():
-                # a bare @exp would be taken for the C library's
+                # a kernel @exp would collide with the C library's exp
                 name = f"kernel_{function.__name__}" if function.__name__ in ("main", *C_FUNCTIONS) else function.__name__
-                self.kernels[key] = function.parse(self.module.module, name, self.symbols, sizes)
+                self.kernels[key] = function.build(self.module.module, name, self.symbols, sizes)
         return self.kernels[key]
 
-    def has(self, function: PrimFunc) -> bool:
-        """Whether the module has the kernel, for some sizes."""
+    def has(self, function: Function) -> bool:
+        """Whether the module has the kernel, for any sizes."""
         return any(f is function for f, _ in self.kernels)
 
-    def graph(self, function: RelaxFunc, name: str) -> None:
-        """Parses a graph into the module, as the function ``name``. The one graph of a program is its ``main``."""
-        from legato.frontends.script.graph.parse import parse_graph
-
-        with self.context, ir.Location.unknown():
-            parse_graph(self, function, name)
-
     def member(self, base: str, name: str, known: Mapping[str, Any]) -> Function | None:
-        """The function that ``cls.name`` is."""
+        """The function that ``cls.name``, or ``Module.name``, is; None where ``base``, a name among ``known``, is something else."""
         if name in self.members and (base in ("cls", self.class_name) or base not in known):
             return self.members[name]
         return None
 
     def wrap(self, kernel: func.FuncOp) -> func.FuncOp:
-        """A graph ``main`` that calls the kernel: what makes one kernel a program."""
+        """Adds a graph ``main`` that calls the kernel. Problem where an integer parameter of it is no size of an input."""
         with self.context, kernel.location:
             signature = kernel.attributes[SIGNATURE].value
             names = [a.value for a in kernel.attributes[NAMES]]
@@ -84,7 +77,7 @@ class Program:
 
 
 def symbol_value(name: str, main: func.FuncOp) -> ir.Value:
-    """The value of an integer parameter that is the size of an input."""
+    """The value of an integer parameter, which has to be the size of an input."""
     symbol = dims.symbol(dims.symbol_name(name))
     if str(symbol) not in dims.symbol_table(main):
         raise Problem(f"the parameter '{name}' is not the size of an input: call the kernel from a graph, by R.call_tir(..., tir_vars=...)")
@@ -92,16 +85,17 @@ def symbol_value(name: str, main: func.FuncOp) -> ir.Value:
 
 
 def call_kernel(kernel: func.FuncOp, operands: list[ir.Value], outputs: list[ir.Type], main: func.FuncOp) -> list[ir.Value]:
-    """A call of a kernel on fresh outputs, with relax's types for its results."""
+    """A call of a kernel on fresh outputs; the results have the relax types ``outputs``."""
     sizes = [[dims.materialize(s, main) for s in dims.dims(t) if not isinstance(s, int)] for t in outputs]
     results = tir.call_tir(kernel.name.value, operands, outputs, sizes)
     return [cast(v, t) for v, t in zip(results, outputs)]
 
 
 def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    """The same tensor in relax's type or in the plain one."""
+    """The tensor in another type of the same layout: with relax's dims, or without."""
     return value if value.type == type_ else builtin.unrealized_conversion_cast([type_], [value])
 
 
 def plain(value: ir.Value) -> ir.Value:
+    """The tensor in its type without relax's dims."""
     return cast(value, tir.plain_type(value.type))

@@ -9,19 +9,19 @@ from legato.core.mlir import func, ir
 from legato.dialects.module import Module, walk
 from legato.dialects.relax import op_class
 from legato.frontends.script.graph.calls import call
-from legato.frontends.script.language.functions import PrimFunc
+from legato.frontends.script.language.functions import Function, is_kernel
 from legato.frontends.script.language.source import Problem
 from legato.frontends.script.program import Program
 
 
-def replace(module: Module, what: str | Callable[[Any], bool], kernel: PrimFunc, *, operands: tuple[int, ...] | None = None) -> Module:
+def replace(module: Module, what: str | Callable[[Any], bool], kernel: Function, *, operands: tuple[int, ...] | None = None) -> Module:
     """A copy of a model in which a kernel does the work of some ops.
 
     ``what``: an op by the model's own name (``"/layer1/conv1/Conv"``), all ops of a kind (``"relax.softmax"``), or those for which a
     function of the op is true. The kernel takes the op's operands, or those of these numbers, and writes its results. LegatoError if no op
     is found, or where the kernel's types are not the op's.
     """
-    if not isinstance(kernel, PrimFunc):
+    if not is_kernel(kernel):
         raise LegatoError(f"replace takes a kernel, a function under @T.prim_func; not {kernel!r}")
     result = module.clone()
     program = Program(result.context, module=result)

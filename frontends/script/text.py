@@ -8,9 +8,9 @@ from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.dialects import Module
-from legato.frontends.script.language.faces import I, R, T
 from legato.frontends.script.language.functions import Function
 from legato.frontends.script.language.source import ScriptError, remember_text
+from legato.frontends.script.namespaces import I, R, T
 
 _numbers = count()
 

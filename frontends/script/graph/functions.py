@@ -1,4 +1,4 @@
-"""Functions that a graph's script calls: other graphs, functions defined inside, and Python's on what is known when it is parsed."""
+"""Functions that a graph calls: other graphs and functions defined inside, which are inlined, and Python functions."""
 
 import ast
 import copy
@@ -6,17 +6,19 @@ from typing import Any
 
 from legato.core.mlir import ir
 from legato.dialects.relax import dims
-from legato.frontends.script.graph.expressions import GraphExpressions
 from legato.frontends.script.graph.ops import build
-from legato.frontends.script.language.functions import PrimFunc, RelaxFunc
+from legato.frontends.script.graph.parser import GraphParser
+from legato.frontends.script.graph.sizes import names_of_sizes, parameter_info, size
+from legato.frontends.script.language.evaluate import spread
+from legato.frontends.script.language.functions import is_graph, is_kernel
 from legato.frontends.script.language.source import Problem, Source
 from legato.frontends.script.language.types import ShapeInfo, TensorInfo, size_of
 
-MOST = 1 << 16  # numbers that Python makes for a graph
+MOST = 1 << 16  # elements of a range
 
 
 class LocalFunction:
-    """``@R.function`` inside of a graph: its statements, and what its free names stand for where it is defined."""
+    """``@R.function`` inside of a graph: its syntax, and what its free names stand for where it is defined."""
 
     def __init__(self, tree: ast.FunctionDef, source: Source, scope: dict[str, Any], symbols: dict[str, Any]):
         self.__name__ = tree.name
@@ -25,74 +27,85 @@ class LocalFunction:
         self.scope, self.symbols = dict(scope), dict(symbols)
 
 
-class GraphFunctions(GraphExpressions):
-    """Puts the statements of called functions in the places of the calls."""
+def define(parser: GraphParser, node: ast.FunctionDef) -> None:
+    """A function defined inside of a graph: a value, to be called or returned."""
+    words = [parser.word(d) for d in node.decorator_list]
+    if words not in (["R.function"], ["R.func"]):
+        raise Problem("a function inside of a graph is one itself, under @R.function; kernels stand outside, or in the class")
+    parser.scope[node.name] = LocalFunction(node, parser.source, parser.scope, parser.symbols)
 
-    def define(self, node: ast.FunctionDef) -> None:
-        """A function defined inside: it is there to be called, or returned to who calls it."""
-        words = [self.word(d) for d in node.decorator_list]
-        if words not in (["R.function"], ["R.func"]):
-            raise Problem("a function inside of a graph is one itself, under @R.function; kernels stand outside, or in the class")
-        self.scope[node.name] = LocalFunction(node, self.source, self.scope, self.symbols)
 
-    def call_function(self, node: ast.Call) -> Any:
-        """A call of another graph, of ``x.astype``, or of a Python function that is given no tensors."""
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
-            base = self.expression(node.func.value)
-            if isinstance(base, ir.Value):
-                return build("astype", [base, *self.spread(node.args)], {str(k.arg): self.expression(k.value) for k in node.keywords})
-        callee = self.expression(node.func)
-        if isinstance(callee, PrimFunc):
-            raise Problem(f"a kernel is called by R.call_tir({callee.__name__}, (...), R.Tensor(...))")
-        if not isinstance(callee, (RelaxFunc, LocalFunction)):
-            return self.call_python(callee, node)
-        if callee in self.inlined:
-            raise Problem(f"'{callee.__name__}' calls itself: recursion is not supported")
-        tree = callee.source.tree
-        names = [a.arg for a in tree.args.args]
-        given = dict(zip(names, arguments := self.spread(node.args))) | {str(k.arg): self.expression(k.value) for k in node.keywords}
-        if len(arguments) + len(node.keywords) != len(names) or set(given) != set(names):
-            raise Problem(f"'{callee.__name__}' takes {', '.join(names) or 'nothing'}; {len(arguments) + len(node.keywords)} are given")
-        inner = type(self)(self.program, callee, {}, self.inlined, self)
-        inner.main = self.main
-        if isinstance(callee, LocalFunction):
-            inner.scope = dict(callee.scope)
-        inner.symbols = {name: dims.symbol(name) for name in inner.named_sizes(tree)}
-        infos = [inner.info(a.annotation, a, a.arg) for a in tree.args.args]
-        inner.renames = True
-        for argument, info in zip(tree.args.args, infos):
-            inner.bind_shape(info, given[argument.arg], argument)
-            inner.scope[argument.arg] = given[argument.arg]
-        inner.symbols = {name: inner.size(name) for name in inner.symbols}
-        if isinstance(callee, LocalFunction):
-            inner.symbols = callee.symbols | inner.symbols
-        return inner.body(tree.body)[0]
+def call_function(parser: GraphParser, node: ast.Call) -> Any:
+    """A call of what is no word: a graph, ``x.astype``, or a Python function on what is known when the graph is parsed."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        base = parser.expression(node.func.value)
+        if isinstance(base, ir.Value):
+            return build("astype", [base, *spread(parser, node.args)], keywords_of(parser, node))
+    callee = parser.expression(node.func)
+    if is_kernel(callee):
+        raise Problem(f"a kernel is called by R.call_tir({callee.__name__}, (...), R.Tensor(...))")
+    if is_graph(callee) or isinstance(callee, LocalFunction):
+        return inlined(parser, callee, node)
+    return call_python(parser, callee, node)
 
-    def call_python(self, callee: Any, node: ast.Call) -> Any:
-        """``float(n)``, ``range(3)``: what Python makes of numbers, texts and shapes when the graph is parsed."""
-        if not callable(callee) or any(isinstance(a, ir.Value) for a in self.spread(node.args)):
-            raise Problem("a graph calls words of the script (R.add, ...) and other graphs; Python's functions on numbers and shapes only")
-        made = self.python(node)
-        if isinstance(made, range) and len(made) > MOST:
-            raise Problem(f"{len(made)} numbers, where {MOST} can be")
-        return tuple(made) if isinstance(made, (list, range)) else made
 
-    def bind_shape(self, info: Any, value: Any, at: ast.AST) -> None:
-        """Gives the sizes' names in an argument's type what the value given has there."""
-        if isinstance(info, ShapeInfo) and isinstance(value, ShapeInfo):
-            self.bind_sizes(info.sizes, value.sizes, at)
-        if not isinstance(info, TensorInfo) or info.shape is None or not isinstance(value, ir.Value):
-            return
-        self.bind_sizes(info.shape, dims.dims(value.type), at)
+def keywords_of(parser: GraphParser, node: ast.Call) -> dict[str, Any]:
+    """The values of a call's arguments by name."""
+    return {str(k.arg): parser.expression(k.value) for k in node.keywords}
 
-    def bind_sizes(self, names: Any, found: Any, at: ast.AST) -> None:
-        if names is None:
-            return
-        if len(found) != len(names):
-            raise self.source.error(f"the argument has {len(found)} sizes, and {len(names)} are said", at)
-        for said, size in zip(names, found):
-            symbol = size_of(said)
-            if isinstance(symbol, dims.Dim) and symbol.is_symbol and str(symbol) not in self.own_symbols:
-                self.own_symbols[str(symbol)] = size
-            elif not dims.compatible(self.size(said if isinstance(said, int) else str(symbol)), size):
-                raise self.source.error(f"the argument has a size of {size}, where {said} is said", at)
+
+def inlined(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
+    """The result of a graph's statements, built here. Its names of sizes are bound to the sizes of the arguments."""
+    if callee in parser.inlined:
+        raise Problem(f"'{callee.__name__}' calls itself: recursion is not supported")
+    tree = callee.source.tree
+    names = [a.arg for a in tree.args.args]
+    arguments = spread(parser, node.args)
+    given = dict(zip(names, arguments)) | keywords_of(parser, node)
+    if len(arguments) + len(node.keywords) != len(names) or set(given) != set(names):
+        raise Problem(f"'{callee.__name__}' takes {', '.join(names) or 'nothing'}; {len(arguments) + len(node.keywords)} are given")
+    inner = parser.inner(callee)
+    if isinstance(callee, LocalFunction):
+        inner.scope = dict(callee.scope)
+    inner.symbols = {name: dims.symbol(name) for name in names_of_sizes(inner, tree)}
+    infos = [parameter_info(inner, a) for a in tree.args.args]
+    inner.renames = True
+    for argument, info in zip(tree.args.args, infos):
+        bind_shape(inner, info, given[argument.arg], argument)
+        inner.scope[argument.arg] = given[argument.arg]
+    inner.symbols = {name: size(inner, name) for name in inner.symbols}
+    if isinstance(callee, LocalFunction):
+        inner.symbols = callee.symbols | inner.symbols
+    return inner.body(tree.body)[0]
+
+
+def call_python(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
+    """``float(n)``, ``range(3)``: Python's result, of arguments that are no tensors."""
+    if not callable(callee) or any(isinstance(a, ir.Value) for a in spread(parser, node.args)):
+        raise Problem("a graph calls words of the script (R.add, ...) and other graphs; Python's functions on numbers and shapes only")
+    made = parser.python(node)
+    if isinstance(made, range) and len(made) > MOST:
+        raise Problem(f"{len(made)} numbers, where {MOST} can be")
+    return tuple(made) if isinstance(made, (list, range)) else made
+
+
+def bind_shape(parser: GraphParser, info: Any, value: Any, at: ast.AST) -> None:
+    """Binds the names of sizes in a parameter's type to the sizes of the argument. ScriptError where the type does not fit."""
+    if isinstance(info, ShapeInfo) and isinstance(value, ShapeInfo):
+        bind_sizes(parser, info.sizes, value.sizes, at)
+    elif isinstance(info, TensorInfo) and info.shape is not None and isinstance(value, ir.Value):
+        bind_sizes(parser, info.shape, dims.dims(value.type), at)
+
+
+def bind_sizes(parser: GraphParser, names: Any, found: Any, at: ast.AST) -> None:
+    """Binds names of sizes, ``names``, in their order. ScriptError where a size that is stated is another."""
+    if names is None:
+        return
+    if len(found) != len(names):
+        raise parser.error(f"the argument has {len(found)} sizes, and {len(names)} are said", at)
+    for said, actual in zip(names, found):
+        symbol = size_of(said)
+        if isinstance(symbol, dims.Dim) and symbol.is_symbol and str(symbol) not in parser.own_symbols:
+            parser.own_symbols[str(symbol)] = actual
+        elif not dims.compatible(size(parser, said if isinstance(said, int) else str(symbol)), actual):
+            raise parser.error(f"the argument has a size of {actual}, where {said} is said", at)

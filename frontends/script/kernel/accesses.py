@@ -1,31 +1,33 @@
-"""Which of its parameters a kernel reads and writes, and what it does first: read off the syntax tree, before anything is built."""
+"""Which parameters a kernel reads and writes, in the order of its text: read off the syntax tree, before anything is built."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
 
 READ, WRITE = "read", "write"
 PACKED = ("call_packed", "call_cpacked")
-SAYS = ("reads", "writes", "address_of", "match_buffer")  # words whose arguments are no elements that are read here
+NO_READS = ("reads", "writes", "address_of", "match_buffer")  # words that do not read the elements that are their arguments
 
 
 class Accesses:
     """The accesses of statements in the order of the text.
 
-    ``word``: the word of the script that a call calls; ``macro``: the function that it expands to; ``parameters``: names of buffers.
+    ``word``: the word of the script that an expression is or calls; ``macro``: the syntax of the macro that a call calls; ``parameters``:
+    the names of the buffers.
     """
 
     def __init__(self, word: Callable[[ast.AST], str | None], macro: Callable[[ast.Call], ast.FunctionDef | None],
                  parameters: Iterable[str] = ()):
         self.word, self.macro, self.buffers = word, macro, set(parameters)
-        self.lies_in: dict[str, str] = {}  # buffers that lie in others
+        self.lies_in: dict[str, str] = {}  # a view: the buffer that it aliases
         self.expanding: list[ast.FunctionDef] = []
 
     def of(self, statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-        """``(READ or WRITE, buffer's name)``."""
+        """READ or WRITE, and the buffer's name, for each access. Views count as the buffer that they alias."""
         for statement in statements:
             yield from self.statement(statement)
 
     def statement(self, node: ast.stmt) -> Iterator[tuple[str, str]]:
+        """The accesses of one statement."""
         if isinstance(node, ast.Assign):
             self.note_view(node.targets[0], node.value)
             makes_buffer = str(self.word(node.value)).endswith(("alloc_buffer", "alloc_local", "decl_buffer"))
@@ -60,13 +62,14 @@ class Accesses:
             yield from self.expression(node.value)
 
     def packed(self, call: ast.Call) -> Iterator[tuple[str, str]]:
-        """A packed function reads the buffers that it is given, and writes the last one, if it has several: as for a kernel, the output."""
+        """A packed function reads the buffers that it is given; of several, it writes the last one."""
         names = [a.value if isinstance(a, ast.Subscript) else a for a in call.args]
         given = [a.id for a in names if isinstance(a, ast.Name) and (a.id in self.buffers or a.id in self.lies_in)]
         for number, name in enumerate(given):
             yield WRITE if number and number == len(given) - 1 else READ, self.root(name)
 
     def target(self, node: ast.expr) -> Iterator[tuple[str, str]]:
+        """The accesses of an assignment's target."""
         if isinstance(node, (ast.Tuple, ast.List)):
             for one in node.elts:
                 yield from self.target(one)
@@ -76,9 +79,10 @@ class Accesses:
                 yield WRITE, self.root(node.value.id)
 
     def expression(self, node: ast.expr) -> Iterator[tuple[str, str]]:
+        """The accesses of an expression that is evaluated."""
         if isinstance(node, ast.Call):
             word = self.word(node)
-            if word in SAYS:
+            if word in NO_READS:
                 return
             macro = self.macro(node) if word is None else None
             if macro is not None and macro not in self.expanding:
@@ -98,7 +102,7 @@ class Accesses:
                 yield WRITE if node.func.attr == "vstore" else READ, self.root(node.func.value.id)
 
     def expanded(self, macro: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, str]]:
-        """The accesses of a macro, by the names that the call gives to its parameters."""
+        """The accesses of a macro's statements, of the buffers that the call gives to its parameters."""
         given = {p.arg: a.id for p, a in zip(macro.args.args, call.args) if isinstance(a, ast.Name)}
         given |= {k.arg: k.value.id for k in call.keywords if k.arg and isinstance(k.value, ast.Name)}
         inner = Accesses(self.word, self.macro, self.buffers)
@@ -107,7 +111,7 @@ class Accesses:
             yield kind, self.root(given.get(name, name))
 
     def note_view(self, target: ast.expr, value: ast.expr) -> None:
-        """``B = T.match_buffer(A[...], ...)``, ``B = T.decl_buffer(..., data=A.data)``: what B does, A does."""
+        """``B = T.match_buffer(A[...], ...)``, ``B = T.decl_buffer(..., data=A.data)``: B aliases A."""
         if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
             return
         node = value.args[0] if self.word(value) == "match_buffer" and value.args else next(
@@ -118,4 +122,5 @@ class Accesses:
             self.lies_in[target.id] = self.root(node.id)
 
     def root(self, name: str) -> str:
+        """The buffer that a view aliases; any other name itself."""
         return self.lies_in.get(name, name)

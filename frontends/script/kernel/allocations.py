@@ -1,151 +1,151 @@
-"""Buffers that the statements of a kernel's script make: allocated, or lying in another one."""
+"""Buffers that a kernel's statements make: memory of its own, or a view of another buffer."""
 
 import ast
+from math import prod
 from typing import Any
 
 from legato.core.mlir import ir
 from legato.dialects.tir import loops
+from legato.frontends.script.kernel.arguments import named
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
-from legato.frontends.script.kernel.calls import Calls
+from legato.frontends.script.kernel.elements import bounds_of_part
+from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.values import Scalar, as_index, dtype_of
 from legato.frontends.script.kernel.views import Reshaped, part
 from legato.frontends.script.language.source import Problem
 from legato.frontends.script.language.types import dtype_name, memory_type
 
-# what makes a buffer, and the scope that it says by itself
+# the words that make a buffer, and its scope where the word says it
 ALLOCATIONS = {"alloc_buffer": None, "sblock_alloc_buffer": None, "alloc_local": "local", "alloc_shared": "shared", "allocate": None,
                "decl_buffer": None, "Buffer": None, "buffer_decl": None}
-HINTS = ("align", "offset_factor", "buffer_type", "axis_separators", "condition", "annotations", "layout")  # which change no value
+HINTS = ("align", "offset_factor", "buffer_type", "axis_separators", "condition", "annotations", "layout")  # arguments that change no value
 ALLOCATED = ("shape", "dtype", "scope", "logical_scope", "data", "strides", "elem_offset", *HINTS)  # arguments, in their order
 DECLARED = ("shape", "dtype", "data", "strides", "elem_offset", "scope", *HINTS)
 
 
-class Buffers(Calls):
-    """Makes buffers at the insertion point."""
+def makes_buffer(parser: KernelParser, node: ast.expr) -> bool:
+    """Whether an expression makes memory or a view."""
+    return isinstance(node, ast.Call) and parser.word(node) in (*ALLOCATIONS, "match_buffer")
 
-    def makes_buffer(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and self.word(node) in (*ALLOCATIONS, "match_buffer")
 
-    def buffer(self, name: str, call: ast.Call) -> Buffer:
-        """The buffer that a call gives, under the name of the variable that it is assigned to."""
-        word = str(self.word(call))
-        if word == "match_buffer":
-            return self.match_part(name, call)
-        names = DECLARED if word in ("decl_buffer", "Buffer") else ALLOCATED
-        given = {k: v for k, v in self.named(call, *names).items() if v is not None}
-        if "shape" not in given:
-            raise Problem(f"T.{word}(shape, dtype, scope=...) says the shape")
-        shape = self.shape(given["shape"])
-        dtype = self.dtype(given.get("dtype", "float32"))
-        if "data" in given:
-            return self.reshaped(name, word, call, shape, dtype, given)
-        if word == "Buffer" or word == "buffer_decl":
-            raise Problem("T.Buffer is a type, or another buffer's elements (data=A.data); memory is made by T.alloc_buffer(shape, dtype)")
-        if "strides" in given and any(a != b for a, b in zip(self.shape(given["strides"]), row_major_numbers(shape))):
-            raise Problem("buffers lie in memory row by row, without gaps: allocate the shape with the gaps in it")
-        scope = ALLOCATIONS[word] or given.get("scope") or given.get("logical_scope") or "global"
-        if not isinstance(scope, str):
-            raise Problem("a scope is a text: scope=\"shared\"")
-        return self.allocated(name, shape, dtype, scope)
+def allocate(parser: KernelParser, name: str, call: ast.Call) -> Buffer:
+    """The buffer that a call gives, under the name of the variable that it is assigned to."""
+    word = str(parser.word(call))
+    if word == "match_buffer":
+        return match_part(parser, name, call)
+    names = DECLARED if word in ("decl_buffer", "Buffer") else ALLOCATED
+    given = {k: v for k, v in named(parser, call, *names).items() if v is not None}
+    if "shape" not in given:
+        raise Problem(f"T.{word}(shape, dtype, scope=...) says the shape")
+    shape = sizes(given["shape"])
+    dtype = element(given.get("dtype", "float32"))
+    if "data" in given:
+        return reshaped(parser, name, word, call, shape, dtype, given)
+    if word == "Buffer" or word == "buffer_decl":
+        raise Problem("T.Buffer is a type, or another buffer's elements (data=A.data); memory is made by T.alloc_buffer(shape, dtype)")
+    if "strides" in given and any(a != b for a, b in zip(sizes(given["strides"]), row_major_numbers(shape))):
+        raise Problem("buffers lie in memory row by row, without gaps: allocate the shape with the gaps in it")
+    scope = ALLOCATIONS[word] or given.get("scope") or given.get("logical_scope") or "global"
+    if not isinstance(scope, str):
+        raise Problem("a scope is a text: scope=\"shared\"")
+    return allocated(name, shape, dtype, scope)
 
-    def allocated_by_python(self, word: str, shape: Any, dtype: Any = "float32", scope: Any = None, **hints: Any) -> Buffer:
-        if set(hints) - set(HINTS):
-            raise Problem(f"T.{word} has no {', '.join(sorted(set(hints) - set(HINTS)))}")
-        scope = ALLOCATIONS[word] or scope or "global"
-        return self.allocated("buffer", self.shape(tuple(shape) if isinstance(shape, list) else shape), self.dtype(dtype), str(scope))
 
-    def shape(self, given: Any) -> tuple[Any, ...]:
-        """Sizes: numbers, or index values. Problem for what is none."""
-        sizes = given if isinstance(given, tuple) else (given,)
-        for size in sizes:
-            if isinstance(size, bool) or not (isinstance(size, int) or (isinstance(size, Scalar) and not size.is_float)):
-                raise Problem(f"a size is an integer, not {dtype_of(size) if isinstance(size, Scalar) else repr(size)}")
-            if isinstance(size, int) and size < 0:
-                raise Problem(f"a size is not negative: {size}")
-        return sizes
+def allocated_by_python(word: str, shape: Any, dtype: Any = "float32", scope: Any = None, **hints: Any) -> Buffer:
+    """``T.alloc_buffer(shape, dtype, scope)`` in a Python function that a kernel calls: memory at the insertion point."""
+    if set(hints) - set(HINTS):
+        raise Problem(f"T.{word} has no {', '.join(sorted(set(hints) - set(HINTS)))}")
+    scope = ALLOCATIONS[word] or scope or "global"
+    return allocated("buffer", sizes(tuple(shape) if isinstance(shape, list) else shape), element(dtype), str(scope))
 
-    def dtype(self, given: Any) -> str:
-        try:
-            return dtype_name(given)
-        except ValueError as error:
-            raise Problem(str(error)) from None
 
-    def allocated(self, name: str, shape: tuple[Any, ...], dtype: str, scope: str) -> Buffer:
-        sizes = [as_index(s) for s in shape if isinstance(s, Scalar)]
-        type_ = ir.MemRefType.get([DYNAMIC if isinstance(s, Scalar) else s for s in shape], memory_type(dtype))
-        made = loops.make_buffer(type_, name, scope, sizes)
-        if dtype.startswith("uint") or dtype == "bool":  # which the memref's type does not say
-            made.owner.operation.attributes["dtype"] = ir.StringAttr.get(dtype)
-        return Buffer(made, dtype, name)
+def sizes(given: Any) -> tuple[Any, ...]:
+    """A shape: ints and index values. Problem for anything else."""
+    found = given if isinstance(given, tuple) else (given,)
+    for size in found:
+        if isinstance(size, bool) or not (isinstance(size, int) or (isinstance(size, Scalar) and not size.is_float)):
+            raise Problem(f"a size is an integer, not {dtype_of(size) if isinstance(size, Scalar) else repr(size)}")
+        if isinstance(size, int) and size < 0:
+            raise Problem(f"a size is not negative: {size}")
+    return found
 
-    def reshaped(self, name: str, word: str, call: ast.Call, shape: tuple[Any, ...], dtype: str, given: dict[str, Any]) -> Buffer:
-        """``T.decl_buffer((4, 4), "float32", data=A.data)``: A's memory in another shape."""
-        node = next((k.value for k in call.keywords if k.arg == "data"), call)
-        base = self.expression(node.value) if isinstance(node, ast.Attribute) and node.attr == "data" else self.expression(node)
-        if not isinstance(base, Buffer):
-            raise self.source.error(f"T.{word}: data= is another buffer's memory, A.data", node)
-        if base.dtype != dtype:
-            raise self.source.error(f"'{base.name}' has elements of type {base.dtype}, not {dtype}: T.reinterpret takes an element's bits",
-                                    node)
-        if "strides" in given and any(a != b for a, b in zip(self.shape(given["strides"]), row_major_numbers(shape))):
-            raise self.source.error("another shape lies in memory row by row: index the buffer itself where there are gaps", node)
-        begin = given.get("elem_offset", 0)
-        sizes = [base.known_size(axis) for axis in range(base.rank)]
-        if isinstance(begin, int) and None not in sizes and all(isinstance(s, int) for s in shape):
-            have, want = product(sizes), begin + product(shape)
-            if want > have:
-                raise self.source.error(f"'{base.name}' has {have} elements; {want} do not lie in it", node)
-        return Reshaped(base.value, dtype, name, base, shape, begin)
 
-    def match_part(self, name: str, call: ast.Call) -> Buffer:
-        """``A_part = T.match_buffer(A[i * 16:i * 16 + 16, 0:16], (16, 16))``."""
-        keywords = {k.arg: k.value for k in call.keywords}
-        region = call.args[0] if call.args else keywords.pop("param", None)
-        if isinstance(region, ast.Subscript):
-            buffer, index = self.expression(region.value), region.slice
-        else:
-            buffer, index = (None if region is None else self.expression(region)), ast.Tuple([], ast.Load())
-        if not isinstance(buffer, Buffer):
-            raise Problem("T.match_buffer in a block takes a part of a buffer: T.match_buffer(A[i:i + 16, 0:16], (16, 16))")
-        elements = index.elts if isinstance(index, ast.Tuple) else [index]
-        if len(elements) > buffer.rank:
-            raise Problem(f"'{buffer.name}' has {buffer.rank} dimensions, and {len(elements)} indices are given")
-        elements = [*elements, *[ast.Slice()] * (buffer.rank - len(elements))]
-        bounds = [self.slice_bounds(e, buffer, axis) for axis, e in enumerate(elements)]
-        shape = call.args[1] if len(call.args) > 1 else keywords.pop("shape", None)
-        dtype = call.args[2] if len(call.args) > 2 else keywords.pop("dtype", None)
-        if dtype is not None and (said := self.dtype(self.expression(dtype))) != buffer.dtype:
-            raise self.source.error(f"'{buffer.name}' has elements of type {buffer.dtype}, not {said}", dtype)
-        strides, offset = keywords.pop("strides", None), keywords.pop("elem_offset", None)
-        unknown = set(keywords) - {"scope", "align", "offset_factor", "buffer_type", "data", "axis_separators"}
-        if unknown or len(call.args) > 3:
-            raise Problem("T.match_buffer(part, shape, dtype) has no "
-                          + (", ".join(str(u) for u in unknown) or "fourth argument by position"))
-        made = part(buffer, bounds, None if shape is None else self.shape(self.expression(shape)), name)
-        if strides is not None:
-            self.name_values(strides, made.strides(), "strides")
-        if offset is not None:
-            self.name_values(ast.Tuple([offset], ast.Load()), (made.offset(),), "elem_offset")
-        return made
+def element(given: Any) -> str:
+    """The name of an element type. Problem for what is none."""
+    try:
+        return dtype_name(given)
+    except ValueError as error:
+        raise Problem(str(error)) from None
 
-    def name_values(self, node: ast.expr, found: tuple[Any, ...], what: str) -> None:
-        """Gives names that stand in ``strides=[s0, s1]`` the values there; numbers have to be these values."""
-        nodes = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
-        if nodes and len(nodes) != len(found):
-            raise self.source.error(f"{len(nodes)} {what} for {len(found)} dimensions", node)
-        for one, value in zip(nodes, found):
-            if isinstance(one, ast.Name) and one.id in self.symbols and one.id not in self.scope:
-                self.scope[one.id] = value
-            elif isinstance(one, ast.Constant) and isinstance(one.value, int) and isinstance(value, int) and one.value != value:
-                raise self.source.error(f"the {what.removesuffix('s')} there is {value}, not {one.value}", one)
+
+def allocated(name: str, shape: tuple[Any, ...], dtype: str, scope: str) -> Buffer:
+    """Memory of a scope, allocated at the insertion point."""
+    dynamic = [as_index(s) for s in shape if isinstance(s, Scalar)]
+    type_ = ir.MemRefType.get([DYNAMIC if isinstance(s, Scalar) else s for s in shape], memory_type(dtype))
+    made = loops.make_buffer(type_, name, scope, dynamic)
+    if dtype.startswith("uint") or dtype == "bool":  # which the memref's type does not say
+        made.owner.operation.attributes["dtype"] = ir.StringAttr.get(dtype)
+    return Buffer(made, dtype, name)
+
+
+def reshaped(parser: KernelParser, name: str, word: str, call: ast.Call, shape: tuple[Any, ...], dtype: str,
+             given: dict[str, Any]) -> Buffer:
+    """``T.decl_buffer((4, 4), "float32", data=A.data)``: A's memory in another shape."""
+    node = next((k.value for k in call.keywords if k.arg == "data"), call)
+    base = parser.expression(node.value) if isinstance(node, ast.Attribute) and node.attr == "data" else parser.expression(node)
+    if not isinstance(base, Buffer):
+        raise parser.error(f"T.{word}: data= is another buffer's memory, A.data", node)
+    if base.dtype != dtype:
+        raise parser.error(f"'{base.name}' has elements of type {base.dtype}, not {dtype}: T.reinterpret takes an element's bits", node)
+    if "strides" in given and any(a != b for a, b in zip(sizes(given["strides"]), row_major_numbers(shape))):
+        raise parser.error("another shape lies in memory row by row: index the buffer itself where there are gaps", node)
+    begin = given.get("elem_offset", 0)
+    whole = [base.known_size(axis) for axis in range(base.rank)]
+    if isinstance(begin, int) and None not in whole and all(isinstance(s, int) for s in shape):
+        have, want = prod(whole), begin + prod(shape)
+        if want > have:
+            raise parser.error(f"'{base.name}' has {have} elements; {want} do not lie in it", node)
+    return Reshaped(base.value, dtype, name, base, shape, begin)
+
+
+def match_part(parser: KernelParser, name: str, call: ast.Call) -> Buffer:
+    """``A_part = T.match_buffer(A[i * 16:i * 16 + 16, 0:16], (16, 16))``."""
+    keywords = {k.arg: k.value for k in call.keywords}
+    region = call.args[0] if call.args else keywords.pop("param", None)
+    node = region.value if isinstance(region, ast.Subscript) else region
+    buffer = None if node is None else parser.expression(node)
+    if not isinstance(buffer, Buffer):
+        raise Problem("T.match_buffer in a block takes a part of a buffer: T.match_buffer(A[i:i + 16, 0:16], (16, 16))")
+    bounds = bounds_of_part(parser, region.slice if isinstance(region, ast.Subscript) else None, buffer)
+    shape = call.args[1] if len(call.args) > 1 else keywords.pop("shape", None)
+    dtype = call.args[2] if len(call.args) > 2 else keywords.pop("dtype", None)
+    if dtype is not None and (said := element(parser.expression(dtype))) != buffer.dtype:
+        raise parser.error(f"'{buffer.name}' has elements of type {buffer.dtype}, not {said}", dtype)
+    strides, offset = keywords.pop("strides", None), keywords.pop("elem_offset", None)
+    unknown = set(keywords) - {"scope", "align", "offset_factor", "buffer_type", "data", "axis_separators"}
+    if unknown or len(call.args) > 3:
+        raise Problem("T.match_buffer(part, shape, dtype) has no "
+                      + (", ".join(str(u) for u in unknown) or "fourth argument by position"))
+    made = part(buffer, [(begin, extent) for _, begin, extent in bounds], None if shape is None else sizes(parser.expression(shape)), name)
+    if strides is not None:
+        name_values(parser, strides, made.strides(), "strides")
+    if offset is not None:
+        name_values(parser, ast.Tuple([offset], ast.Load()), (made.offset(),), "elem_offset")
+    return made
+
+
+def name_values(parser: KernelParser, node: ast.expr, found: tuple[Any, ...], what: str) -> None:
+    """Gives the size symbols in ``strides=[s0, s1]`` the values found. ScriptError for a number that is not the one found."""
+    nodes = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+    if nodes and len(nodes) != len(found):
+        raise parser.error(f"{len(nodes)} {what} for {len(found)} dimensions", node)
+    for one, value in zip(nodes, found):
+        if isinstance(one, ast.Name) and one.id in parser.symbols and one.id not in parser.scope:
+            parser.scope[one.id] = value
+        elif isinstance(one, ast.Constant) and isinstance(one.value, int) and isinstance(value, int) and one.value != value:
+            raise parser.error(f"the {what.removesuffix('s')} there is {value}, not {one.value}", one)
 
 
 def row_major_numbers(shape: tuple[Any, ...]) -> list[Any]:
-    return [product(shape[axis + 1:]) if all(isinstance(s, int) for s in shape[axis + 1:]) else None for axis in range(len(shape))]
-
-
-def product(sizes: Any) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
+    """The strides of a shape without gaps; None where they are not numbers."""
+    return [prod(shape[axis + 1:]) if all(isinstance(s, int) for s in shape[axis + 1:]) else None for axis in range(len(shape))]

@@ -1,4 +1,4 @@
-"""Buffers of a kernel's script: elements read and written in the script's types."""
+"""Buffers of a kernel: elements are loaded and stored in the script's types."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from legato.analysis.bounds import outside
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import index
-from legato.frontends.script.kernel.values import Scalar, as_index, binary, cast, compare, constant, number_of
+from legato.frontends.script.kernel.arithmetic import binary, compare
+from legato.frontends.script.kernel.values import Scalar, as_index, cast, constant, number_of
 from legato.frontends.script.language.source import Problem
 from legato.frontends.script.language.types import memory_type
 
@@ -15,7 +16,7 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 @dataclass(frozen=True)
 class Buffer:
-    """``value``: a memref; ``dtype``: the script's."""
+    """A memref under its name in the script, with the script's element type (``bool`` where the memref has bytes)."""
 
     value: ir.Value
     dtype: str
@@ -23,20 +24,22 @@ class Buffer:
 
     @property
     def rank(self) -> int:
+        """The number of dimensions."""
         return self.value.type.rank
 
     def size(self, axis: int) -> Any:
-        """A size: an int, or a value."""
+        """The size of a dimension: an int, or a value of type index."""
         size = self.value.type.shape[axis]
         return size if size != DYNAMIC else Scalar(memref.DimOp(self.value, index(axis)).result, "index")
 
     def known_size(self, axis: int) -> int | None:
-        """A size that is a number."""
+        """The size of a dimension where it is a number, else None."""
         size = self.value.type.shape[axis]
         return size if size != DYNAMIC else None
 
     @property
     def shape(self) -> tuple[Any, ...]:
+        """The sizes of all dimensions."""
         return tuple(self.size(axis) for axis in range(self.rank))
 
     def strides(self) -> tuple[Any, ...]:
@@ -44,11 +47,11 @@ class Buffer:
         return row_major(self.shape)
 
     def offset(self) -> Any:
-        """Elements in front of the first one, in the buffer's memory."""
+        """The offset of the first element in the buffer's memory, in elements."""
         return 0
 
     def linear(self, indices: list[Any]) -> Any:
-        """How many elements are in front of one, in memory."""
+        """The offset of an element in memory, in elements."""
         self.check_bounds(indices)
         place: Any = 0
         for i, stride in zip(indices, self.strides()):
@@ -59,22 +62,25 @@ class Buffer:
         raise TypeError(f"elements of a buffer ('{self.name}') are read in the script itself, or in a macro, @T.macro")
 
     def load(self, indices: list[Any]) -> Scalar:
+        """The element at indices. Problem where they are outside."""
         loaded = memref.LoadOp(self.value, self.indices(indices)).result
         if self.dtype == "bool":
             return compare("!=", Scalar(loaded, "int8"), 0)
         return Scalar(loaded, self.dtype)
 
     def store(self, x: Any, indices: list[Any]) -> None:
+        """Stores a value, in the buffer's element type, at indices. Problem where they are outside."""
         x = cast(x, self.dtype) if isinstance(x, Scalar) else constant(x, self.dtype)
         value = arith.ExtUIOp(memory_type("bool"), x.value).result if self.dtype == "bool" else x.value
         memref.StoreOp(value, self.value, self.indices(indices))
 
     def indices(self, indices: list[Any]) -> list[ir.Value]:
+        """The indices as SSA values of type index. Problem where they are outside."""
         self.check_bounds(indices)
         return [as_index(i) for i in indices]
 
     def check_bounds(self, indices: list[Any]) -> None:
-        """Problem where the number of indices is not the rank, or an index is seen to be outside."""
+        """Problem where the number of indices is not the rank, or an index is certain to be outside, at some step of the loops around."""
         if len(indices) != self.rank:
             raise Problem(f"'{self.name}' has {self.rank} dimension{'s' * (self.rank != 1)}, and {len(indices)} "
                           f"{'index is' if len(indices) == 1 else 'indices are'} given")

@@ -1,22 +1,23 @@
-"""Several values side by side: what ``T.Ramp``, ``T.Broadcast`` and a part of a row, ``A[i, 0:4]``, are in a kernel's script.
+"""Several values side by side: what ``T.Ramp``, ``T.Broadcast`` and a part of a row, ``A[i, 0:4]``, are in a kernel.
 
-Each lane is a scalar of its own; the compiler behind makes vectors of what is done to all of them.
+Each lane is a scalar of its own; the passes behind make vectors of what is done to all of them.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from legato.frontends.script.kernel.operators import Operators
+from legato.frontends.script.kernel.arithmetic import binary
+from legato.frontends.script.kernel.values import Value
 from legato.frontends.script.language.source import Problem
 from legato.frontends.script.language.types import DTYPES
 
-MOST = 256  # lanes: each is an instruction
+MOST = 256  # lanes: each is an op of its own
 
 
 @dataclass(frozen=True)
-class Lanes(Operators):
-    """Values side by side."""
+class Lanes(Value):
+    """Values side by side: Scalars and Python numbers."""
 
     values: tuple[Any, ...]
 
@@ -44,7 +45,7 @@ def lifted(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def vector_type(dtype: Any) -> tuple[str, int] | None:
-    """``("float32", 4)`` for ``"float32x4"``."""
+    """``("float32", 4)`` for ``"float32x4"``; None for what is no type of several lanes."""
     if not isinstance(dtype, str) or dtype in DTYPES:
         return None
     element, _, count = dtype.rpartition("x")
@@ -53,11 +54,9 @@ def vector_type(dtype: Any) -> tuple[str, int] | None:
 
 def ramp(base: Any, stride: Any, count: Any) -> Lanes:
     """``T.Ramp(base, stride, lanes)``: base, base + stride, ..."""
-    from legato.frontends.script.kernel.values import binary
-
     return lanes_of(count, lambda lane: binary("+", base, binary("*", stride, lane)))
 
 
 def broadcast(x: Any, count: Any) -> Lanes:
-    """``T.Broadcast(x, lanes)``."""
+    """``T.Broadcast(x, lanes)``: the value in each lane."""
     return lanes_of(count, lambda _: x)

@@ -1,4 +1,4 @@
-"""Notes of a kernel's script that change no value: annotations of loops and blocks, attributes of the function."""
+"""Annotations of loops, blocks and functions: they change no value, and are kept as attributes where MLIR has one for them."""
 
 import ast
 from collections.abc import Sequence
@@ -10,18 +10,19 @@ NOTES = "annotations"
 
 
 def noted(op: ir.Operation, dictionary: ast.expr | None) -> None:
-    """Notes what a dictionary of constants says on a loop or a block. Anything else in it is a hint to others, and left out."""
+    """Attaches the constants of a dictionary to a loop or a block as its annotations. Entries that are no constants are left out."""
     found = {key: made for key, value in constants(dictionary).items() if (made := attribute(value)) is not None}
     if found:
         op.attributes[NOTES] = ir.DictAttr.get(found)
 
 
 def is_scheduled(attributes: Sequence[ast.expr]) -> bool:
-    """Whether one of the dictionaries that T.func_attr is given says that the kernel has its schedule."""
+    """Whether one of T.func_attr's dictionaries has ``"tir.is_scheduled": True``: the kernel keeps its loops as they are written."""
     return any(constants(a).get("tir.is_scheduled") in (True, 1) for a in attributes)
 
 
 def constants(dictionary: ast.expr | None) -> dict[str, Any]:
+    """The entries of a dictionary's syntax whose key is a text and whose value is a constant."""
     found = {}
     if isinstance(dictionary, ast.Dict):
         for key, value in zip(dictionary.keys, dictionary.values):
@@ -33,6 +34,7 @@ def constants(dictionary: ast.expr | None) -> dict[str, Any]:
 
 
 def attribute(value: Any) -> ir.Attribute | None:
+    """A Python constant as an attribute; None for what has none."""
     if isinstance(value, bool):
         return ir.BoolAttr.get(value)
     if isinstance(value, int):

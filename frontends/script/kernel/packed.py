@@ -1,7 +1,7 @@
-"""``T.call_packed("name", A, A[0:4, j], i, 1.5, "text")``: packed functions of the run time, called from inside a kernel."""
+"""``T.call_packed("name", A, A[0:4, j], i, 1.5, "text")``: calls of packed functions from a kernel."""
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from legato.core.ir_helpers import ancestors
 from legato.core.mlir import ir, memref
@@ -9,21 +9,26 @@ from legato.dialects import tir
 from legato.dialects.relax.dims import product
 from legato.dialects.tir.loops import PARALLEL, THREAD, VECTORIZED
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
+from legato.frontends.script.kernel.elements import bounds_of_part, subscripts
 from legato.frontends.script.kernel.intrinsics import check_dtype
+from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import Pointer
 from legato.frontends.script.kernel.values import Scalar, as_index
 from legato.frontends.script.kernel.views import Part, Reshaped, View
 from legato.frontends.script.language.source import Problem
 from legato.frontends.script.language.types import value_type
 
-if TYPE_CHECKING:
-    from legato.frontends.script.kernel.calls import Calls
-
+# loops whose steps may run at the same time, which a packed function may not
 TOGETHER = {PARALLEL: "parallel", VECTORIZED: "vectorized", THREAD: "thread-bound"}
 
 
-def call_packed(parser: "Calls", node: ast.Call, result: bool) -> Scalar | None:
-    """A call at the insertion point. ``result``: what comes back is a number that is used, of the type ``dtype=`` (int32)."""
+def call_packed_word(parser: KernelParser, node: ast.Call) -> Scalar | None:
+    """``T.call_packed`` as a value: the number that the function returns."""
+    return call_packed(parser, node, result=True)
+
+
+def call_packed(parser: KernelParser, node: ast.Call, result: bool) -> Scalar | None:
+    """A call at the insertion point. ``result``: whether its result, a number of the type ``dtype=`` (default: int32), is used."""
     if not node.args:
         raise Problem('T.call_packed says the name of the function, then what it is given: T.call_packed("my.f", A, 3)')
     name, dtype = parser.expression(node.args[0]), "int32"
@@ -32,7 +37,7 @@ def call_packed(parser: "Calls", node: ast.Call, result: bool) -> Scalar | None:
             raise Problem(f"T.call_packed has no argument '{keyword.arg}'")
         dtype = check_dtype(parser.expression(keyword.value))
     if not isinstance(name, str):
-        raise parser.source.error("T.call_packed calls a packed function by its name", node.args[0])
+        raise parser.error("T.call_packed calls a packed function by its name", node.args[0])
     for loop in (op.opview for op in ancestors_of_here() if op.name == "tir.for"):
         if loop.kind in TOGETHER:
             raise Problem(f"a packed function is called by one step of a loop at a time, and the loop {loop.name} around this one is "
@@ -52,12 +57,13 @@ def call_packed(parser: "Calls", node: ast.Call, result: bool) -> Scalar | None:
 
 
 def ancestors_of_here() -> list[ir.Operation]:
+    """The ops around the insertion point, innermost first."""
     owner = ir.InsertionPoint.current.block.owner.operation
     return [owner, *ancestors(owner)] if owner.name != "func.func" else []
 
 
-def argument(parser: "Calls", node: ast.expr) -> "ir.Attribute | tuple[ir.Value, str]":
-    """What the function is given: something known, or a value with the type that it is seen as."""
+def argument(parser: KernelParser, node: ast.expr) -> ir.Attribute | tuple[ir.Value, str]:
+    """An argument: an attribute where it is known when the kernel is parsed, else an SSA value and its type in the script."""
     if isinstance(node, ast.Subscript) and any(isinstance(part, ast.Slice) for part in ast.walk(node.slice)):
         value = part_of(parser, node)
     else:
@@ -76,25 +82,23 @@ def argument(parser: "Calls", node: ast.expr) -> "ir.Attribute | tuple[ir.Value,
         return ir.FloatAttr.get_f64(value)
     if isinstance(value, str):
         if "\0" in value:
-            raise parser.source.error("the text has a zero in it: texts end there", node)
+            raise parser.error("the text has a zero in it: texts end there", node)
         return ir.StringAttr.get(value)
-    raise parser.source.error("a packed function takes buffers, parts of buffers, numbers, texts and addresses", node)
+    raise parser.error("a packed function takes buffers, parts of buffers, numbers, texts and addresses", node)
 
 
-def part_of(parser: "Calls", node: ast.Subscript) -> Buffer:
+def part_of(parser: KernelParser, node: ast.Subscript) -> Buffer:
     """``A[0:4, j]``: a part of a buffer; an index takes its dimension away, as in numpy."""
     buffer = parser.expression(node.value)
     if not isinstance(buffer, Buffer):
-        raise parser.source.error("parts are taken of buffers", node)
-    elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if len(elements) > buffer.rank:
-        raise parser.source.error(f"'{buffer.name}' has {buffer.rank} dimensions, and {len(elements)} indices are given", node)
-    elements = [*elements, *[ast.Slice()] * (buffer.rank - len(elements))]
-    if any(isinstance(e, ast.Slice) and e.step is not None for e in elements):
-        raise parser.source.error("a part of a buffer has no steps: A[i:i + 4]", node)
-    bounds = [parser.slice_bounds(e, buffer, axis) for axis, e in enumerate(elements)]
-    kept = tuple(axis for axis, e in enumerate(elements) if isinstance(e, ast.Slice))
-    return Part(buffer.value, buffer.dtype, buffer.name, buffer, tuple(bounds[k][1] for k in kept), tuple(b for b, _ in bounds), kept)
+        raise parser.error("parts are taken of buffers", node)
+    with parser.at(node):
+        if any(isinstance(e, ast.Slice) and e.step is not None for e in subscripts(node.slice)):
+            raise Problem("a part of a buffer has no steps: A[i:i + 4]")
+        bounds = bounds_of_part(parser, node.slice, buffer)
+    kept = tuple(axis for axis, (e, _, _) in enumerate(bounds) if isinstance(e, ast.Slice))
+    begin, extents = tuple(b for _, b, _ in bounds), [e for _, _, e in bounds]
+    return Part(buffer.value, buffer.dtype, buffer.name, buffer, tuple(extents[k] for k in kept), begin, kept)
 
 
 def memory(buffer: Buffer) -> ir.Value:

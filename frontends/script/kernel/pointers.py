@@ -1,31 +1,31 @@
-"""Addresses of elements, which C functions take."""
+"""Addresses of elements, for C functions."""
 
 from typing import Any
 
 from legato.core.mlir import arith, ir, llvm, memref
-from legato.frontends.script.kernel import values
+from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.buffers import Buffer
-from legato.frontends.script.kernel.values import Scalar, as_index, as_scalar
+from legato.frontends.script.kernel.values import Scalar, as_index, as_scalar, cast
 from legato.frontends.script.kernel.views import Part, View, unravel
 
 POINTER = "!llvm.ptr"
 
 
 class Pointer:
-    """The address of an element of a buffer: what C functions take."""
+    """The address of an element as an ``llvm.ptr``."""
 
     def __init__(self, value: ir.Value):
         self.value = value
 
 
 def c_value(x: Any) -> ir.Value:
-    """A scalar as C takes it: an index is an int32, as TVM has it."""
+    """A scalar as an argument of a C function: an index is passed as int32, as TVM passes it."""
     x = as_scalar(x)
-    return values.cast(x, "int32").value if x.dtype == "index" else x.value
+    return cast(x, "int32").value if x.dtype == "index" else x.value
 
 
 def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
-    """The address of an element."""
+    """The address of the element at indices."""
     while isinstance(buffer, View):
         buffer, indices = buffer.base, buffer.in_base(indices)
     element = buffer.value.type.element_type
@@ -33,9 +33,9 @@ def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
     _, offset, *rest = memref.ExtractStridedMetadataOp(buffer.value).results
     place: Any = Scalar(offset, "index")
     for stride, i in zip(rest[buffer.rank:], indices):
-        place = values.binary("+", place, values.binary("*", Scalar(stride, "index"), i))
+        place = binary("+", place, binary("*", Scalar(stride, "index"), i))
     base = memref.ExtractAlignedPointerAsIndexOp(buffer.value).result
-    address = arith.AddIOp(base, as_index(values.binary("*", place, bytes_))).result
+    address = arith.AddIOp(base, as_index(binary("*", place, bytes_))).result
     integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
     return Pointer(llvm.IntToPtrOp(ir.Type.parse(POINTER), integer).result)
 
@@ -52,5 +52,5 @@ def strides_in_memory(buffer: Buffer) -> tuple[Any, ...]:
 
 
 def pointer_behind(buffer: Buffer, elements: Any) -> Pointer:
-    """The address of the element that is so many elements behind a buffer's first."""
+    """The address of element number ``elements``, row-major."""
     return pointer(buffer, unravel(elements, buffer.shape))

@@ -1,4 +1,4 @@
-"""What a block says that it reads and writes (``T.reads``, ``T.writes``), and whether that is so."""
+"""The regions that a block lists as read and written (``T.reads``, ``T.writes``), checked against its stores."""
 
 import ast
 from dataclasses import dataclass
@@ -9,22 +9,23 @@ from legato.analysis.linear import Linear, in_loops
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.tir.walk import FIRST_INDEX
-from legato.frontends.script.kernel.allocations import Buffers
 from legato.frontends.script.kernel.buffers import Buffer
+from legato.frontends.script.kernel.elements import slice_bounds, subscripts
+from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.values import as_index
 from legato.frontends.script.kernel.views import View
 
 
 @dataclass(frozen=True)
 class Region:
-    """A part of a buffer: on each axis where it begins, in loop variables, and how many elements it has; None where that is not seen."""
+    """A part of a buffer: begin, linear in loop variables, and extent in each dimension; None where they are not known."""
 
     buffer: Buffer
     bounds: list[tuple[Linear, int] | None]
     node: ast.expr
 
     def misses(self, store: ir.Operation) -> tuple[int, int, int] | None:
-        """The axis, and the least and the greatest place from the region's begin, of a store that goes beyond it for certain."""
+        """The axis, and the least and greatest index from the region's begin, of a store that is outside at some step; None if none is."""
         extents = extents_around(store.parent.operation)
         if extents is None:
             return None
@@ -37,56 +38,56 @@ class Region:
         return None
 
 
-class Regions(Buffers):
-    """Reads what blocks say, and compares it with what they do."""
+def regions(parser: KernelParser, call: ast.Call) -> list[Region]:
+    """The regions that T.reads or T.writes lists. The ops that compute their bounds are erased again."""
+    nodes = [e for a in call.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
+    inside = ir.InsertionPoint.current.block
+    before = len(inside.operations)
+    found = [region(parser, node) for node in nodes]
+    for op in reversed(list(inside.operations)[before - 1: -1]):
+        op.operation.erase()
+    return found
 
-    def regions(self, call: ast.Call) -> list[Region]:
-        """The parts of buffers that T.reads or T.writes names; of a part of a buffer, the whole one. Nothing stays built."""
-        nodes = [e for a in call.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
-        inside = ir.InsertionPoint.current.block
-        before = len(inside.operations)
-        found = [self.region(node) for node in nodes]
-        for op in reversed(list(inside.operations)[before - 1: -1]):
-            op.operation.erase()
-        return found
 
-    def region(self, node: ast.expr) -> Region:
-        base = node.value if isinstance(node, ast.Subscript) else node
-        buffer = self.scope.get(base.id) if isinstance(base, ast.Name) else None
-        if isinstance(base, ast.Attribute) and self.word(base) is None:
-            buffer = self.expression(base)
-        if not isinstance(buffer, Buffer):
-            raise self.source.error("T.reads and T.writes take parts of buffers", node)
-        if isinstance(buffer, View) or not isinstance(node, ast.Subscript):
-            return Region(whole(buffer), [None] * whole(buffer).rank, node)
-        elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        bounds = [self.region_bound(element, buffer, axis) for axis, element in enumerate(elements)]
-        return Region(buffer, bounds + [None] * (buffer.rank - len(bounds)), node)
+def region(parser: KernelParser, node: ast.expr) -> Region:
+    """The region that ``A[i, 0:4]`` or ``A`` is; of a view, the whole buffer that it lies in."""
+    base = node.value if isinstance(node, ast.Subscript) else node
+    buffer = parser.scope.get(base.id) if isinstance(base, ast.Name) else None
+    if isinstance(base, ast.Attribute) and parser.word(base) is None:
+        buffer = parser.expression(base)
+    if not isinstance(buffer, Buffer):
+        raise parser.error("T.reads and T.writes take parts of buffers", node)
+    if isinstance(buffer, View) or not isinstance(node, ast.Subscript):
+        return Region(whole(buffer), [None] * whole(buffer).rank, node)
+    bounds = [bound(parser, element, buffer, axis) for axis, element in enumerate(subscripts(node.slice))]
+    return Region(buffer, bounds + [None] * (buffer.rank - len(bounds)), node)
 
-    def region_bound(self, node: ast.expr, buffer: Buffer, axis: int) -> tuple[Linear, int] | None:
-        begin, extent = self.slice_bounds(node, buffer, axis)
-        form = in_loops(as_index(begin))
-        plain = all(isinstance(term.owner, ir.Block) for term in form.terms)  # what was computed is gone when this is looked at
-        return (form, extent) if plain and isinstance(extent, int) else None
 
-    def check_regions(self, block: Any, regions: dict[str, tuple[list[Region], ast.AST]]) -> None:
-        """What a block says that it writes has to be what is seen in it."""
-        if "writes" not in regions or find(block.operation, "func.call"):
-            return
-        said, node = regions["writes"]
-        names = {b.value: whole(b).name for b in self.scope.values() if isinstance(b, Buffer)}
-        for store in find(block.operation, "memref.store"):
-            buffer = store.operands[1]
-            of_buffer = [r for r in said if r.buffer.value == buffer]
-            if not of_buffer and buffer in names:
-                raise self.source.error(f"the block '{block.name}' also writes {names[buffer]}", node)
-            missed = [r.misses(store) for r in of_buffer]
-            if missed and all(missed):
-                (axis, low, high), first = missed[0], of_buffer[0]
-                raise self.source.error(f"the block '{block.name}' writes outside of this part of '{names[buffer]}': on axis {axis}, "
-                                        f"counted from its begin, from {low} to {high}, and it has {first.bounds[axis][1]}", first.node)
+def bound(parser: KernelParser, node: ast.expr, buffer: Buffer, axis: int) -> tuple[Linear, int] | None:
+    """Begin and extent in one dimension; None where the begin is not linear in loop variables, or the extent is no number."""
+    begin, extent = slice_bounds(parser, node, buffer, axis)
+    form = in_loops(as_index(begin))
+    plain = all(isinstance(term.owner, ir.Block) for term in form.terms)  # other terms are erased before the region is checked
+    return (form, extent) if plain and isinstance(extent, int) else None
+
+
+def check_writes(parser: KernelParser, block: Any, said: list[Region], node: ast.AST) -> None:
+    """ScriptError where a block writes a buffer, or certainly a place, that its T.writes, ``said`` at ``node``, does not list."""
+    if find(block.operation, "func.call"):
+        return
+    names = {b.value: whole(b).name for b in parser.scope.values() if isinstance(b, Buffer)}
+    for store in find(block.operation, "memref.store"):
+        buffer = store.operands[1]
+        of_buffer = [r for r in said if r.buffer.value == buffer]
+        if not of_buffer and buffer in names:
+            raise parser.error(f"the block '{block.name}' also writes {names[buffer]}", node)
+        missed = [r.misses(store) for r in of_buffer]
+        if missed and all(missed):
+            (axis, low, high), first = missed[0], of_buffer[0]
+            raise parser.error(f"the block '{block.name}' writes outside of this part of '{names[buffer]}': on axis {axis}, "
+                               f"counted from its begin, from {low} to {high}, and it has {first.bounds[axis][1]}", first.node)
 
 
 def whole(buffer: Buffer) -> Buffer:
-    """The buffer that a part of one lies in."""
+    """The buffer that a view lies in; any other buffer itself."""
     return whole(buffer.base) if isinstance(buffer, View) else buffer

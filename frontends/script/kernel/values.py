@@ -1,4 +1,4 @@
-"""Scalar values of a kernel's script: Python numbers until an operation needs them in a type, and MLIR values with the script's types.
+"""Scalar values of a kernel: Python numbers until an operation needs them in a type, then MLIR values with the script's types.
 
 Loop variables, axes and sizes are of type ``index``; in arithmetic with an integer of a type they take that type.
 """
@@ -6,8 +6,7 @@ Loop variables, axes and sizes are of type ``index``; in arithmetic with an inte
 from dataclasses import dataclass
 from typing import Any
 
-from legato.core.mlir import arith, ir, math
-from legato.frontends.script.kernel.operators import Operators
+from legato.core.mlir import arith, ir
 from legato.frontends.script.language.source import Problem
 from legato.frontends.script.language.types import value_type
 
@@ -15,23 +14,33 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 INT, FLOAT = "int", "float"  # the types of literals
 
 
+class Value:
+    """A value of a kernel, or several side by side. python_calls.py gives it Python's operators, which build expressions."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("whether a value of the kernel holds is known at run time only: use T.if_then_else or T.Select")
+
+
 @dataclass(frozen=True)
-class Scalar(Operators):
-    """A value of a type of the script."""
+class Scalar(Value):
+    """An SSA value and its type in the script (``uint8`` where the SSA value is of type i8)."""
 
     value: ir.Value
     dtype: str
 
     @property
     def is_float(self) -> bool:
+        """Whether the type is one of floats."""
         return self.dtype in FLOATS
 
     @property
     def is_unsigned(self) -> bool:
+        """Whether integer ops take the value without a sign; so are booleans."""
         return self.dtype.startswith("uint") or self.dtype == "bool"
 
 
 def dtype_of(x: Any) -> str:
+    """The type of a value; INT or FLOAT for a Python number. Problem for anything else."""
     if isinstance(x, Scalar):
         return x.dtype
     if isinstance(x, bool):
@@ -44,11 +53,12 @@ def dtype_of(x: Any) -> str:
 
 
 def describe(x: Any) -> str:
+    """A value in the words of an error."""
     return f"a value of type {x.dtype}" if isinstance(x, Scalar) else f"{x!r}" if isinstance(x, (int, float, str)) else type(x).__name__
 
 
 def constant(number: Any, dtype: str) -> Scalar:
-    """A literal as a value of a type."""
+    """A literal as a value of a type. Problem where the type does not have the number."""
     type_ = value_type(dtype)
     if dtype in FLOATS:
         return Scalar(arith.ConstantOp(type_, float(number)).result, dtype)
@@ -73,6 +83,7 @@ def as_scalar(x: Any, dtype: str | None = None) -> Scalar:
 
 
 def as_index(x: Any) -> ir.Value:
+    """An integer as an SSA value of type index. Problem for a float."""
     if isinstance(x, (int, float)) and not isinstance(x, bool):
         return constant(x, "index").value
     if not isinstance(x, Scalar) or x.is_float:
@@ -80,10 +91,31 @@ def as_index(x: Any) -> ir.Value:
     return cast(x, "index").value
 
 
+def index_value(value: ir.Value) -> Scalar:
+    """An SSA value of type index as a value of the script."""
+    return Scalar(value, "index")
+
+
 def condition(x: Any) -> ir.Value:
-    """The value of a condition."""
+    """A condition as an SSA value of type i1: whether a number is not 0."""
     x = as_scalar(x, "bool") if not isinstance(x, Scalar) else x
-    return x.value if x.dtype == "bool" else compare("!=", x, 0).value
+    return x.value if x.dtype == "bool" else nonzero(x).value
+
+
+def nonzero(x: Scalar) -> Scalar:
+    """``x != 0``."""
+    zero = constant(0, x.dtype)
+    if x.is_float:
+        return Scalar(arith.CmpFOp(arith.CmpFPredicate.UNE, x.value, zero.value).result, "bool")
+    return Scalar(arith.CmpIOp(arith.CmpIPredicate.ne, x.value, zero.value).result, "bool")
+
+
+def number_of(x: Scalar) -> int | None:
+    """The number that an integer constant is; None for any other value."""
+    owner = x.value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or x.is_float:
+        return None
+    return owner.attributes["value"].value
 
 
 def common(a: Any, b: Any) -> str:
@@ -105,14 +137,19 @@ def common(a: Any, b: Any) -> str:
     return max((left, right), key=lambda d: (bits[d], d.startswith("u")))
 
 
+def without_literals(dtype: str) -> str:
+    """A type that values have: int32 and float32 for those of literals."""
+    return {INT: "int32", FLOAT: "float32"}.get(dtype, dtype)
+
+
 def meet(a: Any, b: Any) -> tuple[Scalar, Scalar]:
     """Two operands in one type."""
-    dtype = common(a, b)
-    dtype = {INT: "int32", FLOAT: "float32"}.get(dtype, dtype)
+    dtype = without_literals(common(a, b))
     return convert(a, dtype), convert(b, dtype)
 
 
 def convert(x: Any, dtype: str) -> Scalar:
+    """A value as one of another type; Problem for a literal that the type does not have."""
     return cast(x, dtype) if isinstance(x, Scalar) else constant(x, dtype)
 
 
@@ -126,7 +163,7 @@ def cast(x: Any, dtype: str) -> Scalar:
         return x
     type_, source = value_type(dtype), x.value.type
     if dtype == "bool":
-        return compare("!=", x, 0)
+        return nonzero(x)
     if "index" in (dtype, x.dtype):
         if dtype in FLOATS or x.is_float:
             return cast(cast(x, "int64"), dtype)
@@ -148,159 +185,3 @@ def cast(x: Any, dtype: str) -> Scalar:
     else:
         op = arith.ExtUIOp if x.is_unsigned else arith.ExtSIOp
     return Scalar(op(type_, x.value).result, dtype)
-
-
-# --- arithmetic ---
-
-PYTHON = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "//": lambda a, b: a // b, "%": lambda a, b: a % b,
-    "/": lambda a, b: a / b, "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b, "&": lambda a, b: a & b, "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b, "**": lambda a, b: a**b, "max": max, "min": min,
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
-}
-# op: (floats, signed integers, unsigned integers)
-OPS: dict[str, tuple[Any, Any, Any]] = {
-    "+": (arith.AddFOp, arith.AddIOp, arith.AddIOp), "-": (arith.SubFOp, arith.SubIOp, arith.SubIOp),
-    "*": (arith.MulFOp, arith.MulIOp, arith.MulIOp),
-    "max": (arith.MaximumFOp, arith.MaxSIOp, arith.MaxUIOp), "min": (arith.MinimumFOp, arith.MinSIOp, arith.MinUIOp),
-    "truncdiv": (None, arith.DivSIOp, arith.DivUIOp), "truncmod": (arith.RemFOp, arith.RemSIOp, arith.RemUIOp),
-    "<<": (None, arith.ShLIOp, arith.ShLIOp), ">>": (None, arith.ShRSIOp, arith.ShRUIOp),
-    "&": (None, arith.AndIOp, arith.AndIOp), "|": (None, arith.OrIOp, arith.OrIOp), "^": (None, arith.XOrIOp, arith.XOrIOp),
-}
-CONTRACTED = ("+", "-", "*")  # may be rounded once, together: LLVM then makes fused multiply-adds
-
-
-def binary(op: str, a: Any, b: Any) -> Any:
-    """``a op b``: on two literals in Python, else on values."""
-    if not isinstance(a, Scalar) and not isinstance(b, Scalar) and op in PYTHON:
-        for x in (a, b):
-            dtype_of(x)  # Problem for what is no number
-        if op in ("**", "<<") and isinstance(b, int) and abs(b) > 1024:
-            raise Problem(f"{a} {op} {b} is no number that a kernel has")
-        try:
-            return PYTHON[op](a, b)
-        except (ArithmeticError, TypeError, ValueError) as error:
-            raise Problem(str(error)) from None
-    if op in ("==", "!=", "<", "<=", ">", ">="):
-        return compare(op, a, b)
-    if op == "/":
-        return divide(a, b)
-    if op == "**":
-        return power(a, b)
-    a, b = meet(a, b)
-    if op in ("//", "%"):
-        return floor_divide(a, b) if op == "//" else floor_modulo(a, b)
-    simple = simplified(op, a, b)
-    if simple is not None:
-        return simple
-    floats, signed, unsigned = OPS[op]
-    build = floats if a.is_float else unsigned if a.is_unsigned else signed
-    if build is None or (a.dtype == "bool" and op not in ("&", "|", "^")):
-        raise Problem(f"'{op}' does not work on {a.dtype}")
-    if a.is_float and op in CONTRACTED:
-        return Scalar(build(a.value, b.value, fastmath=arith.FastMathFlags.contract).result, a.dtype)
-    return Scalar(build(a.value, b.value).result, a.dtype)
-
-
-def number_of(x: Scalar) -> int | None:
-    owner = x.value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or x.is_float:
-        return None
-    return owner.attributes["value"].value
-
-
-def simplified(op: str, a: Scalar, b: Scalar) -> Scalar | None:
-    """What adding 0 and multiplying by 1 come to, on indices: they are read by analyses."""
-    if a.dtype != "index":
-        return None
-    left, right = number_of(a), number_of(b)
-    if left is not None and right is not None and op in PYTHON:
-        return constant(PYTHON[op](left, right), "index")
-    if (op in ("+", "-") and right == 0) or (op == "*" and right == 1):
-        return a
-    if (op == "+" and left == 0) or (op == "*" and left == 1):
-        return b
-    return None
-
-
-def divide(a: Any, b: Any) -> Scalar:
-    a, b = meet(a, b)
-    if a.is_float:
-        return Scalar(arith.DivFOp(a.value, b.value).result, a.dtype)
-    return binary("truncdiv", a, b)
-
-
-def floor_divide(a: Scalar, b: Scalar) -> Scalar:
-    if a.is_float:
-        return Scalar(math.FloorOp(arith.DivFOp(a.value, b.value).result).result, a.dtype)
-    if a.is_unsigned:
-        return Scalar(arith.DivUIOp(a.value, b.value).result, a.dtype)
-    return simplified("//", a, b) or Scalar(arith.FloorDivSIOp(a.value, b.value).result, a.dtype)
-
-
-def floor_modulo(a: Scalar, b: Scalar) -> Scalar:
-    if a.is_unsigned:
-        return Scalar(arith.RemUIOp(a.value, b.value).result, a.dtype)
-    return binary("-", a, binary("*", floor_divide(a, b), b))
-
-
-def power(a: Any, b: Any) -> Scalar:
-    if isinstance(a, Scalar) and not a.is_float and isinstance(b, int) and 0 < b <= 64:
-        total = a
-        for _ in range(b - 1):
-            total = binary("*", total, a)
-        return total
-    a, b = meet(a, b)
-    if not a.is_float:
-        raise Problem("a power of an integer has an exponent that is a number, 1 to 64; else cast to a float")
-    return Scalar(math.PowFOp(a.value, b.value).result, a.dtype)
-
-
-def compare(op: str, a: Any, b: Any) -> Scalar:
-    a, b = meet(a, b)
-    if a.is_float:
-        names = {"==": "OEQ", "!=": "UNE", "<": "OLT", "<=": "OLE", ">": "OGT", ">=": "OGE"}
-        return Scalar(arith.CmpFOp(getattr(arith.CmpFPredicate, names[op]), a.value, b.value).result, "bool")
-    names = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-    name = names[op] if op in ("==", "!=") else ("u" if a.is_unsigned else "s") + names[op]
-    return Scalar(arith.CmpIOp(getattr(arith.CmpIPredicate, name), a.value, b.value).result, "bool")
-
-
-def logical(op: str, a: Any, b: Any) -> Any:
-    if isinstance(a, bool) and isinstance(b, bool):
-        return (a and b) if op == "and" else (a or b)
-    build = arith.AndIOp if op == "and" else arith.OrIOp
-    return Scalar(build(condition(a), condition(b)).result, "bool")
-
-
-def negate(a: Any) -> Any:
-    if not isinstance(a, Scalar):
-        return -a
-    if a.is_float:
-        return Scalar(arith.NegFOp(a.value).result, a.dtype)
-    return binary("-", constant(0, a.dtype), a)
-
-
-def invert(a: Any) -> Any:
-    """Bitwise not."""
-    if not isinstance(a, Scalar):
-        return ~a
-    if a.dtype == "bool":
-        return logical_not(a)
-    return Scalar(arith.XOrIOp(a.value, constant(-1 if not a.is_unsigned else 2 ** a.value.type.width - 1, a.dtype).value).result, a.dtype)
-
-
-def logical_not(a: Any) -> Any:
-    if isinstance(a, bool):
-        return not a
-    true = arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
-    return Scalar(arith.XOrIOp(condition(a), true).result, "bool")
-
-
-def select(c: Any, a: Any, b: Any) -> Any:
-    """``a`` where ``c``, else ``b``; both are computed."""
-    if isinstance(c, bool):
-        return a if c else b
-    a, b = meet(a, b)
-    return Scalar(arith.SelectOp(condition(c), a.value, b.value).result, a.dtype)

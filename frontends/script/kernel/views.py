@@ -1,16 +1,17 @@
-"""Buffers that lie in another one: a part of it (``T.match_buffer(A[...], ...)``), or its elements in another shape (``data=``)."""
+"""Views of buffers: a part of one (``T.match_buffer(A[...], ...)``), or its elements in another shape (``data=A.data``)."""
 
 from dataclasses import dataclass
 from typing import Any
 
+from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.buffers import Buffer, row_major
-from legato.frontends.script.kernel.values import Scalar, binary
+from legato.frontends.script.kernel.values import Scalar
 from legato.frontends.script.language.source import Problem
 
 
 @dataclass(frozen=True)
 class View(Buffer):
-    """A buffer whose elements are another one's. ``sizes``: ints and index values."""
+    """A buffer that aliases another one, ``base``. ``sizes``: ints and index values."""
 
     base: Buffer
     sizes: tuple[Any, ...]
@@ -27,14 +28,15 @@ class View(Buffer):
         return size if isinstance(size, int) else None
 
     def in_base(self, indices: list[Any]) -> list[Any]:
-        """The place in the other buffer. Problem where it is seen to be outside of this one."""
+        """The element's indices in ``base``. Problem where they are outside of the view."""
         raise NotImplementedError
 
     def strides(self) -> tuple[Any, ...]:
+        """The steps from one element to the next in memory, in elements."""
         raise NotImplementedError
 
     def offset(self) -> Any:
-        """Elements in front of the first one, in memory."""
+        """The offset of the first element in memory, in elements."""
         return self.base.linear(self.in_base([0] * self.rank))
 
     def load(self, indices: list[Any]) -> Scalar:
@@ -49,7 +51,7 @@ class View(Buffer):
 
 @dataclass(frozen=True)
 class Part(View):
-    """``begin``: where the part begins in each dimension of the whole; ``kept``: the whole's dimension that each of the part's is."""
+    """A rectangle of a buffer. ``begin``: its first index in each dimension of ``base``; ``kept``: the dimensions that it has."""
 
     begin: tuple[Any, ...]
     kept: tuple[int, ...]
@@ -68,7 +70,7 @@ class Part(View):
 
 @dataclass(frozen=True)
 class Reshaped(View):
-    """The elements of a buffer, as they lie in memory, in another shape."""
+    """The elements of a buffer in another shape, row-major, from the element ``begin`` on."""
 
     begin: Any = 0
 
@@ -84,7 +86,7 @@ class Reshaped(View):
 
 
 def unravel(place: Any, sizes: tuple[Any, ...]) -> list[Any]:
-    """The indices of the element that is ``place`` elements behind the first."""
+    """The indices of element number ``place``, row-major."""
     if not sizes:
         return []
     indices: list[Any] = []
@@ -95,9 +97,9 @@ def unravel(place: Any, sizes: tuple[Any, ...]) -> list[Any]:
 
 
 def part(whole: Buffer, region: list[tuple[Any, Any]], shape: tuple[Any, ...] | None, name: str) -> Part:
-    """The part of a buffer where each dimension runs from a begin over an extent. ``shape``: what the script says that it has.
+    """A part of a buffer. ``region``: begin and extent in each of its dimensions; ``shape``: the shape that the script gives.
 
-    Dimensions of extent 1 in front may be left out of the shape. Problem where the shape is not the region's.
+    The shape may leave out leading dimensions of extent 1. Problem where it is not the region's.
     """
     extents = [extent for _, extent in region]
     kept = list(range(len(region)))

@@ -1,32 +1,39 @@
-"""Kernels and graphs as values: what the decorators make of Python functions and classes."""
+"""Functions of a script as data: what the decorators make of Python functions, before anything is parsed.
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+The parsers see kernels and graphs in this form only; ``legato.frontends.script.functions`` has the values that users hold.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
-from legato.dialects import Module, make_context
-from legato.dialects.tir.markers import SIGNATURE
-from legato.frontends.script.language.source import Problem, Source, names_of_function
+from legato.dialects import Module
+from legato.frontends.script.language.source import Source, names_of_function
+
+KERNEL, GRAPH = "kernel", "graph"
 
 
 class Function:
-    """A function of a script. ``module()`` is a module with it alone, ready to be compiled."""
+    """A kernel or a graph of a script: its name, its kind and its source, which holds what its free names stand for.
 
-    def __init__(self, function: Callable, names: Mapping[str, Any]):
-        self.__name__ = function.__name__
-        self.__doc__ = function.__doc__
-        self.function = function
-        self.source = Source(function, {**names, **names_of_function(function)})
+    ``source`` is None for a kernel that no Python function stands behind (``T.create_prim_func``). ``private``: a graph that is not
+    callable from outside of its module.
+    """
 
-    def module(self, context: ir.Context | None = None) -> Module:
-        """A new module that holds the function. ScriptError for what is wrong in it, at its line."""
+    def __init__(self, name: str, kind: str, source: Source | None = None, doc: str | None = None, private: bool = False):
+        self.__name__, self.__doc__ = name, doc
+        self.kind, self.source, self.private = kind, source, private
+
+    def build(self, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
+              sizes: Mapping[str, int] | None = None) -> func.FuncOp:
+        """Adds a kernel to ``module`` as a prim_func called ``name``. ``sizes``: the values of size symbols that are known."""
         raise NotImplementedError
 
-    def checked(self) -> "Function":
-        """The function itself, if it parses."""
-        self.module()
-        return self
+    def module(self, context: ir.Context | None = None) -> Module:
+        """A new module that holds the function, ready to be compiled. ScriptError, at its line, for what is wrong in it."""
+        raise NotImplementedError
 
     def __str__(self) -> str:
         return str(self.module())
@@ -35,89 +42,24 @@ class Function:
         raise LegatoError(f"'{self.__name__}' is a script: compile it, legato.compile({self.__name__})(...), or call it from a graph")
 
 
-class PrimFunc(Function):
-    """A kernel: ``@T.prim_func``."""
-
-    def parse(self, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
-              sizes: Mapping[str, int] | None = None) -> func.FuncOp:
-        """Adds the kernel to a module, for sizes of which some are known."""
-        from legato.frontends.script.kernel.parse import parse_kernel
-
-        return parse_kernel(self.source, module, name, symbols, sizes)
-
-    def text_for(self, types: Sequence[ir.Type]) -> str:
-        """The kernel as MLIR text, for arguments of these types: what a rule's ``op.call_prim_func(kernel)`` takes."""
-        from legato.frontends.script.graph.calls import match_type
-        from legato.frontends.script.program import Program
-
-        program = Program(types[0].context)
-        signature = program.signature(self).attributes[SIGNATURE].value
-        table: dict[str, Any] = {}
-        for number, (expected, found) in enumerate(zip(signature.inputs, types)):
-            try:
-                match_type(table, self.__name__, f"argument {number}", expected, found)
-            except Problem as problem:
-                raise LegatoError(str(problem)) from None
-        return str(program.kernel(self, {name: size for name, size in table.items() if isinstance(size, int)}))
-
-    def module(self, context: ir.Context | None = None) -> Module:
-        from legato.frontends.script.program import Program
-
-        program = Program(context or make_context())
-        kernel = program.kernel(self)
-        try:
-            program.wrap(kernel)
-        except (Problem, LegatoError) as error:
-            raise self.source.error(str(error), self.source.tree) from None
-        return program.module
-
-    def checked(self) -> "PrimFunc":
-        from legato.frontends.script.program import Program
-
-        Program(make_context()).kernel(self)
-        return self
-
-
-class RelaxFunc(Function):
-    """A graph: ``@R.function``."""
-
-    def __init__(self, function: Callable, private: bool, names: Mapping[str, Any]):
-        super().__init__(function, names)
-        self.private = private
-
-    def module(self, context: ir.Context | None = None) -> Module:
-        from legato.frontends.script.program import Program
-
-        program = Program(context or make_context())
-        program.graph(self, "main")
-        return program.module
-
-
+@dataclass(frozen=True, eq=False)
 class Macro:
-    """Statements of kernels: ``@T.macro``."""
+    """Statements of kernels under ``@T.macro``. ``hygienic``: its free names are looked up where it is defined, not where it is used."""
 
-    def __init__(self, function: Callable, hygienic: bool, names: Mapping[str, Any]):
-        self.source = Source(function, {**names, **names_of_function(function)})
-        self.hygienic = hygienic
+    source: Source
+    hygienic: bool = True
 
 
-def module_of_class(cls: type) -> Module:
-    """The module that a class of kernels and graphs is."""
-    from legato.frontends.script.program import Program
+def is_kernel(x: Any) -> TypeGuard[Function]:
+    """Whether a value is a kernel of a script."""
+    return isinstance(x, Function) and x.kind == KERNEL
 
-    members = vars(cls)
-    program = Program(make_context(), cls.__name__, members)
-    for member in members.values():
-        if isinstance(member, Function):
-            member.source.names |= {k: v for k, v in members.items() if not k.startswith("__") and not isinstance(v, Function)}
-    kernels = [m for m in members.values() if isinstance(m, PrimFunc)]
-    graphs = [m for m in members.values() if isinstance(m, RelaxFunc)]
-    public = [g for g in graphs if not g.private]
-    for graph in public:
-        program.graph(graph, "main" if len(public) == 1 else graph.__name__)
-    for kernel in kernels:
-        if not program.has(kernel):
-            program.kernel(kernel)
-    if not graphs and len(kernels) == 1:
-        program.wrap(program.kernel(kernels[0]))
-    return program.module
+
+def is_graph(x: Any) -> TypeGuard[Function]:
+    """Whether a value is a graph of a script."""
+    return isinstance(x, Function) and x.kind == GRAPH
+
+
+def source_of(function: Callable[..., Any], names: Mapping[str, Any]) -> Source:
+    """The source of a Python function. Its free names are its own globals and closure, then ``names``."""
+    return Source(function, {**names, **names_of_function(function)})

@@ -13,7 +13,7 @@ from legato.core.mlir import ir
 
 
 class ScriptError(LegatoError):
-    """Something that a script says and that cannot be, with the line and a caret under it."""
+    """An error in a script, with its line and a caret under the place. ``line`` and ``column`` count from 1."""
 
     def __init__(self, message: str, filename: str = "", line: int = 0, column: int = 0, text: str = "", width: int = 1):
         super().__init__(message)
@@ -28,11 +28,11 @@ class ScriptError(LegatoError):
 
 
 class Problem(Exception):
-    """What is wrong, before it is known where: whoever holds the syntax tree makes a ScriptError of it."""
+    """An error without its place: the parser catches it at the syntax node that it is working on, and raises a ScriptError there."""
 
 
 class Source:
-    """The syntax tree of a function or class, with its place in the file and what its free names stand for."""
+    """The syntax tree of a function or class, its place in the file, and ``names``: what its free names stand for."""
 
     def __init__(self, thing: Any, names: Mapping[str, Any] | None = None):
         self.filename, self.first_line, text = _read(thing)
@@ -42,6 +42,7 @@ class Source:
         self.names = dict(names or {})
 
     def error(self, message: str, node: ast.AST) -> ScriptError:
+        """A ScriptError that points at a node."""
         line, column = self.position(node)
         text = self.lines[line - self.first_line] if 0 <= line - self.first_line < len(self.lines) else ""
         end = getattr(node, "end_col_offset", None)
@@ -50,14 +51,14 @@ class Source:
         return ScriptError(message, self.filename, line, column, text, width)
 
     def parsed(self, text: str, node: ast.AST) -> ast.expr:
-        """The syntax tree of an expression that stands in a text."""
+        """The syntax tree of an expression in a string annotation. ScriptError at ``node`` where it does not parse."""
         try:
             return ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError) as error:
             raise self.error(f"cannot read {text!r}: {error}", node) from None
 
     def evaluate(self, node: ast.expr, names: Mapping[str, Any], at: ast.AST | None = None) -> Any:
-        """What Python makes of an expression, with the names that the source knows and others."""
+        """Evaluates an expression in Python, with ``names`` over the source's own. ScriptError at ``at``, or at ``node``, if it raises."""
         try:
             return eval(ast.unparse(node), {**self.names, **names})
         except Exception as error:  # whatever the user's own expression raises
@@ -65,16 +66,17 @@ class Source:
             raise self.error(f"{kind}{error}", at or node) from None
 
     def position(self, node: ast.AST) -> tuple[int, int]:
-        """Line and column, from 1, in the file."""
+        """The line and column of a node in the file, counted from 1."""
         return getattr(node, "lineno", 1) + self.first_line - 1, getattr(node, "col_offset", 0) + self.shift + 1
 
     def location(self, node: ast.AST) -> ir.Location:
+        """The place of a node as an MLIR location."""
         line, column = self.position(node)
         return ir.Location.file(self.filename, line, column)
 
 
 def _read(thing: Any) -> tuple[str, int, str]:
-    """File, first line and text. LegatoError where Python does not know the source."""
+    """File, first line and source text of a function or class. LegatoError where Python cannot find the source."""
     try:
         lines, first = inspect.getsourcelines(thing)
         filename = inspect.getsourcefile(thing) or "<unknown>"
@@ -85,7 +87,7 @@ def _read(thing: Any) -> tuple[str, int, str]:
 
 
 def names_of_function(function: Callable) -> dict[str, Any]:
-    """What the free names of a function stand for: globals, and the variables of the functions around it."""
+    """What the free names of a function stand for: builtins, globals and closure variables."""
     names = {**vars(builtins), **function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
@@ -96,5 +98,5 @@ def names_of_function(function: Callable) -> dict[str, Any]:
 
 
 def remember_text(filename: str, text: str) -> None:
-    """Lets Python find the source of functions that were made of text."""
+    """Registers a text with linecache, so that inspect finds the source of functions compiled from it."""
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)

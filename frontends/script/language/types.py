@@ -1,4 +1,4 @@
-"""Values that stand in annotations: buffers, tensors, scalars, and the sizes that are named in them."""
+"""Types in annotations (buffers, tensors, scalars, sizes), and the script's element types in MLIR's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,11 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.relax import dims
 
+# element types by the script's name, in the names of core.dtypes
 DTYPES = {
     "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16", "bool": "bool",
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "ui8", "uint16": "ui16", "uint32": "ui32", "uint64": "ui64",
 }
-
-
-NAMES_OF_SIZES = ("var", "Var", "size_var", "SizeVar", "dyn")  # T.var("int64"), T.Var("n", "int64"): words that make a name of a size
 
 
 @dataclass(frozen=True)
@@ -31,19 +29,19 @@ class BufferType:
 
 @dataclass(frozen=True)
 class ScalarType:
-    """``T.int32`` as an annotation."""
+    """``T.int32``: an integer parameter of a kernel, or an element type."""
 
     dtype: str
 
 
 @dataclass(frozen=True)
 class HandleType:
-    """``T.handle``: a buffer, of which ``T.match_buffer`` says more."""
+    """``T.handle``: a buffer whose shape and element type a ``T.match_buffer`` gives."""
 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """``R.Tensor((n, 128), "float32")``. ``shape`` is None where only the rank, or not even that, is said."""
+    """``R.Tensor((n, 128), "float32")``. ``shape`` is None where it is not given, ``ndim`` -1 where the rank is not either."""
 
     shape: tuple[Any, ...] | None
     dtype: str | None = None
@@ -52,7 +50,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class ShapeInfo:
-    """``R.Shape(["n", 4])``. ``sizes`` is None where only the rank, or not even that, is said."""
+    """``R.Shape(["n", 4])``. ``sizes`` is None where they are not given, ``ndim`` -1 where the rank is not either."""
 
     sizes: Any
     ndim: int = -1
@@ -66,7 +64,7 @@ class TupleInfo:
 
 
 def dtype_name(value: Any) -> str:
-    """A type's name as scripts spell it. ValueError for what is no type of elements."""
+    """The script's name of an element type, given as a name, a numpy dtype or an MLIR type. ValueError for anything else."""
     if isinstance(value, ScalarType):
         return value.dtype
     if isinstance(value, str) and value in DTYPES:
@@ -78,17 +76,17 @@ def dtype_name(value: Any) -> str:
 
 
 def spelled(dtype: np.dtype) -> str:
-    """numpy's type as scripts spell it."""
+    """The script's name of a numpy dtype."""
     return "bool" if dtype == np.bool_ else dtype.name
 
 
 def relax_element(dtype: str) -> ir.Type:
-    """The element type that a graph has for it: unsigned integers and booleans too."""
+    """The element type of a graph's tensor: unsigned integers keep their sign, booleans are i1."""
     return dtypes.mlir_type(np.bool_ if dtype == "bool" else dtypes.as_dtype(DTYPES[dtype]))
 
 
 def memory_type(dtype: str) -> ir.Type:
-    """The type of an element in memory."""
+    """The element type of a memref: signless integers, a byte for a boolean."""
     if dtype == "bool":
         return ir.IntegerType.get_signless(8)
     if dtype.startswith("uint"):
@@ -97,7 +95,7 @@ def memory_type(dtype: str) -> ir.Type:
 
 
 def value_type(dtype: str) -> ir.Type:
-    """The type of a value."""
+    """The type of an SSA value of a kernel: signless integers, i1 for a boolean."""
     if dtype == "index":
         return ir.IndexType.get()
     if dtype == "bool":
@@ -108,11 +106,12 @@ def value_type(dtype: str) -> ir.Type:
 
 
 def size_of(value: Any) -> Any:
-    """A size as relax has it: an int, or an expression of symbols."""
+    """A size as relax has it: an int, or a ``dims.Dim``, an expression of symbols."""
     return dims.as_size(value)
 
 
 def sizes_of(shape: Sequence[Any] | Any) -> tuple[Any, ...]:
+    """The sizes of a shape, as ``size_of`` gives them; one size alone is a shape of rank 1."""
     if not isinstance(shape, (list, tuple)):
         shape = (shape,)
     return tuple(size_of(s) for s in shape)

@@ -1,7 +1,8 @@
 """The words of a kernel's script for the ops of MLIR."""
 
 from legato.dialects.tir.loops import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
-from legato.frontends.script.kernel.intrinsics import BINARY_FLOAT, UNARY_FLOAT
+from legato.frontends.script.kernel.intrinsics import Intrinsic
+from legato.frontends.script.kernel.vocabulary import FUNCTIONS
 
 # how tightly Python's operators bind
 OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, MINUS, ATOM = range(12)
@@ -10,11 +11,7 @@ INFIX = {"arith.addf": ("+", SUM), "arith.addi": ("+", SUM), "arith.subf": ("-",
          "arith.shli": ("<<", SHIFT), "arith.shrsi": (">>", SHIFT), "arith.shrui": (">>", SHIFT), "arith.andi": ("&", BIT_AND),
          "arith.ori": ("|", BIT_OR), "arith.xori": ("^", BIT_XOR)}
 BOOLEAN = {"arith.andi": ("and", AND), "arith.ori": ("or", OR), "arith.xori": ("!=", COMPARE)}
-CALLS = {"arith.maximumf": "T.max", "arith.maxsi": "T.max", "arith.maxui": "T.max", "arith.minimumf": "T.min", "arith.minsi": "T.min",
-         "arith.minui": "T.min", "arith.divsi": "T.truncdiv", "arith.divui": "T.truncdiv", "arith.remsi": "T.truncmod",
-         "arith.remui": "T.truncmod", "arith.remf": "T.fmod", "math.absf": "T.abs", "math.absi": "T.abs", "math.fma": "T.fma",
-         "math.ctlz": "T.clz", "math.ctpop": "T.popcount", "tir.hypot": "T.hypot", "tir.nextafter": "T.nextafter",
-         **{op.OPERATION_NAME: f"T.{name}" for table in (UNARY_FLOAT, BINARY_FLOAT) for name, op in reversed(table.items())}}
+CALLS = {op: f"T.{name}" for name, entry in FUNCTIONS.items() if isinstance(entry, Intrinsic) for op in entry.ops}
 CASTS = ("arith.index_cast", "arith.index_castui", "arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp", "arith.fptosi",
          "arith.fptoui", "arith.trunci", "arith.extsi", "arith.extui")
 COMPARISONS = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "ult": "<", "ule": "<=", "ugt": ">", "uge": ">=",

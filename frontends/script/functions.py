@@ -1,0 +1,98 @@
+"""Kernels and graphs as users hold them: what ``@T.prim_func`` and ``@R.function`` make of a Python function."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from legato.core.errors import LegatoError
+from legato.core.mlir import func, ir
+from legato.dialects import Module, make_context
+from legato.dialects.tir.markers import SIGNATURE
+from legato.frontends.script.graph.calls import match_type
+from legato.frontends.script.graph.parse import parse_graph
+from legato.frontends.script.kernel.parse import parse_kernel
+from legato.frontends.script.language.functions import GRAPH, KERNEL, Function, source_of
+from legato.frontends.script.language.source import Problem
+from legato.frontends.script.program import Program
+
+
+class PrimFunc(Function):
+    """A kernel: ``@T.prim_func``."""
+
+    def __init__(self, function: Callable[..., Any], names: Mapping[str, Any]):
+        super().__init__(function.__name__, KERNEL, source_of(function, names), function.__doc__)
+
+    def build(self, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,
+              sizes: Mapping[str, int] | None = None) -> func.FuncOp:
+        """Adds the kernel to ``module`` as a prim_func. ``sizes``: the values of size symbols that are known."""
+        return parse_kernel(self.source, module, name, symbols, sizes)
+
+    def module(self, context: ir.Context | None = None) -> Module:
+        """A new module with the kernel and a graph ``main`` that calls it. ScriptError, at its line, for what is wrong in it."""
+        return module_of_kernel(self, context)
+
+    def text_for(self, types: Sequence[ir.Type]) -> str:
+        """The kernel as MLIR text, for arguments of these types: what a rule's ``op.call_prim_func(kernel)`` takes."""
+        return text_of_kernel(self, types)
+
+
+class RelaxFunc(Function):
+    """A graph: ``@R.function``."""
+
+    def __init__(self, function: Callable[..., Any], private: bool, names: Mapping[str, Any]):
+        super().__init__(function.__name__, GRAPH, source_of(function, names), function.__doc__, private)
+
+    def module(self, context: ir.Context | None = None) -> Module:
+        """A new module with the graph as its ``main``. ScriptError, at its line, for what is wrong in it."""
+        program = Program(context or make_context())
+        parse_graph(program, self, "main")
+        return program.module
+
+
+def module_of_kernel(kernel: Function, context: ir.Context | None = None) -> Module:
+    """A new module with a kernel and a graph ``main`` that calls it."""
+    program = Program(context or make_context())
+    made = program.kernel(kernel)
+    try:
+        program.wrap(made)
+    except (Problem, LegatoError) as error:
+        if kernel.source is None:
+            raise
+        raise kernel.source.error(str(error), kernel.source.tree) from None
+    return program.module
+
+
+def text_of_kernel(kernel: Function, types: Sequence[ir.Type]) -> str:
+    """A kernel as MLIR text, for arguments of these types: inputs, then outputs. LegatoError where they are not its own."""
+    program = Program(types[0].context)
+    signature = program.signature(kernel).attributes[SIGNATURE].value
+    table: dict[str, Any] = {}
+    for number, (expected, found) in enumerate(zip(signature.inputs, types)):
+        try:
+            match_type(table, kernel.__name__, f"argument {number}", expected, found)
+        except Problem as problem:
+            raise LegatoError(str(problem)) from None
+    return str(program.kernel(kernel, {name: size for name, size in table.items() if isinstance(size, int)}))
+
+
+def module_of_class(cls: type) -> Module:
+    """The module that a class of kernels and graphs is: its public graphs, ``main`` if there is one only, and its kernels.
+
+    ScriptError, at its line, for what is wrong in a function. A class of one kernel alone gets a ``main`` that calls it.
+    """
+    members = vars(cls)
+    program = Program(make_context(), cls.__name__, members)
+    functions = list(program.members.values())
+    for function in functions:
+        if function.source is not None:
+            function.source.names |= {k: v for k, v in members.items() if not k.startswith("__") and not isinstance(v, Function)}
+    kernels = [f for f in functions if f.kind == KERNEL]
+    graphs = [f for f in functions if f.kind == GRAPH]
+    public = [g for g in graphs if not g.private]
+    for graph in public:
+        parse_graph(program, graph, "main" if len(public) == 1 else graph.__name__)
+    for kernel in kernels:
+        if not program.has(kernel):
+            program.kernel(kernel)
+    if not graphs and len(kernels) == 1:
+        program.wrap(program.kernel(kernels[0]))
+    return program.module

@@ -1,0 +1,120 @@
+"""The state of a kernel that is being parsed. What its syntax nodes mean is said by tables of functions, which parse.py puts together."""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from legato.core.errors import LegatoError
+from legato.frontends.script.kernel.describe import not_in_kernels
+from legato.frontends.script.language.functions import Macro
+from legato.frontends.script.language.source import Problem, ScriptError, Source
+from legato.frontends.script.language.words import word_path
+
+OLDER = {"ramp": "Ramp", "broadcast": "Broadcast", "shuffle": "Shuffle", "select": "Select"}  # other spellings of words
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a kernel's syntax nodes mean, by their class, and the words that as a statement open a scope to the end of the body."""
+
+    expressions: Mapping[type[ast.AST], Callable[["KernelParser", Any], Any]]
+    statements: Mapping[type[ast.AST], Callable[["KernelParser", Any], None]]
+    to_the_end: Mapping[str, Callable[["KernelParser", ast.Call, list[ast.stmt]], None]]
+
+
+class KernelParser:
+    """Builds a kernel's statements and expressions at the insertion point.
+
+    Values of expressions are Scalars, Lanes, Buffers, Pointers and Python values; a list is a tuple.
+    """
+
+    def __init__(self, source: Source, tables: Tables):
+        self.source, self.tables = source, tables
+        self.scope: dict[str, Any] = {}      # what local names stand for
+        self.fixed: set[str] = set()         # names of the scopes around, which cannot be assigned to inside of a loop or a block
+        self.symbols: dict[str, Any] = {}    # size symbols by their names in the script
+        self.loops: list[str] = []           # the variables of the loops around, outermost first
+        self.expanding: list[Macro] = []     # macros whose statements are being parsed
+
+    # --- what syntax nodes are ---
+
+    def word(self, node: ast.AST) -> str | None:
+        """The word of ``T`` that an expression is, or calls: ``axis.spatial`` for ``T.axis.spatial(...)``; None where it is none."""
+        path = word_path(node, self.source.names, self.scope)
+        if path is None:
+            return None
+        word = ".".join(path[1:])
+        return OLDER.get(word, word) or None
+
+    def python(self, node: ast.expr, at: ast.AST | None = None) -> Any:
+        """Evaluates an expression of captured names, size symbols and local Python values in Python. ScriptError at ``at`` or the node."""
+        plain = {k: v for k, v in self.scope.items() if isinstance(v, (int, float, str, tuple))}
+        return self.source.evaluate(node, {**self.symbols, **plain}, at)
+
+    # --- dispatch ---
+
+    def expression(self, node: ast.expr) -> Any:
+        """The value of an expression. ScriptError at the innermost node that is wrong."""
+        evaluate = self.tables.expressions.get(type(node))
+        if evaluate is None:
+            raise self.source.error(not_in_kernels(node), node)
+        try:
+            return evaluate(self, node)
+        except Problem as problem:
+            raise self.source.error(str(problem), node) from None
+        except ScriptError:
+            raise
+        except LegatoError as error:
+            raise self.source.error(str(error), node) from error
+
+    def statement(self, node: ast.stmt) -> None:
+        """Builds a statement. ScriptError at the innermost node that is wrong."""
+        build = self.tables.statements.get(type(node))
+        if build is None:
+            raise self.source.error(not_in_kernels(node), node)
+        with self.at(node), self.source.location(node):
+            build(self, node)
+
+    def statements(self, nodes: list[ast.stmt]) -> None:
+        """Builds statements one after the other."""
+        for number, node in enumerate(nodes):
+            call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+            open_scope = self.tables.to_the_end.get(str(self.word(call))) if call is not None else None
+            if call is not None and open_scope is not None:
+                with self.at(node):
+                    open_scope(self, call, nodes[number + 1:])
+                return
+            self.statement(node)
+
+    # --- errors and scopes ---
+
+    def error(self, message: str, node: ast.AST) -> ScriptError:
+        """A ScriptError that points at a node."""
+        return self.source.error(message, node)
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """A Problem inside becomes a ScriptError that points at a node."""
+        source = self.source
+        try:
+            yield
+        except Problem as problem:
+            raise source.error(str(problem), node) from None
+
+    @contextmanager
+    def inside(self, /, **names: Any) -> Iterator[None]:
+        """A scope: names that are given a meaning inside have none behind it; those of outside cannot be assigned to."""
+        outer_scope, outer_fixed = self.scope, self.fixed
+        self.scope, self.fixed = {**self.scope, **names}, set(self.scope)
+        yield
+        self.scope, self.fixed = outer_scope, outer_fixed
+
+
+def variable(parser: KernelParser, node: ast.expr) -> str:
+    """The name that a target of an assignment or a loop is. ScriptError for any other target."""
+    if not isinstance(node, ast.Name):
+        raise parser.error("a variable's name is wanted here", node)
+    return node.id
+

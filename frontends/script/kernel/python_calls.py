@@ -1,0 +1,98 @@
+"""Python functions that a kernel calls while it is parsed, and what the words of ``T`` do in them."""
+
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from legato.dialects.relax import dims
+from legato.frontends.script.kernel import operators
+from legato.frontends.script.kernel.allocations import allocated_by_python
+from legato.frontends.script.kernel.arithmetic import binary
+from legato.frontends.script.kernel.buffers import Buffer
+from legato.frontends.script.kernel.intrinsics import Intrinsic, absolute
+from legato.frontends.script.kernel.lanes import Lanes, lifted
+from legato.frontends.script.kernel.values import Scalar, Value, cast
+from legato.frontends.script.kernel.vocabulary import FUNCTIONS
+from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.types import ScalarType
+
+BUILTINS = (min, max, abs, int, float, bool, len, round, sum, tuple, list)
+ALLOCATES = ("alloc_buffer", "sblock_alloc_buffer", "alloc_local", "alloc_shared")
+
+operators.install(Value)
+_running: list[FunctionType] = []  # the Python functions that kernels being parsed are calling
+
+
+def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
+    """``T.<word>(...)`` called by Python: on values of a kernel, or to allocate a buffer, in a function that a kernel calls.
+
+    None where no kernel is being parsed, or the word is no function of values.
+    """
+    if _running and word in ALLOCATES:
+        return (allocated_by_python(word, *arguments, **keywords),)
+    if word == "meta_var" and len(arguments) == 1:
+        return (arguments[0],)
+    entry = FUNCTIONS.get(word)
+    if not isinstance(entry, Intrinsic) or not any(isinstance(a, Value) for a in arguments):
+        return None
+    return (lifted(entry.build, *arguments),)
+
+
+def call_python(called: FunctionType, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    """Runs a Python function on a kernel's values, on which Python's operators build expressions. Problem for whatever it raises."""
+    _running.append(called)
+    try:
+        result = called(*arguments, **keywords)
+    except Exception as error:  # whatever the user's own function raises
+        raise Problem(f"the Python function {called.__name__}, called while the kernel is parsed, raised {type(error).__name__}: "
+                      f"{error}") from error
+    finally:
+        _running.pop()
+    return checked(result, called.__name__)
+
+
+def checked(result: Any, name: str) -> Any:
+    """The result of a Python function, lists as tuples. Problem for what is no value of a kernel."""
+    if isinstance(result, (tuple, list)):
+        return tuple(checked(r, name) for r in result)
+    if not isinstance(result, (Scalar, Lanes, Buffer, bool, int, float, str)):
+        raise Problem(f"the Python function {name} gave a {type(result).__name__}; values of the kernel are numbers and expressions")
+    return result
+
+
+def call_builtin(called: Callable[..., Any], arguments: list[Any]) -> Any:
+    """A builtin function: Python's own on Python values; min, max, abs and casts on a kernel's values too."""
+    name = called.__name__
+    if all(not isinstance(a, (Scalar, Lanes, Buffer)) for a in arguments) and called not in (min, max):
+        try:
+            made = called(*arguments)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Problem(f"{name}(): {error}") from None
+        return tuple(made) if isinstance(made, list) else made
+    if called in (min, max) and len(arguments) >= 2:
+        total = arguments[0]
+        for other in arguments[1:]:
+            total = lifted(lambda a, b: binary(name, a, b), total, other)
+        return total
+    if called in (int, float, bool) and len(arguments) == 1:
+        return lifted(lambda x: cast(x, {int: "int32", float: "float32", bool: "bool"}[called]), *arguments)
+    if called is abs and len(arguments) == 1:
+        return lifted(absolute, *arguments)
+    raise Problem(f"{name}() of these is not supported in a kernel")
+
+
+def captured(name: str, value: Any) -> Any:
+    """A Python value of the surroundings as a value of a kernel. Problem for one of a type that has no meaning there."""
+    if isinstance(value, (bool, int, float, str, tuple, list)) or value is None:
+        return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (FunctionType, ModuleType, BuiltinFunctionType, type)):
+        return value
+    if isinstance(value, dims.Dim):
+        raise Problem(f"the size '{name}' has no value here")
+    if isinstance(value, ScalarType):
+        return value.dtype
+    raise Problem(f"'{name}' is a Python {type(value).__name__}, which has no meaning in a kernel: numbers, texts and tuples of them have")

@@ -1,0 +1,59 @@
+"""The namespaces that scripts import, ``T``, ``R`` and ``I``: which of their words are values in Python.
+
+All other words have a meaning inside of a script only, where the parsers' tables say it (``kernel/vocabulary.py`` for the functions of
+``T``, ``tvm/`` and relax's ops for ``R``).
+"""
+
+from typing import Any
+
+from legato.core.errors import LegatoError
+from legato.frontends.script import compute
+from legato.frontends.script.decorators import ir_module, macro, no_python, prim_func, relax_function
+from legato.frontends.script.kernel.python_calls import call_word
+from legato.frontends.script.language.annotations import BufferWord, HandleWord, shape_info, tensor, tuple_info
+from legato.frontends.script.language.types import DTYPES, ScalarType
+from legato.frontends.script.language.words import Namespace
+
+
+class ScalarWord(ScalarType):
+    """``T.int32``: a type in an annotation; called on a number, as in ``T.int64(128)``, that number."""
+
+    def __call__(self, *arguments: Any, **_: Any) -> Any:
+        if len(arguments) == 1 and isinstance(arguments[0], (int, float)):
+            return float(arguments[0]) if self.dtype.startswith(("float", "bfloat")) else int(arguments[0])
+        found = call_word(self.dtype, arguments, {})
+        if found is None:
+            raise LegatoError(f"T.{self.dtype}(...) has a meaning inside of a script only")
+        return found[0]
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """A word of TVM that says nothing here."""
+
+
+def call_graph_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
+    """``R.extern("name")`` in Python: the name, by which a graph knows a packed function."""
+    name = arguments[0] if len(arguments) == 1 else None
+    return (name,) if word in ("extern", "ExternFunc") and isinstance(name, str) else None
+
+
+def no_call(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """A word that means nothing when Python calls it."""
+
+
+BUFFER = BufferWord()
+T = Namespace("T", "Kernels: prim_func, Buffer, grid, block, axis, ...", {
+    "prim_func": prim_func, "macro": macro, "inline": macro, "Buffer": BUFFER, "buffer_decl": BUFFER, "handle": HandleWord(),
+    **{dtype: ScalarWord(dtype) for dtype in DTYPES},
+    "placeholder": compute.placeholder, "reduce_axis": compute.reduce_axis, "compute": compute.compute, "sum": compute.sum,
+    "product": compute.product, "max_over": compute.max_over, "min_over": compute.min_over,
+    "create_prim_func": compute.create_prim_func, "apply": compute.apply,
+}, call_word)
+R = Namespace("R", "Graphs: function, Tensor, call_tir, dataflow, nn, ...", {
+    "function": relax_function, "func": relax_function, "Tensor": tensor, "Shape": shape_info, "Tuple": tuple_info,
+    "Prim": nothing, "Object": nothing, "Any": nothing, "py_module": no_python,
+}, call_graph_word)
+I = Namespace("I", "Modules: ir_module", {
+    "ir_module": ir_module, "module_attrs": nothing, "module_global_infos": nothing, "dummy_global_info": nothing, "vdevice": nothing,
+    "pyfunc": no_python,
+}, no_call)
