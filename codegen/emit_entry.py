@@ -40,7 +40,7 @@ def emit_entry(module: ir.Module) -> None:
     functions = {op.attributes["sym_name"].value: op for op in module.body.operations if op.operation.name == "llvm.func"}
     main = functions.get("main")
     if main is None or "main_sizes" not in functions:
-        raise LegatoError("the entry calls @main and @main_sizes as llvm.func: run tir-plan-memory and tir-lower first")
+        raise LegatoError("the entry calls @main and @main_sizes as llvm.func: run tir-plan-memory and the passes of the stage llvm first")
     boundary = Boundary.of(main)
     texts = library(bool(packed_functions(main)), has_frame(main)), model_text(main, boundary, metadata(module, main, boundary))
     cpu = target_of(main)["cpu"]

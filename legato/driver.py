@@ -48,10 +48,7 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
     """
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     resolved = catalog.resolve(target)
-    stages = resolved.pipeline(last)
-    if not stages:
-        raise LegatoError(f"the target '{resolved.name}' has no pipeline of its own, nor has one of its parents "
-                          f"({' -> '.join(t.name for t in resolved.chain())})")
+    stages = stages_of(resolved, last)
     names = [name for name, _ in stages]
     if first is not None and first not in names:
         raise LegatoError(f"target '{resolved.name}' has no stage '{first}'{nearest(first, names)}")
@@ -77,6 +74,31 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
     report.passes = context.times
     report.kernels = list(context.report.get("schedule", {}))
     return result
+
+
+def pipeline(target: str | Target = "llvm", *, backends: Sequence[Any] = ()) -> list[tuple[str, Pipeline]]:
+    """The stages of a compile for ``target``, and the passes that lead from each to the next. Raises ``LegatoError``."""
+    resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
+    return [(name, Pipeline(text)) for name, text in stages_of(resolved)]
+
+
+def stages_of(target: Target, last: str | None = None) -> list[tuple[str, str]]:
+    """A target's stages, up to and with ``last``. Raises ``LegatoError`` where it has none."""
+    stages = target.pipeline(last)
+    if not stages:
+        raise LegatoError(f"the target '{target.name}' has no pipeline of its own, nor has one of its parents "
+                          f"({' -> '.join(t.name for t in target.chain())})")
+    return stages
+
+
+def pipeline_text(stages: Sequence[tuple[str, Pipeline]], only: str | None = None) -> str:
+    """The passes of the stages, or of the one called ``only``: one a line, each stage under a comment, as text of one pipeline."""
+    names = [name for name, _ in stages]
+    if only is not None and only not in names:
+        raise LegatoError(f"there is no stage '{only}'{nearest(only, names)}")
+    chosen = [(name, [str(step) for step in passes.steps]) for name, passes in stages if only in (None, name)]
+    ends = {number: "," for number in range(len(chosen) - 1)}
+    return "\n".join(f"// {name}\n" + ",\n".join(steps) + ends.get(number, "") for number, (name, steps) in enumerate(chosen))
 
 
 def check_start(module: Module, first: str | None) -> None:

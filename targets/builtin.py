@@ -11,7 +11,7 @@ from legato.targets.generic import RULES as GENERIC_RULES
 from legato.targets.gpu.machine import Gpu
 from legato.targets.intrinsics.generic import RULES as GENERIC_INTRINSICS
 from legato.targets.intrinsics.libraries import GLSL, LIBDEVICE, LIBM, NVVM_NATIVE
-from legato.targets.pipelines import CPU_STAGES, NVVM_STAGES
+from legato.targets.pipelines import NVVM_STAGES, cpu_stages
 from legato.targets.target import Target
 
 
@@ -23,7 +23,7 @@ def _machine(options: Mapping[str, Any]) -> Machine:
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=LLVM_INTRINSICS, options={"cpu": "host", "threads": 1}, make_machine=_machine,
-              schedule_function=schedule, packing_function=choose_packing, prepare_function=prepare, stages=CPU_STAGES,
+              schedule_function=schedule, packing_function=choose_packing, prepare_function=prepare, stages=cpu_stages,
               doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N")
 GPU = Target("gpu", parents=(GENERIC,), doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80"},

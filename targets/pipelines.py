@@ -1,24 +1,68 @@
-"""The standard pipelines: the stages of a compile, each with its passes."""
+"""The standard pipelines: the stages that a model passes through, each with its passes.
+
+A stage is a name and the passes that lead to it, as text: passes of ours and of upstream's that ``legato-opt`` takes, one by one or all at
+once. ``%s`` stands for the target's own text. A stage's name means the same on every target that has it:
+
+- relax: the graph, optimized;
+- legalized: calls of prim_funcs, one for each graph op, structured on tensors;
+- fused: fewer prim_funcs, in the form that schedules take;
+- scheduled: kernels tiled, vectorized, mapped to threads where a schedule says so; no tir loops are left; still tensors at the boundary;
+- bufferized: memrefs; memory is planned, packed functions are called through the entry's table;
+- outlined (GPUs): every kernel's loops are launches of functions of a gpu.module;
+- llvm, nvvm: the dialect that machine code is made of.
+"""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from legato.targets.target import Target
+
+Stages = Sequence[tuple[str, str]]
 
 GRAPH = ("relax-infer-shapes,relax-fold-constants,relax-canonicalize,relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},"
          "relax-fold-constants,relax-canonicalize,relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")
+LEGALIZE = "relax-legalize{target=%s},tir-raise-loops,func.func(canonicalize,cse)"
 
-# (stage, passes that lead to it): ``legato-compile --emit`` stops behind a stage
-CPU_STAGES: tuple[tuple[str, str], ...] = (
-    ("relax", GRAPH),
-    ("legalized", "relax-legalize{target=%s},tir-raise-loops,func.func(canonicalize,cse)"),
-    ("fused", "tir-fuse,tir-collapse-dims,tir-prepare{target=%s},tir-pack-weights{target=%s}"),
-    ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-apply-schedules,tir-lower-loops"),
-    ("bufferized", "relax-lift-weights,tir-bufferize,tir-plan-memory,tir-lower-packed"),
-    ("llvm", "tir-lower{target=%s},tir-emit-entry"),
-)
+# half floats: rules for them first, then f32 computes, then the casts that the CPU lacks are integer arithmetic
+HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
+          "func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
+          "math-extend-to-supported-types),tir-halves-as-integers{target=%s}")
+# rules on whole vectors, then again on what vectors of rank 1 are made of
+VECTORS = ("tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,tir-legalize-intrinsics{target=%s},"
+           "tir-lower-intrinsics{target=%s}")
+LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
+LLVM = ("convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,expand-strided-metadata,lower-affine,canonicalize,"
+        "convert-math-to-llvm,convert-math-to-libm,convert-vector-to-llvm{reassociate-fp-reductions=1},convert-to-llvm")
+CLEAN = "reconcile-unrealized-casts,canonicalize,cse"
 
-NVVM_STAGES: tuple[tuple[str, str], ...] = (
+
+def cpu_stages(target: "Target") -> Stages:
+    """The stages of a CPU: its number of threads decides whether parallel loops are OpenMP's."""
+    threads = target.cpu.threads if target.cpu is not None else 1
+    if threads > 1:  # the canonicalization takes away memref.alloca_scope, which cannot hold the branches that scf becomes
+        parallel = f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},canonicalize"
+        down = f"{parallel},{LLVM},convert-openmp-to-llvm"
+    else:
+        down = f"func.func(scf-forall-to-for),{LLVM}"
+    return (
+        ("relax", GRAPH),
+        ("legalized", LEGALIZE),
+        ("fused", "tir-fuse,tir-collapse-dims,tir-prepare{target=%s},tir-pack-weights{target=%s}"),
+        ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-apply-schedules,tir-lower-loops"),
+        ("bufferized", "relax-lift-weights,tir-bufferize,tir-plan-memory,tir-lower-packed"),
+        ("llvm", f"{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},{down},{CLEAN},tir-check-lowered,"
+                 "tir-mark-functions{target=%s},tir-emit-entry"),
+    )
+
+
+NVVM_STAGES: Stages = (
     ("relax", GRAPH),
-    ("legalized", "relax-legalize{target=%s},tir-raise-loops,func.func(canonicalize,cse)"),
+    ("legalized", LEGALIZE),
     ("fused", "tir-fuse,tir-collapse-dims"),
     ("loops", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
     ("bufferized", "relax-lift-weights,tir-bufferize{stack-bytes=0},tir-plan-memory"),
     ("scheduled", "tir-map-threads{target=%s}"),
-    ("nvvm", "tir-lower-nvvm{target=%s}"),
+    ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
+             "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,convert-gpu-to-nvvm,"
+             "convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),
 )

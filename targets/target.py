@@ -12,6 +12,7 @@ from legato.core.errors import LegatoError
 from legato.core.interfaces import MachineLike, PackingLike
 from legato.targets.cpu.machine import Machine
 from legato.targets.gpu.machine import Gpu
+from legato.targets.pipelines import Stages
 from legato.targets.rule import Rule
 
 NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -25,8 +26,8 @@ class Target:
     own. ``options``: names with defaults, which have the options' Python types; options of the parents are inherited. ``make_machine``:
     makes the device's description from the options. ``schedule_function``: returns the transform script for a prim_func.
     ``packing_function``: decides how a prim_func's constant operand is packed. ``prepare_function``: rewrites a prim_func before it is
-    scheduled. ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text). ``doc``: one
-    line for lists.
+    scheduled. ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or
+    a function that makes them for a target with options. ``doc``: one line for lists.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Target:
     schedule_function: Callable[[Any, Any], str | None] | None = None
     packing_function: Callable[[Any, Any], PackingLike | None] | None = None
     prepare_function: Callable[[Any, Any], None] | None = None
-    stages: tuple[tuple[str, str], ...] = ()
+    stages: "Stages | Callable[[Target], Stages]" = ()
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -103,9 +104,13 @@ class Target:
         if function:
             function(kernel, self.machine)
 
+    def _stages(self) -> Stages:
+        stages: Stages | Callable[[Target], Stages] = self._inherited("stages") or ()
+        return stages(self) if callable(stages) else stages
+
     def pipeline(self, last: str | None = None) -> list[tuple[str, str]]:
         """The stages and their passes as text, up to and including the stage ``last``. LegatoError if there is no such stage."""
-        stages = self._inherited("stages") or ()
+        stages = self._stages()
         names = [name for name, _ in stages]
         if last is not None and last not in names:
             raise LegatoError(f"target '{self.name}' has no stage '{last}'{nearest(last, names)}")

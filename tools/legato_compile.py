@@ -7,6 +7,7 @@ from typing import Any
 from legato.tools.models import add_compile_options
 
 IMPORTED, PARTITIONED, ONNX, LLVM_IR, PTX = "imported", "partitioned", "onnx", "ll", "ptx"
+ALL = ""  # --print-pipeline without a stage
 EXAMPLES = """examples:
   legato-compile model.onnx -o model.so                       native code; weights in model.so.weights beside it
   legato-compile model.onnx --emit relax                      the graph, after the graph passes
@@ -16,6 +17,8 @@ EXAMPLES = """examples:
   legato-compile model.onnx --target 'nvvm{chip=sm_90a}' --emit ptx    the same as PTX (pip install 'legato[gpu]')
   legato-compile model.onnx --backend openvino -o model.so    parts that OpenVINO supports run there, and are saved along
   legato-compile model.mlir --emit onnx -o model.onnx         the graph as an ONNX model
+  legato-compile --print-pipeline --target llvm               the passes that run, stage by stage, as legato-opt takes them:
+  legato-opt relax.mlir --pass-pipeline="$(legato-compile --print-pipeline=legalized --target llvm)"
   legato-compile model.onnx --shape input=1,3,224,224         fix or name the dimensions of an input
   legato-compile model.onnx --target 'llvm{cpu=x86-64-v3 threads=2}' -o model.so"""
 
@@ -24,11 +27,13 @@ def parser() -> argparse.ArgumentParser:
     """The command line's parser."""
     p = argparse.ArgumentParser(prog="legato-compile", description=__doc__, epilog=EXAMPLES,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("model", help="a model: .onnx or .mlir (with its weights in .safetensors beside it)")
+    p.add_argument("model", nargs="?", help="a model: .onnx or .mlir (with its weights in .safetensors beside it)")
     p.add_argument("-o", dest="output", metavar="FILE", help="where to write: model.so, or the text of --emit (default: standard output)")
     p.add_argument("--emit", metavar="STAGE", help="print a stage of the target's pipeline instead of native code: imported, "
                    "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR; ptx: PTX (for nvvm); "
                    "partitioned: the graph with its external modules; onnx: the imported graph as an ONNX model")
+    p.add_argument("--print-pipeline", nargs="?", const=ALL, metavar="STAGE", help="print the passes that run on the target, one a line, "
+                   "stage by stage (=STAGE: from the stage before to this one), as text for legato-opt's --pass-pipeline, and end")
     p.add_argument("--from", dest="first", metavar="STAGE", help="the stage that an .mlir is at; the pipeline continues after it")
     add_compile_options(p)
     p.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations: they carry the model's names")
@@ -45,7 +50,10 @@ def main(argv: list[str] | None = None) -> int:
     from legato.tools.errors import reported
 
     with reported("legato-compile", debug=options.debug) as outcome:
-        run(options)
+        if options.print_pipeline is not None:
+            print_pipeline(options)
+        else:
+            run(options)
     return outcome.code
 
 
@@ -59,6 +67,8 @@ def run(options: argparse.Namespace) -> None:
     from legato.tools.progress import Progress, print_times
     from legato.tools.user_file import register_user_files
 
+    if options.model is None:
+        raise LegatoError("there is no model: give an .onnx or an .mlir file")
     if not options.emit and not options.output:
         raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
     if options.output and options.output.endswith(".so") != (not options.emit):
@@ -100,6 +110,20 @@ def run(options: argparse.Namespace) -> None:
     progress.finish()
     if options.timing:
         print_times(report, sys.stderr)
+
+
+def print_pipeline(options: argparse.Namespace) -> None:
+    """``--print-pipeline``: the passes of all stages, or of one, as text that a pipeline is parsed from."""
+    from legato import driver
+    from legato.core.errors import LegatoError
+    from legato.tools.user_file import register_user_files
+
+    if options.model or options.emit or options.output:
+        raise LegatoError("--print-pipeline prints and ends: give no model, no --emit and no -o beside it (of one stage: "
+                          "--print-pipeline=STAGE)")
+    backends = register_user_files(options.load).chosen(options.backend)
+    stages = driver.pipeline(options.target, backends=backends)
+    print(driver.pipeline_text(stages, options.print_pipeline or None))
 
 
 def write_onnx(module: Any, output: str | None) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from legato.core.mlir import ir
 from legato.dialects.loading import make_context
-from legato.passes.pipeline import upstream
+from legato.passes.pipeline import renamed, upstream
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.instrumentation import Instrumentation
 from legato.passes.pipeline.options import nearest
@@ -89,8 +89,10 @@ def make_pipeline(arguments: Arguments, user: UserCode, context: PassContext) ->
 
 def _refuse_unknown_flags(arguments: Arguments, names: PassNames) -> None:
     for flag in arguments.passes:
-        name = flag.partition("{")[0]
+        name, _, options = flag.removesuffix("}").partition("{")
         if names.find(name) is None and not upstream.is_pass(name):
+            if (stale := renamed.answer(name, options)) is not None:
+                raise UsageError(stale)
             known = [*names.table(), *upstream.places(), *SWITCHES, *VALUED]
             raise UsageError(f'there is no option or pass "--{name}"{nearest(name, known)}')
 

@@ -1,4 +1,4 @@
-"""tir-legalize-intrinsics and tir-lower-intrinsics: scalar and vector ops by the rules of a target, after scheduling.
+"""Scalar and vector ops by the rules of a target, after scheduling: what tir-legalize-intrinsics and tir-lower-intrinsics share.
 
 *Legalize* replaces ops that the device lacks by expressions or statements of ops that it has; *lower* maps an intrinsic to an instruction
 of the device or a library function. Ops without a rule are left to upstream's conversions; ops of tir, relax or a user's dialect, which
@@ -6,17 +6,14 @@ upstream does not know, are an error.
 """
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from legato.core.errors import LegatoError, Refusal
 from legato.core.interfaces import MachineLike, RuleLike, TargetLike
 from legato.core.locations import model_name
 from legato.core.mlir import arith, ext, ir, vector
 from legato.core.records import RuleRecord
-from legato.dialects.module import Module
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, listed, named
-from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 HALF = ("f16", "bf16")
 OURS = ("tir", "relax")
@@ -170,39 +167,19 @@ class Intrinsics(Conversion):
             raise self.complaint(left, "add a rule by @legato.legalize_intrinsic or @legato.lower_intrinsic for this target, or a parent")
 
 
-def legalize_intrinsics(module: ir.Module, target: TargetLike, report: list[RuleRecord]) -> None:
-    """Replaces ops that the target lacks."""
-    Intrinsics(module, target, report, "legalize").run()
+def computes_in_halves(module: ir.Module) -> bool:
+    """Whether any value of the module is, or holds, f16 or bf16."""
+    found = False
 
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        for value in op.results:
+            type_ = value.type
+            element = type_.element_type if isinstance(type_, ir.ShapedType) else type_
+            if isinstance(element, (ir.F16Type, ir.BF16Type)):
+                found = True
+                return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
 
-def lower_intrinsics(module: ir.Module, target: TargetLike, report: list[RuleRecord]) -> None:
-    """Maps intrinsics to the target's instructions and functions. RuleError for remaining ops of tir, relax and users' dialects."""
-    lowering = Intrinsics(module, target, report, "lower")
-    lowering.run()
-    lowering.complain()
-
-
-@dataclass(frozen=True)
-class LegalizeIntrinsics(ModulePass):
-    """Replaces scalar and vector ops that the target lacks by ops that it has, by the rules of the target and its ancestors."""
-
-    name: ClassVar[str] = "tir-legalize-intrinsics"
-    target: TargetText = option("llvm", "whose rules are used")
-
-    def run(self, module: Module, context: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            target = context.report["target"] = context.target(self.target)
-            legalize_intrinsics(module.module, target, context.report.setdefault("intrinsics", []))
-
-
-@dataclass(frozen=True)
-class LowerIntrinsics(ModulePass):
-    """Maps scalar and vector ops to the target's instructions and library functions, by the rules of the target and its ancestors."""
-
-    name: ClassVar[str] = "tir-lower-intrinsics"
-    target: TargetText = option("llvm", "whose rules are used")
-
-    def run(self, module: Module, context: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            target = context.report["target"] = context.target(self.target)
-            lower_intrinsics(module.module, target, context.report.setdefault("intrinsics", []))
+    module.operation.walk(visit)
+    return found

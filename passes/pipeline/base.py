@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from legato.core.errors import LegatoError
-from legato.core.interfaces import BackendLike, TargetLike
+from legato.core.interfaces import BackendLike, CpuMachine, GpuMachine, TargetLike
 from legato.passes.pipeline.options import Option, OptionError, TargetText, option, options_of, parse_options, print_options
 
 if TYPE_CHECKING:
@@ -48,6 +48,18 @@ class PassContext:
         if self.resolve_target is None:
             raise LegatoError(f'the target "{text}" cannot be looked up here: give the pipeline PassContext(resolve_target=...)')
         return self.resolve_target(text)
+
+    def cpu(self, text: str) -> CpuMachine:
+        """The machine of a target that is a CPU. Raises LegatoError for another target."""
+        if (machine := self.target(text).cpu) is None:
+            raise LegatoError(f"the target '{text}' is no CPU: its machine is not described by vectors, features and threads")
+        return machine
+
+    def gpu(self, text: str) -> GpuMachine:
+        """The machine of a target that is a GPU. Raises LegatoError for another target."""
+        if (machine := self.target(text).gpu) is None:
+            raise LegatoError(f"the target '{self.target(text).name}' has no threads to map to: it is no GPU")
+        return machine
 
     def backend(self, name: str) -> BackendLike:
         """The backend of that name. LegatoError, listing those there are, if it is unknown."""

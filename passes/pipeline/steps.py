@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from legato.passes.pipeline import upstream
+from legato.passes.pipeline import renamed, upstream
 from legato.passes.pipeline.base import PASS_NAME, ModulePass, OptionError, PassContext, TargetText, options_of
 from legato.passes.pipeline.options import nearest
 from legato.passes.pipeline.registry import PASSES, all_passes, load
@@ -146,6 +146,8 @@ def _steps(item: Item, names: PassNames, ops: tuple[str, ...]) -> Iterator[Step]
         if item.options:
             upstream.check(text, item.name)
         yield UpstreamStep(item.name, text)
+    elif (stale := renamed.answer(item.name, item.options)) is not None:
+        raise PipelineError(stale)
     else:
         advice = nearest(item.name, [*names.table(), *upstream.places(), EXTERNAL]) or "; legato-opt --list-passes shows all"
         raise PipelineError(f'there is no pass "{item.name}"{advice}')

@@ -61,7 +61,8 @@ def print_items(items: tuple[Item, ...]) -> str:
 
 
 def parse_pipeline(text: str) -> tuple[Item, ...]:
-    """The items of a pipeline's text. Whitespace between them is ignored, and an enclosing ``builtin.module(...)`` is removed.
+    """The items of a pipeline's text. Whitespace and comments (``//`` to the end of the line) between them are ignored, and an enclosing
+    ``builtin.module(...)`` is removed.
 
     PipelineError, with the position in the text, if it is malformed.
     """
@@ -86,6 +87,7 @@ def _refuse_modules(text: str, items: tuple[Item, ...]) -> None:
 
 class _Parser:
     NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+    BETWEEN = re.compile(r"\s+|//[^\n]*")
     BACKEND = re.compile(r'<\s*"([^"]*)"\s*>')
 
     def __init__(self, text: str):
@@ -99,9 +101,9 @@ class _Parser:
         return PipelineError(f"{message}:\n  {line[start:position + 60]}\n  {' ' * (position - start)}^")
 
     def peek(self) -> str:
-        """The next character that is not a space; an empty string at the end."""
-        while self.position < len(self.text) and self.text[self.position].isspace():
-            self.position += 1
+        """The next character that is neither whitespace nor in a comment; an empty string at the end."""
+        while (between := self.BETWEEN.match(self.text, self.position)) is not None:
+            self.position = between.end()
         return self.text[self.position : self.position + 1]
 
     def items(self, end: str) -> tuple[Item, ...]:

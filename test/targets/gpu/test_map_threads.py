@@ -71,7 +71,7 @@ def test_launches_compute_the_same(name):
             serialize(launch)
         lowered.operation.verify()
     context = legato.PassContext(resolve_target=Catalog().resolve)
-    legato.Pipeline("tir-lower{target=llvm},tir-emit-entry").run(lowered, context)
+    legato.Pipeline(dict(Catalog().resolve("llvm").pipeline())["llvm"]).run(lowered, context)
     random = np.random.default_rng(0)
     x, w = random.random((6, 40), dtype=np.float32), random.random((40, 24), dtype=np.float32)
     np.testing.assert_allclose(jit(lowered.module, lowered.weights)(x, w), reference(x, w), rtol=1e-5)

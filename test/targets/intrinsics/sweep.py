@@ -17,7 +17,8 @@ from functions import CASES, DTYPES, FLOAT, KINDS, LANES
 import legato
 from legato.core.mlir import execution_engine, ir
 from legato.dialects.module import Module
-from legato.passes.legalize.intrinsics import legalize_intrinsics, lower_intrinsics
+from legato.passes.legalize.legalize_intrinsics import legalize_intrinsics
+from legato.passes.legalize.lower_intrinsics import lower_intrinsics
 from legato.targets.catalog import Catalog
 from legato.targets.intrinsics.ops import OPS
 

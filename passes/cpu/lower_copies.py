@@ -1,14 +1,30 @@
-"""Copies between strided buffers: loops around pieces that lie in one piece in both, where upstream would call a library function.
+"""tir-lower-copies: copies between strided buffers become loops around contiguous pieces, where upstream would call a library function.
 
 A piece of known size is a ``memcpy``; one of a size known at run time only is copied by vectors, its end under a mask.
 """
+from dataclasses import dataclass
+from typing import ClassVar
 
 from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir, linalg, memref, scf, vector
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 UNKNOWN_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
+
+
+@dataclass(frozen=True)
+class LowerCopies(ModulePass):
+    """Copies between strided buffers become loops of memcpys, or of vectors of the target's width."""
+
+    name: ClassVar[str] = "tir-lower-copies"
+    target: TargetText = option("llvm", "whose vectors and masks")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            lower_copies(module.module, context.cpu(self.target))
 
 
 def lower_copies(module: ir.Module, machine: CpuMachine) -> None:

@@ -1,16 +1,33 @@
-"""Half floats that the machine cannot convert, as 16-bit integers.
+"""tir-halves-as-integers: half floats that the machine cannot convert become 16-bit integers.
 
 bf16: LLVM has no library function for its casts where we run, and splits vectors of it into pieces that need them. f16 on an x86 without
 F16C: its casts would be calls of compiler-rt, one an element, which not every host process and no bare linker has. Arithmetic is done in
 f32 by now; what is left are casts, which become integer arithmetic, and ops that move values, which move integers too.
 """
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from legato.core.mlir import arith, ir
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 Kinds = Sequence[type[ir.Type]]  # the element types that become integers
+
+
+@dataclass(frozen=True)
+class HalvesAsIntegers(ModulePass):
+    """Casts of bf16, and of f16 where the target's CPU lacks F16C, become integer arithmetic; buffers and vectors of them hold i16."""
+
+    name: ClassVar[str] = "tir-halves-as-integers"
+    target: TargetText = option("llvm", "whose CPU may have F16C")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        machine = context.cpu(self.target)
+        with module.context, ir.Location.unknown():
+            halves_as_integers(module.module, (ir.BF16Type,) if machine.has("f16c") else (ir.BF16Type, ir.F16Type))
 
 
 def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:

@@ -1,50 +1,29 @@
-"""Vectors of any rank become rank 1, which is what LLVM takes: contractions, reductions, transfers, transposes, masks.
+"""tir-slice-transfers: a transfer along other than the last dimensions of a buffer goes to a slice that has these alone.
 
-Each group stands alone: in one group with canonicalization, the lowerings of transposes and shape casts can chase each other for ever.
+Upstream's patterns would widen the vector by unit dimensions in between, drop them, and widen it again, for ever.
 """
+from dataclasses import dataclass
+from typing import ClassVar
+
 from legato.core.ir_helpers import find
-from legato.core.mlir import interpreter, ir, memref, vector
-
-GROUPS = (
-    ("vector.cast_away_vector_leading_one_dim", "vector.transfer_permutation_patterns",
-     'vector.lower_contraction lowering_strategy="outerproduct"',
-     'vector.reorder_multi_reduction_dims lowering_strategy="innerreduction"',
-     'vector.multi_reduction_flattening lowering_strategy="innerreduction"',
-     'vector.multi_reduction_unrolling lowering_strategy="innerreduction"', "canonicalization"),
-    ("vector.lower_outerproduct", "vector.lower_masks", "vector.lower_masked_transfers", "vector.lower_transfer max_transfer_rank=1",
-     "canonicalization"),
-    ('vector.lower_transpose lowering_strategy="shuffle_16x16"',),
-    ('vector.lower_transpose lowering_strategy="shuffle_1d"',),
-    ("vector.lower_shape_cast",),
-    ("vector.lower_create_mask", "vector.lower_broadcast", "canonicalization"),
-)
+from legato.core.mlir import ir, memref, vector
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext
 
 
-def script() -> str:
-    """The groups as a transform module for every function of the payload."""
-    any_op = "!transform.any_op"
-    lines = [f'%f = transform.structured.match ops{{["func.func"]}} in %root : ({any_op}) -> {any_op}']
-    for group in GROUPS:
-        lines.append("transform.apply_patterns to %f {")
-        lines += [f"  transform.apply_patterns.{pattern}" for pattern in group]
-        lines.append(f"}} : {any_op}")
-    body = "\n".join(lines)
-    return ("module attributes {transform.with_named_sequence} { transform.named_sequence @__transform_main("
-            f"%root: {any_op} {{transform.readonly}}) {{ {body}\n transform.yield }} }}")
+@dataclass(frozen=True)
+class SliceTransfers(ModulePass):
+    """Transfers along other than the last dimensions of a buffer become transfers of a subview that has these dimensions alone."""
 
+    name: ClassVar[str] = "tir-slice-transfers"
 
-def lower_vectors(module: ir.Module) -> None:
-    """Runs the groups on every function of ``module``."""
-    slice_transfers(module)
-    transform = ir.Module.parse(script())
-    interpreter.apply_named_sequence(module, transform.body.operations[0], transform)
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            slice_transfers(module.module)
 
 
 def slice_transfers(module: ir.Module) -> None:
-    """A transfer along other than the last dimensions of a buffer goes to a slice that has these alone.
-
-    Upstream's patterns would widen the vector by unit dimensions in between, drop them, and widen it again, for ever.
-    """
+    """Rewrites the transfers of ``module`` that step through other than the last dimensions."""
     for op in find(module.operation, "vector.transfer_read", "vector.transfer_write"):
         buffer = 0 if op.name == "vector.transfer_read" else 1
         type_ = op.operands[buffer].type

@@ -1,0 +1,54 @@
+"""tir-lower-vectors: vectors of any rank become rank 1, which is what LLVM takes: contractions, reductions, transfers, transposes, masks.
+
+Each group stands alone: in one group with canonicalization, the lowerings of transposes and shape casts can chase each other for ever.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.mlir import interpreter, ir
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+GROUPS = (
+    ("vector.cast_away_vector_leading_one_dim", "vector.transfer_permutation_patterns",
+     'vector.lower_contraction lowering_strategy="outerproduct"',
+     'vector.reorder_multi_reduction_dims lowering_strategy="innerreduction"',
+     'vector.multi_reduction_flattening lowering_strategy="innerreduction"',
+     'vector.multi_reduction_unrolling lowering_strategy="innerreduction"', "canonicalization"),
+    ("vector.lower_outerproduct", "vector.lower_masks", "vector.lower_masked_transfers", "vector.lower_transfer max_transfer_rank=1",
+     "canonicalization"),
+    ('vector.lower_transpose lowering_strategy="shuffle_16x16"',),
+    ('vector.lower_transpose lowering_strategy="shuffle_1d"',),
+    ("vector.lower_shape_cast",),
+    ("vector.lower_create_mask", "vector.lower_broadcast", "canonicalization"),
+)
+
+
+@dataclass(frozen=True)
+class LowerVectors(ModulePass):
+    """Vectors of any rank become vectors of rank 1, by groups of upstream's patterns, for which upstream has no pass."""
+
+    name: ClassVar[str] = "tir-lower-vectors"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            lower_vectors(module.module)
+
+
+def script() -> str:
+    """The groups as a transform module for every function of the payload."""
+    any_op = "!transform.any_op"
+    lines = [f'%f = transform.structured.match ops{{["func.func"]}} in %root : ({any_op}) -> {any_op}']
+    for group in GROUPS:
+        lines.append("transform.apply_patterns to %f {")
+        lines += [f"  transform.apply_patterns.{pattern}" for pattern in group]
+        lines.append(f"}} : {any_op}")
+    body = "\n".join(lines)
+    return ("module attributes {transform.with_named_sequence} { transform.named_sequence @__transform_main("
+            f"%root: {any_op} {{transform.readonly}}) {{ {body}\n transform.yield }} }}")
+
+
+def lower_vectors(module: ir.Module) -> None:
+    """Runs the groups on every function of ``module``."""
+    transform = ir.Module.parse(script())
+    interpreter.apply_named_sequence(module, transform.body.operations[0], transform)

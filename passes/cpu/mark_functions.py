@@ -1,0 +1,35 @@
+"""tir-mark-functions: every llvm.func says which CPU it is made for; kernels become internal, and are not inlined."""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.mlir import ir
+from legato.dialects.module import Module
+from legato.dialects.tir.markers import PRIM_FUNC
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+
+@dataclass(frozen=True)
+class MarkFunctions(ModulePass):
+    """The target's CPU and features on every llvm.func; kernels become internal functions that are not inlined."""
+
+    name: ClassVar[str] = "tir-mark-functions"
+    target: TargetText = option("llvm", "whose CPU and features")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        machine = context.cpu(self.target)
+        with module.context:
+            mark_functions(module.module, machine.cpu, machine.features)
+
+
+def mark_functions(module: ir.Module, cpu: str, features: str) -> None:
+    """Marks the functions of ``module`` that have a body. ``cpu``, ``features``: LLVM's names (``+avx2,+fma``)."""
+    target = ir.Attribute.parse("#llvm.target_features<[" + ", ".join(f'"{f}"' for f in features.split(",")) + "]>")
+    internal = ir.Attribute.parse("#llvm.linkage<internal>")
+    for op in module.body.operations:
+        if op.operation.name != "llvm.func" or not op.operation.regions[0].blocks:
+            continue
+        op.operation.attributes["target_cpu"] = ir.StringAttr.get(cpu)
+        op.operation.attributes["target_features"] = target
+        if PRIM_FUNC in op.operation.attributes:
+            op.operation.attributes["linkage"] = internal
+            op.operation.attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("noinline")])

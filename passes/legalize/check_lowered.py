@@ -1,0 +1,42 @@
+"""tir-check-lowered: refuses what upstream's conversions have left; LLVM's translation would crash on it."""
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from legato.core.diagnostics import PassFailed
+from legato.core.mlir import ir
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext, option
+
+HOST, DEVICE = ("llvm", "omp", "builtin"), ("llvm", "nvvm", "gpu")
+CAST = "builtin.unrealized_conversion_cast"
+
+
+@dataclass(frozen=True)
+class CheckLowered(ModulePass):
+    """Refuses ops of other dialects than LLVM's (llvm: in the module; nvvm: in its gpu.modules). Changes nothing."""
+
+    name: ClassVar[str] = "tir-check-lowered"
+    to: Literal["llvm", "nvvm"] = option("llvm", "what the module is lowered to")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        if self.to == "llvm":
+            refuse_others(module.module.operation, HOST, "LLVM")
+            return
+        for op in module.module.body.operations:
+            if op.operation.name == "gpu.module":
+                refuse_others(op.operation, DEVICE, "NVVM")
+
+
+def refuse_others(root: ir.Operation, dialects: tuple[str, ...], to: str) -> None:
+    """PassFailed for the first op under ``root`` of none of the dialects; ``to``: what it has no lowering to."""
+    left: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name.split(".")[0] not in dialects or op.name == CAST:
+            left.append(op)
+            return ir.WalkResult.INTERRUPT
+        return ir.WalkResult.ADVANCE
+
+    root.walk(visit)
+    if left:
+        raise PassFailed(f"{left[0].name} has no lowering to {to}", left[0])

@@ -1,0 +1,32 @@
+// RUN: legato-opt %s --tir-halves-as-integers=target=llvm{cpu=x86-64-v3} | filecheck %s
+// RUN: legato-opt %s --tir-halves-as-integers=target=llvm{cpu=x86-64-v2} | filecheck %s --check-prefix=V2
+
+// bf16 is the upper half of an f32: its casts are shifts, and what moves it moves i16.
+// CHECK-LABEL: func.func @brain(
+// CHECK-SAME: memref<16xi16>
+// CHECK-NOT: bf16
+// CHECK: vector.transfer_read {{.*}} vector<16xi16>
+// CHECK: %[[WIDE:.*]] = arith.extui %{{.*}} : vector<16xi16> to vector<16xi32>
+// CHECK: %[[UP:.*]] = arith.shli %[[WIDE]]
+// CHECK: arith.bitcast %[[UP]] : vector<16xi32> to vector<16xf32>
+func.func @brain(%x: memref<16xbf16>, %y: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : bf16
+  %0 = vector.transfer_read %x[%c0], %zero {in_bounds = [true]} : memref<16xbf16>, vector<16xbf16>
+  %1 = arith.extf %0 : vector<16xbf16> to vector<16xf32>
+  vector.transfer_write %1, %y[%c0] {in_bounds = [true]} : vector<16xf32>, memref<16xf32>
+  return
+}
+
+// f16 stays where the CPU converts it; without F16C its casts would be calls of a library, one an element.
+// CHECK-LABEL: func.func @half(
+// CHECK-SAME: f16
+// CHECK: arith.truncf
+// V2-LABEL: func.func @half(
+// V2-SAME: f32) -> i16
+// V2-NOT: arith.truncf
+// V2: return %{{.*}} : i16
+func.func @half(%x: f32) -> f16 {
+  %0 = arith.truncf %x : f32 to f16
+  return %0 : f16
+}
