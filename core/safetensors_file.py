@@ -21,7 +21,7 @@ _CODES = {
 _CODE_OF = {np.dtype(scalar): code for code, scalar in _CODES.items()}
 
 
-class Entry(NamedTuple):
+class TensorEntry(NamedTuple):
     """One tensor of a file: byte offset from the start of the file, dtype, shape."""
 
     offset: int
@@ -35,7 +35,7 @@ def check_dtype(name: str, dtype: np.dtype) -> None:
         raise LegatoError(f"weight '{name}' has the element type {dtype}, which is not one of: {', '.join(map(str, _CODE_OF))}")
 
 
-def read_header(path: str | Path) -> dict[str, Entry]:
+def read_header(path: str | Path) -> dict[str, TensorEntry]:
     """The tensors of a file by name. LegatoError if it is not safetensors, is truncated, or its header contradicts its size."""
     size = os.path.getsize(path)
     with open(path, "rb") as file:
@@ -52,7 +52,7 @@ def read_header(path: str | Path) -> dict[str, Entry]:
             continue
         try:
             begin, end = fields["data_offsets"]
-            entry = Entry(8 + length + begin, np.dtype(_CODES[fields["dtype"]]), tuple(fields["shape"]))
+            entry = TensorEntry(8 + length + begin, np.dtype(_CODES[fields["dtype"]]), tuple(fields["shape"]))
         except (KeyError, TypeError, ValueError) as error:
             raise LegatoError(f"{path}: cannot read the description of tensor '{name}': {fields}") from error
         needed = int(np.prod(entry.shape, dtype=np.int64)) * entry.dtype.itemsize

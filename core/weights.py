@@ -22,7 +22,7 @@ class WeightStore(Mapping):
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
-        self._files: dict[str, tuple[Path, safetensors_file.Entry]] = {}
+        self._files: dict[str, tuple[Path, safetensors_file.TensorEntry]] = {}
         self._maps: dict[Path, np.ndarray] = {}
         self._kept: frozenset[str] = frozenset()
 
@@ -74,7 +74,7 @@ class WeightStore(Mapping):
 
     def add_file(self, name: str, path: str | Path, offset: int, dtype, shape) -> str:
         """Adds a weight stored in a file at a byte offset; it is mapped at its first read. Returns the key, as ``add`` does."""
-        path, entry = Path(path), safetensors_file.Entry(offset, np.dtype(dtype), tuple(shape))
+        path, entry = Path(path), safetensors_file.TensorEntry(offset, np.dtype(dtype), tuple(shape))
         safetensors_file.check_dtype(name, entry.dtype)
         if not path.is_file():
             raise LegatoError(f"weight '{name}' lies in {path}, which is not there")
@@ -130,7 +130,7 @@ class WeightStore(Mapping):
             key = f"{name}_{count}"
         return key
 
-    def _map(self, key: str, path: Path, entry: safetensors_file.Entry) -> np.ndarray:
+    def _map(self, key: str, path: Path, entry: safetensors_file.TensorEntry) -> np.ndarray:
         size = _size(entry)
         if size == 0:
             return np.frombuffer(b"", entry.dtype).reshape(entry.shape)
@@ -146,5 +146,5 @@ class WeightStore(Mapping):
         return np.frombuffer(data, entry.dtype).reshape(entry.shape)
 
 
-def _size(entry: safetensors_file.Entry) -> int:
+def _size(entry: safetensors_file.TensorEntry) -> int:
     return int(np.prod(entry.shape, dtype=np.int64)) * entry.dtype.itemsize

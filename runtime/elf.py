@@ -11,7 +11,7 @@ class ElfError(ValueError):
     """The file is not a complete 64-bit little-endian shared object."""
 
 
-class SharedObject:
+class ElfFile:
     """The headers of a shared object. Raises ElfError if the file is not one or is truncated, OSError if it cannot be read."""
 
     def __init__(self, path: Path) -> None:

@@ -13,7 +13,7 @@ import tvm_ffi
 from legato.core import cpu
 from legato.core.errors import LegatoError
 from legato.runtime import artifacts_file, threads, weights_file
-from legato.runtime.elf import MACHINES, ElfError, SharedObject
+from legato.runtime.elf import MACHINES, ElfError, ElfFile
 from legato.runtime.executable import Executable
 from legato.runtime.linker import find_linker, link
 from legato.runtime.packed import Artifacts, resolve
@@ -111,7 +111,7 @@ def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bo
 def _inspect(path: Path) -> tuple[Signature, bytes, bytes]:
     """The metadata of a saved model, and the digests of its weights and artifacts (empty if it has none), without loading it."""
     try:
-        shared = SharedObject(path)
+        shared = ElfFile(path)
         text = shared.data("legato_metadata")
         weights = _digest(shared.data("legato_weights_digest"), WEIGHTS_MARK)
         artifacts = _digest(shared.data("legato_artifacts_digest"), ARTIFACTS_MARK)

@@ -15,7 +15,7 @@ from legato.targets.target import Target, nearest
 
 
 @dataclass
-class Registered:
+class RegistryState:
     """What was registered: rules with the names of their targets, in order, and targets with the modules that did it."""
 
     rules: list[tuple[str, Rule]] = field(default_factory=list)
@@ -23,14 +23,14 @@ class Registered:
     owners: dict[str, str] = field(default_factory=dict)
 
 
-_state = Registered()
+_state = RegistryState()
 _lock = threading.RLock()
 
 
-def snapshot() -> Registered:
+def snapshot() -> RegistryState:
     """A copy of the registry as it is now."""
     with _lock:
-        return Registered(list(_state.rules), list(_state.targets), dict(_state.owners))
+        return RegistryState(list(_state.rules), list(_state.targets), dict(_state.owners))
 
 
 @contextmanager

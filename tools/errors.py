@@ -24,7 +24,7 @@ class UsageError(Exception):
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """The text that positions refer to, and its name for the user (a path, or ``<stdin>``)."""
 
     name: str
@@ -43,7 +43,7 @@ class Source:
         return f"{line}\n{' ' * (position.column - 1)}^" if line.strip() else ""
 
 
-def show_diagnostic(diagnostic: Diagnostic, source: Source | None = None) -> str:
+def show_diagnostic(diagnostic: Diagnostic, source: SourceText | None = None) -> str:
     """A diagnostic with its notes, formatted like mlir-opt's; the model's name for the op precedes the message."""
     lines, shown = [], None
     for one in diagnostic.with_notes():
@@ -56,7 +56,7 @@ def show_diagnostic(diagnostic: Diagnostic, source: Source | None = None) -> str
     return "\n".join(lines)
 
 
-def show_error(error: BaseException, source: Source | None = None) -> str:
+def show_error(error: BaseException, source: SourceText | None = None) -> str:
     """An error as the tools print it, with its notes and the reproducer."""
     pass_failed = getattr(error, "headline", None)
     if pass_failed is not None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from legato.core.diagnostics import Diagnostic
-from legato.tools.errors import Source
+from legato.tools.errors import SourceText
 
 DESIGNATOR = re.compile(
     r"expected-(?P<kind>error|note|remark|warning)(?P<re>-re)? *(?:@(?P<at>[+-][0-9]+|above|below|unknown))? *\{\{(?P<text>.*)\}\}$")
@@ -55,7 +55,7 @@ def expectations(text: str) -> list[Expectation]:
     return found
 
 
-def mismatches(expected: list[Expectation], said: Iterable[Diagnostic], source: Source) -> list[str]:
+def mismatches(expected: list[Expectation], said: Iterable[Diagnostic], source: SourceText) -> list[str]:
     """Descriptions of unexpected diagnostics and of unmet expectations; empty if all match. Marks met ones in `expected`."""
     problems = []
     for diagnostic in (one for whole in said for one in whole.with_notes()):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from legato.core.errors import LegatoError
 from legato.core.weights import WeightStore
-from legato.tools.errors import Source
+from legato.tools.errors import SourceText
 
 STANDARD_INPUT = "-"
 STANDARD_INPUT_NAME = "<stdin>"
@@ -19,7 +19,7 @@ SEPARATOR = "// -----"
 class Input:
     """A text with its name for the user, and its weights (None: none)."""
 
-    source: Source
+    source: SourceText
     weights: WeightStore | None = None
 
     def where_weights(self) -> str:
@@ -36,7 +36,7 @@ class Input:
         for separator in [*re.finditer(rf"^{SEPARATOR}.*\n?", self.source.text, re.MULTILINE), None]:
             end = separator.start() if separator else len(self.source.text)
             padding = "\n" * self.source.text.count("\n", 0, begin)
-            found.append(Input(Source(self.source.name, padding + self.source.text[begin:end]), self.weights))
+            found.append(Input(SourceText(self.source.name, padding + self.source.text[begin:end]), self.weights))
             begin = separator.end() if separator else end
         return found
 
@@ -45,15 +45,15 @@ def read_input(path: str) -> Input:
     """The text of a file (with its ``.safetensors``) or of standard input. LegatoError if it is not text; OSError if it cannot be
     read."""
     if path == STANDARD_INPUT:
-        return Input(Source(STANDARD_INPUT_NAME, sys.stdin.read()))
+        return Input(SourceText(STANDARD_INPUT_NAME, sys.stdin.read()))
     file = Path(path)
     try:
         text = file.read_text()
     except UnicodeDecodeError:
         raise LegatoError(f"{path} is no MLIR text (an ONNX model? legato-compile {path} --emit relax reads those)") from None
     if not weights_file(path).is_file():
-        return Input(Source(path, text))
-    return Input(Source(path, text), WeightStore.load(weights_file(path)))
+        return Input(SourceText(path, text))
+    return Input(SourceText(path, text), WeightStore.load(weights_file(path)))
 
 
 def weights_file(path: str | Path) -> Path:

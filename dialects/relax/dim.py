@@ -13,7 +13,7 @@ from typing import NamedTuple, Union, cast
 Size = Union[int, "Dim", "Unknown"]
 
 
-class Part(NamedTuple):
+class DimPart(NamedTuple):
     """A variable of a polynomial that is an expression itself: ``//``, ``%``, ``min`` or ``max`` of two sizes."""
 
     op: str
@@ -59,7 +59,7 @@ class Dim:
         """Whether this is a bare name."""
         return len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1 and isinstance(self.terms[0][0][0], str)
 
-    def variables(self) -> Iterator["str | Part"]:
+    def variables(self) -> Iterator["str | DimPart"]:
         """The symbols and parts in its terms, with repetitions."""
         return (variable for monomial, _ in self.terms for variable in monomial)
 
@@ -134,9 +134,9 @@ def floor_divide(a: Size, b: Size) -> Size:
             return whole + floor_divide(rest, b)
         if len(a.terms) == 1 and a.terms[0][1] == 1 and len(a.terms[0][0]) == 1:
             part = a.terms[0][0][0]
-            if isinstance(part, Part) and part.op == "//" and isinstance(part.b, int) and part.b > 0 and b > 0:
+            if isinstance(part, DimPart) and part.op == "//" and isinstance(part.b, int) and part.b > 0 and b > 0:
                 return floor_divide(part.a, part.b * b)
-    return _variable(Part("//", a, b))
+    return _variable(DimPart("//", a, b))
 
 
 def modulo(a: Size, b: Size) -> Size:
@@ -151,7 +151,7 @@ def modulo(a: Size, b: Size) -> Size:
         rest = _collect([(m, c % b) for m, c in _terms(a)])
         if rest != a:
             return modulo(rest, b)
-    return _variable(Part("%", a, b))
+    return _variable(DimPart("%", a, b))
 
 
 def minimum(a: Size, b: Size) -> Size:
@@ -173,8 +173,8 @@ def _sorted(monomial: _Monomial) -> _Monomial:
     return tuple(sorted(monomial, key=_variable_order))
 
 
-def _variable_order(variable: "str | Part"):
-    return isinstance(variable, Part), str(variable)
+def _variable_order(variable: "str | DimPart"):
+    return isinstance(variable, DimPart), str(variable)
 
 
 def _order(monomial: _Monomial):
@@ -192,7 +192,7 @@ def _collect(terms) -> "int | Dim":
     return Dim(tuple(sorted(kept, key=lambda term: _order(term[0]))))
 
 
-def _variable(part: Part) -> Dim:
+def _variable(part: DimPart) -> Dim:
     return Dim((((part,), 1),))
 
 
@@ -203,7 +203,7 @@ def _extreme(op: str, a: Size, b: Size) -> Size:
         bound = lower_bound(great - small)
         if bound is not None and bound >= 0:
             return small if op == "min" else great
-    return _variable(Part(op, *sorted((a, b), key=str)))
+    return _variable(DimPart(op, *sorted((a, b), key=str)))
 
 
 def lower_bound(size: "int | Dim") -> int | None:
@@ -221,7 +221,7 @@ def lower_bound(size: "int | Dim") -> int | None:
     return total
 
 
-def _part_bound(part: Part) -> int | None:
+def _part_bound(part: DimPart) -> int | None:
     a, b = lower_bound(part.a), lower_bound(part.b)
     if part.op == "%":
         return 0 if b is not None and b > 0 else None
@@ -273,7 +273,7 @@ def _print(terms) -> str:
         factors = [str(v) if isinstance(v, str) or alone or v.op in ("min", "max") else f"({v})" for v in monomial]
         factors += [str(size)] if size != 1 or not monomial else []
         sign = ("-" if coefficient < 0 else "") if not text else (" - " if coefficient < 0 else " + ")
-        if coefficient < 0 and alone and isinstance(monomial[0], Part) and monomial[0].op in ("//", "%"):
+        if coefficient < 0 and alone and isinstance(monomial[0], DimPart) and monomial[0].op in ("//", "%"):
             factors = [f"({monomial[0]})"]
         text += sign + " * ".join(factors)
     return text

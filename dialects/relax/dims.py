@@ -11,7 +11,7 @@ from functools import lru_cache
 from legato.core.errors import LegatoError
 from legato.core.mlir import arith, func, ir, tensor
 from legato.dialects.relax.dialect import DimsAttr
-from legato.dialects.relax.dim import UNKNOWN, Dim, Part, Size, Unknown, floor_divide, maximum, minimum, modulo, symbol
+from legato.dialects.relax.dim import UNKNOWN, Dim, DimPart, Size, Unknown, floor_divide, maximum, minimum, modulo, symbol
 from legato.dialects.relax.sizes import ceil_divide, product, substitute, symbols  # noqa: F401 - re-exported
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -172,7 +172,7 @@ def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: i
     return total
 
 
-def _part_value(part: Part, where) -> ir.Value:
+def _part_value(part: DimPart, where) -> ir.Value:
     a, b = materialize(part.a, where), materialize(part.b, where)
     if part.op == "%":
         return arith.SubIOp(a, arith.MulIOp(arith.FloorDivSIOp(a, b).result, b).result).result

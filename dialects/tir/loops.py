@@ -8,7 +8,7 @@ from typing import Any
 
 from legato.core.mlir import arith, ext, ir
 from legato.dialects.tir.dialect import Tir
-from legato.dialects.tir.verify import Problem, verified
+from legato.dialects.tir.verify import InvalidOp, verified
 
 SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD = "serial", "parallel", "vectorized", "unrolled", "thread"
 KINDS = (SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD)
@@ -23,9 +23,9 @@ class YieldOp(Tir.Operation, name="yield", traits=[ir.IsTerminatorTrait]):
     """Ends the body of a ``tir.for`` and the regions of a ``tir.block``."""
 
     def check(self) -> None:
-        """Raises Problem unless the parent is a ``tir.for`` or a ``tir.block``."""
+        """Raises InvalidOp unless the parent is a ``tir.for`` or a ``tir.block``."""
         if self.operation.parent.name not in ("tir.for", "tir.block"):
-            raise Problem(f"ends a body of tir.for or tir.block, not of {self.operation.parent.name}")
+            raise InvalidOp(f"ends a body of tir.for or tir.block, not of {self.operation.parent.name}")
 
 
 @verified
@@ -50,18 +50,18 @@ class ForOp(Tir.Operation, name="for"):
     OPTIONAL = ("kind", "name", "thread", "annotations")
 
     def check(self) -> None:
-        """Raises Problem for unknown attributes or kinds, a thread axis that does not fit the kind, or a malformed body."""
+        """Raises InvalidOp for unknown attributes or kinds, a thread axis that does not fit the kind, or a malformed body."""
         attributes = self.operation.attributes
         for name in attributes:
             if name not in self.OPTIONAL and "." not in name:
-                raise Problem(f"has no attribute '{name}'; it has: {', '.join(self.OPTIONAL)}")
+                raise InvalidOp(f"has no attribute '{name}'; it has: {', '.join(self.OPTIONAL)}")
         if self.kind not in KINDS:
-            raise Problem(f"knows the kinds {', '.join(KINDS)}, not '{self.kind}'")
+            raise InvalidOp(f"knows the kinds {', '.join(KINDS)}, not '{self.kind}'")
         thread = self.thread
         if (self.kind == THREAD) != (thread is not None):
-            raise Problem("names a thread axis if, and only if, its kind is 'thread'")
+            raise InvalidOp("names a thread axis if, and only if, its kind is 'thread'")
         if thread is not None and thread not in THREADS:
-            raise Problem(f"knows the thread axes {', '.join(THREADS)}, not '{thread}'")
+            raise InvalidOp(f"knows the thread axes {', '.join(THREADS)}, not '{thread}'")
         _one_block(self.operation.regions[0], 1, "its body")
 
     @property
@@ -132,32 +132,32 @@ class BlockOp(Tir.Operation, name="block"):
     OPTIONAL = ("name", "axes", "kinds", "extents", "annotations")
 
     def check(self) -> None:
-        """Raises Problem for unknown attributes, attributes that do not fit the operands, or malformed regions."""
+        """Raises InvalidOp for unknown attributes, attributes that do not fit the operands, or malformed regions."""
         operation = self.operation
         for name in operation.attributes:
             if name not in self.OPTIONAL and "." not in name:
-                raise Problem(f"has no attribute '{name}'; it has: {', '.join(self.OPTIONAL)}")
+                raise InvalidOp(f"has no attribute '{name}'; it has: {', '.join(self.OPTIONAL)}")
         count = len(operation.operands)
         for attribute, what in (("axes", "axes"), ("kinds", "kinds of axes"), ("extents", "extents")):
             found = len(operation.attributes[attribute]) if attribute in operation.attributes else 0
             if found != count:
-                raise Problem(f"'{self.name}' has {found} {what} for {count} values")
+                raise InvalidOp(f"'{self.name}' has {found} {what} for {count} values")
         if len(set(self.axes)) != count:
-            raise Problem(f"'{self.name}' has two axes of one name: {', '.join(self.axes)}")
+            raise InvalidOp(f"'{self.name}' has two axes of one name: {', '.join(self.axes)}")
         for axis, kind in zip(self.axes, self.kinds):
             if kind not in AXIS_KINDS:
-                raise Problem(f"'{self.name}': the axis {axis} is {', '.join(AXIS_KINDS)}, not '{kind}'")
+                raise InvalidOp(f"'{self.name}': the axis {axis} is {', '.join(AXIS_KINDS)}, not '{kind}'")
         for number, (axis, value) in enumerate(zip(self.axes, operation.operands)):
             loop = loop_of(value)
             if loop is not None and value in list(operation.operands)[:number]:
                 other = self.axes[list(operation.operands).index(value)]
-                raise Problem(f"'{self.name}' binds the axes {other} and {axis} both to the loop {loop.name}: no two axes can take one "
+                raise InvalidOp(f"'{self.name}' binds the axes {other} and {axis} both to the loop {loop.name}: no two axes can take one "
                               "loop's values, or not all their values would meet")
         _one_block(operation.regions[1], count, "its body")
         if len(operation.regions[0].blocks):
             _one_block(operation.regions[0], count, "its init")
             if REDUCE not in self.kinds:
-                raise Problem(f"'{self.name}' has an init, but no reduce axis")
+                raise InvalidOp(f"'{self.name}' has an init, but no reduce axis")
 
     @property
     def name(self) -> str:
@@ -212,13 +212,13 @@ class AllocBufferOp(Tir.Operation, name="alloc_buffer"):
     buffer: ext.Result[Any]
 
     def check(self) -> None:
-        """Raises Problem unless the result is a memref with one operand per dynamic size."""
+        """Raises InvalidOp unless the result is a memref with one operand per dynamic size."""
         type_ = self.operation.results[0].type
         if not isinstance(type_, ir.MemRefType):
-            raise Problem(f"makes a memref, not {type_}")
+            raise InvalidOp(f"makes a memref, not {type_}")
         dynamic = sum(size == DYNAMIC for size in type_.shape)
         if dynamic != len(self.operation.operands):
-            raise Problem(f"of {type_} needs {dynamic} sizes, has {len(self.operation.operands)}")
+            raise InvalidOp(f"of {type_} needs {dynamic} sizes, has {len(self.operation.operands)}")
 
     @property
     def name(self) -> str:
@@ -237,10 +237,10 @@ AllocBufferOp._ODS_OPERAND_SEGMENTS = None
 def _one_block(region: ir.Region, arguments: int, what: str) -> None:
     blocks = list(region.blocks)
     if len(blocks) != 1 or [str(a.type) for a in blocks[0].arguments] != ["index"] * arguments:
-        raise Problem(f"{what} must be one block with {arguments} arguments of type index")
+        raise InvalidOp(f"{what} must be one block with {arguments} arguments of type index")
     operations = list(blocks[0].operations)
     if not operations or operations[-1].operation.name != "tir.yield":
-        raise Problem(f"{what} must end with tir.yield")
+        raise InvalidOp(f"{what} must end with tir.yield")
 
 
 def text(op: ir.Operation, name: str, default: Any) -> Any:

@@ -31,7 +31,7 @@ from typing import Any
 
 from legato.core.mlir import ext, ir, transform
 from legato.dialects.tir.dialect import Tir
-from legato.dialects.tir.verify import Problem, verified
+from legato.dialects.tir.verify import InvalidOp, verified
 
 PREFIX = "tir.sch_"
 EXPECT = f"{PREFIX}expect"
@@ -153,32 +153,32 @@ def attribute_value(attribute: ir.Attribute) -> Any:
 def _check(operation: ir.Operation, step: Step) -> None:
     handles = [v for v in operation.operands if not is_parameter(v)]
     if step.handles is not None and len(handles) != step.handles:
-        raise Problem(f"takes {step.handles} handle{'s' if step.handles != 1 else ''}, has {len(handles)}")
+        raise InvalidOp(f"takes {step.handles} handle{'s' if step.handles != 1 else ''}, has {len(handles)}")
     if not handles:
-        raise Problem("takes handles, has none")
+        raise InvalidOp("takes handles, has none")
     given = len(operation.results)
     if step.gives is not None and given != step.gives and not (step.gives > 1 and given == 1):
-        raise Problem(f"gives {step.gives} handle{'s' if step.gives != 1 else ''}, has {given} results")
+        raise InvalidOp(f"gives {step.gives} handle{'s' if step.gives != 1 else ''}, has {given} results")
     known = (*step.attributes, *step.optional)
     for name in operation.attributes:
         if name not in known and "." not in name:
-            raise Problem(f"has no attribute '{name}'" + (f"; it has: {', '.join(known)}" if known else ""))
+            raise InvalidOp(f"has no attribute '{name}'" + (f"; it has: {', '.join(known)}" if known else ""))
     for name in known:
         if name not in operation.attributes:
             if name in step.attributes:
-                raise Problem(f"needs the attribute '{name}'")
+                raise InvalidOp(f"needs the attribute '{name}'")
             continue
         value, wanted = attribute_value(operation.attributes[name]), ATTRIBUTES[name]
         if wanted != ANY and (not isinstance(value, PYTHON[wanted]) or (isinstance(value, bool) and wanted != FLAG)):
-            raise Problem(f"'{name}' is {wanted} ({EXAMPLES[wanted]}), not {operation.attributes[name]}")
+            raise InvalidOp(f"'{name}' is {wanted} ({EXAMPLES[wanted]}), not {operation.attributes[name]}")
     if "factors" in known and given not in (1, len(operation.attributes["factors"])):
-        raise Problem(f"gives {len(operation.attributes['factors'])} loops, one for each factor, has {given} results")
+        raise InvalidOp(f"gives {len(operation.attributes['factors'])} loops, one for each factor, has {given} results")
     parameters = len(operation.operands) - len(handles)
     places = attribute_value(operation.attributes[step.numbers]).count(0) if step.numbers else 0
     if parameters and not places:
-        raise Problem(f"has a parameter, but no 0 in '{step.numbers}' that it would stand for" if step.numbers else "takes no parameters")
+        raise InvalidOp(f"has a parameter, but no 0 in '{step.numbers}' that it would stand for" if step.numbers else "takes no parameters")
     if places and not parameters:
-        raise Problem(f"has a 0 in '{step.numbers}', and no parameter to stand there")
+        raise InvalidOp(f"has a 0 in '{step.numbers}', and no parameter to stand there")
 
 
 def _define(name: str, step: Step) -> None:

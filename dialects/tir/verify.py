@@ -3,17 +3,17 @@
 from typing import Any
 
 
-class Problem(Exception):
+class InvalidOp(Exception):
     """The message of a verifier about an op, without the op's name."""
 
 
 def verified(cls: type) -> type:
-    """Class decorator: gives an op class whose ``check`` raises ``Problem`` the bindings' verifier hook."""
+    """Class decorator: gives an op class whose ``check`` raises ``InvalidOp`` the bindings' verifier hook."""
 
     def verify_region_invariants(self: Any) -> bool:
         try:
             self.check()
-        except Problem as problem:
+        except InvalidOp as problem:
             self.operation.location.emit_error(f"'{self.OPERATION_NAME}' op {problem}")
             return False
         return True

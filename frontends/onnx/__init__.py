@@ -19,7 +19,7 @@ from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.reader import check_opset, opset_versions, read_model
 from legato.frontends.onnx.tensors import dtype_of
-from legato.frontends.onnx.values import POISON, Computed, Emitter, Value
+from legato.frontends.onnx.values import POISON, ComputedValue, Emitter, Value
 
 __all__ = ["Entry", "Malformed", "Problem", "Refused", "from_onnx", "op"]
 
@@ -69,7 +69,7 @@ def from_onnx(
         importer.add_functions(source.proto.functions)
         scope = Scope(opsets)
         arguments = iter(function.arguments)
-        scope.values.update((name, POISON if t is None else Computed(next(arguments))) for name, t in types.items())
+        scope.values.update((name, POISON if t is None else ComputedValue(next(arguments))) for name, t in types.items())
         importer.add_initializers(graph, scope)
         with ir.InsertionPoint(function.entry_block):
             results = importer.run(graph.node, [value.name for value in graph.output], scope)

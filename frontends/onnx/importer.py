@@ -15,7 +15,7 @@ from legato.frontends.onnx.node import Body, Node
 from legato.frontends.onnx.ops.refusals import REASONS
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused, Told, Undecided
 from legato.frontends.onnx.reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
-from legato.frontends.onnx.values import POISON, Computed, Constant, Emitter, Value, elements
+from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
 FunctionId = tuple[str, str, str]  # domain, name, overload
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
@@ -93,7 +93,7 @@ class Importer:
         self.add_initializers(graph, inner)
         others = []
         for node in graph.node:
-            if node.op_type == "Constant" and not canonical_domain(node.domain):
+            if node.op_type == "ConstantValue" and not canonical_domain(node.domain):
                 self._import(node, set(node.output), inner)
             else:
                 others.append(node)
@@ -241,7 +241,7 @@ class Importer:
         node = functions.with_attributes(node, functions.bound_attributes(node, scope.attributes))
         types = {name: functions.type_proto(value) for name, value in zip(node.input, inputs) if value is not None}
         data = {name: onnx.numpy_helper.from_array(np.array(value.array), name) for name, value in zip(node.input, inputs)
-                if isinstance(value, Constant) and value.known() is not None}  # fmt: skip
+                if isinstance(value, ConstantValue) and value.known() is not None}  # fmt: skip
         imports = [onnx.helper.make_opsetid(key, version) for key, version in scope.opsets.items()]
         try:
             onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
@@ -278,7 +278,7 @@ def _value(result, inputs, name: str) -> Value:
     if isinstance(result, Value):
         return result
     if isinstance(result, ir.Value):
-        return Computed(result)
+        return ComputedValue(result)
     array = np.asarray(result)  # numpy returns scalars for arrays of rank 0
     return elements(array, inputs[0].dtype if array.dtype == object else array.dtype, name)
 

@@ -9,7 +9,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Size
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import Constant, Emitter, Narrow, Value, elements, size_array
+from legato.frontends.onnx.values import ConstantValue, Emitter, Narrow, Value, elements, size_array
 
 Body = Callable[[Sequence[Value]], list[Value]]  # a subgraph as a function: its outputs for given inputs
 
@@ -41,7 +41,7 @@ class Node:
         attributes: dict[str, AttributeProto],
         used: Sequence[bool],
         emitter: Emitter,
-        load: Callable[[TensorProto, str], Constant],
+        load: Callable[[TensorProto, str], ConstantValue],
         body: Callable[[GraphProto], Body],
     ):
         """``used``: for each output, whether anything reads it; ``load`` makes a tensor a constant; ``body`` makes a subgraph a
@@ -97,7 +97,7 @@ class Node:
         """A required string attribute."""
         return self._attribute(name, AttributeProto.STRING, _REQUIRED).decode("utf-8", "replace")
 
-    def tensor(self, name: str) -> Constant:
+    def tensor(self, name: str) -> ConstantValue:
         """A required tensor attribute."""
         return self._load(self._attribute(name, AttributeProto.TENSOR, _REQUIRED), self.name)
 
@@ -241,7 +241,7 @@ class Node:
 
     def constant_value(self, array: np.ndarray) -> ir.Value:
         """A new constant in the IR, or in the weight store if it is large."""
-        return Constant(self.name, array).emit(self._emitter)
+        return ConstantValue(self.name, array).emit(self._emitter)
 
     def literal(self, array, dtype=None) -> ir.Value:
         """A small new constant in the IR, for an operand."""

@@ -14,7 +14,7 @@ OLDEST_OPSET = 7
 _OWN_DOMAINS = ("", "ai.onnx")
 
 
-class Source(NamedTuple):
+class ModelSource(NamedTuple):
     """A model as read: the protobuf, its name in messages, and the folder that its external data is relative to (None: unknown)."""
 
     proto: onnx.ModelProto
@@ -22,13 +22,13 @@ class Source(NamedTuple):
     folder: Path | None
 
 
-def read_model(model: "str | os.PathLike | bytes | onnx.ModelProto") -> Source:
+def read_model(model: "str | os.PathLike | bytes | onnx.ModelProto") -> ModelSource:
     """Reads a model without its external data. LegatoError if it cannot be read; TypeError for anything but a path, bytes or a
     ModelProto."""
     if isinstance(model, onnx.ModelProto):
-        return Source(model, f"model '{model.graph.name}'" if model.graph.name else "the model", None)
+        return ModelSource(model, f"model '{model.graph.name}'" if model.graph.name else "the model", None)
     if isinstance(model, (bytes, bytearray, memoryview)):
-        return Source(_parse(bytes(model), "the model"), "the model", None)
+        return ModelSource(_parse(bytes(model), "the model"), "the model", None)
     if not isinstance(model, (str, os.PathLike)):
         raise TypeError(f"from_onnx takes a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
     path = Path(model)
@@ -38,7 +38,7 @@ def read_model(model: "str | os.PathLike | bytes | onnx.ModelProto") -> Source:
         data = path.read_bytes()
     except OSError as error:
         raise LegatoError(f"cannot read {path}: {error.strerror}") from error
-    return Source(_parse(data, str(path)), str(path), path.parent)
+    return ModelSource(_parse(data, str(path)), str(path), path.parent)
 
 
 def _parse(data: bytes, label: str) -> onnx.ModelProto:

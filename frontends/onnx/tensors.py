@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import Constant, FileConstant, Narrow
+from legato.frontends.onnx.values import ConstantValue, FileConstant, Narrow
 
 _DTYPES = {
     code: np.dtype(scalar)
@@ -57,7 +57,7 @@ def code_of(dtype: np.dtype) -> int:
     return _CODES[np.dtype(dtype)]
 
 
-def constant(tensor: TensorProto, name: str, folder: Path | None) -> Constant | Narrow:
+def constant(tensor: TensorProto, name: str, folder: Path | None) -> ConstantValue | Narrow:
     """The tensor as a constant. External data is not read yet; its files are in ``folder`` (None: unknown)."""
     narrow = _NARROW.get(tensor.data_type)
     dtype, shape = narrow or dtype_of(tensor.data_type), tuple(tensor.dims)
@@ -74,11 +74,11 @@ def constant(tensor: TensorProto, name: str, folder: Path | None) -> Constant | 
         data = tensor.raw_data
         if len(data) != count * dtype.itemsize:
             raise Malformed(f"it has {len(data)} bytes of data, but {list(shape)} of {dtype} takes {count * dtype.itemsize}")
-        return Constant(name, np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape))
+        return ConstantValue(name, np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape))
     stored = len(getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type)))
     if stored != count:
         raise Malformed(f"it has {stored} elements, but its shape {list(shape)} has {count}")
-    return Constant(name, numpy_helper.to_array(tensor))
+    return ConstantValue(name, numpy_helper.to_array(tensor))
 
 
 def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], folder: Path | None) -> np.ndarray:
@@ -99,7 +99,7 @@ def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int,
     return numbers.astype(dtype).reshape(shape)
 
 
-def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], folder: Path | None) -> Constant:
+def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], folder: Path | None) -> ConstantValue:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:

@@ -46,7 +46,7 @@ class Value:
         raise NotImplementedError
 
 
-class Computed(Value):
+class ComputedValue(Value):
     """The result of an op, or an argument of the function."""
 
     def __init__(self, value: ir.Value) -> None:
@@ -57,7 +57,7 @@ class Computed(Value):
         return self.value
 
 
-class Constant(Value):
+class ConstantValue(Value):
     """A tensor known at import. It gets an op and a weight only when ``emit`` is called."""
 
     def __init__(self, name: str, array: np.ndarray) -> None:
@@ -88,7 +88,7 @@ class Constant(Value):
         return weights.add(self.name, self.array)
 
 
-class FileConstant(Constant):
+class FileConstant(ConstantValue):
     """A constant whose elements are in a file. They are read only for folding; the weight store memory-maps them."""
 
     def __init__(self, name: str, path: Path, offset: int, dtype: np.dtype, shape: tuple[int, ...]) -> None:
@@ -113,9 +113,9 @@ class Narrow(Value):
         """``array``: of ml_dtypes' int4, uint4, int2 or uint2."""
         self.name, self.dtype, self.dims, self._array = name, array.dtype, array.shape, array
 
-    def widened(self) -> Constant:
+    def widened(self) -> ConstantValue:
         """The same numbers, one per byte."""
-        return Constant(self.name, self._array.astype(np.uint8 if self.dtype.name.startswith("u") else np.int8))
+        return ConstantValue(self.name, self._array.astype(np.uint8 if self.dtype.name.startswith("u") else np.int8))
 
     def emit(self, emitter: Emitter) -> ir.Value:
         raise Refused(f"element type {self.dtype} is supported only for constants that DequantizeLinear or Cast reads")
@@ -157,10 +157,10 @@ def elements(array: np.ndarray, dtype, name: str) -> Value:
     """A value from folded elements: a constant, or symbolic if some of them are ``Dim``."""
     array = np.asarray(array)
     if array.dtype != object:
-        return Constant(name, array.astype(dtype, copy=False))
+        return ConstantValue(name, array.astype(dtype, copy=False))
     if any(isinstance(element, Dim) for element in array.flat):
         return Symbolic(array, dtype)
-    return Constant(name, array.astype(dtype))
+    return ConstantValue(name, array.astype(dtype))
 
 
 def size_array(values: Sequence[Size]) -> np.ndarray:

@@ -10,7 +10,7 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import compatible, dims
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op, graph_ops, has_one_use, is_dead, replace_uses
 
-Pattern = Callable[["Rewriter", ir.Operation], "ir.Value | None"]
+Pattern = Callable[["GraphRewriter", ir.Operation], "ir.Value | None"]
 
 
 def table(families: Iterable[Sequence[tuple[str, Pattern]]]) -> dict[str, list[Pattern]]:
@@ -23,7 +23,7 @@ def table(families: Iterable[Sequence[tuple[str, Pattern]]]) -> dict[str, list[P
     return patterns
 
 
-class Rewriter:
+class GraphRewriter:
     """What patterns get: access to values, and the creation of constants.
 
     A pattern takes the rewriter and an op, and returns a value that can replace the op's first result, or None. It uses the relax

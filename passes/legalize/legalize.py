@@ -116,14 +116,14 @@ class Legalizer(Conversion):
             arguments = [next(given) if c is None else constant(c) for c in inside]
             values = rule(KernelContext(context, dict(zip(scalars, given))), *arguments, *outs)
             if isinstance(values, Refusal):
-                raise Refused(values)
+                raise RuleRefused(values)
             return [values] if isinstance(values, ir.Value) else values
 
         index = [ir.IndexType.get()] * len(scalars)
         try:
             kernel = tir.prim_func(self.module, kernel_name(context.name), inputs + index, outputs, body, context.op.operation.location,
                                    self.symbols)
-        except Refused as refused:
+        except RuleRefused as refused:
             return refused.refusal
         return kernel.name.value
 
@@ -187,7 +187,7 @@ def attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
     return {name: op.attributes[name] for name in op.attributes}
 
 
-class Refused(Exception):
+class RuleRefused(Exception):
     """Carries a kernel rule's refusal out of the body being built."""
 
     def __init__(self, refusal: Refusal):

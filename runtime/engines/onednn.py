@@ -87,7 +87,7 @@ def _dims(values: Sequence[int]) -> Any:
     return (ctypes.c_int64 * 12)(*values)
 
 
-class Program:
+class OneDnnProgram:
     """The primitives of a function in order, and the memory of each value."""
 
     def __init__(self, library: Library, header: dict[str, Any], weights: np.ndarray):
@@ -181,7 +181,7 @@ def load(data: memoryview, name: str) -> Callable[..., None]:
     header = json.loads(bytes(data[8 : 8 + size]))
     weights = np.frombuffer(bytes(data[8 + size :]), np.uint8)
     library = Library()
-    program = Program(library, header, weights)
+    program = OneDnnProgram(library, header, weights)
     lock = threading.Lock()
 
     def run(*arrays: np.ndarray) -> None:

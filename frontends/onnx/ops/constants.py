@@ -11,10 +11,10 @@ from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.folding import is_at_least
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.tensors import dtype_of
-from legato.frontends.onnx.values import MADE_ELEMENTS, Constant
+from legato.frontends.onnx.values import MADE_ELEMENTS, ConstantValue
 
 
-@op("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
+@op("ConstantValue", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
 def constant(node):
     """Constant, of a tensor, floats or ints."""
     if node.has("value"):
@@ -41,7 +41,7 @@ def constant_of_shape(node):
         return relax.broadcast_to(node.literal(value.reshape(())), shape=shape)
     if any(size < 0 for size in shape) or math.prod(shape) * value.itemsize >= 1 << 62:
         raise Malformed(f"there is no tensor of the shape {shape}")
-    return Constant(node.name, np.broadcast_to(value.reshape(()), shape))  # a view of one element
+    return ConstantValue(node.name, np.broadcast_to(value.reshape(()), shape))  # a view of one element
 
 
 @op("EyeLike", 9, 22)

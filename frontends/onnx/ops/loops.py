@@ -6,7 +6,7 @@ from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import Body
 from legato.frontends.onnx.ops.unrolled import at, check_steps, stacked
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import Computed, Constant, Value
+from legato.frontends.onnx.values import ComputedValue, ConstantValue, Value
 
 
 @op("Scan", 8, 9, 11, 16, 19, 21, 23, 24, 25)
@@ -65,7 +65,7 @@ def _scanned(node, body: Body, carried: list[Value], inputs: list[Value], axes: 
 
 
 def _valued(result: "ir.Value | Value") -> Value:
-    return result if isinstance(result, Value) else Computed(result)
+    return result if isinstance(result, Value) else ComputedValue(result)
 
 
 @op("Loop", 1, 11, 13, 16, 19, 21, 23, 24, 25)
@@ -81,8 +81,8 @@ def loop(node):
     step = 0
     while condition and (limit is None or step < check_steps(limit)):
         check_steps(step + 1)
-        number = Constant(node.name, np.array(step, np.int64))
-        following, *results = body([number, Constant(node.name, np.array(True)), *carried])
+        number = ConstantValue(node.name, np.array(step, np.int64))
+        following, *results = body([number, ConstantValue(node.name, np.array(True)), *carried])
         if len(results) != len(made) + states:
             raise Malformed(f"its body gives {len(results) + 1} values; a condition, {states} states and {outputs} outputs are expected")
         known = following.known()
@@ -106,7 +106,7 @@ def _at(node, value: Value, axis: int, place: int) -> Value:
     known = value.known()
     if known is not None:
         return node.elements(known.take(place, axis), value.dtype)
-    return Computed(at(node.emit(value), axis, place))
+    return ComputedValue(at(node.emit(value), axis, place))
 
 
 def _stacked(node, values: list[Value], axis: int) -> "ir.Value | Value":

@@ -6,10 +6,10 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.passes.graph.rewriter import Rewriter, attributes, dtype_of
+from legato.passes.graph.rewriter import GraphRewriter, attributes, dtype_of
 
 
-def batch_norm(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def batch_norm(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """batch_norm with constant parameters: x * scale + shift, one pair per channel; computed in double."""
     x, *parameters = op.operands
     attrs = attributes(op)
@@ -27,7 +27,7 @@ def batch_norm(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.add(relax.multiply(x, along(scale, parameters[0])), along(beta - mean * scale, parameters[1]))
 
 
-def factor_into_convolution(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def factor_into_convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """conv(x, w) * c with one factor per output channel, or one for all: conv(x, w * c)."""
     product, c, made = _factor(r, op, "conv1d", "conv2d", "conv3d")
     if made is None:
@@ -42,7 +42,7 @@ def factor_into_convolution(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.op_class(made).build(x, r.constant(r.array(w) * factors.reshape(shape), w), **attrs)
 
 
-def factor_into_matmul(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def factor_into_matmul(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """(a @ w) * c with one factor per column, or one for all: a @ (w * c)."""
     product, c, made = _factor(r, op, "matmul")
     if made is None or made.operands[1].type.rank < 2:
@@ -54,7 +54,7 @@ def factor_into_matmul(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.matmul(a, r.constant(r.array(w) * factors, w))
 
 
-def _factor(r: Rewriter, op: ir.Operation, *names: str) -> tuple[ir.Value | None, ir.Value | None, ir.Operation | None]:
+def _factor(r: GraphRewriter, op: ir.Operation, *names: str) -> tuple[ir.Value | None, ir.Value | None, ir.Operation | None]:
     """(product, constant factor, the op that computes the product from a constant second operand and has no other use), or Nones."""
     parts = r.split(op)
     made = r.find(parts[0], *names, once=True) if parts else None

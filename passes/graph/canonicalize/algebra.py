@@ -4,12 +4,12 @@ import numpy as np
 from legato.core.dtypes import numpy_dtype
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.passes.graph.rewriter import Rewriter, attributes, is_float
+from legato.passes.graph.rewriter import GraphRewriter, attributes, is_float
 
 _REASSOCIATED = {"add": np.add, "multiply": np.multiply}
 
 
-def neutral(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def neutral(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """x + 0, x - 0, x * 1, x / 1, x ** 1: x. (The only float that this changes is -0.0 + 0.)"""
     x, c = op.operands
     name = op.name.removeprefix("relax.")
@@ -19,7 +19,7 @@ def neutral(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return c if name in ("add", "multiply") and r.scalar(x) == number else None
 
 
-def reassociate(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def reassociate(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """(x + c) + d: x + (c + d), likewise for factors; if the combined constant is not larger than both."""
     name = op.name.removeprefix("relax.")
     outer = r.split(op)
@@ -31,7 +31,7 @@ def reassociate(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return combined and relax.OPS[name].build(inner[0], combined)
 
 
-def distribute(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def distribute(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """(x * c + d) * e: x * (c * e) + d * e, to combine factors; x * c may be a convolution or a product with constant weights."""
     outer = r.split(op)
     shifted = r.find(outer[0], "add", once=True) if outer else None
@@ -42,13 +42,13 @@ def distribute(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return moved and relax.add(relax.multiply(inner[0], outer[1]), moved)
 
 
-def takes_factor(r: Rewriter, value: ir.Value) -> bool:
+def takes_factor(r: GraphRewriter, value: ir.Value) -> bool:
     """Whether a constant factor of this value can be folded into a constant operand of its op."""
     op = r.find(value, "multiply", "conv1d", "conv2d", "conv3d", "matmul", once=True)
     return op is not None and r.is_constant(op.operands[1])
 
 
-def combine(r: Rewriter, function: np.ufunc, a: ir.Value, b: ir.Value) -> ir.Value | None:
+def combine(r: GraphRewriter, function: np.ufunc, a: ir.Value, b: ir.Value) -> ir.Value | None:
     """The constant function(a, b); None if it had more elements than both."""
     shape = np.broadcast_shapes(tuple(a.type.shape), tuple(b.type.shape))
     if np.prod(shape) > max(np.prod(a.type.shape), np.prod(b.type.shape)):
@@ -56,7 +56,7 @@ def combine(r: Rewriter, function: np.ufunc, a: ir.Value, b: ir.Value) -> ir.Val
     return r.constant(function(r.array(a), r.array(b)), a, b)
 
 
-def subtract_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def subtract_constant(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """x - c: x + (-c), for floats."""
     x, c = op.operands
     values = r.array(c)
@@ -65,7 +65,7 @@ def subtract_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.add(x, r.constant(-values, c))
 
 
-def divide_by_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def divide_by_constant(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """x / c: x * (1 / c), for f32 and f64 and normal numbers; off by at most one bit unless c is a power of two."""
     x, c = op.operands
     divisor = None if r.is_constant(x) else r.array(c)
@@ -81,7 +81,7 @@ def divide_by_constant(r: Rewriter, op: ir.Operation) -> ir.Value | None:
 _POWERS = {2: relax.square, 0.5: relax.sqrt, -0.5: relax.rsqrt, -1: relax.reciprocal}
 
 
-def power(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def power(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """x ** 2, 0.5, -0.5, -1: square, sqrt, rsqrt, reciprocal."""
     x, exponent = op.operands
     number = r.scalar(exponent)
@@ -90,24 +90,24 @@ def power(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return _POWERS[number](x)
 
 
-def maximum_zero(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def maximum_zero(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """max(x, 0): relu."""
     parts = r.split(op)
     return relax.relu(parts[0]) if parts and r.scalar(parts[1]) == 0 else None
 
 
-def twice(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def twice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """f(f(x)): f(x), for relu, abs, sign, rounding."""
     return op.operands[0] if r.find(op.operands[0], op.name.removeprefix("relax.")) else None
 
 
-def undone(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def undone(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """f(f(x)): x, for negative and logical or bitwise not."""
     inner = r.find(op.operands[0], op.name.removeprefix("relax."))
     return inner.operands[0] if inner else None
 
 
-def relu_then_clip(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def relu_then_clip(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """clip(relu(x)): one clip; relu(clip(x)) with a lower bound of at least 0: the clip."""
     inner = r.find(op.operands[0], "clip" if op.name == "relax.relu" else "relu")
     if inner is None:
@@ -119,12 +119,12 @@ def relu_then_clip(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.clip(inner.operands[0], min=max(bounds["min"] or 0.0, 0.0), max=bounds["max"])
 
 
-def astype(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def astype(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A conversion to the element type that x has."""
     return op.operands[0] if op.operands[0].type.element_type == op.results[0].type.element_type else None
 
 
-def where(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def where(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """where with a constant condition that is all true or all false."""
     condition, a, b = op.operands
     known = r.scalar(condition)

@@ -16,7 +16,7 @@ from legato.passes.graph.canonicalize import (
 )
 from legato.passes.graph.canonicalize.calls import merge_pure_calls
 from legato.passes.graph.functions import Constants, erase_dead, relax_functions
-from legato.passes.graph.rewriter import Rewriter, table
+from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_affine, canonicalize_fusions)
@@ -35,7 +35,7 @@ class Canonicalize(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         constants = Constants(module)
         patterns = table(family.PATTERNS for family in FAMILIES)
-        rewriter = Rewriter(constants)
+        rewriter = GraphRewriter(constants)
         for function in relax_functions(module):
             for _ in range(MAX_SWEEPS):
                 erase_dead(function, constants)

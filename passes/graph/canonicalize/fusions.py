@@ -10,7 +10,7 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import dims
-from legato.passes.graph.rewriter import Rewriter, attributes, dtype_of
+from legato.passes.graph.rewriter import GraphRewriter, attributes, dtype_of
 
 # Exporters write constants such as sqrt(2) with as few as six digits.
 TOLERANCE = 1e-5
@@ -20,7 +20,7 @@ def _close(number: float | None, wanted: float) -> bool:
     return number is not None and math.isclose(number, wanted, rel_tol=TOLERANCE)
 
 
-def _product(r: Rewriter, value: ir.Value, root: bool = True) -> tuple[float, list[ir.Value]]:
+def _product(r: GraphRewriter, value: ir.Value, root: bool = True) -> tuple[float, list[ir.Value]]:
     """A value as a number times variables, looking through inner products without other uses; (1, [value]) if it is not a product."""
     op = r.find(value, "multiply", once=not root)
     if op is None:
@@ -30,20 +30,20 @@ def _product(r: Rewriter, value: ir.Value, root: bool = True) -> tuple[float, li
     return a * b, left + right
 
 
-def _scaled(r: Rewriter, value: ir.Value) -> tuple[float, ir.Value | None]:
+def _scaled(r: GraphRewriter, value: ir.Value) -> tuple[float, ir.Value | None]:
     """(c, x) for x * c with a number c; x is None if it is a product itself."""
     number, variables = _product(r, value)
     return number, variables[0] if len(variables) == 1 else None
 
 
-def _plus(r: Rewriter, value: ir.Value, number: float) -> ir.Value | None:
+def _plus(r: GraphRewriter, value: ir.Value, number: float) -> ir.Value | None:
     """x if value is x + number."""
     op = r.find(value, "add")
     parts = r.split(op) if op else None
     return parts[0] if parts and _close(r.scalar(parts[1]), number) else None
 
 
-def gated(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def gated(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """x times a function of x: silu, mish, hard_swish, and gelu by erf or tanh."""
     number, variables = _product(r, op.results[0])
     if len(variables) != 2:
@@ -56,7 +56,7 @@ def gated(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return None
 
 
-def _gates(r: Rewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, float]]:
+def _gates(r: GraphRewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, float]]:
     """(op, x, number) such that op(x) is x * gate * number."""
     if (inner := r.find(gate, "sigmoid")) is not None:
         yield "silu", inner.operands[0], 1.0
@@ -84,7 +84,7 @@ def _gates(r: Rewriter, gate: ir.Value) -> Iterator[tuple[str, ir.Value, float]]
             yield "gelu tanh", x, 0.5 / shift
 
 
-def _cubic(r: Rewriter, value: ir.Value) -> ir.Value | None:
+def _cubic(r: GraphRewriter, value: ir.Value) -> ir.Value | None:
     """x if value is sqrt(2 / pi) * (x + 0.044715 * x ** 3)."""
     number, total = _scaled(r, value)
     op = r.find(total, "add") if total is not None else None
@@ -97,7 +97,7 @@ def _cubic(r: Rewriter, value: ir.Value) -> ir.Value | None:
     return None
 
 
-def _is_cube(r: Rewriter, factors: list[ir.Value], x: ir.Value) -> bool:
+def _is_cube(r: GraphRewriter, factors: list[ir.Value], x: ir.Value) -> bool:
     """Whether the factors are x ** 3, or x and a square of x, or x three times."""
     exponent = 0
     for factor in factors:
@@ -111,7 +111,7 @@ def _is_cube(r: Rewriter, factors: list[ir.Value], x: ir.Value) -> bool:
     return exponent == 3
 
 
-def normalize(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def normalize(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """(x - mean) / sqrt(mean of its square + epsilon): layer_norm; x / sqrt(mean(x ** 2) + epsilon): rms_norm; with gamma 1, beta 0."""
     for centered, inverse in _quotients(r, op):
         shifted = r.find(inverse, "add")
@@ -131,7 +131,7 @@ def normalize(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return None
 
 
-def _quotients(r: Rewriter, op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
+def _quotients(r: GraphRewriter, op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
     """(a, b) such that the op is a / sqrt(b)."""
     pairs = [tuple(op.operands)] if op.name == "relax.divide" else [tuple(op.operands), tuple(op.operands)[::-1]]
     for a, other in pairs:
@@ -145,7 +145,7 @@ def _quotients(r: Rewriter, op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Val
             yield a, root.operands[0]
 
 
-def _is_square(r: Rewriter, value: ir.Value, x: ir.Value) -> bool:
+def _is_square(r: GraphRewriter, value: ir.Value, x: ir.Value) -> bool:
     op = r.find(value, "square", "multiply")
     return op is not None and all(operand == x for operand in op.operands)
 
@@ -158,7 +158,7 @@ def _axes(reduction: ir.Operation) -> list[int] | None:
     return sorted(axis % rank for axis in (range(rank) if attrs["axis"] is None else attrs["axis"]))
 
 
-def _norm(r: Rewriter, build, x: ir.Value, axes: list[int], epsilon: float, fills: tuple[int, ...]) -> ir.Value | None:
+def _norm(r: GraphRewriter, build, x: ir.Value, axes: list[int], epsilon: float, fills: tuple[int, ...]) -> ir.Value | None:
     shape = [dims(x.type)[axis] for axis in axes]
     if not all(isinstance(size, int) for size in shape):
         return None
@@ -166,7 +166,7 @@ def _norm(r: Rewriter, build, x: ir.Value, axes: list[int], epsilon: float, fill
     return build(x, *parameters, axes=axes, epsilon=epsilon)
 
 
-def scale_norm(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def scale_norm(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """layer_norm or rms_norm times or plus a constant that varies along the normalized axes only: into gamma, beta."""
     parts = r.split(op)
     norm = r.find(parts[0], "layer_norm", "rms_norm", once=True) if parts else None
@@ -187,7 +187,7 @@ def scale_norm(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.op_class(norm).build(x, *(r.constant(array, parts[1]) for array in arrays), **attrs)
 
 
-def softmax(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def softmax(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """exp(x) / sum(exp(x)) along one axis: softmax of x, or of y if x is y minus its maximum."""
     exponential, total = op.operands
     exp, sum_ = r.find(exponential, "exp"), r.find(total, "sum")

@@ -7,17 +7,17 @@ from legato.dialects.relax.dims import UNKNOWN, dims
 from legato.dialects.relax.types import broadcast
 from legato.passes.graph.functions import permutation_of
 from legato.passes.graph.layout import layout
-from legato.passes.graph.rewriter import Rewriter, attributes
+from legato.passes.graph.rewriter import GraphRewriter, attributes
 
 
-def same_shape(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def same_shape(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A reshape, broadcast, squeeze or expand_dims to the shape of its operand."""
     x = op.operands[0]
     sizes = dims(x.type)
     return x if sizes == dims(op.results[0].type) and UNKNOWN not in sizes else None
 
 
-def reshape_of_reshape(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def reshape_of_reshape(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """One reshape for two in a row; expand_dims and squeeze count as reshapes."""
     sizes = dims(op.results[0].type)
     if UNKNOWN in sizes:
@@ -28,7 +28,7 @@ def reshape_of_reshape(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return None if op.name == "relax.reshape" else relax.reshape(op.operands[0], list(sizes))
 
 
-def permute_dims(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def permute_dims(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """An identity is removed, two in a row are composed, and one that only moves dimensions of size 1 becomes a reshape."""
     x, perm = op.operands[0], permutation_of(op)
     inner = r.find(x, "permute_dims")
@@ -42,7 +42,7 @@ def permute_dims(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.permute_dims(x, list(perm)) if inner is not None else None
 
 
-def concat(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def concat(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """Removes a concat of one operand and operands of length 0, and merges a concat of a concat along the same axis without other
     uses."""
     axis = attributes(op)["axis"]
@@ -58,7 +58,7 @@ def concat(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.concat(parts, axis) if parts and parts != list(op.operands) else None
 
 
-def whole_slice(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def whole_slice(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A slice with steps of 1 that keeps every size: the operand. (A step of -1 would reverse it.)"""
     strides = attributes(op)["strides"]
     if strides is not None and any(step != 1 for step in strides):
@@ -66,17 +66,17 @@ def whole_slice(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return same_shape(r, op)
 
 
-def no_padding(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def no_padding(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A pad by 0: the operand."""
     return op.operands[0] if not any(attributes(op)["pads"]) else None
 
 
-def single_tile(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def single_tile(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A tile with all repeats 1: the operand."""
     return op.operands[0] if all(count == 1 for count in attributes(op)["repeats"]) else None
 
 
-def unneeded_broadcast(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def unneeded_broadcast(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """An elementwise op on broadcast_to(x): on x, if the other operands already have the result's shape."""
     operands = list(op.operands)
     wanted = dims(op.results[0].type)
@@ -94,7 +94,7 @@ def unneeded_broadcast(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return None if operands == list(op.operands) else relax.op_class(op).build(*operands, **attributes(op))
 
 
-def reduction_of_ones(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def reduction_of_ones(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A sum, mean, product, maximum or minimum over axes of size 1: a reshape."""
     x = op.operands[0]
     sizes, axes = dims(x.type), attributes(op)["axis"]
@@ -104,7 +104,7 @@ def reduction_of_ones(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return relax.reshape(x, list(dims(op.results[0].type))) if UNKNOWN not in sizes else None
 
 
-def pool_of_all(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def pool_of_all(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A pool with one window over the whole image, without padding: a mean or maximum over the spatial axes. One of 1 by 1: the
     operand."""
     x, attrs = op.operands[0], attributes(op)
@@ -120,7 +120,7 @@ def pool_of_all(r: Rewriter, op: ir.Operation) -> ir.Value | None:
     return (relax.mean if op.name.startswith("relax.avg") else relax.max)(x, axis=spatial, keepdims=True)
 
 
-def pad_into_convolution(r: Rewriter, op: ir.Operation) -> ir.Value | None:
+def pad_into_convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """A convolution of an image padded with zeros: the padding becomes the convolution's."""
     image, weight = op.operands
     pad = r.find(image, "pad", once=True)

@@ -53,14 +53,14 @@ def after_reduction(perm: Perm, axes: Sequence[int]) -> Perm:
     return tuple(sorted(left).index(axis) for axis in left)
 
 
-class Group(NamedTuple):
+class DimGroup(NamedTuple):
     """Adjacent dimensions `old` that a reshape turns into the dimensions `new`."""
 
     old: tuple[int, ...]
     new: tuple[int, ...]
 
 
-def groups(old: Sequence[Size], new: Sequence[Size]) -> list[Group] | None:
+def groups(old: Sequence[Size], new: Sequence[Size]) -> list[DimGroup] | None:
     """The smallest groups of dimensions that a reshape from `old` to `new` sizes keeps separate; None if sizes cannot be compared."""
     result, i, j = [], 0, 0
     while i < len(old) and j < len(new):
@@ -75,21 +75,21 @@ def groups(old: Sequence[Size], new: Sequence[Size]) -> list[Group] | None:
                 j += 1
             else:
                 return None
-        result.append(Group(tuple(range(a, i)), tuple(range(b, j))))
+        result.append(DimGroup(tuple(range(a, i)), tuple(range(b, j))))
     if any(size != 1 for size in (*old[i:], *new[j:])):
         return None
-    result += [Group((axis,), ()) for axis in range(i, len(old))]
-    return result + [Group((), (axis,)) for axis in range(j, len(new))]
+    result += [DimGroup((axis,), ()) for axis in range(i, len(old))]
+    return result + [DimGroup((), (axis,)) for axis in range(j, len(new))]
 
 
-class Reshaped(NamedTuple):
+class LayoutReshape(NamedTuple):
     """How to reshape a tensor in a layout: permute it to the layout `before`, then reshape it; the result has the layout `after`."""
 
     before: Perm
     after: Perm
 
 
-def reshape(perm: Perm, old: Sequence[Size], new: Sequence[Size]) -> Reshaped | None:
+def reshape(perm: Perm, old: Sequence[Size], new: Sequence[Size]) -> LayoutReshape | None:
     """A reshape from `old` to `new` sizes of a value in the layout `perm` that moves little: only dimensions that merge must be adjacent.
 
     None if the groups of dimensions cannot be determined.
@@ -99,7 +99,7 @@ def reshape(perm: Perm, old: Sequence[Size], new: Sequence[Size]) -> Reshaped | 
         return None
     group_of = {axis: group for group in found for axis in group.old}
     # The position of a dimension of size 1 does not matter: a group is ordered by its others.
-    met: list[Group] = []
+    met: list[DimGroup] = []
     for axis in perm:
         if old[axis] != 1 and group_of[axis] not in met:
             met.append(group_of[axis])
@@ -110,10 +110,10 @@ def reshape(perm: Perm, old: Sequence[Size], new: Sequence[Size]) -> Reshaped | 
     kept = [axis for axis in perm if old[axis] != 1]
     if [axis for axis in before if old[axis] != 1] == kept:
         before = perm
-    return Reshaped(before, after)
+    return LayoutReshape(before, after)
 
 
-def _position(group: Group, met: list[Group], found: list[Group]) -> tuple[int, int]:
+def _position(group: DimGroup, met: list[DimGroup], found: list[DimGroup]) -> tuple[int, int]:
     """The order of groups: as met; a group of ones only comes after the group that precedes it in the value."""
     index = found.index(group)
     if group in met:

@@ -78,7 +78,7 @@ class Writer:
         return self.node("Concat", parts, "shape", axis=0)
 
 
-class Op:
+class ExportedOp:
     """An op for its translation: attributes, types, and the names of its operands."""
 
     def __init__(self, op: ir.Operation, writer: Writer | None):
@@ -95,7 +95,7 @@ def exportable(op: ir.Operation) -> bool | str:
     entry = TABLE.get(op.name)
     if entry is None:
         return f"there is no translation of {op.name} to ONNX"
-    refusal = entry.refuse(Op(op, None)) if entry.refuse else None
+    refusal = entry.refuse(ExportedOp(op, None)) if entry.refuse else None
     return True if refusal is None else str(refusal)
 
 
@@ -136,7 +136,7 @@ def _translate(op: ir.Operation, writer: Writer) -> None:
     answer = exportable(op)
     if answer is not True:
         raise UnsupportedError(f"{describe(op)} cannot be exported to ONNX: {answer}")
-    found = TABLE[op.name].write(writer, Op(op, writer))
+    found = TABLE[op.name].write(writer, ExportedOp(op, writer))
     if isinstance(found, Refusal):
         raise UnsupportedError(f"{describe(op)} cannot be exported to ONNX: {found}")
     writer.names[op.results[0]] = found

@@ -12,19 +12,19 @@ from legato.core.errors import Refusal
 Write = Callable[[Any, Any], "str | Refusal"]  # (writer, op) -> the name of the result
 
 
-class Entry(NamedTuple):
+class Export(NamedTuple):
     """``write``: the translation; ``refuse``: called before it, returns the reason if the op cannot be translated."""
 
     write: Write
     refuse: Callable[[Any], Refusal | None] | None = None
 
 
-def plain(onnx_op: str, **names: str) -> Entry:
+def plain(onnx_op: str, **names: str) -> Export:
     """A single ONNX op; ``names``: ONNX's names of the attributes, by relax's."""
-    return Entry(lambda w, op: w.node(onnx_op, op.inputs, op.label, **{theirs: op.attrs[ours] for ours, theirs in names.items()}))
+    return Export(lambda w, op: w.node(onnx_op, op.inputs, op.label, **{theirs: op.attrs[ours] for ours, theirs in names.items()}))
 
 
-def chain(*onnx_ops: str) -> Entry:
+def chain(*onnx_ops: str) -> Export:
     """Several ONNX ops of one operand, one after the other."""
     def write(w: Any, op: Any) -> str:
         x = op.inputs[0]
@@ -32,7 +32,7 @@ def chain(*onnx_ops: str) -> Entry:
             x = w.node(onnx_op, [x], op.label)
         return x
 
-    return Entry(write)
+    return Export(write)
 
 
 def square(w: Any, op: Any) -> str:
@@ -85,7 +85,7 @@ def refuse_reduction(op: Any) -> Refusal | None:
     return None if str(op.types[0].dtype) in SUMMED else Refusal(f"ONNX reduces no elements of {op.types[0].dtype}")
 
 
-def reduction(onnx_op: str) -> Entry:
+def reduction(onnx_op: str) -> Export:
     """A reduction, whose axes are an input."""
     def write(w: Any, op: Any) -> str:
         axes = op.attrs["axis"]
@@ -94,12 +94,12 @@ def reduction(onnx_op: str) -> Entry:
         given = [] if axes is None else [w.ints(axes)]
         return w.node(onnx_op, [*op.inputs, *given], op.label, keepdims=int(op.attrs["keepdims"]))
 
-    return Entry(write, refuse_reduction)
+    return Export(write, refuse_reduction)
 
 
-def arg(onnx_op: str) -> Entry:
+def arg(onnx_op: str) -> Export:
     """An arg-reduction."""
-    return Entry(lambda w, op: w.node(onnx_op, op.inputs, op.label, axis=op.attrs["axis"], keepdims=int(op.attrs["keepdims"]),
+    return Export(lambda w, op: w.node(onnx_op, op.inputs, op.label, axis=op.attrs["axis"], keepdims=int(op.attrs["keepdims"]),
                                       select_last_index=int(op.attrs["select_last"])))
 
 
@@ -149,7 +149,7 @@ def transposed(w: Any, x: str, given: str, wanted: str) -> str:
     return x if given == wanted else w.node("Transpose", [x], perm=[given.index(letter) for letter in wanted])
 
 
-def conv(spatial: str) -> Entry:
+def conv(spatial: str) -> Export:
     """A convolution; other layouts than ONNX's are transposed."""
     data, kernel = f"NC{spatial}", f"OI{spatial}"
 
@@ -160,7 +160,7 @@ def conv(spatial: str) -> Entry:
         y = w.node("Conv", [x, k], op.label, strides=a["strides"], pads=a["padding"], dilations=a["dilations"], group=a["groups"])
         return transposed(w, y, data, a["data_layout"])
 
-    return Entry(write)
+    return Export(write)
 
 
 def conv_transpose(w: Any, op: Any) -> str:
@@ -170,7 +170,7 @@ def conv_transpose(w: Any, op: Any) -> str:
                   group=a["groups"], output_padding=a["output_padding"])
 
 
-def pool(onnx_op: str, spatial: str) -> Entry:
+def pool(onnx_op: str, spatial: str) -> Export:
     """A pool; other layouts than ONNX's are transposed."""
     data = f"NC{spatial}"
 
@@ -181,7 +181,7 @@ def pool(onnx_op: str, spatial: str) -> Entry:
                    pads=a["padding"], dilations=a["dilations"], ceil_mode=int(a["ceil_mode"]), count_include_pad=counted)
         return transposed(w, y, data, a["layout"])
 
-    return Entry(write, refuse_pool)
+    return Export(write, refuse_pool)
 
 
 def refuse_pool(op: Any) -> Refusal | None:
@@ -222,9 +222,9 @@ def expand(w: Any, op: Any) -> str:
     return w.node("Expand", [op.inputs[0], w.shape(op.result.dims, op.types[0], op.inputs[0])], op.label)
 
 
-def with_ints(onnx_op: str, attribute: str) -> Entry:
+def with_ints(onnx_op: str, attribute: str) -> Export:
     """An op whose attribute is ONNX's second input."""
-    return Entry(lambda w, op: w.node(onnx_op, [op.inputs[0], w.ints(op.attrs[attribute])], op.label),
+    return Export(lambda w, op: w.node(onnx_op, [op.inputs[0], w.ints(op.attrs[attribute])], op.label),
                  lambda op: None if all(isinstance(v, int) for v in op.attrs[attribute]) else Refusal(f"its {attribute} are symbolic"))
 
 
@@ -249,14 +249,14 @@ def pad(w: Any, op: Any) -> str:
     return w.node("Pad", [op.inputs[0], w.ints(op.attrs["pads"]), value], op.label, mode=op.attrs["mode"])
 
 
-def trilu(upper: int) -> Entry:
+def trilu(upper: int) -> Export:
     """Trilu: the upper or lower triangle."""
-    return Entry(lambda w, op: w.node("Trilu", [op.inputs[0], w.constant(np.array(op.attrs["k"], np.int64))], op.label, upper=upper))
+    return Export(lambda w, op: w.node("Trilu", [op.inputs[0], w.constant(np.array(op.attrs["k"], np.int64))], op.label, upper=upper))
 
 
-def block(onnx_op: str) -> Entry:
+def block(onnx_op: str) -> Export:
     """An op with a block size."""
-    return Entry(lambda w, op: w.node(onnx_op, op.inputs, op.label, blocksize=op.attrs["block"], mode=op.attrs.get("mode")))
+    return Export(lambda w, op: w.node(onnx_op, op.inputs, op.label, blocksize=op.attrs["block"], mode=op.attrs.get("mode")))
 
 
 UNARY = {
@@ -271,30 +271,30 @@ BINARY = {
     "equal": "Equal", "less": "Less", "less_equal": "LessOrEqual", "greater": "Greater", "greater_equal": "GreaterOrEqual",
     "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "where": "Where", "matmul": "MatMul",
 }
-TABLE: dict[str, Entry] = {f"relax.{name}": entry for name, entry in {
+TABLE: dict[str, Export] = {f"relax.{name}": entry for name, entry in {
     **{name: plain(op) for name, op in {**UNARY, **BINARY}.items()},
-    "rsqrt": chain("Sqrt", "Reciprocal"), "square": Entry(square), "silu": Entry(silu), "isfinite": Entry(isfinite),
+    "rsqrt": chain("Sqrt", "Reciprocal"), "square": Export(square), "silu": Export(silu), "isfinite": Export(isfinite),
     "gelu": plain("Gelu", approximate="approximate"), "leaky_relu": plain("LeakyRelu", alpha="alpha"), "elu": plain("Elu", alpha="alpha"),
     "selu": plain("Selu", alpha="alpha", gamma="gamma"), "celu": plain("Celu", alpha="alpha"),
     "hard_sigmoid": plain("HardSigmoid", alpha="alpha", beta="beta"), "thresholded_relu": plain("ThresholdedRelu", alpha="alpha"),
-    "prelu": Entry(plain("PRelu").write, refuse_prelu), "not_equal": Entry(not_equal), "mod": Entry(mod, refuse_mod),
-    "clip": Entry(clip), "astype": Entry(astype),
+    "prelu": Export(plain("PRelu").write, refuse_prelu), "not_equal": Export(not_equal), "mod": Export(mod, refuse_mod),
+    "clip": Export(clip), "astype": Export(astype),
     "sum": reduction("ReduceSum"), "mean": reduction("ReduceMean"), "prod": reduction("ReduceProd"), "max": reduction("ReduceMax"),
-    "min": reduction("ReduceMin"), "argmax": arg("ArgMax"), "argmin": arg("ArgMin"), "cumsum": Entry(cumsum),
+    "min": reduction("ReduceMin"), "argmax": arg("ArgMax"), "argmin": arg("ArgMin"), "cumsum": Export(cumsum),
     "softmax": plain("Softmax", axis="axis"), "log_softmax": plain("LogSoftmax", axis="axis"),
-    "layer_norm": Entry(layer_norm, refuse_norm), "batch_norm": Entry(batch_norm, refuse_batch_norm), "lrn": Entry(lrn, refuse_lrn),
+    "layer_norm": Export(layer_norm, refuse_norm), "batch_norm": Export(batch_norm, refuse_batch_norm), "lrn": Export(lrn, refuse_lrn),
     "instance_norm": plain("InstanceNormalization", epsilon="epsilon"),
-    "conv1d": conv("W"), "conv2d": conv("HW"), "conv3d": conv("DHW"), "conv2d_transpose": Entry(conv_transpose),
+    "conv1d": conv("W"), "conv2d": conv("HW"), "conv3d": conv("DHW"), "conv2d_transpose": Export(conv_transpose),
     "max_pool1d": pool("MaxPool", "W"), "max_pool2d": pool("MaxPool", "HW"), "max_pool3d": pool("MaxPool", "DHW"),
     "avg_pool1d": pool("AveragePool", "W"), "avg_pool2d": pool("AveragePool", "HW"), "avg_pool3d": pool("AveragePool", "DHW"),
     "take": plain("Gather", axis="axis"), "gather_elements": plain("GatherElements", axis="axis"),
     "gather_nd": plain("GatherND", batch_dims="batch_dims"),
     "scatter_elements": plain("ScatterElements", axis="axis", reduction="reduction"),
     "scatter_nd": plain("ScatterND", reduction="reduction"),
-    "reshape": Entry(reshape, refuse_reshape), "permute_dims": Entry(permute),
+    "reshape": Export(reshape, refuse_reshape), "permute_dims": Export(permute),
     "expand_dims": with_ints("Unsqueeze", "axis"), "squeeze": with_ints("Squeeze", "axis"),
-    "broadcast_to": Entry(expand, refuse_reshape), "tile": with_ints("Tile", "repeats"),
-    "strided_slice": Entry(strided_slice, refuse_slice), "pad": Entry(pad), "triu": trilu(1), "tril": trilu(0),
+    "broadcast_to": Export(expand, refuse_reshape), "tile": with_ints("Tile", "repeats"),
+    "strided_slice": Export(strided_slice, refuse_slice), "pad": Export(pad), "triu": trilu(1), "tril": trilu(0),
     "depth_to_space": block("DepthToSpace"), "space_to_depth": block("SpaceToDepth"),
 }.items()}
 TABLE["tensor.concat"] = plain("Concat", axis="axis")

@@ -10,7 +10,7 @@ import numpy as np
 from legato.core.mlir import arith, func, ir, memref, scf, vector
 from legato.dialects.loading import make_context
 from legato.targets.intrinsics.lanes import Lanes
-from legato.targets.intrinsics.ops import FLOAT, OPS, SIGNED, Op
+from legato.targets.intrinsics.ops import FLOAT, OPS, SIGNED, Ufunc
 
 LANES = 16
 DTYPES = {
@@ -24,7 +24,7 @@ KINDS = {name: FLOAT if "f" in name else "unsigned" if name.startswith("u") else
 class Case:
     """One op on one element type."""
 
-    op: Op
+    op: Ufunc
     dtype: str
 
     def __str__(self) -> str:
