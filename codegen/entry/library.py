@@ -2,7 +2,7 @@
 from functools import cache
 
 from legato.codegen.entry import describe, instance, messages
-from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, open_frame, set_size
+from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, memory_at, open_frame, set_size
 from legato.codegen.entry.instance import create
 from legato.codegen.entry.packed import call_packed, call_value
 from legato.codegen.entry.returned import call_returning
@@ -12,7 +12,7 @@ from legato.core.upstream import run_on
 
 RARE = (describe, instance, messages)      # making an instance, and what is wrong with a call
 CALLED_BY_MAIN = (call_packed, call_value)      # where it calls packed functions: passes/calls/packed_stubs.py
-CALLED_WITH_FRAME = (call_returning, set_size, frame_check, frame_arena, frame_result, open_frame, close_frame)
+CALLED_WITH_FRAME = (call_returning, memory_at, set_size, frame_check, frame_arena, frame_result, memory_at, open_frame, close_frame)
 TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-unrealized-casts"
 
 

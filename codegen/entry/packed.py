@@ -1,4 +1,4 @@
-"""Calls of packed functions. The arguments are described in a table of words, one behind the other, which passes/calls/packed_stubs.py
+"""Calls of packed functions. The arguments are described in a table of words, one behind the other, which passes/calls/arguments.py
 writes: the type index, then for a tensor data, dtype, rank and sizes; for a strided tensor as many strides too; for a shape rank and
 sizes; for anything else its value. Tensors and shapes become objects for the time of the call."""
 from legato.codegen.entry.abi import (
@@ -18,19 +18,19 @@ from legato.codegen.native.language import Int32, Pointer, Text, Words, address,
 from legato.core.tvm_ffi_abi import BOOL, INT, NONE, SHAPE, STRIDED_TENSOR, TENSOR
 
 
-def call_packed(function: Object, table: Words, count: int) -> Int32:
+def call_packed(function: int, table: Words, count: int) -> Int32:
     """Calls a function; what it returns is dropped. 0, or nonzero with the error raised."""
     result = stack(TVMFFIAny)
-    code = invoke(function, table, count, result)
+    code = invoke(Object(function), table, count, result)
     drop(result)
     return code
 
 
-def call_value(function: Object, table: Words, count: int, name: Text, kind: int, to: Words) -> Int32:
+def call_value(function: int, table: Words, count: int, name: Text, kind: int, to: Words) -> Int32:
     """Calls a function that returns a number. Stores an i64 where ``kind`` is INT, the bits of an f64 where it is FLOAT. ``name``: of the
     function, for a message. 0, or nonzero with the error raised."""
     result = stack(TVMFFIAny)
-    code = invoke(function, table, count, result)
+    code = invoke(Object(function), table, count, result)
     if code == 0:
         index = result.type_index
         if index == kind or (kind == INT and index == BOOL):

@@ -12,11 +12,11 @@ from legato.codegen.native.language import Int32, Pointer, Words, address, stack
 from legato.core.tvm_ffi_abi import ARRAY, INT, LIST, OBJECT
 
 
-def call_returning(function: Object, table: Words, count: int, frame: Frame, slot: int, first_row: int, n: int, to: Words) -> Int32:
+def call_returning(function: int, table: Words, count: int, frame: Frame, slot: int, first_row: int, n: int, to: Words) -> Int32:
     """Calls a function and takes its n results, which rows of the inputs describe, from the first one on, and the frame holds, from the
     slot on. Stores, for each, its data's address and its sizes. 0, or nonzero with the error raised."""
     result = stack(TVMFFIAny)
-    code = invoke(function, table, count, result)
+    code = invoke(Object(function), table, count, result)
     if code == 0 and n > 0:
         if result.type_index == ARRAY or result.type_index == LIST:
             code = take_items(result, frame, slot, first_row, n, table, count, to)

@@ -84,23 +84,24 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
         _describe_results(main, returning)
     known = [*Boundary.of(main).symbols, *(t.value for t in main.attributes[LATE_SYMBOLS])] if frame is not None else []
     first_row = len(Boundary.of(main).inputs)
-    stubs = [(declaration, kernel_stub(declaration, names)) for declaration in inner]
-    for name, declaration in called.items():
-        if MARK in declaration.attributes:
-            stubs.append((declaration, late_stub(name, declaration.attributes[MARK].value, declaration.type)))
-        elif RETURNS in declaration.attributes:
-            stubs.append((declaration, packed_stub(declaration, names, first_row, known)))
-            first_row += len(declaration.type.results)
-        elif PACKED in declaration.attributes:
-            stubs.append((declaration, packed_stub(declaration, names, None, known)))
     rewriter = _Calls(main, table, frame)
     for call in reversed(calls):
         rewriter.replace(call, called[call.attributes["callee"].value])
     if frame is not None:
         main.attributes[HELD] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), rewriter.held)
-    for declaration, text in stubs:
-        declaration.operation.erase()
-        _adopt(module, text)
+    for declaration in inner:
+        kernel_stub(module, declaration, names)
+    for declaration in called.values():
+        if MARK in declaration.attributes:
+            late_stub(module, declaration, declaration.attributes[MARK].value)
+        elif RETURNS in declaration.attributes:
+            packed_stub(module, declaration, names, first_row, known)
+            first_row += len(declaration.type.results)
+        elif PACKED in declaration.attributes:
+            packed_stub(module, declaration, names, None, known)
+    for declaration in dict.fromkeys([*inner, *called.values()]):
+        if declaration.is_external:
+            declaration.operation.erase()
 
 
 def _calls(main: func.FuncOp, functions: dict[str, func.FuncOp], calling: Sequence[str]) -> list[ir.Operation]:
@@ -128,15 +129,6 @@ def _callers(names: Sequence[str], calls: Sequence[ir.Operation], called: Mappin
         for call in packed_calls(functions[kernel], functions):
             found[functions[call.attributes["callee"].value].attributes[TIR_PACKED].value][f"in the kernel @{kernel}"] = None
     return [", ".join(list(texts)[:4]) for texts in found.values()]
-
-
-def _adopt(module: ir.Module, text: str) -> None:
-    """Adds the functions and constants of a text; of declarations those that are not there."""
-    parsed = ir.Module.parse(text)  # a name of its own: the ops die with it
-    there = {op.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.attributes}
-    for op in parsed.body.operations:
-        if op.attributes["sym_name"].value not in there:
-            module.body.append(op.operation.clone(ip=False))
 
 
 def _no_code(declaration: func.FuncOp) -> str:

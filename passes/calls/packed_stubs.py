@@ -1,165 +1,41 @@
-"""The functions that tir-lower-packed puts in the places of declarations: each hands its arguments to the entry's code, as texts.
+"""The functions that tir-lower-packed puts in the places of declarations: each hands its arguments to a function of the entry.
 
-A packed function's arguments are described in a table of i64, one behind the other, each by its kind (tvm-ffi's type index) and: 70, a
-tensor: data, dtype, rank, sizes; 1070, the same with gaps between its elements: strides too; 69, a shape: rank, sizes; 1, 2, 3, 4, 8, an
-int, a bool, a float, a pointer, a text: its 64 bits.
+The entry's functions (codegen/entry/packed.py, returned.py, frame.py) are declared here; tir-emit-entry brings them. Memory passes
+between the two as bare pointers.
 """
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from legato.core.dtypes import as_dtype, dlpack_dtype, numpy_dtype
-from legato.core.mlir import func, ir
-from legato.core.tvm_ffi_abi import BOOL, FLOAT, INT, POINTER, RAW_STR, SHAPE, STRIDED_TENSOR, TENSOR
-from legato.dialects.relax.dialect import DimsAttr
-from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, parse
+from legato.core.dtypes import numpy_dtype
+from legato.core.mlir import arith, func, ir, memref
+from legato.core.tvm_ffi_abi import FLOAT, INT
+from legato.dialects.relax.dims import Dim, Size, dims, given_symbols, parse
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, SIGNATURE, SIZES
 from legato.dialects.tir.markers import DTYPES, TIR_PACKED
+from legato.passes.calls.arguments import DYNAMIC, described, i64, index, text_address, word, word_of, words
+from legato.passes.memory.plan_memory.late import ARENA, CHECK
 from legato.passes.memory.plan_memory.stages import result_types
 
-DYNAMIC = ir.ShapedType.get_dynamic_size()
-CALL = "llvm.func @legato.call_packed(!llvm.ptr, !llvm.ptr, i64) -> i32"
-CALL_RETURNING = "llvm.func @legato.call_returning(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, i64, i64, !llvm.ptr) -> i32"
-CALL_VALUE = "llvm.func @legato.call_value(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr) -> i32"
-SET_SIZE = "llvm.func @legato.set_size(!llvm.ptr, i64, i64)"
-FRAME_CHECK = "llvm.func @legato.frame_check(i64, i64, i64) -> i32"
-FRAME_ARENA = "llvm.func @legato.frame_arena(!llvm.ptr, i64, i64) -> !llvm.ptr"
-FRAME_RESULT = "llvm.func @legato.frame_result(!llvm.ptr, i64, !llvm.ptr) -> !llvm.ptr"
+# the entry's functions, with !llvm.ptr for a frame and a text
+ENTRY_FUNCTIONS = {
+    "legato.set_size": "(!llvm.ptr, i64, i64) -> ()",
+    "legato.frame_check": "(i64, i64, i64) -> i32",
+    "legato.frame_arena": "(!llvm.ptr, i64, i64) -> memref<1xi8>",
+    "legato.frame_result": "(!llvm.ptr, i64, memref<1xi64>) -> memref<1xi8>",
+    "legato.memory_at": "(i64) -> memref<1xi8>",
+    "legato.call_returning": "(i64, memref<1xi64>, i64, !llvm.ptr, i64, i64, i64, memref<1xi64>) -> i32",
+    "legato.call_packed": "(i64, memref<1xi64>, i64) -> i32",
+    "legato.call_value": "(i64, memref<1xi64>, i64, !llvm.ptr, i64, memref<1xi64>) -> i32",
+}
 
 
-class Lines:
-    """The body of a function in the making; values are names."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.globals: list[str] = []
-        self._count = 0
-
-    def value(self, text: str, results: int = 1) -> str:
-        """A line that makes a value, or several: ``%v#0``, ``%v#1``, ..."""
-        name = f"%v{self._count}"
-        self._count += 1
-        self.lines.append(f"  {name}{f':{results}' if results > 1 else ''} = {text}")
-        return name
-
-    def line(self, text: str) -> None:
-        self.lines.append("  " + text)
-
-    def i64(self, value: "int | str") -> str:
-        return self.value(f"llvm.mlir.constant({value} : i64) : i64") if isinstance(value, int) else value
-
-    def of_index(self, value: str) -> str:
-        return self.value(f"arith.index_cast {value} : index to i64")
-
-    def words(self, values: Sequence["int | str"]) -> str:
-        """The address of some i64 on the stack."""
-        count = self.i64(max(1, len(values)))
-        table = self.value(f"llvm.alloca {count} x i64 : (i64) -> !llvm.ptr")
-        for at, value in enumerate(values):
-            place = self.value(f"llvm.getelementptr {table}[{at}] : (!llvm.ptr) -> !llvm.ptr, i64")
-            self.line(f"llvm.store {self.i64(value)}, {place} : i64, !llvm.ptr")
-        return table
-
-    def text(self, text: str, name: str) -> str:
-        """The address of a text, as an i64."""
-        escaped = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in text.encode() + b"\0")
-        self.globals.append(f'llvm.mlir.global internal constant @{name}("{escaped}")')
-        at = self.value(f"llvm.mlir.addressof @{name} : !llvm.ptr")
-        return self.value(f"llvm.ptrtoint {at} : !llvm.ptr to i64")
-
-    def tensor(self, value: str, type_: ir.MemRefType, dtype: str) -> "Iterator[int | str]":
-        """The row of a memref. ``dtype``: its elements' as the callee sees them."""
-        is_dense = type_.layout == ir.MemRefType.get(type_.shape, type_.element_type).layout
-        data = self.of_index(self.value(f"memref.extract_aligned_pointer_as_index {value} : {type_} -> index"))
-        strides: list[str] = []
-        if not is_dense:
-            bare, rank = f"memref<{type_.element_type}>", type_.rank
-            made = self.value(f"memref.extract_strided_metadata {value} : {type_} -> {', '.join([bare, *['index'] * (1 + 2 * rank)])}",
-                              2 + 2 * rank)
-            strides = [self.of_index(f"{made}#{2 + rank + axis}") for axis in range(rank)]
-            width = self.i64(as_dtype(dtype).itemsize)
-            shift = self.value(f"llvm.mul {self.of_index(f'{made}#1')}, {width} : i64")
-            data = self.value(f"llvm.add {data}, {shift} : i64")
-        yield TENSOR if is_dense else STRIDED_TENSOR
-        yield data
-        yield dlpack_dtype(dtype)
-        yield type_.rank
-        for axis, size in enumerate(type_.shape):
-            yield size if size != DYNAMIC else self.of_index(self.value(
-                f"memref.dim {value}, {self.value(f'arith.constant {axis} : index')} : {type_}"))
-        yield from strides
-
-    def scalar(self, value: str, type_: ir.Type, dtype: str) -> "Iterator[int | str]":
-        """The row of a number or a pointer."""
-        if dtype == "pointer":
-            yield from (POINTER, self.value(f"llvm.ptrtoint {value} : !llvm.ptr to i64"))
-        elif isinstance(type_, ir.IndexType):
-            yield from (INT, self.of_index(value))
-        elif isinstance(type_, ir.FloatType):
-            wide = value if type_.width == 64 else self.value(f"arith.extf {value} : {type_} to f64")
-            yield from (FLOAT, self.value(f"arith.bitcast {wide} : f64 to i64"))
-        else:
-            extend = "arith.extui" if dtype == "bool" or dtype.startswith("uint") else "arith.extsi"
-            wide = value if type_.width == 64 else self.value(f"{extend} {value} : {type_} to i64")
-            yield from (BOOL if dtype == "bool" else INT, wide)
-
-    def memref(self, pointer: str, type_: ir.MemRefType, sizes: Sequence[str]) -> str:
-        """A memref at a pointer. ``sizes``: index values of its dynamic sizes."""
-        struct_ = "!llvm.struct<(ptr, ptr, i64)>"
-        made = self.value(f"llvm.mlir.undef : {struct_}")
-        for at, value in enumerate((pointer, pointer, self.i64(0))):
-            made = self.value(f"llvm.insertvalue {value}, {made}[{at}] : {struct_}")
-        bare = f"memref<{type_.element_type}>"
-        bare_value = self.value(f"builtin.unrealized_conversion_cast {made} : {struct_} to {bare}")
-        if not type_.rank:
-            return bare_value
-        given = iter(sizes)
-        shape = [str(s) if s != DYNAMIC else next(given) for s in type_.shape]
-        strides = ["1"]
-        for size in reversed(shape[1:]):
-            strides.append(self._product(size, strides[-1]))
-        return self.value(f"memref.reinterpret_cast {bare_value} to offset: [0], sizes: [{', '.join(shape)}], "
-                          f"strides: [{', '.join(reversed(strides))}] : {bare} to {type_}")
-
-    def _product(self, a: str, b: str) -> str:
-        if not a.startswith("%") and not b.startswith("%"):
-            return str(int(a) * int(b))
-        a, b = (x if x.startswith("%") else self.value(f"arith.constant {x} : index") for x in (a, b))
-        return self.value(f"arith.muli {a}, {b} : index")
-
-
-def arguments_table(lines: Lines, name: str, given: Sequence[tuple[str, ir.Type, str]], listed: Sequence[ir.Attribute],
-                    sizes: dict[Size, str]) -> tuple[str, int]:
-    """The table of a call's arguments, and their number. ``given``: operands, each with its type and the dtype that the callee sees;
-    ``listed``: as in ``relax.arguments``; ``sizes``: i64 values of sizes."""
-    words: list[int | str] = []
-    operands = iter(given)
-    for number, argument in enumerate(listed):
-        if isinstance(argument, ir.UnitAttr):
-            value, type_, dtype = next(operands)
-            words += lines.tensor(value, type_, dtype) if isinstance(type_, ir.MemRefType) else lines.scalar(value, type_, dtype)
-        elif isinstance(argument, ir.StringAttr):
-            words += [RAW_STR, lines.text(argument.value, f"legato.text.{name}.{number}")]
-        elif isinstance(argument, ir.BoolAttr):
-            words += [BOOL, int(argument.value)]
-        elif isinstance(argument, ir.IntegerAttr):
-            words += [INT, argument.value]
-        elif isinstance(argument, ir.FloatAttr):
-            words += [FLOAT, struct.unpack("<q", struct.pack("<d", argument.value))[0]]
-        else:
-            shape = from_attribute(argument if isinstance(argument, DimsAttr) else argument[0])
-            values = [s if isinstance(s, int) else sizes[s] for s in shape]
-            words += [SHAPE, len(values), *values] if isinstance(argument, DimsAttr) else [INT, values[0]]
-    return lines.words(words), len(listed)
-
-
-def packed_stub(declaration: func.FuncOp, names: Sequence[str], first_row: int | None, symbols: Sequence[str]) -> str:
-    """The function that takes the place of a packed function's declaration. ``names``: all that main calls.
+def packed_stub(module: ir.Module, declaration: func.FuncOp, names: Sequence[str], first_row: int | None, symbols: Sequence[str]) -> None:
+    """Defines the function that main calls in the place of a packed function's declaration: it takes the functions (``names``: all that
+    main calls), the operands and the values of sizes, and gives a code.
 
     ``first_row``: None in destination-passing style; else the first of the rows that describe its results to the entry: it takes the frame
-    too, and the number of the first place there that holds what comes back; it gives a code and the results. ``symbols``: of the model, in
-    the entry's order.
-    """
-    name = declaration.name.value
+    too, and the number of the first place there that holds what comes back, and gives the results. ``symbols``: of the model, in the
+    entry's order.
+   """
     types = [t for t in declaration.type.inputs if not isinstance(t, ir.IndexType)]
     declared = list(declaration.attributes[SIGNATURE].value.inputs)[:len(types)] if SIGNATURE in declaration.attributes else types
     needed = [parse(text.value) for text in declaration.attributes[SIZES]] if SIZES in declaration.attributes else []
@@ -167,83 +43,72 @@ def packed_stub(declaration: func.FuncOp, names: Sequence[str], first_row: int |
     if listed:   # in destination-passing style the outputs come behind them
         listed += [ir.UnitAttr.get()] * (len(types) - sum(isinstance(a, ir.UnitAttr) for a in listed))
     results = [] if first_row is None else list(declaration.type.results)
-    parameters = [f"%functions: memref<{len(names)}xi64>", *(["%frame: !llvm.ptr", "%slot: index"] if first_row is not None else []),
-                  *(f"%a{i}: {t}" for i, t in enumerate(types)), *(f"%s{i}: index" for i in range(len(needed)))]
-    lines = Lines()
-    function = _function_of(lines, declaration.attributes[PACKED].value, names)
-    sizes = {size: lines.of_index(f"%s{i}") for i, size in enumerate(needed)}
-    given = [(f"%a{i}", type_, str(numpy_dtype(seen.element_type))) for i, (type_, seen) in enumerate(zip(types, declared))]
-    table, count = arguments_table(lines, name, given, listed or [ir.UnitAttr.get()] * len(types), sizes)
-    if first_row is None:
-        code = lines.value(f"llvm.call @legato.call_packed({function}, {table}, {lines.i64(count)}) : (!llvm.ptr, !llvm.ptr, i64) -> i32")
-        values = []
-    else:
+    place = [] if first_row is None else [ir.Type.parse("!llvm.ptr"), ir.IndexType.get()]
+    stub = _define(module, declaration, [_functions(names), *place, *types, *[ir.IndexType.get()] * len(needed)], results)
+    functions, *others = stub.arguments
+    operands = others[len(place):len(place) + len(types)]
+    with ir.InsertionPoint(stub):
+        function = memref.LoadOp(functions, [index(names.index(declaration.attributes[PACKED].value))]).result
+        sizes: dict[Size, ir.Value] = {size: word_of(value) for size, value in zip(needed, others[len(place) + len(types):])}
+        dtypes = [str(numpy_dtype(seen.element_type)) for seen in declared]
+        listed = listed or [ir.UnitAttr.get()] * len(types)
+        table = _first(words(described(module, declaration.name.value, list(zip(operands, dtypes)), listed, sizes)))
+        if first_row is None:
+            func.ReturnOp([_call(module, "legato.call_packed", [function, table, word(len(listed))])])
+            return
+        frame, slot = others[:2]
         for size in derived_sizes(declaration):
-            number = lines.i64(symbols.index(str(size)))
-            lines.line(f"llvm.call @legato.set_size(%frame, {number}, {sizes[size]}) : (!llvm.ptr, i64, i64) -> ()")
-        out = lines.words([0] * sum(1 + t.rank for t in results))
-        slot = lines.of_index("%slot")
-        operands = [function, table, lines.i64(count), "%frame", slot, lines.i64(first_row), lines.i64(len(results)), out]
-        code = lines.value(f"llvm.call @legato.call_returning({', '.join(operands)}) : "
-                           "(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, i64, i64, !llvm.ptr) -> i32")
-        values = list(_results(lines, out, results))
-    return "\n".join([*lines.globals, *_function(name, parameters, values, results, lines, code), CALL,
-                      *([CALL_RETURNING, SET_SIZE] if first_row is not None else [])])
+            _call(module, "legato.set_size", [frame, word(symbols.index(str(size))), sizes[size]])
+        to = words([0] * sum(1 + t.rank for t in results))
+        code = _call(module, "legato.call_returning", [
+            function, table, word(len(listed)), frame, word_of(slot), word(first_row), word(len(results)), _first(to)])
+        func.ReturnOp([code, *_returned(module, to, results)])
 
 
-def kernel_stub(declaration: func.FuncOp, names: Sequence[str]) -> str:
-    """The function that takes the place of the declaration of a packed function that kernels call: it takes the functions and the operands,
-    and gives a code, and the number that came back."""
-    name, called = declaration.name.value, declaration.attributes[TIR_PACKED].value
+def kernel_stub(module: ir.Module, declaration: func.FuncOp, names: Sequence[str]) -> None:
+    """Defines the function that kernels call in the place of a packed function's declaration: it takes the functions and the operands, and
+    gives a code, and the number that came back."""
+    called = declaration.attributes[TIR_PACKED].value
     types, results = list(declaration.type.inputs), list(declaration.type.results)
     dtypes = [d.value for d in declaration.attributes[DTYPES]]
     listed = list(declaration.attributes[ARGUMENTS]) if ARGUMENTS in declaration.attributes else [ir.UnitAttr.get()] * len(types)
-    parameters = [f"%functions: memref<{len(names)}xi64>", *(f"%a{i}: {t}" for i, t in enumerate(types))]
-    lines = Lines()
-    function = _function_of(lines, called, names)
-    table, count = arguments_table(lines, name, [(f"%a{i}", t, d) for i, (t, d) in enumerate(zip(types, dtypes))], listed, {})
-    if not results:
-        code = lines.value(f"llvm.call @legato.call_packed({function}, {table}, {lines.i64(count)}) : (!llvm.ptr, !llvm.ptr, i64) -> i32")
-        return "\n".join([*lines.globals, *_function(name, parameters, [], [], lines, code), CALL])
-    out = lines.words([0])
-    said = lines.value(f"llvm.inttoptr {lines.text(called, f'legato.name.{name}')} : i64 to !llvm.ptr")
-    is_float = isinstance(results[0], ir.FloatType)
-    operands = [function, table, lines.i64(count), said, lines.i64(FLOAT if is_float else INT), out]
-    code = lines.value(f"llvm.call @legato.call_value({', '.join(operands)}) : "
-                       "(!llvm.ptr, !llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr) -> i32")
-    number = lines.value(f"llvm.load {out} : !llvm.ptr -> {'f64' if is_float else 'i64'}")
-    if results[0].width < 64:
-        number = lines.value(f"arith.{'truncf' if is_float else 'trunci'} {number} : {'f64' if is_float else 'i64'} to {results[0]}")
-    return "\n".join([*lines.globals, *_function(name, parameters, [number], results, lines, code), CALL_VALUE])
+    stub = _define(module, declaration, [_functions(names), *types], results)
+    functions, *operands = stub.arguments
+    with ir.InsertionPoint(stub):
+        function = memref.LoadOp(functions, [index(names.index(called))]).result
+        table = _first(words(described(module, declaration.name.value, list(zip(operands, dtypes)), listed, {})))
+        if not results:
+            func.ReturnOp([_call(module, "legato.call_packed", [function, table, word(len(listed))])])
+            return
+        to, is_float = words([0]), isinstance(results[0], ir.FloatType)
+        said = text_address(module, called, f"legato.name.{declaration.name.value}")
+        code = _call(module, "legato.call_value", [
+            function, table, word(len(listed)), said, word(FLOAT if is_float else INT), _first(to)])
+        number = memref.LoadOp(to, [index(0)]).result
+        if is_float:
+            number = arith.BitcastOp(ir.F64Type.get(), number).result
+        if results[0].width < 64:
+            number = (arith.TruncFOp if is_float else arith.TruncIOp)(results[0], number).result
+        func.ReturnOp([code, number])
 
 
-def _function_of(lines: Lines, name: str, names: Sequence[str]) -> str:
-    """The function's handle, from the table that main is given."""
-    number = lines.value(f"arith.constant {names.index(name)} : index")
-    address = lines.value(f"memref.load %functions[{number}] : memref<{len(names)}xi64>")
-    return lines.value(f"llvm.inttoptr {address} : i64 to !llvm.ptr")
-
-
-def _function(name: str, parameters: Sequence[str], values: Sequence[str], types: Sequence[ir.Type], lines: Lines, code: str) -> list[str]:
-    all_types = ", ".join(["i32", *map(str, types)])
-    return [f"func.func private @{name}({', '.join(parameters)}) -> ({all_types}) {{", *lines.lines,
-            f"  return {', '.join([code, *values])} : {all_types}", "}"]
-
-
-def _results(lines: Lines, out: str, types: Sequence[ir.MemRefType]) -> Iterator[str]:
-    """The memrefs that the entry's code has described: for each data and sizes."""
-    at = 0
-
-    def word(kind: str) -> str:
-        nonlocal at
-        place = lines.value(f"llvm.getelementptr {out}[{at}] : (!llvm.ptr) -> !llvm.ptr, i64")
-        at += 1
-        return lines.value(f"llvm.load {place} : !llvm.ptr -> {kind}")
-
-    for type_ in types:
-        pointer, sizes = word("!llvm.ptr"), [word("i64") for _ in range(type_.rank)]
-        dynamic = [lines.value(f"arith.index_cast {v} : i64 to index") for v, s in zip(sizes, type_.shape) if s == DYNAMIC]
-        yield lines.memref(pointer, type_, dynamic)
+def late_stub(module: ir.Module, declaration: func.FuncOp, kind: str) -> None:
+    """Defines the function for what main asks of its frame in the middle of a call (memory/plan_memory/late.py)."""
+    results = list(declaration.type.results)
+    stub = _define(module, declaration, [ir.Type.parse("!llvm.ptr"), *declaration.type.inputs], results)
+    with ir.InsertionPoint(stub):
+        frame = stub.arguments[0]
+        number, *sizes = [word_of(value) for value in list(stub.arguments)[1:]]
+        if kind == CHECK:
+            func.ReturnOp([_call(module, "legato.frame_check", [number, sizes[0], sizes[1] if len(sizes) == 2 else word(0)])])
+            return
+        if kind == ARENA:
+            memory = _call(module, "legato.frame_arena", [frame, number, sizes[0]])
+        else:
+            memory = _call(module, "legato.frame_result", [frame, number, _first(words(sizes))])
+        address = memref.ExtractAlignedPointerAsIndexOp(memory).aligned_pointer
+        missing = arith.CmpIOp(arith.CmpIPredicate.eq, address, index(0)).result
+        func.ReturnOp([arith.ExtSIOp(_i32(), missing).result, _shaped(memory, results[0], [])])   # -1 where there is none
 
 
 def derived_sizes(declaration: func.FuncOp) -> list[Dim]:
@@ -255,24 +120,64 @@ def derived_sizes(declaration: func.FuncOp) -> list[Dim]:
     return list(found)
 
 
-def late_stub(name: str, kind: str, type_: ir.FunctionType) -> str:
-    """The function for what main asks for in the middle of a call (memory/late.py)."""
-    lines = Lines()
-    parameters = ["%frame: !llvm.ptr", *(f"%a{i}: index" for i in range(len(type_.inputs)))]
-    number, *sizes = [lines.of_index(f"%a{i}") for i in range(len(type_.inputs))]
-    if kind == "legato.late_check":
-        other = sizes[1] if len(sizes) == 2 else lines.i64(0)
-        code = lines.value(f"llvm.call @legato.frame_check({number}, {sizes[0]}, {other}) : (i64, i64, i64) -> i32")
-        return "\n".join([*_function(name, parameters, [], [], lines, code), FRAME_CHECK])
-    if kind == "legato.late_arena":
-        pointer = lines.value(f"llvm.call @legato.frame_arena(%frame, {number}, {sizes[0]}) : (!llvm.ptr, i64, i64) -> !llvm.ptr")
-    else:
-        shape = lines.words(sizes)
-        pointer = lines.value(f"llvm.call @legato.frame_result(%frame, {number}, {shape}) : (!llvm.ptr, i64, !llvm.ptr) -> !llvm.ptr")
-    none = lines.value("llvm.mlir.zero : !llvm.ptr")
-    missing = lines.value(f'llvm.icmp "eq" {pointer}, {none} : !llvm.ptr')
-    good, failed = (lines.value(f"llvm.mlir.constant({c} : i32) : i32") for c in (0, -1))
-    code = lines.value(f"llvm.select {missing}, {failed}, {good} : i1, i32")
-    memory = lines.memref(pointer, type_.results[0], [])
-    return "\n".join([*_function(name, parameters, [memory], list(type_.results), lines, code),
-                      FRAME_ARENA if kind == "legato.late_arena" else FRAME_RESULT])
+def _i32() -> ir.Type:
+    return ir.IntegerType.get_signless(32)
+
+
+def _functions(names: Sequence[str]) -> ir.Type:
+    """The type of the table of functions."""
+    return ir.MemRefType.get([len(names)], i64())
+
+
+def _define(module: ir.Module, declaration: func.FuncOp, inputs: Sequence[ir.Type], results: Sequence[ir.Type]) -> ir.Block:
+    """The body of a new function of the declaration's name, which gives a code in front of its results."""
+    with ir.InsertionPoint(module.body):
+        made = func.FuncOp(declaration.name.value, ir.FunctionType.get(list(inputs), [_i32(), *results]), visibility="private")
+    return made.add_entry_block()
+
+
+def _call(module: ir.Module, name: str, operands: Sequence[ir.Value]) -> ir.Value | None:
+    """A call of a function of the entry, which is declared at its first use."""
+    type_ = ir.FunctionType(ir.Type.parse(ENTRY_FUNCTIONS[name]))
+    if not any(isinstance(op, func.FuncOp) and op.name.value == name for op in module.body.operations):
+        with ir.InsertionPoint(module.body):
+            func.FuncOp(name, type_, visibility="private").attributes["llvm.bareptr"] = ir.UnitAttr.get()
+    results = func.CallOp(list(type_.results), ir.FlatSymbolRefAttr.get(name), list(operands)).results
+    return results[0] if len(results) else None
+
+
+def _first(memory: ir.Value) -> ir.Value:
+    """Words as a bare pointer can pass them: by the first one."""
+    return memref.ReinterpretCastOp(ir.MemRefType.get([1], i64()), memory, [], [], [], [0], [1], [1]).result
+
+
+def _returned(module: ir.Module, to: ir.Value, types: Sequence[ir.MemRefType]) -> list[ir.Value]:
+    """The memrefs of results, of which the entry has written data and sizes."""
+    found, at = [], 0
+    for type_ in types:
+        data, *sizes = [memref.LoadOp(to, [index(at + i)]).result for i in range(1 + type_.rank)]
+        at += 1 + type_.rank
+        dynamic = [arith.IndexCastOp(ir.IndexType.get(), v).result for v, s in zip(sizes, type_.shape) if s == DYNAMIC]
+        found.append(_shaped(_call(module, "legato.memory_at", [data]), type_, dynamic))
+    return found
+
+
+def _shaped(memory: ir.Value, type_: ir.MemRefType, dynamic: Sequence[ir.Value]) -> ir.Value:
+    """Memory as a dense memref of a type. ``dynamic``: the values of its dynamic sizes."""
+    scalar = memref.ViewOp(ir.MemRefType.get([], type_.element_type), memory, index(0), []).result
+    if not type_.rank:
+        return scalar
+    given = iter(dynamic)
+    sizes = [next(given) if size == DYNAMIC else size for size in type_.shape]
+    strides: list[int | ir.Value] = [1]
+    for size in reversed(sizes[1:]):
+        strides.insert(0, _product(size, strides[0]))
+    static = [[v if isinstance(v, int) else DYNAMIC for v in values] for values in (sizes, strides)]
+    return memref.ReinterpretCastOp(type_, scalar, [], *([v for v in values if not isinstance(v, int)] for values in (sizes, strides)),
+                                    [0], *static).result
+
+
+def _product(a: int | ir.Value, b: int | ir.Value) -> int | ir.Value:
+    if isinstance(a, int) and isinstance(b, int):
+        return a * b
+    return arith.MulIOp(*(index(v) if isinstance(v, int) else v for v in (a, b))).result

@@ -19,7 +19,7 @@
 // LOW: call @legato.late_arena
 // LOW: cf.cond_br
 // LOW: func.func private @pos(%arg0: memref<1xi64>, %arg1: !llvm.ptr, %arg2: index, %arg3: memref<?x4xf32>, %arg4: index) -> (i32, memref<?x4xf32>)
-// LOW: llvm.call @legato.call_returning
+// LOW: call @legato.call_returning
 func.func private @pos(tensor<?x4xf32>) -> tensor<?x4xf32> attributes {relax.packed = "t.pos", relax.returns, relax.arguments = [unit, [#relax.dims<["n * 2"]>], "text"],
   relax.signature = (tensor<?x4xf32, #relax.dims<["n", 4]>>) -> tensor<?x4xf32, #relax.dims<["m", 4]>>}
 func.func private @k(%a: tensor<?x4xf32>, %out: tensor<?x4xf32> {tir.out}) -> tensor<?x4xf32> attributes {tir.prim_func} {
@@ -45,7 +45,7 @@ func.func @main(%x: tensor<?x4xf32> {relax.name = "x"}) -> tensor<?x4xf32> attri
 // LOW: %[[CODE:.*]] = call @scale(%{{.*}}) : (memref<1xi64>, memref<4xf32>, memref<4xf32>) -> i32
 // LOW: cf.cond_br %{{.*}}, ^bb1, ^bb2(%[[CODE]] : i32)
 // LOW-LABEL: func.func private @scale
-// LOW: llvm.call @legato.call_packed
+// LOW: call @legato.call_packed
 func.func private @scale(tensor<4xf32>, tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {relax.packed = "t.scale"}
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %e = tensor.empty() : tensor<4xf32>

@@ -10,7 +10,7 @@
 // CHECK: %[[CODE:.*]] = call @packed_log(%{{.*}}, %{{.*}}, %{{.*}}) : (memref<1xi64>, memref<4xf32>, index) -> i32
 // CHECK: cf.cond_br %{{.*}}, ^bb{{.*}}, ^[[LEAVE:bb.*]](%[[CODE]] : i32)
 // CHECK-LABEL: func.func private @packed_log(
-// CHECK: llvm.call @legato.call_packed
+// CHECK: call @legato.call_packed
 func.func private @packed_log(memref<4xf32>, index) attributes {tir.packed = "t.log", tir.dtypes = ["float32", "index"]}
 func.func private @k(%a: memref<4xf32>, %out: memref<4xf32> {tir.out}) attributes {tir.prim_func, tir.fixed} {
   %c0 = arith.constant 0 : index
