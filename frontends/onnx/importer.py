@@ -93,7 +93,7 @@ class Importer:
         self.add_initializers(graph, inner)
         others = []
         for node in graph.node:
-            if node.op_type == "ConstantValue" and not canonical_domain(node.domain):
+            if node.op_type == "Constant" and not canonical_domain(node.domain):
                 self._import(node, set(node.output), inner)
             else:
                 others.append(node)

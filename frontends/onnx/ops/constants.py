@@ -14,7 +14,7 @@ from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import MADE_ELEMENTS, ConstantValue
 
 
-@op("ConstantValue", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
+@op("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
 def constant(node):
     """Constant, of a tensor, floats or ints."""
     if node.has("value"):
