@@ -45,19 +45,6 @@ def _localize(inside: ir.Block, block: ir.Operation) -> None:
             op.operands[number] = made[value]
 
 
-def reaches_out(block: BlockOp) -> bool:
-    """Whether a block uses values of the loops around it other than through its axes."""
-    for region in block.operation.regions:
-        for inside in region.blocks:
-            for op in [o for one in inside.operations for o in everything(one.operation)]:
-                for value in op.operands:
-                    owner = value.owner
-                    home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation.parent.operation
-                    if home != block.operation and block.operation not in ancestors(home) and home.name != "func.func":
-                        return True
-    return False
-
-
 def buffer_name(buffer: ir.Value) -> str:
     """The name of a buffer for messages: its own, or that of the kernel's parameter (``arg0`` if it has none)."""
     owner = buffer.owner

@@ -16,7 +16,6 @@ from legato.core.records import RuleRecord
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, listed, named
 
 HALF = ("f16", "bf16")
-OURS = ("tir", "relax")
 
 
 def element_of(type_: ir.Type) -> ir.Type:
