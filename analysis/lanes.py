@@ -1,15 +1,16 @@
-"""How many steps of a loop can become one vector."""
+"""The number of iterations of a loop that one vector can hold."""
 from legato.dialects.tir.loops import ForOp
 
 MOST_LANES = 64
 
 
 class NotVectorizable(Exception):
-    """Why a loop stays a loop of scalars."""
+    """The reason why a loop stays scalar."""
 
 
 def lanes_of(loop: ForOp) -> int:
-    """How many steps of the loop become one vector."""
+    """The number of iterations per vector: the largest divisor of the extent up to MOST_LANES. NotVectorizable if the extent is not
+    constant."""
     extent = loop.extent
     if extent is None:
         raise NotVectorizable("its extent is not known")

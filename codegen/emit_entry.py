@@ -1,8 +1,8 @@
-"""tir-emit-entry: the way in for callers, by the calling convention of tvm-ffi.
+"""tir-emit-entry: adds the entry for callers, in tvm-ffi's calling convention.
 
-The module is in the LLVM dialect by then. Two things are added and exported: ``__tvm_ffi_create``, a function
-``create(owner, weight addresses...)`` that makes an instance of the model, which is a function of the inputs; and ``legato_metadata``, a
-text that describes it. All else becomes internal.
+The module is in the LLVM dialect already. Two things are added and exported: ``__tvm_ffi_create``, a function
+``create(owner, weight addresses...)`` that creates an instance of the model, which is a function of the inputs; and ``legato_metadata``, a
+text that describes the model. Everything else becomes internal.
 """
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 if TYPE_CHECKING:
     from legato.dialects.module import Module
 
-BASELINE = ("x86-64", "+sse2")   # the entry itself runs anywhere, so that it can say that the kernels do not
+BASELINE = ("x86-64", "+sse2")   # the entry itself runs on any CPU, to report that the kernels do not
 
 
 @dataclass(frozen=True)
 class EmitEntry(ModulePass):
-    """Adds what callers see: the tvm-ffi function __tvm_ffi_create and the model's metadata; kernels become internal."""
+    """Adds the interface for callers: the tvm-ffi function __tvm_ffi_create and the model's metadata; kernels become internal."""
 
     name: ClassVar[str] = "tir-emit-entry"
 
@@ -35,8 +35,8 @@ class EmitEntry(ModulePass):
 
 
 def emit_entry(module: ir.Module) -> None:
-    """Does the work on one module, which ``tir-plan-memory`` and the lowering to the LLVM dialect have been at. LegatoError where they have
-    not, and for a module that has an entry."""
+    """Works on one module. LegatoError unless it has been through ``tir-plan-memory`` and the lowering to the LLVM dialect, and if it
+    has an entry already."""
     functions = {op.attributes["sym_name"].value: op for op in module.body.operations if op.operation.name == "llvm.func"}
     main = functions.get("main")
     if main is None or "main_sizes" not in functions:
@@ -63,7 +63,7 @@ def emit_entry(module: ir.Module) -> None:
 
 
 def _erase_declarations(module: ir.Module, names: set[str]) -> None:
-    """Erases the declarations of what the entry defines. LegatoError for a definition."""
+    """Erases the declarations of functions that the entry defines. LegatoError for a definition."""
     for op in list(module.body.operations):
         if "sym_name" in op.attributes and _symbol(op) in names:
             if _is_defined(op):
@@ -81,7 +81,7 @@ def _is_defined(op: ir.OpView) -> bool:
 
 
 def _hide(function: ir.OpView) -> None:
-    """No export, no wrapper of the execution engine, and nothing inlined across kernels, which only costs time to compile."""
+    """Makes a function internal, without inlining across kernels, which only costs compile time."""
     function.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
     given = list(function.attributes["passthrough"]) if "passthrough" in function.attributes else []
     noinline = ir.StringAttr.get("noinline")

@@ -1,4 +1,4 @@
-"""Compiled code in this process: from a module in the LLVM dialect to an executable."""
+"""JIT compilation: from a module in the LLVM dialect to an executable in this process."""
 import ctypes
 import ctypes.util
 from collections.abc import Callable, Mapping
@@ -21,16 +21,16 @@ CREATE = "__tvm_ffi_create"
 
 
 def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2, artifacts: Artifacts = ()) -> Executable:
-    """Compiles a module that ``tir-emit-entry`` has finished, for the CPU that its functions name.
+    """Compiles the output of ``tir-emit-entry`` for the CPU that its functions name.
 
-    weights: key to array, for each weight of the metadata; they are used where they lie (copied if not contiguous), and kept as long as the
-    executable lives. opt_level: LLVM's, 0 to 3. artifacts: what backends made of parts of the model. LegatoError for a module without an
-    entry, an unknown CPU, a missing weight, a call of a function that no library has or a packed one that is not there, or a missing OpenMP
-    runtime. Code for a CPU that this machine is not can be saved; to call it is refused.
+    weights: key to array, for each weight of the metadata; they are not copied (unless not contiguous), and live as long as the
+    executable. opt_level: LLVM's, 0 to 3. artifacts: of backends, for parts of the model. LegatoError for a module without an entry, an
+    unknown CPU, a missing weight, a call of a function that no library has, a missing packed function, or a missing OpenMP runtime. Code
+    for a CPU that this machine lacks can be saved, but calls of it raise an error.
     """
     signature = Signature.parse(_metadata(module))
     if signature.cpu:
-        cpu.features_of(signature.cpu)   # of a name that it does not know, LLVM would end the process
+        cpu.features_of(signature.cpu)   # LLVM would end the process for an unknown name
     lacking = cpu.missing_features(signature.cpu, signature.features)
     arrays = [_array(weights, weight) for weight in signature.weights]
     functions = packed.resolve(signature.packed, artifacts, "the model", signature.callers)
@@ -41,7 +41,7 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     with module.context:
         engine = execution_engine.ExecutionEngine(
             module, opt_level=opt_level, shared_libs=libraries, enable_object_dump=True, enable_pic=True)
-        address = engine.raw_lookup(CREATE)   # compiles; a dump without it would leave functions out
+        address = engine.raw_lookup(CREATE)   # raw_lookup forces compilation; dump_to_object_file omits functions never looked up
     if not address:
         raise LegatoError("LLVM could not compile the module; it says why on stderr")
     create = tvm_ffi.Function.__from_mlir_packed_safe_call__(address, keep_alive_object=engine)
@@ -56,7 +56,7 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
 
 
 def _refusal(name: str, lacking: list[str]) -> Callable[..., Any]:
-    """What stands for code that would end the process with an illegal instruction."""
+    """A function that raises an error, instead of code that would end the process with an illegal instruction."""
     def refuse(*_: Any) -> None:
         raise LegatoError(f"the model was compiled for the CPU {name}; this one ({cpu.host_name()}) does not have {', '.join(lacking)}. "
                           "Save it and run it there, or compile it for this machine")
@@ -81,7 +81,7 @@ def _array(weights: Mapping[str, np.ndarray], weight: Parameter) -> np.ndarray:
 
 
 def _check_calls(module: ir.Module, libraries: list[str]) -> None:
-    """Refuses calls of functions that do not exist, which would end the process when they happen."""
+    """LegatoError for calls of functions that no library has, which would end the process at run time."""
     known: list[Any] = [ctypes.CDLL(None), *map(ctypes.CDLL, libraries)]
     known += [ctypes.CDLL(name) for name in ("libm.so.6", "libc.so.6") if ctypes.util.find_library(name.split(".")[0].removeprefix("lib"))]
     for op in module.body.operations:

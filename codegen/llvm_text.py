@@ -1,7 +1,7 @@
-"""LLVM IR as text, for an LLVM two versions older than the one that MLIR comes with.
+"""Converts LLVM IR text for an LLVM that is two versions older than MLIR's.
 
-The newer one prints numbers in the fewest digits of their type, and infinities and NaNs by name; the older one reads decimals only where
-they are exact, and else bits.
+The newer one prints numbers in the fewest digits of their type, and infinities and NaNs by name; the older one accepts decimals only if
+they are exact, and otherwise bits.
 """
 import re
 import struct
@@ -13,7 +13,7 @@ TOKEN = re.compile(
 
 
 def for_llvm_22(text: str) -> str:
-    """The same module as LLVM 22 reads it."""
+    """The same module in the syntax of LLVM 22."""
     return "\n".join(_line(line) for line in text.split("\n"))
 
 
@@ -29,7 +29,7 @@ def _line(line: str) -> str:
 
 
 def _bits(type_: str, number: str) -> int:
-    """A number's bits in its type."""
+    """The bits of a number in its type."""
     exponent, mantissa = BITS[type_]
     if "f0x" in number:
         return int(number.split("f0x")[1], 16)
@@ -47,7 +47,7 @@ def _bits(type_: str, number: str) -> int:
 
 
 def _written(type_: str, bits: int) -> str:
-    """A number's bits as LLVM 22 writes them: a float's as those of the double of its value."""
+    """A number's bits in the syntax of LLVM 22: a float's are those of the double with its value."""
     if type_ == "half":
         return f"0xH{bits:04X}"
     if type_ == "bfloat":

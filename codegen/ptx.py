@@ -1,4 +1,4 @@
-"""PTX of lowered GPU modules, by the LLVM of the package ``llvmlite`` (the extra ``gpu``): MLIR's wheel has no code generator for it."""
+"""PTX of lowered GPU modules, by the LLVM of the package ``llvmlite`` (the extra ``gpu``): MLIR's wheel has no PTX code generator."""
 import os
 import re
 import sys
@@ -18,8 +18,8 @@ UNKNOWN = re.compile(r"llvm[._]nvvm[\w.$]*")
 
 
 def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
-    """The PTX of modules of LLVM IR with kernels, all in one, for a chip. LegatoError where llvmlite is not installed, where the chip's
-    name is none, and where a function of libdevice is called that is not found."""
+    """Links modules of LLVM IR with kernels and compiles them to PTX for a chip. LegatoError if llvmlite is not installed, if the
+    chip's name is invalid, and if a function of libdevice is not found."""
     if find_spec("llvmlite") is None:
         raise LegatoError("PTX is made by the package llvmlite, which is not installed: pip install 'legato[gpu]'")
     llvm = import_module("llvmlite.binding")
@@ -38,7 +38,7 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
         module.link_in(other)
     link_libdevice(llvm, module)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = False  # threads are the lanes
+    options.loop_vectorization = False  # the kernel's threads are the lanes already
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     text = machine.emit_assembly(module)
@@ -49,7 +49,7 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
 
 
 def link_libdevice(llvm: Any, module: Any) -> None:
-    """Puts the functions of libdevice that a module calls into it. LegatoError where there is no libdevice."""
+    """Links the functions of libdevice that a module calls. LegatoError if there is no libdevice."""
     wanted = sorted(f.name for f in module.functions if f.is_declaration and DEVICE_FUNCTION.fullmatch(f.name))
     if not wanted:
         return
@@ -63,7 +63,7 @@ def link_libdevice(llvm: Any, module: Any) -> None:
 
 
 def find_libdevice(wanted: list[str]) -> Path:
-    """NVIDIA's library of functions: from LEGATO_LIBDEVICE, the package nvidia-nvvm, or a CUDA installation."""
+    """NVIDIA's device library: from LEGATO_LIBDEVICE, the package nvidia-nvvm, or a CUDA installation. LegatoError if it is not found."""
     given = os.environ.get("LEGATO_LIBDEVICE")
     places = [Path(given)] if given else [
         *(found for d in sys.path for found in Path(d, "nvidia").glob(f"*/{LIBDEVICE}")),

@@ -1,1 +1,1 @@
-"""Schedule primitives on kernels written as loops and blocks: TensorIR's, each of which checks that it is legal."""
+"""Schedule primitives of TensorIR on kernels written as loops and blocks; each checks its legality."""

@@ -1,4 +1,4 @@
-"""Schedules attached to kernels: ``tir.schedule = @sequence``; a compile runs them instead of the target's own."""
+"""Schedules attached to kernels (``tir.schedule = @sequence``), which a compile runs instead of the target's own."""
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ from legato.schedule import script
 
 
 def attach_schedule(module: Any, kernel: str, source: str | Path, **parameters: Any) -> Module:
-    """A copy of a module whose kernel carries a schedule, a transform script as ``Schedule.trace`` has it, from text or a file.
+    """A copy of a module whose kernel has a schedule: a transform script in the form of ``Schedule.trace``, from text or a file.
 
-    ``parameters``: values for the script's knobs, by name. LegatoError where there is no such kernel, or no such script.
+    ``parameters``: values for the script's knobs, by name. LegatoError if there is no such kernel, or the script is invalid.
     """
     result = module.clone() if isinstance(module, Module) else module.module()
     found = next((k for k in tir.prim_funcs(result.module) if k.name.value == kernel), None)

@@ -1,7 +1,7 @@
-"""Steps of TVM's schedules that are called otherwise here."""
+"""Steps of TVM's schedules that have another name here."""
 
 SEARCH = "a number to be searched is knob(name, options)"
-ELSEWHERE = {  # what TVM's users look for, and what there is instead
+ELSEWHERE = {  # TVM's name -> the replacement here
     "sample_perfect_tile": SEARCH, "sample_categorical": SEARCH, "sample_partitioned_tile": SEARCH,
     "storage_align": "transform_layout puts elements farther apart", "reindex": "cache_read copies what a block reads",
     "loop_partition": "split makes a last step that is partial", "merge": "fuse makes one of loops inside each other",

@@ -1,4 +1,4 @@
-"""What a schedule hands out: blocks, loops and parameters; and what it keeps of each kernel."""
+"""The handles of a schedule (blocks, loops and knobs), and its state for each kernel."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Work:
-    """A kernel that is scheduled, and what was done to it."""
+    """A kernel being scheduled, and its trace."""
 
     name: str
     kernel: Kernel
     trace: Trace
 
     def forget(self) -> None:
-        """All handles are gone."""
+        """Invalidates all handles."""
         for cell in list(self.kernel.cells):
             cell.op = None
 
     def renamed(self, op: ir.Operation, value: ir.Value) -> None:
-        """Handles to an op go by its newest name in the trace, as an older one may be that of an op which it has replaced."""
+        """Makes handles to an op use its newest name in the trace, since an older one may refer to an op that it has replaced."""
         for cell in list(self.kernel.cells):
             if cell.op is not None and cell.op == op:
                 cell.value = value
@@ -42,7 +42,7 @@ class Handle:
 
     @property
     def operation(self) -> ir.Operation:
-        """The operation as it stands now."""
+        """The current operation. ScheduleError if a later step has removed it."""
         if self.cell.op is None:
             raise ScheduleError(GONE)
         return self.cell.op
@@ -55,11 +55,12 @@ class Handle:
 
     @property
     def name(self) -> str:
+        """The name of the block or of the loop variable."""
         return self.operation.opview.name
 
     @property
     def extent(self) -> int | None:
-        """Of a loop: how many steps it has."""
+        """The number of iterations of a loop, or None if it is not constant."""
         return self.operation.opview.extent
 
     def __repr__(self) -> str:
@@ -68,7 +69,7 @@ class Handle:
 
 @dataclass(frozen=True, eq=False)
 class Knob:
-    """A number that a schedule is tuned by: its name, the value chosen, and the parameter in the trace."""
+    """A tunable number of a schedule: its name, the chosen value, and the parameter in the trace."""
 
     name: str
     value: int
@@ -79,7 +80,8 @@ Numbers = tuple[str, "list[int | Knob]"] | None  # an attribute, and the numbers
 
 
 def numbers_of(step: str, numbers: Numbers, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[ir.Value]]:
-    """A step's attributes as it is done, as it is recorded (a 0 for each knob), and the parameters for the zeros."""
+    """A step's attributes to apply, its attributes to record (with a 0 for each knob), and the parameters for the zeros.
+    ScheduleError for anything but ints and knobs."""
     if numbers is None:
         return dict(given), dict(given), []
     key, values = numbers
@@ -92,7 +94,8 @@ def numbers_of(step: str, numbers: Numbers, given: Mapping[str, Any]) -> tuple[d
 
 
 def on_side(buffer: int | str | tuple[str, int], side: str) -> int | str:
-    """A buffer's number or name; as a pair it says on which side of the block it is, too."""
+    """The number or name of a buffer, which may be given as a pair with its side of the block ("read", "write"). ScheduleError for
+    another side."""
     if isinstance(buffer, tuple):
         if len(buffer) != 2 or buffer[0] != side:
             raise ScheduleError(f"a buffer is named by its number, its name, or (\"{side}\", number) here, not {buffer!r}")

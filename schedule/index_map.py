@@ -1,4 +1,4 @@
-"""Layouts' maps as users write them: a function of indices, or a text."""
+"""Index maps of layouts, given as a function of indices or as text."""
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from legato.core.mlir import ir
 
 
 def affine_map(given: Callable | str) -> ir.AffineMap:
-    """The map that a function of indices is, or that a text says."""
+    """The affine map of a function of indices, or of a map's text."""
     if isinstance(given, str):
         return ir.AffineMap.parse(given if given.startswith("affine_map") else f"affine_map<{given}>")
     count = len(inspect.signature(given).parameters)
@@ -18,7 +18,7 @@ def affine_map(given: Callable | str) -> ir.AffineMap:
 
 
 class Index:
-    """An index in a map written as a Python function: it can be added, multiplied, divided (//) and taken the rest of (%)."""
+    """An index in a map written as a Python function; supports +, *, // and %."""
 
     def __init__(self, expression: ir.AffineExpr):
         self.expression = expression

@@ -1,8 +1,8 @@
-"""Upstream's transform interpreter with the steps of schedules: what it calls for each, and what their failures say.
+"""Runs the steps of schedules in upstream's transform interpreter, and reports their failures.
 
-A step that is refused is a silenceable failure, so that ``alternatives`` and ``failures(suppress)`` go on; the bindings carry no message
-with one, so the run keeps it, and it is put into MLIR's diagnostics afterwards. What a primitive erases is erased by the interpreter's
-rewriter, which forgets the handles to it.
+A step that cannot be applied is a silenceable failure, so that ``alternatives`` and ``failures(suppress)`` continue; since the bindings
+have no message for these, the run keeps it, and it is inserted into MLIR's diagnostics afterwards. Ops are erased by the interpreter's
+rewriter, which invalidates their handles.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Outcome = transform.DiagnosedSilenceableFailure
 
 @dataclass(frozen=True)
 class Refused:
-    """A step that could not be done."""
+    """A step that could not be applied, and the reason."""
 
     step: str
     message: str
@@ -38,24 +38,24 @@ class Refused:
 
 
 class Interpretation:
-    """One run of the interpreter: its refused steps, and the exception that ended it, if one did."""
+    """One run of the interpreter: its refused steps, and the exception that ended it, if any."""
 
     def __init__(self) -> None:
         self.refused: list[Refused] = []
         self.exception: BaseException | None = None
-        self.empty: list[ir.Value] = []  # handles of steps that found nothing
-        self._script: tuple[ir.Block, list[ir.Operation]] | None = None  # where the last step stands, and what stands there
+        self.empty: list[ir.Value] = []  # results of steps that found nothing
+        self._script: tuple[ir.Block, list[ir.Operation]] | None = None  # the block of the last step, and its ops
         self._at = 0
 
     def apply(self, op: ir.Operation, rewriter: Any, results: Any, state: Any) -> Any:
-        """One step. Nothing is raised: an exception would leave the interpreter without unwinding it."""
+        """Applies one step. It raises nothing, since an exception would leave the interpreter without unwinding it."""
         try:
             self._apply(op, rewriter, results, state)
         except ScheduleError as error:
             step = op.operands[0].owner.operation if op.name == EXPECT else op
             self.refused.append(Refused(str(step).strip(), str(error), op.location))
             return _Outcome.SilenceableFailure
-        except BaseException as error:  # interrupts too: handed on when the interpreter has returned
+        except BaseException as error:  # including interrupts: raised again when the interpreter has returned
             error.add_note(f"in the step: {str(op).strip()}")
             self.exception = error
             return _Outcome.DefiniteFailure
@@ -86,30 +86,30 @@ class Interpretation:
             self.empty.append(op.results[0])
 
     def why_empty(self, handle: ir.Value) -> str:
-        """Why a handle stands for nothing: it did from the beginning, or what it stood for is gone."""
+        """Why a handle is empty: it was from the beginning, or its ops are gone."""
         owner = handle.owner
         if isinstance(owner, ir.Block) or (owner.name.startswith(PREFIX) and handle not in self.empty):
             return GONE
         return f"its handle stands for nothing; it is from {str(owner).strip()}"
 
     def follows_a_step(self, op: ir.Operation) -> bool:
-        """Whether a step of ours stands right in front: upstream's ops may share constants between blocks, which steps cannot have."""
+        """Whether the previous op is a step: upstream's ops may share constants between blocks, which steps do not support."""
         if self._script is None or self._script[0] != op.block:
             self._script, self._at = (op.block, [o.operation for o in op.block.operations]), 0
         operations = self._script[1]
-        if operations[self._at] != op:  # steps run in order, so that the next is not far; a body that is run again begins anew
+        if operations[self._at] != op:  # steps run in order, so the next is close; a body that runs again starts over
             later = next((n for n in range(self._at, len(operations)) if operations[n] == op), None)
             self._at = later if later is not None else operations.index(op)
         return self._at > 0 and operations[self._at - 1].name.startswith(PREFIX)
 
     def diagnostics(self, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """MLIR's diagnostics of a failed run with the reasons of steps in them. Raises the exception that ended the run, if one did."""
+        """MLIR's diagnostics of a failed run, with the reasons of steps inserted. Raises the exception that ended the run, if any."""
         if self.exception is not None:
             raise self.exception
         told: list[Diagnostic] = []
         for one in found:
             if not one.message:
-                continue  # the head of a silenceable failure that the bindings made
+                continue  # an empty message from the bindings about a silenceable failure
             refused = self.at(one) if one.message == SILENT else None
             if refused is None:
                 told.append(one)
@@ -122,7 +122,7 @@ class Interpretation:
         return tuple(told)
 
     def at(self, diagnostic: Diagnostic) -> Refused | None:
-        """The last refused step, where the diagnostic is of it."""
+        """The last refused step, if the diagnostic is about it."""
         if not self.refused or position_of(self.refused[-1].location) != diagnostic.position:
             return None
         return self.refused[-1]
@@ -130,13 +130,14 @@ class Interpretation:
 
 @contextmanager
 def interpreting() -> Iterator[Interpretation]:
-    """While this lasts the interpreter runs our steps; yields what is known of its run."""
+    """Context in which the interpreter runs our steps; yields the record of the run."""
     made = Interpretation()
     with steps_run_by(made.apply):
         yield made
 
 
 def expect(op: ir.Operation, found: list[ir.Operation], state: Any) -> None:
+    """The step ``expect``: ScheduleError if its handle is empty."""
     if found:
         return
     match = op.operands[0].owner.operation
@@ -145,7 +146,7 @@ def expect(op: ir.Operation, found: list[ir.Operation], state: Any) -> None:
 
 
 def fill_in(op: ir.Operation, name: str, attributes: dict[str, Any], state: Any) -> None:
-    """Parameters' values in the place of zeros."""
+    """Replaces zeros by parameters' values."""
     key = STEPS[name].numbers
     given = [a for v in op.operands if is_parameter(v) for a in state.get_params(v)]
     if key is None or not given:
@@ -161,7 +162,7 @@ def fill_in(op: ir.Operation, name: str, attributes: dict[str, Any], state: Any)
 
 
 def applications(name: str, payload: list[list[ir.Operation]]) -> list[list[ir.Operation]]:
-    """The ops that a step is done to: once with one op of each handle, or to each op of its only handle where it gives none."""
+    """The ops of each application of a step: one op of each handle, or each op of the only handle if the step has no results."""
     step = STEPS[name]
     if step.handles is None:
         return [[op for found in payload for op in found]]
@@ -175,7 +176,7 @@ def applications(name: str, payload: list[list[ir.Operation]]) -> list[list[ir.O
 
 
 def kernel_of(ops: Sequence[ir.Operation], name: str, rewriter: Any) -> Kernel | None:
-    """The kernel that ops are of, one and the same, or the only one of a module. None for a module of several, and for no kernel."""
+    """The kernel that contains all the ops, or the only one of a module. None for a module of several, and for no kernel."""
     if ops[0].name == "builtin.module":
         found = [f.operation for f in find(ops[0], "func.func") if tir.is_prim_func(f)]
         return Kernel(found[0].opview, rewriter.erase_op) if len(found) == 1 else None
@@ -202,7 +203,7 @@ def give(op: ir.Operation, name: str, made: list[ir.Operation], results: Any) ->
 
 
 def run_interpreter(operation: ir.Operation, passes: str) -> None:
-    """Runs passes of upstream's with the transform interpreter among them, which may meet steps of schedules. Raises PassFailed."""
+    """Runs upstream passes including the transform interpreter, whose scripts may have steps of schedules. Raises PassFailed."""
     manager = passmanager.PassManager.parse(f"{operation.name}({passes})", context=operation.context)
     manager.enable_verifier(False)
     with interpreting() as run:

@@ -1,4 +1,4 @@
-"""The table of primitives: how each takes its ops and attributes, and which loops and blocks it gives."""
+"""The table of primitives, with adapters for their ops and attributes."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,13 +24,14 @@ OPS = {LOOP: ("tir.for",), BLOCK: ("tir.block",), EITHER: ("tir.for", "tir.block
 
 
 def typed(op: ir.Operation, what: str, wanted: str) -> Any:
+    """The op's view. ScheduleError unless it is what the step ``what`` requires (``wanted``)."""
     if op.name not in OPS[wanted]:
         raise ScheduleError(f"{what}: takes {wanted}, this is {query_primitives.named(op)}")
     return op.opview
 
 
 def on(*wanted: str) -> Callable[[Callable], Callable]:
-    """A primitive on loops and blocks, each of which is what it has to be."""
+    """Adapts a primitive on loops and blocks, whose kinds are checked."""
     def make(function: Callable) -> Callable:
         return lambda kernel, what, ops, **a: function(kernel, *(typed(o, what, w) for o, w in zip(ops, wanted, strict=True)), **a)
 
@@ -38,15 +39,17 @@ def on(*wanted: str) -> Callable[[Callable], Callable]:
 
 
 def on_loops(function: Callable) -> Callable:
+    """Adapts a primitive on a list of loops."""
     return lambda kernel, what, ops, **a: function(kernel, [typed(o, what, LOOP) for o in ops], **a)
 
 
 def on_op(wanted: str) -> Callable[[Callable], Callable]:
+    """Adapts a primitive on one op."""
     return lambda function: lambda kernel, what, ops, **a: function(kernel, typed(ops[0], what, wanted).operation, **a)
 
 
 def reduction_under(kernel: Kernel, of: ForOp, axis: int) -> list[BlockOp]:
-    """rfactor takes a loop; the block is the one that reduces over it."""
+    """rfactor for a loop: finds the only block that reduces over it. ScheduleError unless there is exactly one."""
     found = [b for b in blocks(of.operation) if any(kind == REDUCE for _, kind in dependent_axes(b, of.variable))]
     if len(found) != 1:
         raise ScheduleError(f"rfactor: {len(found)} blocks reduce over the loop {of.name}; it has to be one")
@@ -78,9 +81,9 @@ PRIMITIVES: dict[str, Callable] = {
 
 
 def run(kernel: Kernel | None, step: str, ops: Sequence[ir.Operation], attributes: dict[str, Any]) -> list[ir.Operation]:
-    """Does one step on loops and blocks of a kernel; gives those that it makes or finds. ScheduleError where it is not legal.
+    """Applies one step to loops and blocks of a kernel. Returns those that it creates or finds. ScheduleError if it is not legal.
 
-    ``kernel`` may be None where ``ops`` are none of a kernel, which only ``get_block`` takes.
+    ``kernel`` may be None if the ops are not in a kernel, which only ``get_block`` supports.
     """
     if kernel is None and step != "get_block":
         raise ScheduleError(f"{step}: {query_primitives.named(ops[0])} is no part of a kernel (a func.func that is marked tir.prim_func)")

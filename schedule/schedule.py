@@ -1,4 +1,4 @@
-"""``legato.Schedule``: a kernel that is transformed step by step, each step checked and recorded."""
+"""``legato.Schedule``: a kernel is transformed step by step; each step is checked and recorded."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,12 @@ Buffer = int | str | tuple[str, int]
 
 
 class Schedule:
-    """TensorIR's primitives on the kernels of a module.
+    """TensorIR's schedule primitives on the kernels of a module.
 
-    ``module``: a Module, or a script's kernel; it is left as it is: ``.mod`` is the scheduled copy. ``kernel``: the name of the one that
-    is worked on, if there are several (``work_on`` goes to another). Each primitive raises ``ScheduleError``, with the reason, where it
-    is not legal. ``trace`` is what was done to the kernel, as a transform script; ``replay`` runs one. A kernel that is structured is put
-    into loops first. Buffers are named by their numbers among those that a block reads or writes, or by their names.
+    ``module``: a Module, or a script's kernel, which is not changed: ``.mod`` is the scheduled copy. ``kernel``: the name of the kernel
+    to schedule, if there are several (``work_on`` switches to another). Each primitive raises ``ScheduleError``, with the reason, if it
+    is not legal. ``trace`` is the transform script of the steps so far; ``replay`` runs one. A structured kernel is converted to loops
+    first. Buffers are given by their numbers among those that a block reads or writes, or by their names.
     """
 
     def __init__(self, module: Any, kernel: str | None = None):
@@ -44,53 +44,53 @@ class Schedule:
     # --- what there is ---
 
     def work_on(self, func_name: str) -> None:
-        """Goes to a kernel of the module: ``get_block``, ``trace`` and ``replay`` are of that."""
+        """Switches to a kernel of the module: ``get_block``, ``trace`` and ``replay`` refer to it."""
         self._current = self._work(func_name).name
 
     @property
     def mod(self) -> Module:
-        """The module with what was done."""
+        """The scheduled module."""
         return self.module
 
     @property
     def trace(self) -> str:
-        """What was done to the kernel, as a transform script that ``replay`` takes."""
+        """The steps on the kernel so far, as a transform script for ``replay``."""
         return str(self._work().trace)
 
     def get(self, handle: Handle) -> ir.Operation:
-        """The operation that a handle stands for."""
+        """The operation of a handle."""
         return handle.operation
 
     def get_block(self, name: str, func_name: str | None = None) -> Handle:
         """The block of that name."""
         return self._of_kernel("get_block", func_name, name=name)[0]
 
-    get_sblock = get_block  # as newer TVM has it
+    get_sblock = get_block  # the name in newer TVM
 
     def get_loops(self, block: Handle) -> list[Handle]:
         """The loops around a block, outermost first."""
         return self._step("get_loops", [block])
 
     def get_child_blocks(self, block_or_loop: Handle) -> list[Handle]:
-        """The blocks that stand directly under a block or a loop."""
+        """The blocks directly in a block or a loop."""
         return self._step("get_child_blocks", [block_or_loop])
 
     def get_producers(self, block: Handle) -> list[Handle]:
-        """The blocks in front of a block that write what it reads."""
+        """The earlier blocks that write what a block reads."""
         return self._step("get_producers", [block])
 
     def get_consumers(self, block: Handle) -> list[Handle]:
-        """The blocks behind a block that read what it writes."""
+        """The later blocks that read what a block writes."""
         return self._step("get_consumers", [block])
 
     def get_output_blocks(self, scope_block: Handle | None = None) -> list[Handle]:
-        """The blocks, under a block or in the whole kernel, that write outputs of the kernel."""
+        """The blocks, in a block or in the whole kernel, that write outputs of the kernel."""
         return self._step("get_output_blocks", [scope_block]) if scope_block is not None else self._of_kernel("get_output_blocks")
 
     def replay(self, source: str | Path, **parameters: Any) -> Schedule:
-        """Runs a script, a text or a file, on the kernel as it is now. Handles from before are gone.
+        """Runs a script, given as text or a file, on the current kernel. Existing handles become invalid.
 
-        ``parameters``: values for the script's knobs, by name. If a step fails the kernel is as it was.
+        ``parameters``: values for the script's knobs, by name. If a step fails the kernel is unchanged.
         """
         work = self._work()
         parsed = script.parse(source, self.module.context)
@@ -121,11 +121,11 @@ class Schedule:
     # --- loops ---
 
     def split(self, loop: Handle, factors: Sequence[int | Knob | None]) -> list[Handle]:
-        """Nested loops in the place of one, outermost first; one factor may be None: what is left."""
+        """Replaces a loop by nested loops, outermost first; one factor may be None and is inferred."""
         return self._step("split", [loop], numbers=("factors", [-1 if f is None else f for f in factors]))
 
     def fuse(self, *loops: Handle) -> Handle:
-        """One loop in the place of loops that stand directly in each other."""
+        """Replaces perfectly nested loops by one."""
         return self._step("fuse", loops)[0]
 
     def reorder(self, *loops: Handle) -> None:
@@ -133,51 +133,51 @@ class Schedule:
         self._step("reorder", loops)
 
     def parallel(self, loop: Handle) -> None:
-        """The steps run on several cores."""
+        """Runs the iterations on several cores."""
         self._step("parallel", [loop])
 
     def vectorize(self, loop: Handle) -> None:
-        """The steps become lanes of vectors."""
+        """Makes the iterations lanes of vectors."""
         self._step("vectorize", [loop])
 
     def unroll(self, loop: Handle) -> None:
-        """The body is copied for each step."""
+        """Copies the body for each iteration."""
         self._step("unroll", [loop])
 
     def bind(self, loop: Handle, thread_axis: str) -> None:
-        """The steps are threads of a device: ``"blockIdx.x"``, ``"threadIdx.x"``, ..."""
+        """Makes the iterations threads of a device: ``"blockIdx.x"``, ``"threadIdx.x"``, ..."""
         self._step("bind", [loop], thread=thread_axis)
 
     def add_unit_loop(self, block_or_loop: Handle) -> Handle:
-        """A loop of one step around a block or a loop; gives it."""
+        """Encloses a block or a loop in a loop of one iteration, which is returned."""
         return self._step("add_unit_loop", [block_or_loop])[0]
 
     def annotate(self, block_or_loop: Handle, ann_key: str, ann_val: Any) -> None:
-        """Notes something on a block or a loop for who lowers it."""
+        """Adds an annotation for lowering to a block or a loop."""
         with self.module.context:
             value = attribute_of(ann_val)
         self._step("annotate", [block_or_loop], key=ann_key, value=value)
 
     def unannotate(self, block_or_loop: Handle, ann_key: str) -> None:
-        """Takes a note away."""
+        """Removes an annotation."""
         self._step("unannotate", [block_or_loop], key=ann_key)
 
     # --- buffers ---
 
     def cache_read(self, block: Handle, read_buffer_index: Buffer, storage_scope: str) -> Handle:
-        """The block reads a copy of a buffer; gives the block that copies."""
+        """Makes the block read a copy of a buffer. Returns the block that copies."""
         return self._step("cache_read", [block], at=on_side(read_buffer_index, "read"), scope=storage_scope)[0]
 
     def cache_write(self, block: Handle, write_buffer_index: Buffer, storage_scope: str) -> Handle:
-        """The block writes a buffer of its own; gives the block that copies from it."""
+        """Makes the block write a new buffer. Returns the block that copies from it."""
         return self._step("cache_write", [block], at=on_side(write_buffer_index, "write"), scope=storage_scope)[0]
 
     def set_scope(self, block: Handle, buffer_index: Buffer, storage_scope: str) -> None:
-        """Says where a buffer that the block writes lies."""
+        """Sets the scope of a buffer that the block writes."""
         self._step("set_scope", [block], at=on_side(buffer_index, "write"), scope=storage_scope)
 
     def transform_layout(self, block: Handle, buffer: Buffer, index_map: Callable | str) -> None:
-        """A buffer that the block writes (``0``, ``"C"``, ``("write", 0)``) or reads (``("read", 0)``) gets another layout.
+        """Changes the layout of a buffer that the block writes (``0``, ``"C"``, ``("write", 0)``) or reads (``("read", 0)``).
 
         ``index_map``: ``lambda i, j: (i // 4, j, i % 4)``, or a map's text.
         """
@@ -189,51 +189,51 @@ class Schedule:
     # --- blocks ---
 
     def compute_at(self, block: Handle, loop: Handle, preserve_unit_loops: bool = False) -> None:
-        """The block is computed inside the loop of its readers."""
+        """Moves the block into the loop of its readers."""
         self._step("compute_at", [block, loop], **({"unit_loops": True} if preserve_unit_loops else {}))
 
     def reverse_compute_at(self, block: Handle, loop: Handle, preserve_unit_loops: bool = False) -> None:
-        """The block runs inside the loop of what it reads."""
+        """Moves the block into the loop of what it reads."""
         self._step("reverse_compute_at", [block, loop], **({"unit_loops": True} if preserve_unit_loops else {}))
 
     def compute_inline(self, block: Handle) -> None:
-        """Each read of what the block computes computes it itself."""
+        """Replaces each read of the block's output by the computation, and erases the block."""
         self._step("compute_inline", [block])
 
     def reverse_compute_inline(self, block: Handle) -> None:
-        """The block that makes what this one reads does its work too."""
+        """Moves the block's computation into the block that produces its input."""
         self._step("reverse_compute_inline", [block])
 
     def decompose_reduction(self, block: Handle, loop: Handle) -> Handle:
-        """The init becomes a block in front of the loop; gives it."""
+        """Makes the init a block before the loop, which is returned."""
         return self._step("decompose_reduction", [block, loop])[0]
 
     def rfactor(self, loop: Handle, factor_axis: int) -> Handle:
-        """Each step of a reduction's loop adds up into a place of its own; gives the block of the steps.
+        """Makes each iteration of a reduction's loop accumulate into an element of its own. Returns the block that does so.
 
-        The block's own handle goes on with the block that adds these up.
+        The handle of the original block then refers to the block that adds these elements up.
         """
         return self._step("rfactor", [loop], axis=factor_axis)[0]
 
     def blockize(self, loop: Handle) -> Handle:
-        """What stands under the loop becomes one block; gives it."""
+        """Makes the body of the loop one block, which is returned."""
         return self._step("blockize", [loop])[0]
 
     def tensorize(self, block_or_loop: Handle, tensor_intrin: str) -> Handle:
-        """What stands under the loop is done by an intrinsic (``legato.register_tensor_intrinsic``); gives the block around it."""
+        """Replaces the body of the loop by an intrinsic (``legato.register_tensor_intrinsic``). Returns the block around it."""
         return self._step("tensorize", [block_or_loop], intrinsic=tensor_intrin)[0]
 
     def pack(self, block: Handle | str, read_buffer_index: Any, tiles: Sequence[int | Knob] | None = None) -> None:
-        """What the block reads lies in tiles; a parameter is packed where the kernel is called, a constant at compile time.
+        """Makes the block read a tiled copy of a buffer; a parameter is packed where the kernel is called, a constant at compile time.
 
-        ``pack("W", (16, 16))`` is of the one block that reads ``W``.
+        ``pack("W", (16, 16))`` applies to the only block that reads ``W``.
         """
         if tiles is None:
             return self.pack(self._reader(block), block, read_buffer_index)
         self._step("pack", [block], numbers=("tiles", list(tiles)), at=on_side(read_buffer_index, "read"))
 
     def _reader(self, buffer: Any) -> Handle:
-        """The block that reads a buffer of this name. ScheduleError if it is not one."""
+        """The only block that reads a buffer of this name. ScheduleError unless there is exactly one."""
         if not isinstance(buffer, str):
             raise ScheduleError(f"pack: takes a block, a buffer and tiles, or a buffer's name and tiles; not {buffer!r} and tiles")
         kernel = self._work().kernel
@@ -244,19 +244,19 @@ class Schedule:
         return self.get_block(found[0])
 
     def pad(self, block: Handle, sizes: Sequence[int | Knob]) -> None:
-        """The block works on extents that are multiples of these, one for each axis (TVM's pad_einsum)."""
+        """Pads the block's extents to multiples of these, one for each axis (TVM's pad_einsum)."""
         self._step("pad", [block], numbers=("sizes", list(sizes)))
 
     def pad_einsum(self, block: Handle, padding: Sequence[int | Knob]) -> None:
-        """``pad``, by its name in TVM."""
+        """``pad`` under its name in TVM."""
         self.pad(block, padding)
 
     # --- parameters ---
 
     def knob(self, name: str, options: Sequence[int], selected: int | None = None) -> Knob:
-        """A number that the schedule is tuned by, one of the options, to stand among the factors of a split or the sizes of tiles.
+        """A tunable number, one of the options, for the factors of a split or the sizes of tiles.
 
-        It is ``transform.tune.knob`` in the trace; ``replay(trace, name=value)`` chooses another.
+        It is ``transform.tune.knob`` in the trace; ``replay(trace, name=value)`` chooses another value.
         """
         chosen = options[0] if selected is None else selected
         if chosen not in options:
@@ -284,7 +284,7 @@ class Schedule:
         return self._do(work, step, [h.operation for h in handles], [h.value for h in handles], numbers, given)
 
     def _of_kernel(self, step: str, kernel: str | None = None, **given: Any) -> list[Handle]:
-        """A step on the kernel itself."""
+        """Applies a step to the kernel itself."""
         work = self._work(kernel)
         return self._do(work, step, [work.kernel.function.operation], [work.trace.kernel], None, given)
 
@@ -310,7 +310,7 @@ class Schedule:
         return self._works[name]
 
     def _begin(self, name: str) -> Kernel:
-        """A kernel as loops that steps may work on."""
+        """A kernel as loops that steps can work on."""
         found = next((k for k in tir.prim_funcs(self.module.module) if k.name.value == name), None)
         if found is None:
             raise ScheduleError(f"there is no kernel '{name}'; there are {', '.join(self._names()) or 'none'}")

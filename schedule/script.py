@@ -1,4 +1,4 @@
-"""Schedules as transform scripts: reading one, setting what it is tuned by, running it on a kernel."""
+"""Schedules as transform scripts: parsing, setting knobs, running them on a kernel."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from legato.schedule.interpret import INTERPRETER, run_interpreter
 from legato.schedule.state import ScheduleError, fresh
 
 SEQUENCE, KNOB, MATCH, INCLUDE = "transform.named_sequence", "transform.tune.knob", "transform.structured.match", "transform.include"
-ENTRIES = ("__transform_main", "schedule")  # what the sequence that is run is called, where there are several
+ENTRIES = ("__transform_main", "schedule")  # names of the entry if there are several sequences
 WITH_SEQUENCES = "transform.with_named_sequence"
 TAG, TAGGED = "transform.target_tag", "legato.scheduled"
-HARMLESS = ("builtin.module", SEQUENCE, INCLUDE, KNOB, "transform.yield", "transform.param.constant")  # what changes no kernel
+HARMLESS = ("builtin.module", SEQUENCE, INCLUDE, KNOB, "transform.yield", "transform.param.constant")  # ops that do not change kernels
 STEP = "in the step: "
-MAY_BE_EMPTY = ("transform.foreach", "transform.merge_handles", "transform.num_associations")  # who takes a handle to nothing
+MAY_BE_EMPTY = ("transform.foreach", "transform.merge_handles", "transform.num_associations")  # the consumers whose handle may be empty
 
 
 def parse(source: str | Path, context: ir.Context) -> ir.Module:
-    """A script's module, from text or a file. LegatoError for what is none."""
+    """Parses a script's module from text or a file. LegatoError if it is invalid."""
     with context, ir.Location.unknown():
         try:
             return ir.Module.parseFile(str(source)) if isinstance(source, Path) else ir.Module.parse(source)
@@ -37,7 +37,7 @@ def sequences(module: ir.Module) -> dict[str, ir.Operation]:
 
 
 def entry(module: ir.Module) -> ir.Operation:
-    """The sequence that a script runs: the only one, or the one of these names, or the one that no other includes."""
+    """The sequence that a script runs: the only one, the one with a name in ENTRIES, or the one that no other includes."""
     found = sequences(module)
     named = [found[name] for name in ENTRIES if name in found]
     included = {name for sequence in found.values() for name in included_by(sequence)}
@@ -49,7 +49,7 @@ def entry(module: ir.Module) -> ir.Operation:
 
 
 def included_by(sequence: ir.Operation) -> list[str]:
-    """The sequences that one names, in any of upstream's ops."""
+    """The sequences that a sequence refers to, in any of upstream's ops."""
     found: list[str] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -65,7 +65,7 @@ def included_by(sequence: ir.Operation) -> list[str]:
 
 
 def reached(name: str, all_: Mapping[str, ir.Operation]) -> list[str]:
-    """A sequence and those that it includes, and so on."""
+    """A sequence and those that it includes, transitively."""
     found, todo = [], [name]
     while todo:
         one = todo.pop()
@@ -76,17 +76,17 @@ def reached(name: str, all_: Mapping[str, ir.Operation]) -> list[str]:
 
 
 def is_on_loops(roots: list[ir.Operation]) -> bool:
-    """Whether sequences work on loops and blocks: by steps of ours, or by upstream's ops that name ops of tir."""
+    """Whether sequences work on loops and blocks: by our steps, or by upstream's ops with names of tir's ops."""
     return any('"tir.' in str(root) for root in roots)
 
 
 def only_steps(module: ir.Module) -> bool:
-    """Whether a script has nothing but steps of ours."""
+    """Whether a script consists of our steps only."""
     return all(op.name.startswith(PREFIX) or op.name in HARMLESS for op in everything(module.operation))
 
 
 def set_knobs(module: ir.Module, values: Mapping[str, Any]) -> None:
-    """Chooses among the parameters of a script (``transform.tune.knob``). LegatoError for one it has not, or a value that is no option."""
+    """Sets the knobs of a script (``transform.tune.knob``). LegatoError for an unknown one, or a value that is not an option."""
     knobs = find(module.operation, KNOB)
     names = [knob.attributes["name"].value for knob in knobs]
     for name in values:
@@ -105,7 +105,7 @@ def set_knobs(module: ir.Module, values: Mapping[str, Any]) -> None:
 
 
 def expect_matches(sequence: ir.Operation) -> None:
-    """Puts a check behind each match of upstream's, which has no error for finding nothing."""
+    """Inserts a check after each match of upstream's, which does not fail if it finds nothing."""
     for match in find(sequence, MATCH):
         if all(u.owner.name in MAY_BE_EMPTY for u in match.results[0].uses) and list(match.results[0].uses):
             continue
@@ -114,9 +114,9 @@ def expect_matches(sequence: ir.Operation) -> None:
 
 
 def run_sequence(module: ir.Module, name: str, kernel: func.FuncOp) -> func.FuncOp:
-    """Runs a sequence of a module on one of its kernels, by upstream's interpreter; gives the kernel, which may be another op.
+    """Runs a sequence of a module on one of its kernels, by upstream's interpreter. Returns the kernel, which may be another op.
 
-    ScheduleError, with the step that failed and where it stands, if one did.
+    ScheduleError, with the failed step and its position, if one failed.
     """
     symbol = kernel.name.value
     kernel.attributes[TAG] = ir.StringAttr.get(TAGGED, module.context)
@@ -134,7 +134,7 @@ def run_sequence(module: ir.Module, name: str, kernel: func.FuncOp) -> func.Func
 
 
 def run_apart(module: ir.Module, script: ir.Module, entry: ir.Operation, kernel: func.FuncOp) -> func.FuncOp:
-    """The same for a script that is not part of the module: it is for the time of the run. The script's names may change."""
+    """Like ``run_sequence``, for a script that is added to the module only for the run. The script's names may change."""
     all_ = sequences(script)
     names = reached(entry.attributes["sym_name"].value, all_)
     rename_taken(script, {name: all_[name] for name in names}, symbols(module))
@@ -154,25 +154,25 @@ def run_apart(module: ir.Module, script: ir.Module, entry: ir.Operation, kernel:
 
 
 def symbols(module: ir.Module) -> set[str]:
-    """The names that are taken in a module."""
+    """The symbols defined in a module."""
     return {op.operation.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.operation.attributes}
 
 
 def rename_taken(module: ir.Module, some: Mapping[str, ir.Operation], taken: set[str]) -> None:
-    """Gives sequences of a script names that are not taken elsewhere, where theirs are."""
+    """Renames sequences of a script whose names are taken elsewhere."""
     for name, sequence in some.items():
         if name in taken:
             rename(module, sequence, fresh(name, {*taken, *sequences(module)}))
 
 
 def rename(module: ir.Module, sequence: ir.Operation, name: str) -> None:
-    """Gives a sequence another name, here and where it is included."""
+    """Renames a sequence and its uses."""
     ir.SymbolTable.replace_all_symbol_uses(sequence.attributes["sym_name"].value, name, module.operation)
     ir.SymbolTable.set_symbol_name(sequence, name)
 
 
 def told(diagnostic: Diagnostic, steps: Mapping[str, str]) -> str:
-    """A diagnostic as lines of an error: the message, the step it is of, and its notes, with their lines in the script."""
+    """A diagnostic as lines of an error: the message, the step, and the notes, with their lines in the script."""
     notes = list(diagnostic.notes)
     if not any(note.message.startswith(STEP) for note in notes) and str(diagnostic.position) in steps:
         notes.insert(0, Diagnostic("note", STEP + steps[str(diagnostic.position)]))
@@ -183,11 +183,12 @@ def told(diagnostic: Diagnostic, steps: Mapping[str, str]) -> str:
 
 
 def line_of(position: Position | None) -> str:
+    """A position as the end of a line of an error; empty for None."""
     if position is None:
         return ""
     return f" ({position})" if position.file != "-" else f" (line {position.line})"
 
 
 def step_lines(roots: list[ir.Operation]) -> dict[str, str]:
-    """The first lines of the ops of sequences, by where they stand."""
+    """The first line of each op of the sequences, by position."""
     return {str(position_of(op.location)): str(op).strip().splitlines()[0] for root in roots for op in everything(root)}

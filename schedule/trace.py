@@ -1,4 +1,4 @@
-"""What a schedule has done so far, as a transform script."""
+"""The steps of a schedule so far, as a transform script."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ EMPTY = """module attributes {transform.with_named_sequence} {
 
 
 class Trace:
-    """A script that grows step by step. ``kernel``: the handle to what it is run on."""
+    """A script that grows step by step."""
 
     def __init__(self, context: ir.Context):
         with context, ir.Location.unknown():
@@ -31,10 +31,11 @@ class Trace:
 
     @property
     def kernel(self) -> ir.Value:
+        """The handle to the kernel that the script is run on."""
         return self._block.arguments[0]
 
     def step(self, name: str, operands: Sequence[ir.Value], attributes: dict[str, Any], count: int) -> list[ir.Value]:
-        """Adds a step of ours; gives its results."""
+        """Appends one of our steps. Returns its results. ScheduleError if a replayed script has consumed the kernel's handle."""
         if self._consumed:
             raise ScheduleError("the script that was replayed has used up the kernel's handle: further steps have to stand in it")
         with self.sequence.context, ir.Location.unknown(), before_end(self._block):
@@ -43,7 +44,7 @@ class Trace:
         return list(made.results)
 
     def knob(self, name: str, options: Sequence[Any], selected: Any) -> ir.Value:
-        """Adds a tunable parameter."""
+        """Appends a tunable parameter."""
         with self.sequence.context, ir.Location.unknown(), before_end(self._block):
             kind = ir.Type.parse("!transform.param<i64>")
             attributes = {"name": attribute_of(name), "options": ir.ArrayAttr.get([attribute_of(o) for o in options]),
@@ -51,7 +52,7 @@ class Trace:
             return ir.Operation.create(KNOB, [kind], [], attributes).results[0]
 
     def extend(self, script: ir.Module, entry: ir.Operation) -> None:
-        """Adds what another script does: the steps of its sequence, and the sequences that it includes."""
+        """Appends another script: the steps of its sequence, and the sequences that it includes."""
         all_ = sequences(script)
         others = [name for name in reached(entry.attributes["sym_name"].value, all_) if all_[name] != entry]
         rename_taken(script, {name: all_[name] for name in others}, set(sequences(self.module)))
@@ -67,7 +68,7 @@ class Trace:
 
 
 def attribute_of(value: Any) -> ir.Attribute:
-    """A value of Python as an attribute of a step."""
+    """A Python value as an attribute of a step. ScheduleError for a value of another type."""
     if isinstance(value, ir.Attribute):
         return value
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Running a transform script on one kernel."""
+"""Runs a transform script on one kernel."""
 import re
 
 from legato.core.diagnostics import PassFailed
@@ -6,14 +6,14 @@ from legato.core.mlir import func, interpreter, ir
 
 
 def sequence(body: str) -> str:
-    """A transform module with one named sequence; ``body`` sees the kernel as ``%root``."""
+    """A transform module with one named sequence; ``body`` refers to the kernel as ``%root``."""
     return ("module attributes {transform.with_named_sequence} {\n"
             "transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {\n"
             f"{body}\ntransform.yield\n}}\n}}")
 
 
 def apply_script(body: str, kernel: func.FuncOp) -> None:
-    """Runs a transform script on one kernel. Raises ``PassFailed`` with the script's own line."""
+    """Runs a transform script on one kernel. PassFailed with the line of the script that failed."""
     text = sequence(body)
     name = kernel.name.value
     try:

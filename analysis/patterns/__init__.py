@@ -1,12 +1,12 @@
-"""A dataflow language for patterns in graphs: what a backend takes.
+"""A dataflow pattern language for graphs: backends describe the ops that they support with it.
 
     conv = is_op("relax.conv2d")(wildcard(), is_const()).has_attr(groups=1).named("conv")
     biased = conv.optional(lambda x: is_op("relax.add")(x, is_const()))
     fused = biased.optional(lambda x: is_op("relax.relu")(x))
     NPU_CONV = composite("conv2d", fused, check=lambda m: m["conv"].attrs["strides"] == [1, 1] or "only strides of 1")
 
-A pattern object stands for one value: used twice, it has to be the same value twice. It matches the ops of a graph, and calls of
-kernels that do what such an op does (``analysis/recognize.py``).
+A pattern object stands for one value: if it occurs twice, both must be the same value. Patterns match graph ops, and calls of kernels that
+compute what such an op does.
 """
 from legato.analysis.patterns.composite import Composite, as_composites, composite
 from legato.analysis.patterns.graph import Graph, Node, Ref

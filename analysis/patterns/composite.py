@@ -1,4 +1,4 @@
-"""A pattern with a name and a check: one line of what a backend takes."""
+"""A pattern with a name and a check: one entry of a backend's list."""
 from __future__ import annotations
 
 import re
@@ -16,14 +16,14 @@ Check = Callable[[Match], "bool | str"]
 
 @dataclass(frozen=True)
 class Composite:
-    """``check(match)``: True, or the reason why the backend does not take this one."""
+    """A named pattern. ``check(match)`` returns True, or the reason why the backend does not support the match."""
 
     name: str
     pattern: Pattern
     check: Check | None = None
 
     def refusal(self, match: Match) -> str | None:
-        """The check's reason against a match; None where it takes it."""
+        """The check's reason against a match, or None. LegatoError if the check returns anything else."""
         answer = True if self.check is None else self.check(match)
         if answer is True:
             return None
@@ -33,7 +33,7 @@ class Composite:
 
 
 def composite(name: str, pattern: Pattern, check: Check | None = None) -> Composite:
-    """A pattern under a name (letters, digits, ``_``), which the functions made of its matches carry."""
+    """A pattern with a name (letters, digits, ``_``), which functions outlined from its matches carry, and a check."""
     if not NAME.fullmatch(name):
         raise LegatoError(f"'{name}' cannot name a pattern: letters, digits and '_'")
     if not isinstance(pattern, Pattern):
@@ -42,7 +42,7 @@ def composite(name: str, pattern: Pattern, check: Check | None = None) -> Compos
 
 
 def as_composites(patterns: Iterable[Any], whose: str) -> tuple[Composite, ...]:
-    """Composites from composites and from tuples (name, pattern) or (name, pattern, check). LegatoError if two have one name."""
+    """Composites from composites and from tuples (name, pattern) or (name, pattern, check). LegatoError if two have the same name."""
     found: dict[str, Composite] = {}
     for one in patterns:
         made = one if isinstance(one, Composite) else composite(*one)

@@ -1,4 +1,4 @@
-"""The patterns as values. What they match is said in matcher.py."""
+"""Patterns as values. matcher.py matches them."""
 from __future__ import annotations
 
 import copy
@@ -10,11 +10,11 @@ from legato.core.dtypes import as_dtype
 from legato.core.errors import LegatoError
 from legato.dialects.relax.dims import parse
 
-Constraint = Callable[[Ref], "str | None"]  # None: it holds; else why not
+Constraint = Callable[[Ref], "str | None"]  # returns None, or the reason why it does not hold
 
 
 class Pattern:
-    """One value of a graph. Methods give changed copies, which stand for other values than the original."""
+    """One value of a graph. Methods return changed copies, which stand for other values than the original."""
 
     def __init__(self) -> None:
         self.label: str | None = None
@@ -27,29 +27,29 @@ class Pattern:
         return other
 
     def named(self, label: str) -> Any:
-        """The pattern under a name by which a check and a backend find what it matched: ``match["conv"]``."""
+        """The pattern with a label, by which checks and backends find the matched value: ``match["conv"]``."""
         return self._with(label=label)
 
     def exposed(self) -> Any:
-        """The value may be read outside the match too: it becomes one more result of the group."""
+        """The value may have uses outside of the match: it becomes another result of the group."""
         return self._with(is_exposed=True)
 
     def where(self, constraint: Constraint) -> Any:
-        """A constraint of one's own: takes the value (a Ref), returns None where it holds, else the reason why not."""
+        """Adds a constraint: a function of the value (a Ref) that returns None, or the reason why it does not hold."""
         return self._with(constraints=(*self.constraints, constraint))
 
     def has_attr(self, **wanted: Any) -> Any:
-        """Attributes, defaults included, with these values; a callable takes the value and says whether it will do."""
+        """Requires attributes, defaults included, with these values; a callable is a predicate on the value."""
         return self.where(lambda ref: _attributes(ref, wanted))
 
     def has_dtype(self, *dtypes: Any) -> Any:
-        """One of these element types (``"f32"``, numpy's)."""
+        """Requires one of these element types (``"f32"``, numpy's)."""
         accepted = [as_dtype(d) for d in dtypes]
         return self.where(lambda ref: None if ref.type is not None and ref.type.dtype in accepted else
                           f"its elements are {ref.type and ref.type.dtype}, expected {' or '.join(str(d) for d in accepted)}")
 
     def has_shape(self, *sizes: Any) -> Any:
-        """These sizes: ints, symbols' names, or None for any."""
+        """Requires these sizes: ints, symbols' names, or None for any."""
         wanted = [parse(s) if isinstance(s, str) else s for s in sizes]
 
         def fits(ref: Ref) -> str | None:
@@ -60,7 +60,7 @@ class Pattern:
         return self.where(fits)
 
     def has_rank(self, *ranks: int) -> Any:
-        """One of these ranks."""
+        """Requires one of these ranks."""
         return self.where(lambda ref: None if ref.type is not None and ref.type.rank in ranks else
                           f"its rank is {ref.type and ref.type.rank}, expected {' or '.join(map(str, ranks))}")
 
@@ -68,19 +68,19 @@ class Pattern:
         return Alternatives((self, other))
 
     def optional(self, epilogue: Callable[[Pattern], Pattern]) -> Alternatives:
-        """This, followed by what ``epilogue`` makes of it where that is there."""
+        """Matches ``epilogue(self)`` if possible, else the pattern itself."""
         return Alternatives((epilogue(self), self))
 
     def repeated(self, step: Callable[[Pattern], Pattern], at_least: int = 0, at_most: int = 64) -> Repeated:
-        """This, followed by ``step`` as often as it is there: the longest chain first. ``step`` is called anew for each link."""
+        """The pattern followed by as many applications of ``step`` as possible. ``step`` is called anew for each link."""
         return Repeated(self, step, at_least, at_most)
 
     def parts(self) -> Sequence[Pattern]:
-        """The patterns that this one is directly made of."""
+        """The patterns that this one directly consists of."""
         return ()
 
     def roots(self) -> set[str] | None:
-        """The names of ops that its value can be made by; None: any, or no op at all."""
+        """The names of ops that can define its value; None: any op, or none."""
         return None
 
 
@@ -102,7 +102,7 @@ class Constant(Pattern):
 
 
 class Op(Pattern):
-    """The result of an op of one of these names. ``operands``: their patterns; None: any operands."""
+    """The result of an op with one of these names. ``operands``: their patterns; None: any operands."""
 
     def __init__(self, names: tuple[str, ...], operands: tuple[Pattern, ...] | None = None):
         super().__init__()
@@ -147,14 +147,14 @@ class Alternatives(Pattern):
 
 
 class Repeated(Pattern):
-    """A chain. Each link is a pattern of its own, made when it is needed."""
+    """A chain. Each link is a separate pattern, created when it is needed."""
 
     def __init__(self, base: Pattern, step: Callable[[Pattern], Pattern], at_least: int, at_most: int):
         super().__init__()
         self.base, self.step, self.at_least, self.at_most = base, step, at_least, at_most
 
     def choices(self) -> list[Pattern]:
-        """The longer chain, and the end of it where that is long enough."""
+        """The patterns to try: the longer chain first, then its end if the chain may end here."""
         links: list[Pattern] = []
         if self.at_most > 0:
             links.append(self.step(Repeated(self.base, self.step, self.at_least - 1, self.at_most - 1)))
@@ -172,7 +172,7 @@ class Repeated(Pattern):
 
 
 class EachOperand(Pattern):
-    """Stands for all operands of an op that takes any number of them: each has to match a fresh ``make()``."""
+    """All operands of an op with any number of them: each must match a fresh ``make()``."""
 
     def __init__(self, make: Callable[[], Pattern]):
         super().__init__()
@@ -183,7 +183,7 @@ class EachOperand(Pattern):
 
 
 class Outputs(Pattern):
-    """Several results of one group, each with its pattern; what they share ties them together."""
+    """Several results of one group, each with its pattern, connected by shared values."""
 
     def __init__(self, patterns: tuple[Pattern, ...]):
         super().__init__()
@@ -200,19 +200,19 @@ class Outputs(Pattern):
 
 
 def wildcard() -> Pattern:
-    """Any value: of an op outside, an argument, a constant."""
+    """Any value: the result of an op outside of the match, an argument, a constant."""
     return Wildcard()
 
 
 def is_const() -> Pattern:
-    """A constant: it becomes part of the group."""
+    """A constant, which becomes part of the group."""
     return Constant()
 
 
 def is_op(*names: str) -> Op:
-    """An op of one of these full names (``"relax.conv2d"``); call it with the patterns of its operands.
+    """An op with one of these full names (``"relax.conv2d"``); call it with the patterns of its operands.
 
-    The operands of a commutative op are tried in both orders.
+    The operands of a commutative op are tried in both orders. LegatoError for a name without a dialect.
     """
     for name in names:
         if "." not in name:
@@ -228,7 +228,7 @@ def each_operand(make: Callable[[], Pattern]) -> EachOperand:
 
 
 def outputs(*patterns: Pattern) -> Outputs:
-    """One group with several results. The first is looked for; each other one has to share a value with those before it."""
+    """One group with several results. The first pattern is matched first; each other one must share a value with those before it."""
     if len(patterns) < 2:
         raise LegatoError("outputs(...) ties two patterns or more together")
     return Outputs(patterns)

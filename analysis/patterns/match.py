@@ -1,4 +1,4 @@
-"""What a pattern found."""
+"""Matches of patterns in a graph."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,27 +13,28 @@ from legato.dialects.relax.types import TensorType
 
 @dataclass(frozen=True)
 class Matched:
-    """What a named part of a pattern stands for."""
+    """A value that a named part of a pattern has matched."""
 
     ref: Ref
 
     @property
     def op(self) -> ir.Operation | None:
-        """The op that makes the value; None for an argument."""
+        """The op that defines the value; None for an argument."""
         return self.ref.node.op if self.ref.node is not None else None
 
     @property
     def name(self) -> str | None:
-        """The op's name (``relax.matmul`` also for a kernel that does what it does)."""
+        """The op's name (also ``relax.matmul`` for a kernel that computes the same)."""
         return self.ref.node.name if self.ref.node is not None else None
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The op's attributes as Python values, defaults filled in."""
+        """The op's attributes as Python values, with defaults."""
         return self.ref.node.attrs if self.ref.node is not None else {}
 
     @property
     def value(self) -> ir.Value:
+        """The value in the IR."""
         return self.ref.value
 
     @property
@@ -43,11 +44,12 @@ class Matched:
 
     @property
     def operands(self) -> list[Matched]:
+        """The operands of the op that defines the value."""
         return [Matched(ref) for ref in self.ref.node.operands] if self.ref.node is not None else []
 
 
 class Match:
-    """Ops that a pattern takes together. ``nodes``: in program order; ``roots``: the values that the pattern stands for."""
+    """Ops that match a pattern together. ``nodes``: in program order; ``roots``: the values of the pattern itself."""
 
     def __init__(self, name: str, nodes: Iterable[Node], roots: list[Ref], labels: dict[str, Ref], exposed: list[Ref]):
         self.name = name
@@ -65,7 +67,7 @@ class Match:
 
     @property
     def root(self) -> Matched:
-        """The value that the pattern as a whole stands for."""
+        """The value of the whole pattern."""
         return Matched(self.roots[0])
 
     @property
@@ -75,7 +77,7 @@ class Match:
 
     @property
     def results(self) -> list[Ref]:
-        """The values that the group gives: its roots, and what was exposed."""
+        """The results of the group: its roots, and exposed values."""
         return list(dict.fromkeys([*self.roots, *self.exposed]))
 
     def __str__(self) -> str:

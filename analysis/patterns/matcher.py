@@ -1,4 +1,4 @@
-"""How patterns are matched: from the last op backwards, over operands, with every choice tried."""
+"""The matching algorithm: from the last op backwards along operands, with backtracking over all choices."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ COMMUTATIVE = frozenset(f"relax.{name}" for name in (
 
 @dataclass(frozen=True)
 class Attempt:
-    """What became of a pattern at one op. ``reason``: why it did not take it; None where it did, with all the ops it took."""
+    """The outcome of a pattern at one op. ``reason``: why it does not match, or None; ``taken``: the ops of the match."""
 
     pattern: str
     node: Node
@@ -26,22 +26,24 @@ class Attempt:
 
 @dataclass(frozen=True)
 class State:
-    """What is matched so far."""
+    """The state of a partial match: values by pattern, and the ops."""
 
     bound: dict[Pattern, Ref]
     nodes: tuple[Node, ...] = ()
 
     def binding(self, pattern: Pattern, ref: Ref) -> State:
+        """The state with a pattern bound to a value."""
         return State({**self.bound, pattern: ref}, self.nodes)
 
     def taking(self, node: Node) -> State:
+        """The state with another op."""
         return State(self.bound, self.nodes if node in self.nodes else (*self.nodes, node))
 
 
 class Matcher:
-    """Matches the patterns of one backend in one graph; an op that one match has taken is not there for the next.
+    """Matches the patterns of one backend in one graph; an op belongs to one match only.
 
-    ``attempts`` tells what became of each pattern at each op that it could have ended in.
+    ``attempts`` records the outcome of each pattern at each op that it could end in.
     """
 
     def __init__(self, graph: Graph, taken: set[Node] | None = None):
@@ -51,7 +53,7 @@ class Matcher:
         self._why = (-1, "")
 
     def matches(self, composite: Composite) -> list[Match]:
-        """All matches, which share no op, the last in the program first. Raises what the composite's check raises."""
+        """All matches, which have no op in common, the last in the program first. Raises what the composite's check raises."""
         found = []
         for node in self._candidates(composite.pattern):
             if node in self.taken:
@@ -64,7 +66,7 @@ class Matcher:
         return found
 
     def match_at(self, composite: Composite, node: Node) -> tuple[Match | None, str | None]:
-        """The match that ends in an op, or the reason why there is none: of the try that came furthest."""
+        """The match that ends in an op, or the reason why there is none: that of the attempt that got furthest."""
         self._why = (-1, "")
         for ref in node.results:
             for roots, state in self._rooted(composite.pattern, ref):
@@ -194,7 +196,7 @@ class Matcher:
             yield from self._operands(others, found)
 
     def _note(self, state: State, reason: str, certain: bool = False) -> None:
-        """Keeps the reason of the try that came furthest; a check's comes before all others."""
+        """Keeps the reason of the attempt that got furthest; a check's reason takes precedence."""
         depth = len(state.nodes) + (1000 if certain else 0)
         if depth > self._why[0]:
             self._why = (depth, reason)

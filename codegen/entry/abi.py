@@ -1,4 +1,4 @@
-"""C's side of the entry: the structs of DLPack and tvm-ffi, and the functions of tvm-ffi and libc. See ``tvm/ffi/c_api.h``."""
+"""The C side of the entry: the structs of DLPack and tvm-ffi, and the functions of tvm-ffi and libc. See ``tvm/ffi/c_api.h``."""
 from typing import Annotated
 
 from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, extern
@@ -7,7 +7,7 @@ CPU = 1             # DLPack's device type
 
 
 class Object(Pointer):
-    """A tvm-ffi object, which counts its references; a function's is its handle."""
+    """A reference-counted tvm-ffi object; a function's handle is its object."""
 
 
 class TVMFFIAny(Struct):

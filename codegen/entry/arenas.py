@@ -1,14 +1,14 @@
-"""Arenas, the memory for what main computes on the way. An instance keeps those that no call uses in slots, which threads exchange
-atomically."""
+"""Arenas: memory for main's intermediate buffers. An instance keeps unused ones in slots, which threads access atomically."""
 from legato.codegen.entry.abi import aligned_alloc, free
 from legato.codegen.entry.layouts import ARENAS, Instance
 from legato.codegen.native.language import Words, address, exchange, store_if_null
 
-HEAD = 64       # bytes in front of an arena, which stays aligned; the first eight say how large it is
+HEAD = 64       # bytes before an arena, which stays aligned; the first eight are its size
 
 
 def take_arena(instance: Instance, size: int) -> Words:
-    """So many bytes at least, at a multiple of 64: an arena that the instance has, or a new one. Null for 0 bytes, or without memory."""
+    """An arena of at least ``size`` bytes, aligned to 64: one that the instance keeps, or a new one. Null for 0 bytes, or if out of
+    memory."""
     if size <= 0:
         return Words(0)
     arena = any_arena(instance)
@@ -26,7 +26,7 @@ def take_arena(instance: Instance, size: int) -> Words:
 
 
 def any_arena(instance: Instance) -> Words:
-    """The first arena that the instance has, which it has no longer then; null where there is none."""
+    """Removes the first arena that the instance keeps; null if there is none."""
     for slot in range(ARENAS):
         arena = exchange(address(instance.arenas[slot]), Words(0))
         if arena:
@@ -35,7 +35,7 @@ def any_arena(instance: Instance) -> Words:
 
 
 def give_arena(instance: Instance, arena: Words) -> None:
-    """Gives an arena back to the instance, or frees it where the instance has enough."""
+    """Returns an arena to the instance, or frees it if all slots are full."""
     if not arena:
         return
     for slot in range(ARENAS):

@@ -65,7 +65,7 @@ def check_requirements(sizes: Words) -> int:
 
 
 def allocate_results(sizes: Words, data: Words, blocks: Words) -> bool:
-    """Memory for the results whose shapes are known; null for the others. False when there is not enough."""
+    """Allocates the results whose shapes are known; null for the others. False if out of memory."""
     for o in range(COUNTS.outputs):
         data[o] = 0
         blocks[o] = 0

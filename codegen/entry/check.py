@@ -1,16 +1,16 @@
-"""Whether a value is what the model takes."""
+"""Checks of a value against the model's inputs."""
 from legato.codegen.entry.abi import CPU, DLTensor, TensorObject, TVMFFIAny
 from legato.codegen.entry.layouts import AXES, INPUTS, Axis
 from legato.codegen.native.language import Words
 from legato.core.tvm_ffi_abi import DL_TENSOR, TENSOR
 
 RIGHT = -1
-NO_TENSOR, DEVICE, DTYPE, RANK, SIZE, SYMBOL, STRIDES, NO_DATA, ALIGNMENT = range(9)    # what is wrong
+NO_TENSOR, DEVICE, DTYPE, RANK, SIZE, SYMBOL, STRIDES, NO_DATA, ALIGNMENT = range(9)    # kinds of mismatch
 
 
 def check(value: TVMFFIAny, number: int, symbols: Words, data_to: Words, detail_to: Words) -> int:
-    """Checks a value against a row of the inputs; stores its data's address, and the symbols that its shape gives. RIGHT, or what is wrong;
-    ``detail_to`` gets the axis, or the alignment in bytes, that was not right."""
+    """Checks a value against a row of the inputs; stores its data's address, and the symbols in its shape. RIGHT, or the kind of
+    mismatch; ``detail_to`` gets the wrong axis, or the required alignment in bytes."""
     row = INPUTS[number]
     tensor = tensor_of(value)
     if not tensor:
@@ -47,7 +47,7 @@ def check(value: TVMFFIAny, number: int, symbols: Words, data_to: Words, detail_
 
 
 def check_size(size: int, axis: Axis, symbols: Words) -> int:
-    """Checks a size, which gives its symbol a value where it has none."""
+    """Checks a size, which defines its symbol if that has no value yet."""
     if axis.symbol < 0:
         return RIGHT if size == axis.offset else SIZE
     value = symbols[axis.symbol]
@@ -61,7 +61,7 @@ def check_size(size: int, axis: Axis, symbols: Words) -> int:
 
 
 def tensor_of(value: TVMFFIAny) -> DLTensor:
-    """The tensor that a value is: a Tensor object's, or a bare one; null for anything else."""
+    """The tensor in a value: a Tensor object's, or a bare one; null for anything else."""
     if value.type_index == TENSOR:
         return TensorObject(value.value).tensor
     return DLTensor(value.value) if value.type_index == DL_TENSOR else DLTensor(0)

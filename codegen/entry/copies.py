@@ -7,7 +7,7 @@ from legato.core.tvm_ffi_abi import TENSOR
 
 
 def in_arguments(data: Pointer, table: Words, count: int) -> bool:
-    """Whether an address lies in the memory of a tensor in a table of arguments (packed.py)."""
+    """Whether an address is in the memory of a tensor in a table of arguments (packed.py)."""
     row = table
     for _ in range(count):
         if row[0] == TENSOR:
@@ -19,7 +19,7 @@ def in_arguments(data: Pointer, table: Words, count: int) -> bool:
 
 
 def copy_tensor(tensor: DLTensor) -> Words:
-    """A contiguous copy of a tensor of any strides, at a multiple of 64 bytes, to be freed. Null without memory."""
+    """A contiguous copy of a tensor of any strides, aligned to 64 bytes, to be freed. Null if out of memory."""
     elements = elements_of(tensor.shape, tensor.rank)
     width = bytes_of(tensor.dtype, 1)
     copy = Words(aligned_alloc(64, round_up(elements * width + 1)))
@@ -31,7 +31,7 @@ def copy_tensor(tensor: DLTensor) -> Words:
 
 
 def offset_of(tensor: DLTensor, element: int) -> int:
-    """Where an element stands, in elements, by its number in row-major order."""
+    """The offset of an element, in elements, by its number in row-major order."""
     if not tensor.strides:
         return element
     offset = 0

@@ -1,4 +1,4 @@
-"""What a value is, in words, for messages."""
+"""Descriptions of values for messages."""
 from legato.codegen.entry.abi import DLTensor, TVMFFIAny
 from legato.codegen.entry.check import tensor_of
 from legato.codegen.native.language import Text, snprintf
@@ -58,6 +58,6 @@ def dtype_format(code: int) -> Text:
 
 
 def append(to: Text, used: int, form: Text, value: int) -> int:
-    """Formats a number behind what is used of DESCRIPTION_BYTES; how many are used then."""
+    """Formats a number after the ``used`` bytes of DESCRIPTION_BYTES. Returns the bytes used then."""
     end = used + snprintf(to + used, DESCRIPTION_BYTES - used, form, value)
     return end if end < DESCRIPTION_BYTES else DESCRIPTION_BYTES - 1

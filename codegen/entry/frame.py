@@ -1,5 +1,5 @@
-"""The frame of a call whose sizes depend on data. It holds what packed functions returned, and the memory that main asked for once it
-knew how much, until main has ended. It lies on the stack of @legato.main."""
+"""The frame of a call with data-dependent sizes. It owns results of packed functions, and memory that main requested late, until main
+has ended. It is on the stack of @legato.main."""
 from legato.codegen.entry.abi import Object, free
 from legato.codegen.entry.arenas import give_arena, take_arena
 from legato.codegen.entry.layouts import FRAME_COUNTS, Frame, Held, Instance
@@ -10,7 +10,7 @@ from legato.codegen.native.language import Int32, Pointer, Words, stack
 
 
 def open_frame(frame: Frame, instance: Instance, blocks: Words, symbols: Words) -> None:
-    """Makes a frame that holds nothing."""
+    """Initializes an empty frame."""
     frame.instance = instance
     frame.blocks = blocks
     frame.symbols = symbols
@@ -23,7 +23,7 @@ def open_frame(frame: Frame, instance: Instance, blocks: Words, symbols: Words) 
 
 
 def close_frame(frame: Frame) -> None:
-    """Gives back all that a frame holds."""
+    """Releases everything that a frame owns."""
     for slot in range(FRAME_COUNTS.held):
         release(frame.held[slot])
     arenas = late_arenas(frame)
@@ -32,12 +32,12 @@ def close_frame(frame: Frame) -> None:
 
 
 def late_arenas(frame: Frame) -> Words:
-    """Where a frame has its arenas: behind the results that it holds."""
+    """The address of a frame's arenas, after the results that it owns."""
     return Words(frame.held[FRAME_COUNTS.held])
 
 
 def release(held: Held) -> None:
-    """Gives back a result of a packed function."""
+    """Releases a result of a packed function."""
     free(held.copy)
     drop_object(held.object)
     held.object = Object(0)
@@ -50,7 +50,7 @@ def set_size(frame: Frame, number: int, value: int) -> None:
 
 
 def memory_at(address: int) -> Pointer:
-    """An address as memory: main has the addresses of results as numbers."""
+    """An address as memory: main has results' addresses as numbers."""
     return Pointer(address)
 
 
@@ -60,9 +60,9 @@ def frame_check(number: int, value: int, other: int) -> Int32:
 
 
 def frame_arena(frame: Frame, number: int, size: int) -> Pointer:
-    """Memory for buffers, as one of the frame's arenas. Null, with the error raised, without memory."""
+    """Memory for buffers, as one of the frame's arenas. Null, with the error raised, if out of memory."""
     if size <= 0:
-        return frame    # an address that nobody uses
+        return frame    # an address that is not used
     arena = take_arena(frame.instance, size)
     late_arenas(frame)[number] = int(arena)
     if not arena:
@@ -71,7 +71,7 @@ def frame_arena(frame: Frame, number: int, size: int) -> Pointer:
 
 
 def frame_result(frame: Frame, number: int, shape: Words) -> Pointer:
-    """Memory for a result of main. Null, with the error raised, without memory."""
+    """Memory for a result of main. Null, with the error raised, if out of memory."""
     data = stack(Words)
     block = new_tensor(number, shape, data)
     frame.blocks[number] = int(block)

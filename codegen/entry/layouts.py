@@ -1,4 +1,4 @@
-"""What the entry's functions find in memory: the tables of a model (written by model.py), the instance, the frame of a call."""
+"""Structs in memory that the entry's functions read: the tables of a model (written by model.py), the instance, the frame of a call."""
 from typing import Annotated
 
 from legato.codegen.entry.abi import Object
@@ -8,7 +8,7 @@ ARENAS = 16     # arenas that an instance keeps
 
 
 class Counts(Struct):
-    """How many of each there are. ``sizes``: that @main_sizes computes. ``packed``: functions that main calls."""
+    """Numbers of inputs, outputs etc. ``sizes``: computed by @main_sizes. ``packed``: functions that main calls."""
 
     inputs: int
     outputs: int
@@ -20,8 +20,8 @@ class Counts(Struct):
 
 
 class Input(Struct):
-    """An input, or, behind the inputs, a result of a packed function, by the function's name. ``name`` and ``expected``, the type as people
-    read it: offsets into the strings. ``first_axis``: its first row in the axes. ``width``: bytes of an element."""
+    """An input, or, after the inputs, a result of a packed function, by the function's name. ``name`` and ``expected``, the type as
+    shown to people: offsets into the strings. ``first_axis``: its first row in the axes. ``width``: bytes of an element."""
 
     name: int
     expected: int
@@ -32,7 +32,7 @@ class Input(Struct):
 
 
 class Axis(Struct):
-    """An axis of an input: its size has to be ``symbol * scale + offset``. ``symbol``: its number; -1 where the size is ``offset``."""
+    """An axis of an input: its size must be ``symbol * scale + offset``. ``symbol``: its number; -1 if the size is ``offset``."""
 
     symbol: int
     scale: int
@@ -40,7 +40,7 @@ class Axis(Struct):
 
 
 class Output(Struct):
-    """``first_size``: where its shape stands in the sizes; -1 where main asks for its memory itself, once it knows the shape."""
+    """An output. ``first_size``: the index of its shape in the sizes; -1 if main requests its memory itself, once it knows the shape."""
 
     dtype: int
     rank: int
@@ -49,14 +49,14 @@ class Output(Struct):
 
 
 class Symbol(Struct):
-    """``name``: an offset into the strings. Behind the inputs' symbols stand those that results of packed functions give."""
+    """A symbol. ``name``: an offset into the strings. After the inputs' symbols come those defined by results of packed functions."""
 
     name: int
 
 
 class Requirement(Struct):
-    """What sizes must satisfy. ``text``: an offset into the strings. ``size``: where it stands in the sizes; -1 where main checks it.
-    ``equal``: 1 if it must equal the size behind it, 0 if it must not be negative."""
+    """A condition on sizes. ``text``: an offset into the strings. ``size``: its index in the sizes; -1 if main checks it. ``equal``:
+    1 if it must equal the size after it, 0 if it must not be negative."""
 
     text: int
     size: int
@@ -71,7 +71,7 @@ class Packed(Struct):
 
 
 class FrameCounts(Struct):
-    """How many results of packed functions a call holds, and how many arenas it asks for late."""
+    """The numbers of results of packed functions and of late arenas that a call's frame owns."""
 
     held: int
     arenas: int
@@ -85,12 +85,12 @@ SYMBOLS = table(Symbol, "legato.symbols")
 REQUIREMENTS = table(Requirement, "legato.requirements")
 PACKED = table(Packed, "legato.packed")
 FRAME_COUNTS = table(FrameCounts, "legato.frame_counts")
-STRINGS = table(Text, "legato.strings")     # texts, each with a zero behind it; the first is the signature of main
+STRINGS = table(Text, "legato.strings")     # zero-terminated texts; the first is the signature of main
 
 
 class Instance(Struct):
-    """An instance of the model. ``owner``: the object that holds its code and weights. ``array``: the function ffi.Array. ``handles``: the
-    address of each weight, then each packed function. Instances share nothing."""
+    """An instance of the model. ``owner``: the object that owns its code and weights. ``array``: the function ffi.Array. ``handles``:
+    the address of each weight, then each packed function. Instances share nothing."""
 
     owner: Object
     array: Object
@@ -99,15 +99,15 @@ class Instance(Struct):
 
 
 class Held(Struct):
-    """A result of a packed function: the object that came back, and its copy if one had to be made."""
+    """A result of a packed function: the returned object, and its copy if one was necessary."""
 
     object: Object
     copy: Words
 
 
 class Frame(Struct):
-    """What a call holds until its end, if its sizes depend on data: see frame.py. ``blocks``: of main's results. Behind ``held`` stand the
-    arenas that were asked for late."""
+    """The memory that a call with data-dependent sizes owns until its end: see frame.py. ``blocks``: of main's results. After
+    ``held`` come the late arenas."""
 
     instance: Instance
     blocks: Words

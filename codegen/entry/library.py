@@ -10,16 +10,16 @@ from legato.codegen.native.compiler import compile_functions
 from legato.core.mlir import ir
 from legato.core.upstream import run_on
 
-RARE = (describe, instance, messages)      # making an instance, and what is wrong with a call
-CALLED_BY_MAIN = (call_packed, call_value)      # where it calls packed functions: passes/calls/packed_stubs.py
+RARE = (describe, instance, messages)      # rarely called: creating an instance, and messages
+CALLED_BY_MAIN = (call_packed, call_value)      # if it calls packed functions: passes/calls/packed_stubs.py
 CALLED_WITH_FRAME = (call_returning, memory_at, set_size, frame_check, frame_arena, frame_result, memory_at, open_frame, close_frame)
 TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-unrealized-casts"
 
 
 @cache
 def library(calls_packed: bool, has_frame: bool) -> str:
-    """The module, as text: compiled and lowered once in a process. The tables of the model, @legato.main and @main_sizes are declared
-    only."""
+    """The module as text, compiled and lowered once per process. The tables of the model, @legato.main and @main_sizes are only
+    declared."""
     roots = [create, *(CALLED_BY_MAIN if calls_packed or has_frame else ()), *(CALLED_WITH_FRAME if has_frame else ())]
     module = ir.Module.parse(compile_functions(roots, RARE))
     run_on(module.operation, TO_LLVM)

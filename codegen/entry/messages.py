@@ -1,4 +1,4 @@
-"""The errors that a call is refused with. Each function raises one, for tvm-ffi, and returns nonzero."""
+"""The errors of a call. Each function raises one, for tvm-ffi, and returns nonzero."""
 from legato.codegen.entry.abi import DLTensor, TVMFFIAny, TVMFFIErrorSetRaisedFromCStr
 from legato.codegen.entry.check import ALIGNMENT, DEVICE, DTYPE, NO_DATA, NO_TENSOR, RANK, SIZE, STRIDES, SYMBOL, tensor_of
 from legato.codegen.entry.describe import DESCRIPTION_BYTES, describe
@@ -9,8 +9,8 @@ REASON_BYTES = 512
 
 
 def refuse(value: TVMFFIAny, number: int, symbols: Words, wrong: int, detail: int) -> int:
-    """For a value that is not what a row of the inputs says: an argument, or a packed function's result. ``wrong``, ``detail``: what
-    ``check`` found."""
+    """For a value that does not fit a row of the inputs: an argument, or a packed function's result. ``wrong``, ``detail``: the
+    results of ``check``."""
     row = INPUTS[number]
     name = STRINGS + row.name
     expected = STRINGS + row.expected
@@ -30,7 +30,7 @@ def refuse(value: TVMFFIAny, number: int, symbols: Words, wrong: int, detail: in
 
 
 def explain(to: Text, tensor: DLTensor, row: Input, wrong: int, detail: int) -> None:
-    """Writes what is wrong, where it is no symbol."""
+    """Writes the mismatch, other than of a symbol."""
     if wrong == DEVICE:
         snprintf(to, REASON_BYTES, f": it is on a device of type {tensor.device_type}, not on the CPU")
     elif wrong == DTYPE:
@@ -50,7 +50,7 @@ def explain(to: Text, tensor: DLTensor, row: Input, wrong: int, detail: int) -> 
 
 
 def explain_symbol(to: Text, tensor: DLTensor, number: int, symbols: Words, axis: int) -> None:
-    """Writes which value the symbol of an axis has, and where it comes from."""
+    """Writes the value that the symbol of an axis has, and the input that defines it."""
     row = INPUTS[number]
     symbol = AXES[row.first_axis + axis].symbol
     name = STRINGS + SYMBOLS[symbol].name
@@ -68,7 +68,7 @@ def explain_symbol(to: Text, tensor: DLTensor, number: int, symbols: Words, axis
 def first_with(symbol: int) -> int:
     """The first row of the inputs that has a symbol in its shape."""
     number = 0
-    while not has(INPUTS[number], symbol):      # one of them has it, or it would not have been refused
+    while not has(INPUTS[number], symbol):      # one of them has it, or there would be no mismatch
         number += 1
     return number
 
@@ -82,7 +82,7 @@ def has(row: Input, symbol: int) -> bool:
 
 
 def refuse_number(given: int) -> int:
-    """For another number of arguments than main takes."""
+    """For a wrong number of arguments."""
     expected = COUNTS.inputs
     plural = "" if expected == 1 else "s"
     TVMFFIErrorSetRaisedFromCStr("TypeError", f"{STRINGS} takes {expected} argument{plural}, but {given} given")
@@ -98,7 +98,7 @@ def require(number: int, value: int, other: int) -> int:
 
 
 def refuse_sizes(text: Text, equal: bool, value: int, other: int) -> int:
-    """For a requirement that is not met."""
+    """For a requirement that does not hold."""
     if equal:
         TVMFFIErrorSetRaisedFromCStr("ValueError", f"main cannot run on these sizes: {text} (expected {other}, found {value})")
     else:
@@ -107,12 +107,12 @@ def refuse_sizes(text: Text, equal: bool, value: int, other: int) -> int:
 
 
 def refuse_memory(size: int) -> int:
-    """For a call without memory."""
+    """For a call that is out of memory."""
     TVMFFIErrorSetRaisedFromCStr("MemoryError", f"no memory for this call: it needs an arena of {size} bytes, and room for the results")
     return -1
 
 
 def refuse_late() -> int:
-    """For memory that main asked for in the middle of a call."""
+    """For memory that main requested in the middle of a call."""
     TVMFFIErrorSetRaisedFromCStr("MemoryError", "no memory for buffers or results whose size was known only in the middle of this call")
     return -1

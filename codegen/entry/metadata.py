@@ -1,4 +1,4 @@
-"""What a compiled model says of itself, as JSON: the runtime reads it, from the module or from a saved .so."""
+"""The metadata of a compiled model as JSON, which the runtime reads from the module or from a saved .so."""
 import json
 import re
 from importlib.metadata import PackageNotFoundError, version
@@ -7,12 +7,12 @@ from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS
 from legato.passes.memory.signature import Boundary, Value, packed_functions
 
-FORMAT = 1   # grows when a saved model of today could not be read by the runtime of yesterday
+FORMAT = 1   # increased when older runtimes cannot read a new saved model
 
 
 def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
-    """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions that are called), callers (what calls each),
-    target (cpu, features), openmp."""
+    """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions called), callers (a description of each
+    one's callers), target (cpu, features), openmp."""
     return json.dumps({
         "format": FORMAT,
         "legato": _version(),
@@ -28,7 +28,7 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
 
 
 def target_of(function: ir.OpView) -> dict[str, str]:
-    """LLVM's names of the CPU and the features that an ``llvm.func`` is made for; empty texts where it does not say."""
+    """LLVM's names of the CPU and the features of an ``llvm.func``; empty if it has none."""
     attributes = function.attributes
     cpu = attributes["target_cpu"].value if "target_cpu" in attributes else ""
     listed = re.findall(r'"([^"]+)"', str(attributes["target_features"])) if "target_features" in attributes else []
@@ -36,7 +36,7 @@ def target_of(function: ir.OpView) -> dict[str, str]:
 
 
 def uses_openmp(module: ir.Module) -> bool:
-    """Whether there is an op of the dialect omp, which becomes calls of the OpenMP runtime."""
+    """Whether there is an op of the dialect omp, which is lowered to calls of the OpenMP runtime."""
     found = False
 
     def visit(op: ir.Operation) -> ir.WalkResult:

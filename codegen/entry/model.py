@@ -1,4 +1,4 @@
-"""What the entry of one model has beside the functions that all share: constant tables, and the call of main. Text in the LLVM dialect."""
+"""The part of the entry that is generated for each model: constant tables, and the call of main. Text in the LLVM dialect."""
 from collections.abc import Sequence
 
 from legato.codegen.entry.layouts import Axis, Counts, Frame, FrameCounts, Input, Instance, Output, Packed, Requirement, Symbol
@@ -14,7 +14,8 @@ from legato.passes.memory.signature import Boundary, Value, linear_axis, packed_
 
 
 def model_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
-    """A module with the tables and ``@legato.main``, which calls ``@main`` (already in the LLVM dialect). It declares what it calls."""
+    """A module with the tables and ``@legato.main``, which calls ``@main`` (in the LLVM dialect already), and the declarations it
+    needs."""
     texts = [constant_text("legato_metadata", metadata, "external")]
     texts += [_digest_slot(what) for what, there in (("weights", boundary.weights), ("artifacts", packed_functions(main))) if there]
     if has_frame(main):
@@ -24,12 +25,12 @@ def model_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
 
 
 def has_frame(main: ir.OpView) -> bool:
-    """Whether a call's sizes depend on data, so that it has a frame."""
+    """Whether a call has data-dependent sizes, and so a frame."""
     return HELD in main.attributes
 
 
 def _digest_slot(what: str) -> str:
-    """Saving a model writes the digest of a file that is saved beside it over the zeros."""
+    """A global with zeros, which saving a model replaces by the digest of a file saved beside it."""
     return constant_text(f"legato_{what}_digest", f"legato {what} digest: " + "0" * 32, "external")
 
 
@@ -76,7 +77,7 @@ def _tables(main: ir.OpView, boundary: Boundary) -> list[str]:
 
 
 def result_axes(shape: Sequence[Size]) -> list[signature.Axis]:
-    """How the sizes of a packed function's result are checked: an expression that is no multiple of one symbol counts as a symbol."""
+    """The checks of a packed function's result sizes: an expression that is not a multiple of one symbol counts as a symbol."""
     rules = []
     for size in shape:
         linear = linear_axis(size)
@@ -85,14 +86,14 @@ def result_axes(shape: Sequence[Size]) -> list[signature.Axis]:
 
 
 class _Strings:
-    """Texts one behind the other, each with a zero at its end."""
+    """A sequence of zero-terminated texts."""
 
     def __init__(self) -> None:
         self.text = ""
         self._bytes = 0
 
     def add(self, text: str) -> int:
-        """The offset in bytes at which the text stands."""
+        """Appends a text. Returns its offset in bytes."""
         at = self._bytes
         self.text += text + "\0"
         self._bytes += len(text.encode()) + 1
@@ -106,13 +107,14 @@ def _width(value: Value) -> int:
 def _table(struct: type[Struct], name: str, rows: Sequence[dict[str, int]]) -> str:
     """A global with rows of a struct of words."""
     columns = list(fields(struct))
-    words = [[row[column] for column in columns] for row in rows] or [[0] * len(columns)]   # no constant is empty; nobody reads this row
+    # a constant cannot be empty; this row is not read
+    words = [[row[column] for column in columns] for row in rows] or [[0] * len(columns)]
     return (f"llvm.mlir.global internal constant @legato.{name}(dense<{words}> : tensor<{len(words)}x{len(columns)}xi64>) : "
             f"!llvm.array<{len(words)} x array<{len(columns)} x i64>>")
 
 
 def _call_of_main(main: ir.OpView, boundary: Boundary) -> str:
-    """``@legato.main``, as layouts.py declares it: finds each argument of main where it lies."""
+    """``@legato.main``, as layouts.py declares it: loads each argument of main."""
     lines = ["llvm.func internal @legato.main(%instance: !llvm.ptr, %data: !llvm.ptr, %arena: !llvm.ptr, %symbols: !llvm.ptr, "
              "%blocks: !llvm.ptr) -> i32 {",
              f"  %handles = llvm.getelementptr %instance[{fields(Instance)['handles'].offset}] : (!llvm.ptr) -> !llvm.ptr, i8"]

@@ -1,6 +1,6 @@
-"""Calls of packed functions. The arguments are described in a table of words, one behind the other, which passes/calls/arguments.py
-writes: the type index, then for a tensor data, dtype, rank and sizes; for a strided tensor as many strides too; for a shape rank and
-sizes; for anything else its value. Tensors and shapes become objects for the time of the call."""
+"""Calls of packed functions. The arguments are described in a table of words, one after the other, which passes/calls/arguments.py
+writes: the type index, then for a tensor data, dtype, rank and sizes; for a strided tensor also its strides; for a shape rank and
+sizes; for anything else its value. Tensors and shapes become objects for the duration of the call."""
 from legato.codegen.entry.abi import (
     DLManagedTensor,
     Object,
@@ -19,7 +19,7 @@ from legato.core.tvm_ffi_abi import BOOL, INT, NONE, SHAPE, STRIDED_TENSOR, TENS
 
 
 def call_packed(function: int, table: Words, count: int) -> Int32:
-    """Calls a function; what it returns is dropped. 0, or nonzero with the error raised."""
+    """Calls a function and drops its result. 0, or nonzero with the error raised."""
     result = stack(TVMFFIAny)
     code = invoke(Object(function), table, count, result)
     drop(result)
@@ -27,8 +27,8 @@ def call_packed(function: int, table: Words, count: int) -> Int32:
 
 
 def call_value(function: int, table: Words, count: int, name: Text, kind: int, to: Words) -> Int32:
-    """Calls a function that returns a number. Stores an i64 where ``kind`` is INT, the bits of an f64 where it is FLOAT. ``name``: of the
-    function, for a message. 0, or nonzero with the error raised."""
+    """Calls a function that returns a number. Stores an i64 if ``kind`` is INT, the bits of an f64 if it is FLOAT. ``name``: the
+    function's, for messages. 0, or nonzero with the error raised."""
     result = stack(TVMFFIAny)
     code = invoke(Object(function), table, count, result)
     if code == 0:
@@ -45,7 +45,7 @@ def call_value(function: int, table: Words, count: int, name: Text, kind: int, t
 
 
 def refuse_value(name: Text, kind: int, result: TVMFFIAny) -> int:
-    """Raises the error for a function that returned no number, or a float where an int is needed. Nonzero."""
+    """Raises the error for a function that did not return a number, or a float instead of an int. Nonzero."""
     given = stack(Text, DESCRIPTION_BYTES)
     describe(result, given)
     expected = "an int" if kind == INT else "a float"
@@ -54,7 +54,7 @@ def refuse_value(name: Text, kind: int, result: TVMFFIAny) -> int:
 
 
 def invoke(function: Object, table: Words, count: int, result: TVMFFIAny) -> int:
-    """Calls a function; what it returns is the caller's to drop. 0, or nonzero with the error raised."""
+    """Calls a function; the caller must drop its result. 0, or nonzero with the error raised."""
     args = stack(TVMFFIAny, count)
     set_value(result, NONE, 0)
     row = table
@@ -81,7 +81,7 @@ def next_row(row: Words) -> Words:
 
 
 def make_argument(row: Words, to: TVMFFIAny) -> int:
-    """The value that a row describes. 0, or nonzero with the error raised."""
+    """Creates the value that a row describes. 0, or nonzero with the error raised."""
     if row[0] == TENSOR or row[0] == STRIDED_TENSOR:
         return make_tensor(row, to)
     if row[0] == SHAPE:
@@ -91,7 +91,7 @@ def make_argument(row: Words, to: TVMFFIAny) -> int:
 
 
 def make_tensor(row: Words, to: TVMFFIAny) -> int:
-    """A Tensor object of memory that is somebody else's. 0, or nonzero with the error raised."""
+    """Creates a Tensor object that does not own its memory. 0, or nonzero with the error raised."""
     rank = row[3]
     shape = address(row[4])
     block = DLManagedTensor(malloc(DESCRIPTION + 16 * rank))
@@ -107,7 +107,7 @@ def make_tensor(row: Words, to: TVMFFIAny) -> int:
 
 
 def make_shape(row: Words, to: TVMFFIAny) -> int:
-    """A Shape object. 0, or nonzero with the error raised."""
+    """Creates a Shape object. 0, or nonzero with the error raised."""
     rank = row[1]
     args = stack(TVMFFIAny, rank)
     for axis in range(rank):

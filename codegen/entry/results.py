@@ -1,14 +1,14 @@
-"""Memory for tensors, with their descriptions."""
+"""Allocation and description of tensors."""
 from legato.codegen.entry.abi import CPU, DLManagedTensor, aligned_alloc, free
 from legato.codegen.entry.layouts import OUTPUTS
 from legato.codegen.native.language import Pointer, Words, code_of
 
-DESCRIPTION = 64    # bytes of a DLManagedTensor; its shape and strides follow, 16 bytes an axis
+DESCRIPTION = 64    # bytes of a DLManagedTensor; its shape and strides follow, 16 bytes per axis
 
 
 def new_tensor(number: int, shape: Words, data_to: Words) -> DLManagedTensor:
-    """Memory for an output of a shape. Description and data are one block, which libc's ``free`` frees, as a result outlives the model's
-    code. The data, whose address is stored, lies at a multiple of 64 bytes. Null without memory."""
+    """Allocates an output of a shape. Description and data are one block, which libc's ``free`` frees, since a result outlives the
+    model's code. The data, whose address is stored, is aligned to 64 bytes. Null if out of memory."""
     row = OUTPUTS[number]
     elements = 1
     for axis in range(row.rank):
@@ -27,7 +27,7 @@ def round_up(size: int) -> int:
 
 
 def describe_tensor(block: DLManagedTensor, data: Pointer, dtype: int, rank: int, shape: Words, strides: Words) -> None:
-    """Writes the description of a tensor, which the block has room for. ``strides``: null for a dense one."""
+    """Writes the description of a tensor into a block of sufficient size. ``strides``: null for a dense tensor."""
     tensor = block.tensor
     tensor.data = data
     tensor.device_type = CPU

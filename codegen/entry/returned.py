@@ -1,5 +1,5 @@
-"""What packed functions return. It is checked against rows of the inputs, held by the frame, and copied where it is not contiguous or not
-aligned, or lies in an argument, whose memory main may use for something else before it is done with the result."""
+"""Results of packed functions. They are checked against rows of the inputs, owned by the frame, and copied if they are not contiguous
+or not aligned, or are in an argument's memory, which main may reuse while it still needs the result."""
 from legato.codegen.entry.abi import Object, TVMFFIAny, TVMFFIErrorSetRaisedFromCStr
 from legato.codegen.entry.check import ALIGNMENT, RIGHT, STRIDES, check, tensor_of
 from legato.codegen.entry.copies import copy_tensor, in_arguments
@@ -13,8 +13,8 @@ from legato.core.tvm_ffi_abi import ARRAY, INT, LIST, OBJECT
 
 
 def call_returning(function: int, table: Words, count: int, frame: Frame, slot: int, first_row: int, n: int, to: Words) -> Int32:
-    """Calls a function and takes its n results, which rows of the inputs describe, from the first one on, and the frame holds, from the
-    slot on. Stores, for each, its data's address and its sizes. 0, or nonzero with the error raised."""
+    """Calls a function and takes its n results; rows of the inputs from ``first_row`` on describe them, and slots of the frame from
+    ``slot`` on own them. Stores the address and the sizes of each. 0, or nonzero with the error raised."""
     result = stack(TVMFFIAny)
     code = invoke(Object(function), table, count, result)
     if code == 0 and n > 0:
@@ -29,7 +29,7 @@ def call_returning(function: int, table: Words, count: int, frame: Frame, slot: 
 
 
 def take_items(sequence: TVMFFIAny, frame: Frame, slot: int, first_row: int, n: int, table: Words, count: int, to: Words) -> int:
-    """Takes each value of an array or a list as a result. 0, or nonzero with the error raised."""
+    """Takes each item of an array or a list as a result. 0, or nonzero with the error raised."""
     item = stack(TVMFFIAny)
     size = sequence_size(sequence)
     if size != n:
@@ -45,7 +45,7 @@ def take_items(sequence: TVMFFIAny, frame: Frame, slot: int, first_row: int, n: 
 
 
 def take_result(value: TVMFFIAny, frame: Frame, slot: int, row: int, table: Words, count: int, to: Words) -> int:
-    """Takes a value as a result; the frame gets the reference. 0, or nonzero with the error raised."""
+    """Takes a value as a result; the frame owns the reference. 0, or nonzero with the error raised."""
     detail = stack(Words)
     held = frame.held[slot]
     release(held)
@@ -66,7 +66,7 @@ def take_result(value: TVMFFIAny, frame: Frame, slot: int, row: int, table: Word
 
 
 def sequence_size(sequence: TVMFFIAny) -> int:
-    """How many values an array or a list has; 0 where tvm-ffi cannot say."""
+    """The length of an array or a list; 0 if tvm-ffi fails."""
     result = stack(TVMFFIAny)
     if sequence.type_index == LIST:
         call_registered("ffi.ListSize", 12, sequence, 1, result)
@@ -76,7 +76,7 @@ def sequence_size(sequence: TVMFFIAny) -> int:
 
 
 def sequence_item(sequence: TVMFFIAny, i: int, to: TVMFFIAny) -> int:
-    """One value of an array or a list. 0, or nonzero with the error raised."""
+    """Stores an item of an array or a list. 0, or nonzero with the error raised."""
     args = stack(TVMFFIAny, 2)
     set_value(args, sequence.type_index, sequence.value)
     set_value(args[1], INT, i)
@@ -86,7 +86,7 @@ def sequence_item(sequence: TVMFFIAny, i: int, to: TVMFFIAny) -> int:
 
 
 def refuse_results(row: int, expected: int, found: int) -> int:
-    """Raises the error for a function that returned another number of values. Nonzero."""
+    """Raises the error for a wrong number of returned values. Nonzero."""
     name = STRINGS + INPUTS[row].name
     plural = "" if expected == 1 else "s"
     TVMFFIErrorSetRaisedFromCStr("TypeError", f"the packed function '{name}' must return {expected} tensor{plural}, but {found} came back")

@@ -19,25 +19,25 @@ def set_value(to: TVMFFIAny, type_index: int, value: int) -> None:
 
 
 def drop(value: TVMFFIAny) -> None:
-    """Gives back the reference that a value holds, if it is an object."""
+    """Releases the reference that a value holds, if it is an object."""
     if value.type_index >= OBJECT:
         TVMFFIObjectDecRef(Object(value.value))
 
 
 def drop_values(values: TVMFFIAny, count: int) -> None:
-    """Gives back the references that the first values hold."""
+    """Releases the references that the first ``count`` values hold."""
     for i in range(count):
         drop(values[i])
 
 
 def drop_object(held: Object) -> None:
-    """Gives a reference back, if there is one."""
+    """Releases a reference, if it is not null."""
     if held:
         TVMFFIObjectDecRef(held)
 
 
 def find_function(name: Text, length: int, to: Words) -> int:
-    """Stores the handle of the function that is registered under a name, of so many bytes; null where there is none. 0, or nonzero with the
+    """Stores the handle of the function registered under a name of ``length`` bytes; null if there is none. 0, or nonzero with the
     error raised."""
     text = stack(TVMFFIByteArray)
     text.data = name
@@ -46,7 +46,7 @@ def find_function(name: Text, length: int, to: Words) -> int:
 
 
 def call_registered(name: Text, length: int, args: TVMFFIAny, count: int, result: TVMFFIAny) -> int:
-    """Calls one of tvm-ffi's own functions by its name. 0, or nonzero with the error raised."""
+    """Calls one of tvm-ffi's own functions by name. 0, or nonzero with the error raised."""
     handle = stack(Words)
     set_value(result, NONE, 0)
     code = find_function(name, length, handle)

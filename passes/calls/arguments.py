@@ -1,7 +1,7 @@
-"""What a packed function is called with, as a table of words (i64) in memory, one argument behind the other. Part of tir-lower-packed.
+"""Part of tir-lower-packed: the arguments of a packed function as a table of words (i64) in memory, one argument after the other.
 
-The first word of an argument is its type index (core/tvm_ffi_abi.py). Behind it stand, for a tensor, data, dtype, rank and sizes; for one
-with gaps between its elements (STRIDED_TENSOR) its strides too; for a shape rank and sizes; for anything else its value, or its address.
+The first word of an argument is its type index (core/tvm_ffi_abi.py). For a tensor, data, dtype, rank and sizes follow; for one with gaps
+between its elements (STRIDED_TENSOR) also its strides; for a shape rank and sizes; for anything else its value, or its address.
 codegen/entry/packed.py reads the table.
 """
 import struct
@@ -38,7 +38,7 @@ def index(value: int) -> ir.Value:
 
 
 def words(values: Sequence[Word]) -> ir.Value:
-    """Words on the stack: a ``memref<Nxi64>``, of one word at least."""
+    """Words on the stack: a ``memref<Nxi64>`` of at least one word."""
     memory = memref.AllocaOp(ir.MemRefType.get([max(1, len(values))], i64()), [], []).memref
     for at, value in enumerate(values):
         memref.StoreOp(word(value), memory, [index(at)])
@@ -46,7 +46,7 @@ def words(values: Sequence[Word]) -> ir.Value:
 
 
 def text_address(module: ir.Module, text: str, symbol: str) -> ir.Value:
-    """The address of a new constant of the module: the text, and a zero behind it."""
+    """The address of a new zero-terminated constant of the module."""
     content = text.encode() + b"\0"
     type_ = ir.Type.parse(f"!llvm.array<{len(content)} x i8>")
     with ir.InsertionPoint(module.body):
@@ -57,7 +57,7 @@ def text_address(module: ir.Module, text: str, symbol: str) -> ir.Value:
 def described(module: ir.Module, name: str, operands: Sequence[tuple[ir.Value, str]], listed: Sequence[ir.Attribute],
               sizes: Mapping[Size, ir.Value]) -> list[Word]:
     """The words of a call's arguments. ``operands``: each with the dtype that the callee sees; ``listed``: all arguments, as in
-    ``relax.arguments``; ``sizes``: the values of sizes, as words; ``name``: what constants of the call are called by."""
+    ``relax.arguments``; ``sizes``: the values of sizes, as words; ``name``: for the symbols of the call's constants."""
     found: list[Word] = []
     given = iter(operands)
     for number, argument in enumerate(listed):

@@ -1,14 +1,14 @@
-"""tir-lower-packed: calls of packed functions become calls through tvm-ffi.
+"""tir-lower-packed: turns calls of packed functions into calls through tvm-ffi.
 
-Main gets one more argument, ``memref<Fxi64> {tir.functions}``: the functions that it calls, in the order of its attribute
-``relax.packed_functions``. Each declaration becomes a function that describes its arguments in a table and hands them to
-``@legato.call_packed`` (codegen/entry/packed.py), which makes Tensors of them. A call that fails ends main with its code. A kernel that
-calls packed functions (``tir.packed``) is given the functions, and gives a code, in the same way.
+Main gets another argument, ``memref<Fxi64> {tir.functions}``: the functions that it calls, in the order of its attribute
+``relax.packed_functions``. Each declaration becomes a function that describes its arguments in a table and passes them to
+``@legato.call_packed`` (codegen/entry/packed.py), which creates Tensors for them. A call that fails ends main with its code. Kernels that
+call packed functions (``tir.packed``) get the functions, and return a code, in the same way.
 
-Where functions return tensors of their own (``relax.returns``), main gets the frame of the call too, ``!llvm.ptr {tir.frame}``, which holds
-what came back, and memory asked for late (codegen/entry/frame.py), until main has ended. Main's attributes say what the entry has to know:
-``relax.packed_results`` (function, type and number of each result), ``relax.late_symbols`` (symbols that results give, and expressions that
-are sizes of results), ``tir.held_results``.
+If functions return tensors that they allocated (``relax.returns``), main also gets the frame of the call, ``!llvm.ptr {tir.frame}``, which
+owns these, and memory requested late (codegen/entry/frame.py), until main has ended. Main's attributes tell the entry about them:
+``relax.packed_results`` (function, type and number of each result), ``relax.late_symbols`` (symbols that results define, and expressions
+that are sizes of results), ``tir.held_results``.
 """
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LowerPacked(ModulePass):
-    """Calls of functions marked relax.packed go through tvm-ffi: main is given the functions, and makes Tensors of what it passes."""
+    """Turns calls of functions marked relax.packed into calls through tvm-ffi: main gets the functions, and creates Tensors for its
+    arguments to them."""
 
     name: ClassVar[str] = "tir-lower-packed"
 
@@ -50,8 +51,8 @@ class LowerPacked(ModulePass):
 
 
 def lower_packed(module: ir.Module, warnings: list[str]) -> None:
-    """Works on main, behind tir-plan-memory, and on kernels that call packed functions. Raises PassFailed for a call of an external
-    module's function that has no code, and for one in a parallel loop of a kernel."""
+    """Works on main, after tir-plan-memory, and on kernels that call packed functions. PassFailed for a call of an external module's
+    function without code, and for one in a parallel loop of a kernel."""
     functions = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
     main = functions.get("main")
     calling = kernels_that_call(functions)
@@ -119,7 +120,7 @@ def _calls(main: func.FuncOp, functions: dict[str, func.FuncOp], calling: Sequen
 
 def _callers(names: Sequence[str], calls: Sequence[ir.Operation], called: Mapping[str, func.FuncOp], calling: Sequence[str],
              functions: Mapping[str, func.FuncOp]) -> list[str]:
-    """For each packed function what calls it, for people: the model's own names of values, and kernels."""
+    """For each packed function a description of its callers for messages: the model's names of values, and kernels."""
     found: dict[str, dict[str, None]] = {name: {} for name in names}
     for call in calls:
         declaration, of = called[call.attributes["callee"].value], model_name(call)
@@ -148,7 +149,7 @@ def _add_argument(main: func.FuncOp, type_: ir.Type, mark: str) -> ir.Value:
 
 
 def _describe_results(main: func.FuncOp, declarations: list[func.FuncOp]) -> None:
-    """Writes on main what the entry checks results by, in the order of the declarations."""
+    """Records on main what the entry checks results by, in the order of the declarations."""
     given = set(Boundary.of(main).symbols)
     late: dict[str, None] = {}
     rows = []
@@ -166,7 +167,7 @@ def _describe_results(main: func.FuncOp, declarations: list[func.FuncOp]) -> Non
 
 
 class _Calls:
-    """Replaces main's calls, the last one first, by calls that give a code, and leaves main where that is not 0."""
+    """Replaces main's calls, the last one first, by calls that return a code, and leaves main if that is not 0."""
 
     def __init__(self, main: func.FuncOp, table: ir.Value | None, frame: ir.Value | None):
         self.main, self.table, self.frame, self.held = main, table, frame, 0
@@ -177,7 +178,7 @@ class _Calls:
         checked_call(call, [*first, *call.operands, *last], self.leave)
 
     def _others(self, declaration: func.FuncOp) -> tuple[list[ir.Value], list[ir.Value]]:
-        """What the function takes in front of its arguments, and behind them."""
+        """The arguments that the function takes before its own, and after them."""
         if tir.is_prim_func(declaration):
             return [], [self.table]
         if MARK in declaration.attributes:

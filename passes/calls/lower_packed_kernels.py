@@ -1,4 +1,4 @@
-"""Part of tir-lower-packed: kernels that call packed functions, and calls that give a code."""
+"""Part of tir-lower-packed: kernels that call packed functions, and calls that return a code."""
 from collections.abc import Mapping, Sequence
 
 from legato.core.diagnostics import PassFailed
@@ -11,7 +11,7 @@ from legato.dialects.relax import origins
 from legato.dialects.tir.markers import TIR_PACKED
 from legato.dialects.tir.packed import check_declaration, is_packed
 
-BUFFER, LIVE = "legato.buffer", "legato.live"   # while a kernel is worked on: a buffer's number; the numbers that are in use at a call
+BUFFER, LIVE = "legato.buffer", "legato.live"   # temporary: a buffer's number; the numbers of the buffers live at a call
 PARALLEL = ("scf.parallel", "scf.forall", "omp.parallel", "gpu.launch")
 
 
@@ -26,8 +26,8 @@ def packed_calls(kernel: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> l
 
 
 def lower_kernels(names: Sequence[str], functions: Mapping[str, func.FuncOp], table: ir.Type, warnings: list[str]) -> None:
-    """Gives kernels the functions, as their last argument, and a code as their result; a call that fails ends them. Raises PassFailed for
-    a call in a parallel loop: what it does, and its error, belong to one thread."""
+    """Gives kernels the functions as their last argument, and a code as their result; a call that fails ends them. PassFailed for a
+    call in a parallel loop, since its effect and error belong to one thread."""
     for name in names:
         kernel = functions[name]
         calls = packed_calls(kernel, functions)
@@ -51,7 +51,7 @@ def lower_kernels(names: Sequence[str], functions: Mapping[str, func.FuncOp], ta
 
 
 def _note_live_buffers(kernel: func.FuncOp, calls: Sequence[ir.Operation]) -> None:
-    """Writes on each call which of the kernel's own buffers are freed behind it: where it fails, they are freed there."""
+    """Records on each call which of the kernel's own buffers are freed after it: if it fails, they are freed there."""
     buffers = find(kernel.operation, "memref.alloc")
     for number, buffer in enumerate(buffers):
         buffer.attributes[BUFFER] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
@@ -67,7 +67,7 @@ def _note_live_buffers(kernel: func.FuncOp, calls: Sequence[ir.Operation]) -> No
 
 
 def _is_behind(op: ir.Operation, other: ir.Operation) -> bool:
-    """Whether an op stands behind another one of its block."""
+    """Whether an op comes after another one of its block."""
     operations = [o.operation for o in op.block.operations]
     return operations.index(op) > operations.index(other)
 
@@ -92,7 +92,7 @@ def _give_code(kernel: func.FuncOp, calls: Sequence[ir.Operation], table: ir.Typ
 
 
 def leaving_block(function: func.FuncOp) -> ir.Block:
-    """A block that returns the code it is given."""
+    """A block that returns its argument, the code."""
     block = function.body.blocks.append(ir.IntegerType.get_signless(32))
     with ir.InsertionPoint(block):
         func.ReturnOp([block.arguments[0]])
@@ -100,7 +100,7 @@ def leaving_block(function: func.FuncOp) -> ir.Block:
 
 
 def freeing_block(function: func.FuncOp, buffers: Sequence[ir.Value], leave: ir.Block) -> ir.Block:
-    """A block that frees buffers, then leaves with the code it is given."""
+    """A block that frees buffers, then leaves with its argument, the code."""
     block = function.body.blocks.append(ir.IntegerType.get_signless(32))
     with ir.InsertionPoint(block):
         for buffer in buffers:
@@ -110,7 +110,7 @@ def freeing_block(function: func.FuncOp, buffers: Sequence[ir.Value], leave: ir.
 
 
 def checked_call(call: ir.Operation, operands: Sequence[ir.Value], leave: ir.Block) -> None:
-    """Puts in the place of a call one that gives a code first, on these operands, and goes to ``leave`` where that is not 0."""
+    """Replaces a call by one on these operands that returns a code first, and branches to ``leave`` if that is not 0."""
     block = call.block
     rest = block.create_after()
     operations = list(block.operations)

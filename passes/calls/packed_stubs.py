@@ -1,7 +1,7 @@
-"""The functions that tir-lower-packed puts in the places of declarations: each hands its arguments to a function of the entry.
+"""The functions that replace declarations in tir-lower-packed: each passes its arguments to a function of the entry.
 
-The entry's functions (codegen/entry/packed.py, returned.py, frame.py) are declared here; tir-emit-entry brings them. Memory passes
-between the two as bare pointers.
+The entry's functions (codegen/entry/packed.py, returned.py, frame.py) are declared here and defined by tir-emit-entry. Memory is passed
+between them as bare pointers.
 """
 from collections.abc import Sequence
 
@@ -66,8 +66,8 @@ def packed_stub(module: ir.Module, declaration: func.FuncOp, names: Sequence[str
 
 
 def kernel_stub(module: ir.Module, declaration: func.FuncOp, names: Sequence[str]) -> None:
-    """Defines the function that kernels call in the place of a packed function's declaration: it takes the functions and the operands, and
-    gives a code, and the number that came back."""
+    """Defines the function that kernels call instead of a packed function's declaration: it takes the functions and the operands, and
+    returns a code and the resulting number."""
     called = declaration.attributes[TIR_PACKED].value
     types, results = list(declaration.type.inputs), list(declaration.type.results)
     dtypes = [d.value for d in declaration.attributes[DTYPES]]
@@ -93,7 +93,7 @@ def kernel_stub(module: ir.Module, declaration: func.FuncOp, names: Sequence[str
 
 
 def late_stub(module: ir.Module, declaration: func.FuncOp, kind: str) -> None:
-    """Defines the function for what main asks of its frame in the middle of a call (memory/plan_memory/late.py)."""
+    """Defines the function for main's requests to its frame in the middle of a call (memory/plan_memory/late.py)."""
     results = list(declaration.type.results)
     stub = _define(module, declaration, [ir.Type.parse("!llvm.ptr"), *declaration.type.inputs], results)
     with ir.InsertionPoint(stub):
@@ -108,11 +108,11 @@ def late_stub(module: ir.Module, declaration: func.FuncOp, kind: str) -> None:
             memory = _call(module, "legato.frame_result", [frame, number, _first(words(sizes))])
         address = memref.ExtractAlignedPointerAsIndexOp(memory).aligned_pointer
         missing = arith.CmpIOp(arith.CmpIPredicate.eq, address, index(0)).result
-        func.ReturnOp([arith.ExtSIOp(_i32(), missing).result, _shaped(memory, results[0], [])])   # -1 where there is none
+        func.ReturnOp([arith.ExtSIOp(_i32(), missing).result, _shaped(memory, results[0], [])])   # -1 if out of memory
 
 
 def derived_sizes(declaration: func.FuncOp) -> list[Dim]:
-    """The sizes of results that are no multiple of one symbol: the entry is told their values, as if they were symbols."""
+    """The sizes of results that are not a multiple of one symbol: main passes their values to the entry, as if they were symbols."""
     found: dict[Dim, None] = {}
     for type_ in result_types(declaration):
         linear = {axis for _, axis, *_ in given_symbols(type_)}
@@ -130,7 +130,7 @@ def _functions(names: Sequence[str]) -> ir.Type:
 
 
 def _define(module: ir.Module, declaration: func.FuncOp, inputs: Sequence[ir.Type], results: Sequence[ir.Type]) -> ir.Block:
-    """The body of a new function of the declaration's name, which gives a code in front of its results."""
+    """The body of a new function of the declaration's name, which returns a code before its results."""
     with ir.InsertionPoint(module.body):
         made = func.FuncOp(declaration.name.value, ir.FunctionType.get(list(inputs), [_i32(), *results]), visibility="private")
     return made.add_entry_block()
@@ -147,12 +147,12 @@ def _call(module: ir.Module, name: str, operands: Sequence[ir.Value]) -> ir.Valu
 
 
 def _first(memory: ir.Value) -> ir.Value:
-    """Words as a bare pointer can pass them: by the first one."""
+    """The address of words in the form of a bare pointer: a memref of the first one."""
     return memref.ReinterpretCastOp(ir.MemRefType.get([1], i64()), memory, [], [], [], [0], [1], [1]).result
 
 
 def _returned(module: ir.Module, to: ir.Value, types: Sequence[ir.MemRefType]) -> list[ir.Value]:
-    """The memrefs of results, of which the entry has written data and sizes."""
+    """The memrefs of results whose data and sizes the entry has stored."""
     found, at = [], 0
     for type_ in types:
         data, *sizes = [memref.LoadOp(to, [index(at + i)]).result for i in range(1 + type_.rank)]

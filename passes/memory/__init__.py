@@ -1,1 +1,1 @@
-"""Parts of tir-plan-memory: sizes, lifetimes, placement, and the boundary of main."""
+"""Memory: weights as arguments, bufferization, arenas, and the signature of main."""

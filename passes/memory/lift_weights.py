@@ -1,4 +1,4 @@
-"""relax-lift-weights: what lies in the weight store becomes arguments of main."""
+"""relax-lift-weights: turns constants in the weight store into arguments of main."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LiftWeights(ModulePass):
-    """Constants with a key in the weight store become arguments of their function, marked relax.weight; each key once."""
+    """Turns constants with a key in the weight store into arguments of their function, marked relax.weight, one per key."""
 
     name: ClassVar[str] = "relax-lift-weights"
 
@@ -29,7 +29,7 @@ class LiftWeights(ModulePass):
 
 
 def lift_weights(function: func.FuncOp) -> None:
-    """Replaces the weights in ``function`` by arguments behind its own. Raises PassFailed in a private function, which others call."""
+    """Replaces the weights in ``function`` by arguments after its own. PassFailed in a private function, which others call."""
     constants = weight_constants(function)
     if not constants:
         return
@@ -51,7 +51,7 @@ def lift_weights(function: func.FuncOp) -> None:
         result.replace_all_uses_with(arguments[key])
         op.erase()
     set_arguments(function, attributes)
-    if SIGNATURE in function.attributes:  # a legalized function says there what its types were
+    if SIGNATURE in function.attributes:  # a legalized function keeps its original types there
         declared = function.attributes[SIGNATURE].value
         inputs = [*declared.inputs, *(a.type for a in arguments.values())]
         function.attributes[SIGNATURE] = ir.TypeAttr.get(ir.FunctionType.get(inputs, declared.results))
@@ -65,7 +65,7 @@ def argument_attributes(function: func.FuncOp) -> list[dict[str, ir.Attribute]]:
 
 
 def set_arguments(function: func.FuncOp, attributes: list[dict[str, ir.Attribute]]) -> None:
-    """Makes the function's type and argument attributes follow its entry block."""
+    """Makes the function's type and argument attributes match its entry block."""
     types = [a.type for a in function.body.blocks[0].arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, function.type.results))
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(d) for d in attributes])

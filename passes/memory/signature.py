@@ -1,6 +1,6 @@
-"""What a compiled function takes and gives, as the model's author sees it: names, element types, shapes with their symbols.
+"""The signature of a compiled function in the model's terms: names, element types, shapes with their symbols.
 
-Read off ``main`` at any stage behind tir-bufferize: the original types stand in its attribute ``relax.signature``, the names on its
+It is read from ``main`` at any stage after tir-bufferize: the original types are in its attribute ``relax.signature``, the names on its
 arguments (``relax.name``, ``relax.weight``, ``tir.out``).
 """
 from collections.abc import Collection, Mapping, Sequence
@@ -16,14 +16,14 @@ from legato.dialects.tir.markers import OUT
 
 
 def packed_functions(main: ir.OpView) -> list[str]:
-    """The names of the packed functions that main calls, in the order in which it is given them."""
+    """The names of the packed functions that main calls, in the order of its table of functions."""
     attributes = main.operation.attributes
     return [name.value for name in attributes[PACKED_NAMES]] if PACKED_NAMES in attributes else []
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """What the symbols must satisfy: ``size >= 0``, or ``size == equal``. ``text`` says of which op, and what it needs."""
+    """A condition on symbols: ``size >= 0``, or ``size == equal``. ``text``: names the op and what it needs."""
 
     size: Size
     text: str
@@ -31,21 +31,21 @@ class Requirement:
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """What is computed to check it."""
+        """The sizes to compute for the check."""
         return (self.size,) if self.equal is None else (self.size, self.equal)
 
     def known_by(self, known: Collection[str]) -> bool:
-        """Whether these symbols' values are enough to check it."""
+        """Whether the values of these symbols suffice for the check."""
         return all(name in known for size in self.sizes for name in symbols(size))
 
     def attribute(self) -> ir.Attribute:
-        """A row of the attribute ``relax.requires``."""
+        """The row for the attribute ``relax.requires``."""
         texts = [str(self.size), self.text] + ([] if self.equal is None else [str(self.equal)])
         return ir.ArrayAttr.get([ir.StringAttr.get(t) for t in texts])
 
 
 def requirements(main: ir.OpView) -> list[Requirement]:
-    """What relax-require-sizes, and a script's ``match_cast``, wrote on main."""
+    """The requirements recorded on main by relax-require-sizes and by a script's ``match_cast``."""
     attributes = main.operation.attributes
     rows = [[text.value for text in ir.ArrayAttr(row)] for row in attributes[REQUIRES]] if REQUIRES in attributes else []
     return [Requirement(parse(size), text, parse(equal[0]) if equal else None) for size, text, *equal in rows]
@@ -53,7 +53,7 @@ def requirements(main: ir.OpView) -> list[Requirement]:
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor at the boundary. ``shape`` has a symbol of its own for a size without a name; ``text`` shows it as ``?``."""
+    """A tensor at the boundary. In ``shape``, an unnamed size is a new symbol; in ``shown`` it is ``?``."""
 
     name: str
     dtype: str
@@ -66,7 +66,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Axis:
-    """How an input's size gives a symbol: ``size == symbol * scale + offset``. ``symbol`` is None where the size is ``offset``."""
+    """How an input's size defines a symbol: ``size == symbol * scale + offset``. ``symbol`` is None if the size is ``offset``."""
 
     symbol: str | None
     scale: int
@@ -75,7 +75,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Boundary:
-    """The inputs, weights and outputs of a function; the names of weights are their keys."""
+    """The inputs, weights and outputs of a function; weights are named by their keys."""
 
     inputs: tuple[Value, ...]
     weights: tuple[Value, ...]
@@ -83,21 +83,21 @@ class Boundary:
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols that the inputs' shapes give, in order of appearance. UnsupportedError for a shape that gives none."""
+        """The symbols that the inputs' shapes define, in order of appearance. UnsupportedError for a size that defines none."""
         found = (axis.symbol for value in self.inputs for axis in self.axes(value))
         return tuple(dict.fromkeys(name for name in found if name is not None))
 
     def is_late(self, shape: Sequence[Size]) -> bool:
-        """Whether a shape has symbols that no input gives: it is known in the middle of a call."""
+        """Whether a shape has symbols that no input defines: it is known only in the middle of a call."""
         return any(name not in self.symbols for size in shape for name in symbols(size))
 
     def axes(self, value: Value) -> list[Axis]:
-        """How each size of an input is checked at a call."""
+        """The checks of an input's sizes."""
         return [_axis(value, i, size) for i, size in enumerate(value.shape)]
 
     @staticmethod
     def of(function: ir.OpView) -> "Boundary":
-        """The boundary of a ``func.func`` or ``llvm.func``. LegatoError where names or types are missing."""
+        """The boundary of a ``func.func`` or ``llvm.func``. LegatoError if names or types are missing."""
         attributes = [_dict(d) for d in function.attributes["arg_attrs"]] if "arg_attrs" in function.attributes else []
         if SIGNATURE in function.attributes:
             signature = ir.FunctionType(ir.TypeAttr(function.attributes[SIGNATURE]).value)
@@ -134,7 +134,7 @@ def _dict(attribute: ir.Attribute) -> dict[str, ir.Attribute]:
 
 
 def _value(name: str, type_: ir.Type, taken: set[str] | tuple | None) -> Value:
-    """``taken``: symbols that are in use, where sizes without a name are to get symbols of their own."""
+    """``taken``: the symbols in use; unnamed sizes then get new symbols. None: they stay unnamed."""
     if isinstance(type_, ir.MemRefType):
         shape = tuple(UNKNOWN if s == ir.ShapedType.get_dynamic_size() else s for s in type_.shape)
     elif isinstance(type_, ir.RankedTensorType):
@@ -154,7 +154,7 @@ def _fresh(name: str, taken: set[str] | tuple) -> str:
 
 
 def value_of(name: str, type_: ir.Type) -> Value:
-    """A tensor of a name and a type."""
+    """A tensor with a name and a type."""
     return _value(name, type_, None)
 
 
@@ -167,7 +167,7 @@ def _axis(value: Value, index: int, size: Size) -> Axis:
 
 
 def linear_axis(size: Size) -> Axis | None:
-    """How a size gives a symbol; None where it is neither a number nor a multiple of one symbol, and a number."""
+    """How a size defines a symbol; None if it is neither a number nor a multiple of one symbol plus a number."""
     if isinstance(size, int):
         return Axis(None, 1, size)
     if isinstance(size, Dim):

@@ -1,4 +1,4 @@
-"""The rules of CPUs for intrinsics: elementary functions of f32 as polynomials, where LLVM would call libm lane by lane; maxima and
+"""The intrinsic rules of CPUs: elementary functions of f32 as polynomials, since LLVM would call libm for each lane; maxima and
 reductions in fewer instructions."""
 from collections.abc import Callable
 from typing import Any
@@ -15,14 +15,14 @@ from legato.targets.rule import Rule, intrinsic, source_of
 
 @intrinsic("math.exp", dtypes=("f32",))
 def exp(op, x):
-    """Vectors scale by AVX-512's instruction, where there is one."""
+    """e^x. Vectors are scaled by AVX-512's instruction, if available."""
     wide = op.machine.has("avx512f") and op.shape is not None and len(op.shape) > 0
     return f32.exp(Builder(x.type), x, wide)
 
 
 @intrinsic("math.fma", when=dtype("f16", "bf16"))
 def half_fma(op, a, b, c):
-    """Through f32, where the product is exact; LLVM would go through f64 and call a function that not every system has."""
+    """In f32, where the product is exact; LLVM would use f64 and call a function that not every system has."""
     wide = op.promoted()
     return arith.TruncFOp(op.output_types[0], math.fma(*wide.operands)).result
 

@@ -1,20 +1,20 @@
-"""What schedules and lowering must know of a CPU: a value, made by the target from its options."""
+"""The description of a CPU for schedules and lowering: a value, made by the target from its options."""
 from dataclasses import dataclass, replace
 
 from legato.core import cpu as cpus
 from legato.core.cpu_table import DEFAULT_CACHES
 from legato.core.errors import LegatoError
 
-LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # what code is tested for: SSE4, AVX2, AVX-512
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")  # the levels that tests cover: SSE4, AVX2, AVX-512
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A CPU as code is made for it.
+    """A CPU as a compilation target.
 
     cpu and features are LLVM's names (``x86-64-v3``, ``+avx2,+fma``) for every ``llvm.func``; vector_bytes is the width of a vector
-    register, registers their number; threads above 1 asks for OpenMP. l1_bytes and l2_bytes are the data caches of one core, l3_bytes the
-    last cache that it shares: on the host as Linux reports them, else by the CPU's name (``core.cpu.caches_of``).
+    register, registers their number; threads above 1 requires OpenMP. l1_bytes and l2_bytes are the data caches of one core, l3_bytes the
+    last cache, which cores share: on the host as Linux reports them, else by the CPU's name (``core.cpu.caches_of``).
     """
     cpu: str
     features: str
@@ -53,7 +53,7 @@ class Machine:
 
     @classmethod
     def host(cls, threads: int = 1) -> "Machine":
-        """This machine's CPU: by its own name, or the highest x86-64 level that it has."""
+        """This machine's CPU: by its own name, or the highest x86-64 level that it supports."""
         machine = cls.named(cpus.host_name(), threads)
         caches = cpus.host_caches()
         return machine if caches is None else replace(machine, l1_bytes=caches.l1, l2_bytes=caches.l2, l3_bytes=caches.l3)

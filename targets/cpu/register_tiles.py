@@ -1,4 +1,4 @@
-"""How many rows and columns of a product are computed at once in vector registers.
+"""The choice of register tiles: how many rows and columns of a product are computed at once in vector registers.
 
 A tile of R rows and C vectors of columns keeps R*C accumulators, C vectors of the weight and one broadcast element in registers, and does
 R*C multiply-adds for R+C loads in each step of the reduction.
@@ -6,24 +6,24 @@ R*C multiply-adds for R+C loads in each step of the reduction.
 from dataclasses import dataclass
 from functools import cache
 
-# The time of a step of the reduction, in multiply-adds: fitted to what tiles were measured to take, on AVX2 and AVX-512.
-IN_FLIGHT = 9  # those that must be independent: latency 4, two of them started each cycle, and one to spare
-LOAD = 1.2  # a load: as many are started each cycle, but not quite
-PANEL_LOAD = 3  # a vector of the weight that comes from the second-level cache
+# Costs in a step of the reduction, in multiply-adds: fitted to measured times of tiles on AVX2 and AVX-512.
+IN_FLIGHT = 9  # multiply-adds that must be independent: latency 4, two per cycle, and one to spare
+LOAD = 1.2  # a load: slightly fewer are started per cycle
+PANEL_LOAD = 3  # a vector of the weight from the L2 cache
 STEP = 1  # the loop itself
-EXTRA_TILE = 1 / 32  # one more kind of tile, as a part of the whole: code, and compile time
+EXTRA_TILE = 1 / 32  # another kind of tile, relative to the whole: code size and compile time
 
 
 @dataclass(frozen=True)
 class RegisterTiles:
-    """Tile sizes, widest first: each covers what the ones before left over, the last one all of it (or it is 1)."""
+    """Tile sizes, widest first: each covers the remainder of those before, the last one all of it (or it is 1)."""
 
     rows: tuple[int, ...]
     columns: tuple[int, ...]
 
 
 def steps(rows: int, vectors: int) -> float:
-    """Time of one step of the reduction for a tile, in multiply-adds."""
+    """The time of one step of the reduction for a tile, in multiply-adds."""
     return max(rows * vectors, LOAD * (rows + vectors), PANEL_LOAD * vectors, IN_FLIGHT) + STEP
 
 
@@ -33,17 +33,17 @@ def fits(rows: int, vectors: int, registers: int) -> bool:
 
 
 def binary(rest: int) -> tuple[int, ...]:
-    """Powers of two that add up to ``rest``, the greatest first."""
+    """The powers of two that add up to ``rest``, greatest first."""
     return tuple(1 << i for i in reversed(range(rest.bit_length())) if rest >> i & 1)
 
 
 @cache
 def choose(rows: int | None, columns: int | None, lanes: int, registers: int, width: int | None = None,
            most: int | None = None) -> RegisterTiles:
-    """The tiles for a product of ``rows`` by ``columns`` (None: known at run time only), with vectors of ``lanes`` elements.
+    """The tiles for a product of ``rows`` by ``columns`` (None: not constant), with vectors of ``lanes`` elements.
 
-    Widths of columns are powers of two: others become very slow code. ``width``: the first of them, where that is settled.
-    ``most``: no tile has more rows.
+    Widths of columns are powers of two: others become very slow code. ``width``: the first of them, if it is given. ``most``: the greatest
+    number of rows of a tile.
     """
     best = None
     for vectors in (2, 4, 1, 8) if width is None else (max(1, width // lanes),):
@@ -65,7 +65,7 @@ def _widths(columns: int | None, width: int, lanes: int) -> tuple[int, ...]:
 
 
 def _splits(rows: int | None, vectors: int, registers: int, limit: int | None, few: bool) -> list[tuple[int, ...]]:
-    """Ways to cut the rows: a tile, and the rest as another one; by halves, or at once (``few``), where their number is not known."""
+    """Ways to split the rows: a tile, and the rest as another one; by halves, or at once (``few``), if their number is not constant."""
     most = max(r for r in range(1, registers) if fits(r, vectors, registers) and r <= (limit or registers))
     if rows is None:
         power = 1 << (most.bit_length() - 1)
@@ -74,7 +74,7 @@ def _splits(rows: int | None, vectors: int, registers: int, limit: int | None, f
 
 
 def _cost(rows: int | None, columns: int | None, split: tuple[int, ...], widths: tuple[int, ...], lanes: int) -> float:
-    """Steps for the whole product; for a row (or a column's vector) where their number is not known."""
+    """The steps of the whole product; per row (or column vector) if their number is not constant."""
     total, left = 0.0, widths[0] if columns is None else columns
     for width in widths:
         count, left = divmod(left, width)

@@ -1,4 +1,4 @@
-"""Building f32 expressions on scalars and on vectors of any rank alike, with the bit tricks that elementary functions need."""
+"""Builds f32 expressions on scalars and vectors of any rank, with the bit operations that elementary functions need."""
 from collections.abc import Sequence
 
 from legato.core.mlir import arith, ir, math, vector
@@ -17,56 +17,69 @@ class Builder:
         self.integers = self.like(self.i32)
 
     def like(self, element: ir.Type) -> ir.Type:
-        """The type of the same shape over another element type."""
+        """The type of the same shape with another element type."""
         return element if self.shape is None else ir.VectorType.get(self.shape, element)
 
     def constant(self, type_: ir.Type, attribute: ir.Attribute) -> ir.Value:
-        """A scalar, or a vector of it: ``attribute`` is the scalar's."""
+        """A constant of ``type_``; ``attribute`` is the scalar's."""
         if isinstance(type_, ir.VectorType):
             attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
         return arith.ConstantOp(type_, attribute).result
 
     def number(self, x: float) -> ir.Value:
+        """An f32 constant."""
         return self.constant(self.type, ir.FloatAttr.get(self.f32, float(x)))
 
     def integer(self, x: int) -> ir.Value:
-        """A 32-bit pattern, given unsigned or signed."""
+        """A constant of 32 bits, given unsigned or signed."""
         return self.constant(self.integers, ir.IntegerAttr.get(self.i32, x - (1 << 32) if x >= 1 << 31 else x))
 
     def fma(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+        """a * b + c, rounded once."""
         return math.FmaOp(a, b, c).result
 
     def mul(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a * b."""
         return arith.MulFOp(a, b).result
 
     def add(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a + b."""
         return arith.AddFOp(a, b).result
 
     def sub(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a - b."""
         return arith.SubFOp(a, b).result
 
     def div(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a / b."""
         return arith.DivFOp(a, b).result
 
     def bits(self, a: ir.Value) -> ir.Value:
+        """The bits of floats as integers."""
         return arith.BitcastOp(self.integers, a).result
 
     def from_bits(self, a: ir.Value) -> ir.Value:
+        """The floats with these bits."""
         return arith.BitcastOp(self.type, a).result
 
     def iadd(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a + b of integers."""
         return arith.AddIOp(a, b).result
 
     def isub(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a - b of integers."""
         return arith.SubIOp(a, b).result
 
     def iand(self, a: ir.Value, mask: int) -> ir.Value:
+        """The bits of a in the mask."""
         return arith.AndIOp(a, self.integer(mask)).result
 
     def ior(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Bitwise or."""
         return arith.OrIOp(a, b).result
 
     def shl(self, a: ir.Value, count: int) -> ir.Value:
+        """Shift left."""
         return arith.ShLIOp(a, self.integer(count)).result
 
     def sar(self, a: ir.Value, count: int) -> ir.Value:
@@ -74,16 +87,19 @@ class Builder:
         return arith.ShRSIOp(a, self.integer(count)).result
 
     def to_float(self, a: ir.Value) -> ir.Value:
-        """Signed integers as numbers."""
+        """Signed integers converted to floats."""
         return arith.SIToFPOp(self.type, a).result
 
     def compare(self, predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Compares floats by one of arith's predicates."""
         return arith.CmpFOp(predicate, a, b).result
 
     def less(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a < b; false with a NaN."""
         return self.compare(OLT, a, b)
 
     def select(self, condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        """a where the condition holds, else b."""
         return arith.SelectOp(condition, a, b).result
 
     def at_most(self, x: ir.Value, bound: float) -> ir.Value:
@@ -97,11 +113,11 @@ class Builder:
         return self.select(self.less(x, c), c, x)
 
     def keep_sign(self, value: ir.Value, x: ir.Value) -> ir.Value:
-        """A value that has x's sign, but for a zero that may have lost it."""
+        """``value``, which has x's sign except for a zero, with x's sign."""
         return self.from_bits(self.ior(self.bits(value), self.iand(self.bits(x), 0x80000000)))
 
     def polynomial(self, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
-        """Horner's scheme, highest power first."""
+        """A polynomial by Horner's scheme; the coefficient of the highest power comes first."""
         result = self.number(coefficients[0])
         for c in coefficients[1:]:
             result = self.fma(result, x, self.number(c))
@@ -136,7 +152,7 @@ class Builder:
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}).results[0]
 
     def can_scale(self) -> bool:
-        """Whether ``scale_by_power`` knows the shape: whole registers."""
+        """Whether ``scale_by_power`` supports the shape: whole registers."""
         total = 1
         for extent in self.shape or ():
             total *= extent

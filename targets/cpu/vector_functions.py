@@ -1,7 +1,7 @@
 """Elementary functions of f32 as polynomials, on scalars and vectors of any rank.
 
-Errors are the greatest over every float in the range, in units in the last place of the right result, denormals included. Infinities and
-NaNs come out as IEEE 754 has it. Where a function is a table's entry for an operation, vector_math.py says so.
+Errors are maxima over every float in the range, in units in the last place of the exact result, denormals included. Infinities and NaNs
+give the results of IEEE 754.
 """
 from legato.core.mlir import arith, ir
 from legato.targets.cpu.vector_builder import OEQ, Builder
@@ -14,14 +14,14 @@ EXP_Q = (0.0013819815358147025, 0.008368685841560364, 0.041668277233839035, 0.16
 
 
 def reduce_exponent(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """x = n ln 2 + r: n + MAGIC, whose low bits are the integer n, and r, |r| <= ln(2)/2."""
+    """x = n ln 2 + r. Returns n + MAGIC, whose low bits are the integer n, and r, |r| <= ln(2)/2."""
     shifted = b.fma(x, b.number(LOG2_E), b.number(MAGIC))
     n = b.sub(shifted, b.number(MAGIC))
     return shifted, b.fma(n, b.number(-LN2_LOW), b.fma(n, b.number(-LN2_HIGH), x))
 
 
 def integer(b: Builder, shifted: ir.Value) -> ir.Value:
-    """n of n + MAGIC."""
+    """n from n + MAGIC."""
     return b.isub(b.bits(shifted), b.integer(MAGIC_BITS))
 
 
@@ -42,7 +42,7 @@ def expm1(b: Builder, x: ir.Value) -> ir.Value:
     x = b.at_most(b.at_least(x, -30.0), 89.0)
     shifted, r = reduce_exponent(b, x)
     p = b.fma(b.mul(r, r), b.polynomial(r, EXP_Q), r)
-    half_scale = b.from_bits(b.shl(b.iadd(b.bits(shifted), b.integer(126)), 23))  # 2^(n-1): 2^128 is no f32
+    half_scale = b.from_bits(b.shl(b.iadd(b.bits(shifted), b.integer(126)), 23))  # 2^(n-1), since 2^128 is not an f32
     y = b.fma(half_scale, p, b.sub(half_scale, b.number(0.5)))
     return b.keep_sign(b.add(y, y), x)
 
@@ -65,7 +65,7 @@ ERF = (-0.0006625480600632727, 0.00168211804702878, -0.0012494915863499045, 0.00
 
 
 def erf(b: Builder, x: ir.Value) -> ir.Value:
-    """One polynomial, 3.4 ulp; exactly 1 from 3.87 on."""
+    """A single polynomial, 3.4 ulp; exactly 1 from 3.87 on."""
     x = b.at_most(b.at_least(x, -ERF_BOUND), ERF_BOUND)
     t = b.fma(b.mul(x, x), b.number(ERF_SCALE), b.number(-1.0))
     return b.mul(b.polynomial(t, ERF), x)
@@ -79,7 +79,7 @@ def log(b: Builder, x: ir.Value) -> ir.Value:
     """ln x, 1.2 ulp (the polynomial is Cephes'). -inf at 0, NaN below."""
     tiny = b.less(x, b.number(2.0 ** -126))
     scaled = b.select(tiny, b.mul(x, b.number(2.0 ** 23)), x)
-    bits = b.isub(b.bits(scaled), b.integer(0x3F3504F3))  # of sqrt(1/2): the mantissa becomes one in [sqrt(1/2), sqrt(2))
+    bits = b.isub(b.bits(scaled), b.integer(0x3F3504F3))  # the bits of sqrt(1/2): makes the mantissa one in [sqrt(1/2), sqrt(2))
     e = b.to_float(b.sar(bits, 23))
     e = b.select(tiny, b.sub(e, b.number(23.0)), e)
     m = b.sub(b.from_bits(b.iadd(b.iand(bits, 0x007FFFFF), b.integer(0x3F3504F3))), b.number(1.0))
@@ -89,13 +89,13 @@ def log(b: Builder, x: ir.Value) -> ir.Value:
     y = b.fma(square, b.number(-0.5), y)
     y = b.fma(e, b.number(0.693359375), b.add(m, y))
     finite = b.less(x, b.number(float("inf")))
-    y = b.select(finite, y, x)  # inf, and NaN
+    y = b.select(finite, y, x)  # inf and NaN stay
     y = b.select(b.compare(OEQ, x, b.number(0.0)), b.number(float("-inf")), y)
     return b.select(b.less(x, b.number(0.0)), b.number(float("nan")), y)
 
 
 def log1p(b: Builder, x: ir.Value) -> ir.Value:
-    """ln(1 + x), 1.7 ulp: the logarithm of the rounded sum, and what rounding lost."""
+    """ln(1 + x), 1.7 ulp: the logarithm of the rounded sum, plus a correction for the rounding."""
     one = b.number(1.0)
     u = b.add(x, one)
     lost = b.div(b.sub(x, b.sub(u, one)), u)

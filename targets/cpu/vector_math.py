@@ -1,4 +1,4 @@
-"""What maxima, minima and reductions become on CPUs, where LLVM would emit several instructions for one.
+"""Expansions of maxima, minima and reductions on CPUs, for which LLVM would emit more instructions.
 
 ``EXPANSIONS``: op name -> ``expand(op, machine) -> value | None`` (None: leave it to LLVM). Called with the insertion point at the op.
 """
@@ -15,6 +15,7 @@ EXTREMES = {"maximumf": OGT, "maxnumf": OGT, "minimumf": OLT, "minnumf": OLT}
 
 
 def element(type_: ir.Type) -> ir.Type:
+    """The element type of a vector; any other type itself."""
     return type_.element_type if isinstance(type_, ir.VectorType) else type_
 
 
@@ -34,12 +35,12 @@ def constant_number(value: ir.Value) -> bool:
 
 
 def choose(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
-    """``a`` where the comparison holds, else ``b`` (also where one is NaN): one instruction for less and greater."""
+    """``a`` if the comparison holds, else ``b`` (also if one is NaN): one instruction for less and greater."""
     return arith.SelectOp(arith.CmpFOp(predicate, a, b).result, a, b).result
 
 
 def extreme(predicate: int, a: ir.Value, b: ir.Value, nan_free: bool = False) -> ir.Value:
-    """The greater (OGT) or lesser (OLT); NaN where one is NaN, unless ``nan_free`` says that NaNs need not survive."""
+    """The maximum (OGT) or minimum (OLT); NaN if one is NaN, unless ``nan_free`` permits to lose NaNs."""
     if constant_number(b) or nan_free:
         a, b = b, a
         return choose(predicate, a, b)
@@ -49,11 +50,12 @@ def extreme(predicate: int, a: ir.Value, b: ir.Value, nan_free: bool = False) ->
 
 
 def nan_free(op: ir.Operation) -> bool:
+    """Whether the op's fastmath flags exclude NaNs."""
     return "fastmath" in op.attributes and "nnan" in str(op.attributes["fastmath"])
 
 
 def never_nan(value: ir.Value, seen: tuple[ir.Value, ...] = ()) -> bool:
-    """Whether a value is no NaN because of how it was made: by constants, and by maxnumf and minnumf (expanded or not) of such values."""
+    """Whether a value cannot be NaN, by its definition: constants, and maxnumf and minnumf (expanded or not) of such values."""
     if constant_number(value):
         return True
     owner = value.owner
@@ -77,7 +79,7 @@ def never_nan(value: ir.Value, seen: tuple[ir.Value, ...] = ()) -> bool:
 
 
 def expand_number(predicate: int) -> Expansion:
-    """The greater or lesser of two; the one that is no NaN. One instruction where one of them never is."""
+    """The maximum or minimum that ignores NaN: one instruction if an operand is never NaN."""
     def expand(op: ir.Operation, machine: Machine) -> ir.Value | None:
         a, b = op.operands
         if never_nan(b):
@@ -88,19 +90,22 @@ def expand_number(predicate: int) -> Expansion:
 
 
 def expand_maximum(op: ir.Operation, machine: Machine) -> ir.Value:
+    """maximumf."""
     return extreme(OGT, *op.operands, nan_free=nan_free(op))
 
 
 def expand_minimum(op: ir.Operation, machine: Machine) -> ir.Value:
+    """minimumf."""
     return extreme(OLT, *op.operands, nan_free=nan_free(op))
 
 
 def joined(kind: str, value: ir.Value, free: bool) -> ir.Value | None:
-    """Greatest or least element of a vector, halves against halves; LLVM's own takes several instructions a step. None for other kinds."""
+    """The greatest or least element of a vector, by halves; LLVM's own lowering takes several instructions per step. None for other
+    kinds."""
     predicate = EXTREMES.get(kind)
     if predicate is None or value.type.rank != 1 or value.type.shape[0] & (value.type.shape[0] - 1):
         return None
-    if kind.startswith(("maxnum", "minnum")):  # NaNs do not count: they become neutral, once
+    if kind.startswith(("maxnum", "minnum")):  # NaNs are ignored: replace them by the neutral element first
         value, free = choose(predicate, value, neutral(value.type, predicate)), True
     width = value.type.shape[0]
     while width > 1:
@@ -112,7 +117,7 @@ def joined(kind: str, value: ir.Value, free: bool) -> ir.Value | None:
 
 
 def neutral(type_: ir.Type, predicate: int) -> ir.Value:
-    """What changes no maximum or no minimum."""
+    """The neutral element of a maximum or minimum."""
     attribute = ir.FloatAttr.get(element(type_), float("-inf" if predicate == OGT else "inf"))
     if isinstance(type_, ir.VectorType):
         attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
@@ -120,12 +125,12 @@ def neutral(type_: ir.Type, predicate: int) -> ir.Value:
 
 
 def kind_of(op: ir.Operation) -> str:
-    """``maxnumf`` of ``#vector.kind<maxnumf>``."""
+    """The kind of a reduction: ``maxnumf`` for ``#vector.kind<maxnumf>``."""
     return str(op.attributes["kind"]).removeprefix("#vector.kind<").rstrip(">")
 
 
 def with_accumulator(op: ir.Operation, result: ir.Value | None) -> ir.Value | None:
-    """Joins a reduction's second operand, if there is one."""
+    """Combines the result with a reduction's second operand, if there is one."""
     if result is None or len(op.operands) == 1:
         return result
     name = {"maximumf": "maximumf", "minimumf": "minimumf", "maxnumf": "maxnumf", "minnumf": "minnumf"}[kind_of(op)]
@@ -133,13 +138,14 @@ def with_accumulator(op: ir.Operation, result: ir.Value | None) -> ir.Value | No
 
 
 def expand_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
+    """A reduction by halves."""
     if op.parent.operation.name == "vector.mask":
-        return None  # the mask around it is expanded
+        return None  # the vector.mask op around it is expanded
     return with_accumulator(op, joined(kind_of(op), op.operands[0], nan_free(op)))
 
 
 def expand_masked_reduction(op: ir.Operation, machine: Machine) -> ir.Value | None:
-    """A reduction under a mask: lanes that are off get the neutral element."""
+    """A masked reduction: disabled lanes become the neutral element."""
     inner = op.regions[0].blocks[0].operations[0].operation
     if inner.name != "vector.reduction" or len(op.operands) != 1 or kind_of(inner) not in EXTREMES:
         return None

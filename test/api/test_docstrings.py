@@ -10,8 +10,8 @@ import legato
 
 ROOT = Path(legato.__file__).resolve().parent.parent
 FOLDERS = ("core", "dialects", "frontends/onnx", "targets/backends", "targets/builders", "targets/generic", "targets/gpu",
-           "targets/intrinsics", "passes/pipeline", "passes/graph", "passes/partition", "passes/legalize", "runtime", "tools", "legato",
-           "bench", "examples")
+           "targets/intrinsics", "passes/calls", "passes/pipeline", "passes/graph", "passes/partition", "passes/legalize", "codegen",
+           "runtime", "tools", "legato", "bench", "examples")
 
 
 def sources() -> list[Path]:
@@ -25,14 +25,13 @@ def is_stub(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 def public_names(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
     """The qualified names and nodes of what a module or class body defines.
 
-    Left out are setters and overloads, which share a docstring, and the fields of protocols (properties without a body).
+    Left out are setters and overloads, which share a docstring, and stubs: the fields of protocols, and declarations of C functions.
     """
     for node in body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name.startswith("_"):
             continue
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            decorators = [ast.unparse(d) for d in node.decorator_list]
-            if any(d.endswith((".setter", "overload")) for d in decorators) or ("property" in decorators and is_stub(node)):
+            if is_stub(node) or any(ast.unparse(d).endswith((".setter", "overload")) for d in node.decorator_list):
                 continue
         yield prefix + node.name, node
         if isinstance(node, ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Memrefs as bare pointers: what main's arguments become, and how it finds their shapes again."""
+"""Memrefs as bare pointers: the types of main's arguments, and the reconstruction of their shapes."""
 from collections.abc import Mapping, Sequence
 
 from legato.core.mlir import ir, memref
@@ -8,7 +8,7 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 class SizeValues:
-    """Sizes as ``index`` values at the beginning of a function; each is computed once."""
+    """Sizes as ``index`` values at the beginning of a function, each computed once."""
 
     def __init__(self, symbols: Mapping[str, ir.Value], before: ir.Operation) -> None:
         self._symbols = symbols
@@ -23,16 +23,16 @@ class SizeValues:
 
 
 def bare_type(type_: ir.MemRefType) -> ir.MemRefType:
-    """A type that goes through the bare-pointer calling convention: the same where the shape is static, else a scalar in memory.
+    """A type for the bare-pointer calling convention: the same if the shape is static, else a rank-0 memref.
 
-    Upstream takes a static size of 0 in the first dimension only.
+    Upstream accepts a static size of 0 in the first dimension only.
     """
     shape = [] if DYNAMIC in type_.shape or 0 in type_.shape[1:] else type_.shape
     return ir.MemRefType.get(shape, type_.element_type, memory_space=type_.memory_space)
 
 
 def with_shape(pointer: ir.Value, type_: ir.MemRefType, shape: Sequence[Size], values: SizeValues) -> ir.Value:
-    """The memory at ``pointer`` as a memref of ``type_`` (identity layout) whose sizes are ``shape``; built at the insertion point."""
+    """The memory at ``pointer`` as a memref of ``type_`` (identity layout) with the sizes ``shape``; built at the insertion point."""
     if pointer.type == type_:
         return pointer
     strides = [product(shape[i + 1:]) for i in range(len(shape))]

@@ -1,4 +1,4 @@
-"""What main asks of the entry in the middle of a call, where sizes depend on data. tir-lower-packed gives these functions their bodies."""
+"""Main's requests to the entry in the middle of a call, for data-dependent sizes. tir-lower-packed defines these functions."""
 from collections.abc import Sequence
 
 from legato.core.mlir import arith, func, ir
@@ -6,11 +6,11 @@ from legato.dialects.relax.dims import Size
 from legato.passes.memory.plan_memory.arguments import DYNAMIC, SizeValues, with_shape
 
 CHECK, ARENA, RESULT = "legato.late_check", "legato.late_arena", "legato.late_result"
-MARK = "legato.late"   # on a declaration: which of them it is
+MARK = "legato.late"   # on a declaration: the kind of request
 
 
 def check(main: func.FuncOp, number: int, sizes: Sequence[ir.Value]) -> None:
-    """Checks a requirement of main: one size must not be below 0, or two must be equal."""
+    """Checks a requirement of main: one size must not be negative, or two must be equal."""
     _call(main, CHECK, [_index(number), *sizes], [], f"_{len(sizes)}")
 
 

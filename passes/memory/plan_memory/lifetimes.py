@@ -1,4 +1,4 @@
-"""From where to where in main each buffer is in use."""
+"""The live ranges of buffers in main."""
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -7,12 +7,13 @@ from legato.core.mlir import func, ir
 
 VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.transpose",
          "memref.view", "memref.memory_space_cast", "memref.assume_alignment", "memref.reshape"}
-BRANCHES = {"scf.if", "scf.index_switch", "scf.execute_region"}   # regions that run once at most
+BRANCHES = {"scf.if", "scf.index_switch", "scf.execute_region"}   # regions that run at most once
 
 
 @dataclass(eq=False)
 class Buffer:
-    """One ``memref.alloc`` of main. ``first`` and ``last`` count the ops of main's block that touch it or an alias; -1: none does."""
+    """One ``memref.alloc`` of main. ``first`` and ``last``: the numbers of the first and last op of main's block that touch it or an
+    alias; -1: none."""
 
     alloc: ir.Operation
     first: int = -1
@@ -21,17 +22,19 @@ class Buffer:
 
     @property
     def is_used(self) -> bool:
+        """Whether any op touches it."""
         return self.first >= 0
 
     def touch(self, index: int) -> None:
+        """Extends the live range to an op's number."""
         self.first = index if self.first < 0 else min(self.first, index)
         self.last = max(self.last, index)
 
 
 def find_buffers(function: func.FuncOp) -> list[Buffer]:
-    """The buffers that ``function`` allocates, those in regions too, which are taken to live as long as the region's op.
+    """The buffers that ``function`` allocates; those allocated in regions live as long as the region's op.
 
-    Raises PassFailed for a function with branches between blocks, and for a buffer that a loop carries from one round to the next.
+    PassFailed for a function with branches between blocks, and for a buffer that a loop carries to its next iteration.
     """
     if len(function.body.blocks) != 1:
         raise PassFailed(f"@{function.name.value} has branches: memory is planned before scf becomes cf", function.operation)
@@ -57,7 +60,7 @@ def find_buffers(function: func.FuncOp) -> list[Buffer]:
 
 
 def _follow(buffer: Buffer, index: Callable[[ir.Operation], int]) -> None:
-    """Finds all aliases and uses of a buffer; what is not known to make something new is taken for an alias."""
+    """Finds all aliases and uses of a buffer; results of unknown ops count as aliases."""
     seen = {buffer.alloc.results[0]}
     queue = list(seen)
     while queue:
@@ -75,7 +78,7 @@ def _follow(buffer: Buffer, index: Callable[[ir.Operation], int]) -> None:
 
 
 def _aliases(buffer: Buffer, op: ir.Operation) -> Iterator[ir.Value]:
-    """The memrefs that may be the buffer because ``op`` uses it."""
+    """The memrefs that may alias the buffer because ``op`` uses it."""
     if _ends_block(op) and op.name != "func.return":
         op = op.parent.operation
         if op.name not in BRANCHES and _inside(buffer.alloc, op):
