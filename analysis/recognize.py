@@ -4,11 +4,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from legato.analysis.structured import StructuredKernel, StructuredOp
+from legato.analysis.structured.maps import is_identity
 from legato.core.mlir import func, ir
 from legato.dialects.tir.kernel import is_prim_func, out_count
 
-VIEWS = frozenset({"tensor.empty", "linalg.fill", "arith.constant", "func.return", "tensor.dim"})
-MATMULS = {"linalg.matmul": [[0, 2], [2, 1], [0, 1]], "linalg.batch_matmul": [[0, 1, 3], [0, 3, 2], [0, 1, 2]]}  # as they are by default
+NEUTRAL = frozenset({"tensor.empty", "linalg.fill", "arith.constant", "func.return", "tensor.dim"})
+MATMULS = ("linalg.matmul", "linalg.batch_matmul", "linalg.generic")
 BINARY = {"arith.addf": "add", "arith.addi": "add", "arith.mulf": "multiply", "arith.muli": "multiply", "arith.subf": "subtract",
           "arith.subi": "subtract", "arith.divf": "divide", "arith.maximumf": "maximum", "arith.minimumf": "minimum"}
 UNARY = {"math.exp": "exp", "math.log": "log", "math.sqrt": "sqrt", "math.rsqrt": "rsqrt", "math.tanh": "tanh", "math.erf": "erf",
@@ -16,7 +18,7 @@ UNARY = {"math.exp": "exp", "math.log": "log", "math.sqrt": "sqrt", "math.rsqrt"
 
 
 @dataclass(frozen=True)
-class Kernel:
+class RecognizedKernel:
     """``name`` and ``attrs``: the graph op. ``operands``: which operands of the call are the op's, in the op's order."""
 
     function: func.FuncOp
@@ -26,26 +28,24 @@ class Kernel:
     attrs: dict[str, Any] = field(default_factory=dict)
 
 
-def recognize(function: func.FuncOp) -> Kernel | None:
+def recognize(function: func.FuncOp) -> RecognizedKernel | None:
     """What graph op a prim_func computes: a matmul, an NHWC convolution, an elementwise op on equal shapes. None if it is none of these."""
     if not is_prim_func(function) or function.is_external or out_count(function) != 1 or len(function.body.blocks) != 1:
         return None
-    block = function.body.blocks[0]
-    arguments = list(block.arguments)
-    work = [op.operation for op in block.operations if op.operation.name not in VIEWS]
-    if len(work) != 1 or not work[0].name.startswith("linalg.") or not len(work[0].results):
+    kernel = StructuredKernel(function)
+    arguments = list(function.body.blocks[0].arguments)
+    work = [op for op in kernel.ops if op.name not in NEUTRAL]
+    op = kernel.op(work[0]) if len(work) == 1 else None
+    if op is None or not len(op.op.results) or kernel.ops[-1].operands[0] != op.op.results[0] or not all(v in arguments for v in op.inputs):
         return None
-    op, last = work[0], list(block.operations)[-1]
-    if last.operands[0] != op.results[0] or not all(v in arguments for v in op.operands[: len(op.operands) - 1]):
-        return None
-    inputs = [arguments.index(v) for v in op.operands[: len(op.operands) - 1]]
-    found = _conv(op) or _generic(op, inputs) or _matmul(op, inputs)
+    inputs = [arguments.index(v) for v in op.inputs]
+    found = _conv(op.op) or _generic(op, inputs) or _matmul(op, inputs)
     if found is None:
         return None
     name, order, attrs = found
-    if _accumulates(name) and not _starts_at_zero(op):
+    if _accumulates(name) and not _starts_at_zero(op.op):
         return None
-    return Kernel(function, f"relax.{name}", tuple(inputs[i] for i in order), attrs=attrs)
+    return RecognizedKernel(function, f"relax.{name}", tuple(inputs[i] for i in order), attrs=attrs)
 
 
 Found = tuple[str, tuple[int, ...], dict[str, Any]]
@@ -64,40 +64,20 @@ def _starts_at_zero(op: ir.Operation) -> bool:
     return not isinstance(value, ir.Block) and value.name == "arith.constant" and value.attributes["value"].value == 0
 
 
-def _maps(op: ir.Operation) -> list[list[Any]] | None:
-    """For each operand, the loops that its dimensions run over; None where one is no plain loop."""
-    found = []
-    for attribute in op.attributes["indexing_maps"] if "indexing_maps" in op.attributes else ():
-        row = []
-        for expression in ir.AffineMapAttr(attribute).value.results:
-            expression = expression.maybe_downcast()
-            if isinstance(expression, ir.AffineDimExpr):
-                row.append(expression.position)
-            elif isinstance(expression, ir.AffineConstantExpr):
-                row.append("one")
-            else:
-                return None
-        found.append(row)
-    return found
-
-
-def _body(op: ir.Operation) -> list[ir.Operation]:
+def _body(op: StructuredOp) -> list[ir.Operation]:
     """What a structured op does with its elements; without constants."""
-    return [o.operation for o in op.regions[0].blocks[0].operations if o.operation.name != "arith.constant"]
+    return [o for o in op.body if o.name != "arith.constant"]
 
 
-def _matmul(op: ir.Operation, inputs: list[int]) -> Found | None:
+def _matmul(op: StructuredOp, inputs: list[int]) -> Found | None:
     """(batch..., m, k) times (batch..., k, n): named, or any contraction over the last and the last but one axis."""
-    if op.name not in MATMULS and op.name != "linalg.generic":
-        return None
-    maps = _maps(op) if "indexing_maps" in op.attributes else MATMULS.get(op.name)
-    if maps is None or len(maps) != 3 or len(inputs) != 2:
+    if op.op.name not in MATMULS or len(op.maps) != 3 or not op.plain or len(inputs) != 2:
         return None
     names = [o.name for o in _body(op)]
     if names not in (["arith.mulf", "arith.addf", "linalg.yield"], ["arith.muli", "arith.addi", "linalg.yield"]):
         return None
     for order in ((0, 1), (1, 0)):
-        a, b, out = maps[order[0]], maps[order[1]], maps[2]
+        a, b, out = op.loops_of(order[0]), op.loops_of(order[1]), op.out_loops
         if len(out) < 2 or len(a) != len(out) or len(b) != len(out):
             continue
         *batch, m, k = a
@@ -119,16 +99,11 @@ def _ints(op: ir.Operation, name: str) -> list[int]:
     return [int(v) for v in ir.DenseElementsAttr(op.attributes[name])] if name in op.attributes else [1, 1]
 
 
-def _generic(op: ir.Operation, inputs: list[int]) -> Found | None:
+def _generic(op: StructuredOp, inputs: list[int]) -> Found | None:
     """One operation on each element, all operands of the output's shape."""
-    if op.name != "linalg.generic":
+    if not op.is_pointwise or any(not is_identity(map_) for map_ in op.maps):
         return None
-    maps, body = _maps(op), _body(op)
-    if maps is None or any("reduction" in str(kind) for kind in op.attributes["iterator_types"]):
-        return None
-    if any(row != list(range(len(maps[-1]))) for row in maps):
-        return None
-    arguments = list(op.regions[0].blocks[0].arguments)
+    body, arguments = _body(op), op.scalars
     if len(inputs) == 1 and _is_relu(body, arguments[0]):
         return "relu", (0,), {}
     if len(body) != 2:

@@ -138,15 +138,15 @@ class TargetLike(Protocol):
         ...
 
     def schedule(self, kernel: Any) -> str | None:
-        """The transform script of a prim_func's schedule, or None."""
+        """The transform script of a prim_func's schedule, or None; ``kernel``: its classification (``analysis.structured``)."""
         ...
 
     def packing(self, kernel: Any) -> PackingLike | None:
-        """How a prim_func's constant operand is packed, or None."""
+        """How a prim_func's constant operand is packed, or None; ``kernel``: its classification."""
         ...
 
-    def prepare(self, kernel: Any) -> None:
-        """Rewrites a prim_func into a form that the schedules take."""
+    def prepare(self, kernel: Any, kernels: Any) -> None:
+        """Rewrites a prim_func into a form that the schedules take, and drops it from the classified ``kernels``."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Structured kernels as loops and blocks, which is what schedule primitives work on."""
 from typing import Any
 
-from legato.analysis.kind import CONTRACTION, ELEMENTWISE, REDUCTION, WINDOW, body_ops, generic_kind, iterators, maps
+from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, WINDOW, StructuredOp
 from legato.core.ir_helpers import body, copy
 from legato.core.mlir import bufferization, func, ir, memref, passmanager
 from legato.dialects import tir
@@ -89,7 +89,8 @@ class _Rewriter:
         out, result = op.operands[len(op.operands) - 1], op.results[0]
         self.buffers[result] = self.buffers[out]
         readers = [u.owner.operation for u in result.uses]
-        if len(readers) == 1 and readers[0].name == "linalg.generic" and REDUCE in kinds_of(readers[0]) and is_init(readers[0], result):
+        reader = readers[0] if len(readers) == 1 and readers[0].name == "linalg.generic" else None
+        if reader is not None and REDUCE in kinds_of(StructuredOp(reader)) and is_init(reader, result):
             self.fills[result] = op
             return
         value = op.operands[0] if op.name == "linalg.fill" else filled_value(op)
@@ -98,12 +99,13 @@ class _Rewriter:
             memref.StoreOp(value, self.buffers[out], list(axes.block.arguments))
 
     def generic(self, op: ir.Operation) -> None:
-        kinds, indexing = kinds_of(op), maps(op)
+        structured = StructuredOp(op)
+        kinds, indexing = kinds_of(structured), structured.maps
         inputs = len(op.operands) - len(op.results)
-        loops = [[e.position if isinstance(e, ir.AffineDimExpr) else None for e in down(m)] for m in indexing]
+        loops = [structured.loops_of(operand) for operand in range(len(indexing))]
         fills = [self.fills.get(v) for v in list(op.operands)[inputs:]]
         filled = all(f is not None for f in fills)
-        block = self.loops(NAMES.get(generic_kind(op), "block"), kinds, list(op.operands), loops, init=filled and REDUCE in kinds)
+        block = self.loops(block_name(structured), kinds, list(op.operands), loops, init=filled and REDUCE in kinds)
         inner = op.regions[0].blocks[0]
         if block.init_block is not None:
             with before_end(block.init_block):
@@ -153,12 +155,13 @@ def memref_type(type_: ir.RankedTensorType) -> ir.MemRefType:
     return ir.MemRefType.get(type_.shape, type_.element_type)
 
 
-def down(m: ir.AffineMap) -> list[Any]:
-    return [e.maybe_downcast() if hasattr(e, "maybe_downcast") else e for e in m.results]
+def block_name(op: StructuredOp) -> str:
+    """What the block of an op is called, after its kind; a convolution's is a window."""
+    return "window" if op.kind == CONTRACTION and op.convolution is not None else NAMES.get(op.kind, "block")
 
 
-def kinds_of(op: ir.Operation) -> list[str]:
-    return [REDUCE if kind == "reduction" else SPATIAL for kind in iterators(op)]
+def kinds_of(op: StructuredOp) -> list[str]:
+    return [REDUCE if kind == REDUCTION else SPATIAL for kind in op.iterator_types]
 
 
 def is_init(op: ir.Operation, value: ir.Value) -> bool:
@@ -167,7 +170,7 @@ def is_init(op: ir.Operation, value: ir.Value) -> bool:
 
 def is_fill(op: ir.Operation) -> bool:
     """A generic that only writes one scalar."""
-    return op.name == "linalg.generic" and body_ops(op) == ["linalg.yield"] and filled_value(op) is not None
+    return op.name == "linalg.generic" and StructuredOp(op).body_names == ["linalg.yield"] and filled_value(op) is not None
 
 
 def filled_value(op: ir.Operation) -> ir.Value | None:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from legato.analysis.structured import StructuredKernel, StructuredKernels
 from legato.core.errors import LegatoError
 from legato.core.interfaces import MachineLike, PackingLike
+from legato.core.mlir import func
 from legato.targets.cpu.machine import Machine
 from legato.targets.gpu.machine import Gpu
 from legato.targets.pipelines import Stages
@@ -24,10 +26,11 @@ class Target:
 
     ``parents``: values, or names that are looked up when the target is used; tried in order for ops without a rule here. ``rules``: its
     own. ``options``: names with defaults, which have the options' Python types; options of the parents are inherited. ``make_machine``:
-    makes the device's description from the options. ``schedule_function``: returns the transform script for a prim_func.
-    ``packing_function``: decides how a prim_func's constant operand is packed. ``prepare_function``: rewrites a prim_func before it is
-    scheduled. ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or
-    a function that makes them for a target with options. ``doc``: one line for lists.
+    makes the device's description from the options. ``schedule_function(kernel, machine)``: returns the transform script for a prim_func,
+    given as its classification. ``packing_function(kernel, machine)``: decides how a prim_func's constant operand is packed.
+    ``prepare_function(function, machine, kernels)``: rewrites a prim_func before it is scheduled, and drops it from the classified
+    ``kernels``. ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or a
+    function that makes them for a target with options. ``doc``: one line for lists.
     """
 
     name: str
@@ -35,9 +38,9 @@ class Target:
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     make_machine: Callable[[Mapping[str, Any]], MachineLike] | None = None
-    schedule_function: Callable[[Any, Any], str | None] | None = None
-    packing_function: Callable[[Any, Any], PackingLike | None] | None = None
-    prepare_function: Callable[[Any, Any], None] | None = None
+    schedule_function: Callable[[StructuredKernel, Any], str | None] | None = None
+    packing_function: Callable[[StructuredKernel, Any], PackingLike | None] | None = None
+    prepare_function: Callable[[func.FuncOp, Any, StructuredKernels], None] | None = None
     stages: "Stages | Callable[[Target], Stages]" = ()
     doc: str = ""
 
@@ -88,21 +91,21 @@ class Target:
         machine = self.machine
         return machine if isinstance(machine, Gpu) else None
 
-    def schedule(self, kernel: Any) -> str | None:
+    def schedule(self, kernel: StructuredKernel) -> str | None:
         """The transform script for a prim_func, or None if it is not scheduled."""
         function = self._inherited("schedule_function")
         return function(kernel, self.machine) if function else None
 
-    def packing(self, kernel: Any) -> PackingLike | None:
+    def packing(self, kernel: StructuredKernel) -> PackingLike | None:
         """How a prim_func's constant operand is packed, or None."""
         function = self._inherited("packing_function")
         return function(kernel, self.machine) if function else None
 
-    def prepare(self, kernel: Any) -> None:
+    def prepare(self, kernel: func.FuncOp, kernels: StructuredKernels) -> None:
         """Rewrites a prim_func into a form that the schedules support."""
         function = self._inherited("prepare_function")
         if function:
-            function(kernel, self.machine)
+            function(kernel, self.machine, kernels)
 
     def _stages(self) -> Stages:
         stages: Stages | Callable[[Target], Stages] = self._inherited("stages") or ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from legato.analysis.recognize import Kernel, recognize
+from legato.analysis.recognize import RecognizedKernel, recognize
 from legato.core.errors import LegatoError
 from legato.core.locations import describe, model_name
 from legato.core.mlir import func, ir
@@ -47,7 +47,7 @@ class Node:
     operands: list[Ref] = field(default_factory=list)
     results: list[Ref] = field(default_factory=list)
     users: list[Node] = field(default_factory=list)
-    kernel: Kernel | None = None
+    kernel: RecognizedKernel | None = None
     helpers: list[Node] = field(default_factory=list)  # the tensor.empty ops that a kernel writes into
 
     @cached_property
@@ -74,7 +74,7 @@ class Node:
 class Graph:
     """The block of a function. Raises LegatoError for a function with branches."""
 
-    def __init__(self, function: func.FuncOp, kernels: dict[str, Kernel] | None = None):
+    def __init__(self, function: func.FuncOp, kernels: dict[str, RecognizedKernel] | None = None):
         """``kernels``: the recognized kernels of the module, by name (see ``recognized``)."""
         if len(function.body.blocks) != 1:
             raise LegatoError(f"@{function.name.value} has branches: patterns are matched in functions of one block")
@@ -85,7 +85,7 @@ class Graph:
         for position, op in enumerate(function.body.blocks[0].operations):
             self._add(op.operation, position, kernels or {})
 
-    def _add(self, op: ir.Operation, position: int, kernels: dict[str, Kernel]) -> None:
+    def _add(self, op: ir.Operation, position: int, kernels: dict[str, RecognizedKernel]) -> None:
         node = Node(op, op.name, position)
         operands = list(op.operands)
         if op.name == "func.call" and (kernel := kernels.get(op.attributes["callee"].value)) is not None:
@@ -114,7 +114,7 @@ def _nested_operands(op: ir.Operation) -> list[ir.Value]:
     return found
 
 
-def recognized(module: ir.Module) -> dict[str, Kernel]:
+def recognized(module: ir.Module) -> dict[str, RecognizedKernel]:
     """The kernels of a module that do what a graph op does, by function name."""
     found = {}
     for op in module.body.operations:

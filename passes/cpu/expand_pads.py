@@ -23,6 +23,7 @@ class ExpandPads(ModulePass):
     """Pads of kernels become loops that copy rows."""
 
     name: ClassVar[str] = "tir-expand-pads"
+    keeps_kernels: ClassVar[bool] = True
 
     def run(self, module: Module, context: PassContext) -> None:
         for kernel in tir.schedulable(module.module):
@@ -31,6 +32,7 @@ class ExpandPads(ModulePass):
                     with ir.InsertionPoint(op), op.location:
                         op.results[0].replace_all_uses_with(_Rows(op, value).build())
                     op.erase()
+                    context.kernels.drop(kernel)
 
 
 def padding_value(pad: ir.Operation) -> ir.Value | None:

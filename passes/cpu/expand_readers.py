@@ -2,32 +2,32 @@
 
 Upstream does this where every operand is indexed by loops alone; broadcast operands here have constant indices, too.
 """
-from legato.analysis.contraction_form import dim_positions, indexing_maps, is_contraction, is_elementwise
-from legato.analysis.kind import body_ops
-from legato.core.mlir import func, ir, tensor
+from legato.analysis.structured import CONTRACTION, StructuredKernel, StructuredOp
+from legato.analysis.structured.maps import dim_positions
+from legato.core.mlir import ir, tensor
 
 
-def expand_readers(kernel: func.FuncOp) -> None:
-    """Sinks reshapes of a contraction's result below the chain of its elementwise readers."""
-    ops = [op.operation for op in kernel.body.blocks[0].operations]
-    for op in ops:
-        if is_contraction(op):
-            result = op.results[0]
-            while (reader := _collapsed_reader(result)) is not None:
-                result = _expand(*reader)
+def expand_readers(kernel: StructuredKernel) -> bool:
+    """Sinks reshapes of a contraction's result below the chain of its elementwise readers. True where there are such."""
+    changed = False
+    for contraction in [op for op in kernel.structured if op.kind == CONTRACTION]:
+        result = contraction.op.results[0]
+        while (reader := _collapsed_reader(result)) is not None:
+            result, changed = _expand(*reader), True
+    return changed
 
 
-def _collapsed_reader(value: ir.Value) -> tuple[ir.Operation, ir.Operation] | None:
+def _collapsed_reader(value: ir.Value) -> tuple[ir.Operation, StructuredOp] | None:
     """The reshape that alone reads the value, and the elementwise op that alone reads that."""
     view = _only_user(value)
     if view is None or view.name != "tensor.collapse_shape" or not value.type.has_static_shape:
         return None
-    reader = _only_user(view.results[0])
-    if reader is None or not is_elementwise(reader) or len(reader.results) != 1 or "linalg.index" in body_ops(reader):
+    user = _only_user(view.results[0])
+    reader = None if user is None else StructuredOp(user)
+    if reader is None or not reader.is_pointwise or len(reader.op.results) != 1 or "linalg.index" in reader.body_names:
         return None
-    maps = indexing_maps(reader)
-    read = [dim_positions(m) for v, m in zip(reader.operands, maps) if v == view.results[0]]
-    plain = all(None not in dims and dims == read[0] for dims in read) and sorted(read[0]) == list(range(maps[0].n_dims))
+    read = [dim_positions(m) for v, m in zip(reader.op.operands, reader.maps) if v == view.results[0]]
+    plain = all(None not in dims and dims == read[0] for dims in read) and sorted(read[0]) == list(range(len(reader.iterator_types)))
     return (view, reader) if plain else None
 
 
@@ -36,10 +36,10 @@ def _only_user(value: ir.Value) -> ir.Operation | None:
     return users.pop() if len(users) == 1 else None
 
 
-def _expand(view: ir.Operation, reader: ir.Operation) -> ir.Value:
+def _expand(view: ir.Operation, structured: StructuredOp) -> ir.Value:
     """Builds the reader anew on what the view reshapes. Returns its result, of which a reshape takes the old one's place."""
-    source, collapsed = view.operands[0], view.results[0]
-    maps = indexing_maps(reader)
+    source, collapsed, reader = view.operands[0], view.results[0], structured.op
+    maps = structured.maps
     read = next(dim_positions(m) for v, m in zip(reader.operands, maps) if v == collapsed)
     sizes: dict[int, list[int]] = {}
     for loop, group in zip(read, view.attributes["reassociation"]):

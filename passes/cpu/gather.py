@@ -1,39 +1,43 @@
 """Reading rows by index: a loop over the indices around copies of rows, in the place of one index computation an element."""
-from legato.analysis.nests import PARALLEL, Nest
-from legato.core.mlir import arith, func, ir, scf, tensor
+from legato.analysis.structured import PARALLEL, StructuredKernel, StructuredOp
+from legato.analysis.structured.maps import is_identity
+from legato.core.mlir import arith, ir, scf, tensor
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-def gather_rows(kernel: func.FuncOp) -> None:
+def gather_rows(kernel: StructuredKernel) -> bool:
     """Rewrites the nests of ``kernel`` that do nothing but read elements at computed places that lie side by side.
 
     A nest of n loops that yields ``x[computed..., its k innermost loops]`` becomes n - k loops, which compute the place once, around a copy
-    of a slice of x.
+    of a slice of x. Returns whether there is one.
     """
-    for op in [o.operation for o in kernel.body.blocks[0].operations]:
-        if op.name == "linalg.generic" and (gather := Gather.of(op)) is not None:
+    changed = False
+    for nest in kernel.structured:
+        op = nest.op
+        if op.name == "linalg.generic" and (gather := Gather.of(nest)) is not None:
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(gather.loop(gather.out, []))
             op.erase()
+            changed = True
+    return changed
 
 
 class Gather:
     """One such nest; ``outer``: how many of its loops find the row."""
 
-    def __init__(self, nest: Nest, extract: ir.Operation, outer: int):
+    def __init__(self, nest: StructuredOp, extract: ir.Operation, outer: int):
         self.nest, self.extract, self.outer = nest, extract, outer
         self.out = nest.outputs[0]
 
     @classmethod
-    def of(cls, op: ir.Operation) -> "Gather | None":
-        nest = Nest(op, 0)
+    def of(cls, nest: StructuredOp) -> "Gather | None":
         extracts = [o for o in nest.body if o.name == "tensor.extract"]
         known = all(o.name.startswith("arith.") or o.name in ("linalg.index", "linalg.yield", "tensor.extract") for o in nest.body)
-        if len(extracts) != 1 or not known or len(op.results) != 1 or not nest.plain or set(nest.kinds) != {PARALLEL}:
+        if len(extracts) != 1 or not known or len(nest.op.results) != 1 or not nest.plain or set(nest.iterator_types) != {PARALLEL}:
             return None
-        extract, loops = extracts[0], len(nest.kinds)
-        if nest.body[-1].operands[0] != extract.results[0] or nest.maps[-1] != ir.AffineMap.get_identity(loops):
+        extract, loops = extracts[0], len(nest.iterator_types)
+        if nest.body[-1].operands[0] != extract.results[0] or not is_identity(nest.maps[-1]):
             return None
         outer = loops - row_loops(extract, loops)
         steps = {o.attributes["dim"].value for o in nest.body if o.name == "linalg.index" and not only_read_by(o, extract)}
@@ -72,7 +76,7 @@ class Gather:
                 attributes = {name: op.attributes[name] for name in op.attributes}
                 new = ir.Operation.create(op.name, [r.type for r in op.results], operands, attributes)
                 values[op.results[0]] = new.results[0]
-        row = [self.size(loop) for loop in range(self.outer, len(nest.kinds))]
+        row = [self.size(loop) for loop in range(self.outer, len(nest.iterator_types))]
         source, *at = self.extract.operands
         start = [values.get(v, v) for v in at[: len(at) - len(row)]]
         shape = [s if isinstance(s, int) else DYNAMIC for s in row]
@@ -83,7 +87,7 @@ class Gather:
                                       [1] * len(at)).result
         ones = [1] * len(places)
         return tensor.InsertSliceOp(piece, out, places, dynamic, [], [DYNAMIC] * len(places) + [0] * len(row), ones + shape,
-                                    [1] * len(nest.kinds)).result
+                                    [1] * len(nest.iterator_types)).result
 
 
 def row_loops(extract: ir.Operation, loops: int) -> int:

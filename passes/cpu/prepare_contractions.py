@@ -1,26 +1,27 @@
 """What a kernel gets before it is scheduled, where no transform op could give it."""
-from legato.analysis.contraction_form import Form, analyze, producer
+from legato.analysis.structured import ContractionForm, StructuredKernel, StructuredKernels
+from legato.analysis.structured.ops import producer
 from legato.core.mlir import arith, func, ir, linalg, tensor
 from legato.passes.cpu.expand_readers import expand_readers
 from legato.passes.cpu.gather import gather_rows
 from legato.targets.cpu.machine import Machine
 
 
-def prepare(kernel: func.FuncOp, machine: Machine) -> None:
-    """Rewrites one kernel for the schedules of this folder."""
-    expand_readers(kernel)
-    gather_rows(kernel)
-    tie_through_reshapes(kernel)
-    form = analyze(kernel)
+def prepare(kernel: func.FuncOp, machine: Machine, kernels: StructuredKernels) -> None:
+    """Rewrites one kernel for the schedules of CPUs."""
+    for step in (expand_readers, gather_rows, tie_through_reshapes):
+        if step(kernels.of(kernel)):
+            kernels.drop(kernel)
+    form = kernels.of(kernel).contraction
     if form is None or not any(form.extents[loop] is None for loop in form.dims):
         return
+    kernels.drop(kernel)
     if not form.epilogue:
         add_reader(form)
     result = form.op.results[0]
     for reader in form.epilogue:
-        if reader.name == "linalg.generic":
-            read_first(reader, next(i for i, operand in enumerate(reader.operands) if operand == result))
-        result = reader.results[0]
+        read_first(reader.op, next(i for i, operand in enumerate(reader.op.operands) if operand == result))
+        result = reader.op.results[0]
 
 
 def read_first(reader: ir.Operation, place: int) -> None:
@@ -46,9 +47,10 @@ def read_first(reader: ir.Operation, place: int) -> None:
     block.erase_argument(len(block.arguments) - 1)
 
 
-def tie_through_reshapes(kernel: func.FuncOp) -> None:
-    """A value that is returned reshaped starts from the output argument, reshaped the other way; else it would be copied there."""
-    block = kernel.body.blocks[0]
+def tie_through_reshapes(kernel: StructuredKernel) -> bool:
+    """A value that is returned reshaped starts from the output argument, reshaped the other way; else it would be copied there. True where
+    there is one."""
+    block, changed = kernel.function.body.blocks[0], False
     results = list(block.operations[len(block.operations) - 1].operands)
     outputs = list(block.arguments)[len(block.arguments) - len(results):]
     for value, out in zip(results, outputs, strict=True):
@@ -64,9 +66,11 @@ def tie_through_reshapes(kernel: func.FuncOp) -> None:
             groups = [[dim.value for dim in group] for group in view.attributes["reassociation"]]
             with ir.InsertionPoint(maker), maker.location:
                 maker.operands[place] = tensor.ExpandShapeOp(made.type, out, groups, [], list(made.type.shape)).result
+            changed = True
+    return changed
 
 
-def add_reader(form: Form) -> None:
+def add_reader(form: ContractionForm) -> None:
     """Gives a contraction of dynamic size a reader: it writes a tensor of its own, which is copied to where it wrote before.
 
     The sizes of a reader's tiles are those of another op's result, which tiling takes as they are; the contraction's own are those of

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.analysis.structured import StructuredKernels, WindowForm
+from legato.core.ir_helpers import terminator
 from legato.core.mlir import arith, func, ir, linalg, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-WINDOWS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_min", "linalg.pooling_nhwc_sum", "linalg.pooling_nhwc_max_unsigned",
-           "linalg.pooling_nhwc_min_unsigned", "linalg.depthwise_conv_2d_nhwc_hwc")
 WORTH_IT = 0.4  # the least part of the output that needs no padding
 Sizes = Sequence[int | ir.Value]
 
@@ -24,94 +24,44 @@ class SplitWindows(ModulePass):
     """Cut padded pooling and depthwise kernels into an unpadded inside and padded strips."""
 
     name: ClassVar[str] = "tir-split-windows"
+    keeps_kernels: ClassVar[bool] = True
 
     def run(self, module: Module, context: PassContext) -> None:
         for kernel in tir.schedulable(module.module):
-            split_windows(kernel)
+            split_windows(kernel, context.kernels)
 
 
-def split_windows(kernel: func.FuncOp) -> bool:
-    """Cuts one kernel; False for one that is no window kernel of this form."""
-    form = WindowForm.of(kernel)
+def split_windows(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
+    """Cuts one kernel; one that is no window kernel of this form stays."""
+    form = kernels.of(kernel).window
     if form is None:
-        return False
-    with ir.InsertionPoint(form.returns), form.window.location:
-        out = form.out
-        for part in form.parts():
-            out = form.build(part, out)
-        form.returns.operands[0] = out
-    for op in (form.reader, form.window, form.fill, form.pad):
+        return
+    split = WindowSplit(kernel, form)
+    with ir.InsertionPoint(split.returns), form.op.location:
+        out = split.out
+        for part in split.parts():
+            out = split.build(part, out)
+        split.returns.operands[0] = out
+    reader = None if form.reader is None else form.reader.op
+    for op in (reader, form.op, form.fill, form.pad):
         if op is not None:
             op.erase()
-    return True
-
-
-@dataclass
-class Axis:
-    """One spatial axis: sizes of input and output, padding in front, stride, dilation, taps."""
-
-    size: int
-    count: int
-    begin: int
-    stride: int
-    dilation: int
-    taps: int
-
-    def inside(self) -> tuple[int, int]:
-        """The positions whose windows lie in the input, from the first to behind the last."""
-        first = -(-self.begin // self.stride)
-        last = (self.size + self.begin - (self.taps - 1) * self.dilation - 1) // self.stride + 1
-        first = min(max(first, 0), self.count)
-        return first, min(max(last, first), self.count)
-
-    def reads(self, start: int, end: int) -> tuple[int, int, int, int]:
-        """For the positions from start to end: first and last element of the input (behind it), padding before and behind."""
-        low = start * self.stride - self.begin
-        high = (end - 1) * self.stride - self.begin + (self.taps - 1) * self.dilation + 1
-        return max(low, 0), min(high, self.size), max(-low, 0), max(high - self.size, 0)
+    kernels.drop(kernel)
 
 
 Part = tuple[tuple[int, int], tuple[int, int]]
 
 
-@dataclass
-class WindowForm:
-    """A kernel of one window op, with the ops around it."""
+class WindowSplit:
+    """Builds the parts of one kernel's output."""
 
-    window: ir.Operation
-    fill: ir.Operation
-    pad: ir.Operation | None
-    reader: ir.Operation | None
-    returns: ir.Operation
-    out: ir.Value
-    source: ir.Value
-    axes: tuple[Axis, Axis]
-
-    @classmethod
-    def of(cls, kernel: func.FuncOp) -> "WindowForm | None":
-        ops = [op.operation for op in kernel.body.blocks[0].operations]
-        windows = [op for op in ops if op.name in WINDOWS]
-        if len(windows) != 1 or len(ops[-1].operands) != 1:
-            return None
-        window, returns = windows[0], ops[-1]
-        fill, pad, readers = maker(window.operands[2]), maker(window.operands[0]), list(window.results[0].uses)
-        if fill is None or fill.name != "linalg.fill" or len(readers) != 1:
-            return None
-        if pad is not None and pad.name != "tensor.pad":
-            pad = None
-        reader = readers[0].owner.operation
-        if reader == returns:
-            reader = None
-        elif not is_elementwise_reader(reader, window.results[0]) or reader.results[0] != returns.operands[0]:
-            return None
-        source = pad.operands[0] if pad is not None else window.operands[0]
-        out = list(kernel.body.blocks[0].arguments)[-1]
-        axes = axes_of(window, pad, source)
-        return None if axes is None else cls(window, fill, pad, reader, returns, out, source, axes)
+    def __init__(self, kernel: func.FuncOp, form: WindowForm):
+        block = kernel.body.blocks[0]
+        self.form, self.returns, self.out = form, terminator(block), block.arguments[len(block.arguments) - 1]
 
     def parts(self) -> list[Part]:
         """Ranges of output rows and columns, the strips first."""
-        rows, columns = self.axes
+        rows, columns = self.form.axes
         (top, bottom), (left, right) = rows.inside(), columns.inside()
         whole = (0, rows.count), (0, columns.count)
         if (bottom - top) * (right - left) < WORTH_IT * rows.count * columns.count:
@@ -126,29 +76,29 @@ class WindowForm:
         (top, bottom), (left, right) = part
         sizes = [dim(out, 0), bottom - top, right - left, dim(out, 3)]
         offsets = [0, top, left, 0]
-        element = self.window.results[0].type.element_type
+        element = self.form.op.results[0].type.element_type
         empty = tensor.EmptyOp(sizes, element).result
-        fill = copy_of(self.fill, [self.fill.operands[0], empty], [empty.type])
-        window = copy_of(self.window, [self.input(part), self.window.operands[1], fill.results[0]], [empty.type])
+        fill = copy_of(self.form.fill, [self.form.fill.operands[0], empty], [empty.type])
+        window = copy_of(self.form.op, [self.input(part), self.form.op.operands[1], fill.results[0]], [empty.type])
         place = slice_of(out, offsets, sizes)
-        if self.reader is None:
+        if self.form.reader is None:
             result = read_through(window.results[0], place)
         else:
-            operands = [self.operand(i, window.results[0], place, offsets, sizes) for i in range(len(self.reader.operands))]
-            result = copy_of(self.reader, operands, [place.type]).results[0]
+            operands = [self.operand(i, window.results[0], place, offsets, sizes) for i in range(len(self.form.reader.op.operands))]
+            result = copy_of(self.form.reader.op, operands, [place.type]).results[0]
         return inserted(result, out, offsets, sizes)
 
     def input(self, part: Part) -> ir.Value:
         """What the windows of one part read, padded where they reach beyond the input."""
-        low, high, offsets, sizes = [0], [0], [0], [dim(self.source, 0)]
-        for axis, (start, end) in zip(self.axes, part):
+        low, high, offsets, sizes = [0], [0], [0], [dim(self.form.source, 0)]
+        for axis, (start, end) in zip(self.form.axes, part):
             first, last, before, behind = axis.reads(start, end)
             offsets.append(first)
             sizes.append(last - first)
             low.append(before)
             high.append(behind)
-        offsets, sizes, low, high = [*offsets, 0], [*sizes, dim(self.source, 3)], [*low, 0], [*high, 0]
-        piece = slice_of(self.source, offsets, sizes)
+        offsets, sizes, low, high = [*offsets, 0], [*sizes, dim(self.form.source, 3)], [*low, 0], [*high, 0]
+        piece = slice_of(self.form.source, offsets, sizes)
         if not any(low) and not any(high):
             return piece
         padded = [s + a + b if isinstance(s, int) else s for s, a, b in zip(sizes, low, high)]
@@ -156,59 +106,22 @@ class WindowForm:
         pad = tensor.PadOp(type_, piece, [], [], low, high)
         block = pad.regions[0].blocks.append(*[ir.IndexType.get()] * 4)
         with ir.InsertionPoint(block):
-            tensor.YieldOp(self.pad.regions[0].blocks[0].operations[0].operands[0])
+            tensor.YieldOp(self.form.pad.regions[0].blocks[0].operations[0].operands[0])
         return pad.result
 
     def operand(self, index: int, window: ir.Value, place: ir.Value, offsets: list[int], sizes: Sizes) -> ir.Value:
         """An operand of the reader, as far as one part of the output reads it."""
-        value = self.reader.operands[index]
-        if index == len(self.reader.operands) - 1:
+        value = self.form.reader.op.operands[index]
+        if index == len(self.form.reader.op.operands) - 1:
             return place
-        if value == self.window.results[0]:
+        if value == self.form.op.results[0]:
             return window
         if not isinstance(value.type, ir.RankedTensorType):
             return value
-        map_ = self.reader.attributes["indexing_maps"][index].value
-        loops = [e.position if isinstance(e, ir.AffineDimExpr) else None for e in map_.results]
+        loops = self.form.reader.loops_of(index)
         starts = [0 if l is None else offsets[l] for l in loops]
         extents = [dim(value, d) if l is None else sizes[l] for d, l in enumerate(loops)]
         return slice_of(value, starts, extents)
-
-
-def maker(value: ir.Value) -> ir.Operation | None:
-    return None if isinstance(value.owner, ir.Block) else value.owner
-
-
-def is_elementwise_reader(op: ir.Operation, value: ir.Value) -> bool:
-    """Whether ``op`` goes through ``value`` and its own output element by element."""
-    if op.name != "linalg.generic" or len(op.results) != 1 or "reduction" in str(op.attributes["iterator_types"]):
-        return False
-    maps = [a.value for a in op.attributes["indexing_maps"]]
-    identity = ir.AffineMap.get_identity(maps[0].n_dims)
-    plain = all(isinstance(e, (ir.AffineDimExpr, ir.AffineConstantExpr)) for m in maps for e in m.results)
-    read = [m for v, m in zip(op.operands, maps) if v == value]
-    indexed = any(o.operation.name == "linalg.index" for o in op.regions[0].blocks[0].operations)
-    return plain and not indexed and maps[-1] == identity and read == [identity] and value.type.shape == op.results[0].type.shape
-
-
-def axes_of(window: ir.Operation, pad: ir.Operation | None, source: ir.Value) -> tuple[Axis, Axis] | None:
-    """The two spatial axes; None where a size is dynamic, or the padding is not of plain numbers."""
-    begins = [0, 0]
-    if pad is not None:
-        low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
-        block = pad.regions[0].blocks[0]
-        value = block.operations[0].operands[0] if len(list(block.operations)) == 1 else None
-        plain = min([*low, *high]) >= 0 and not any(low[i] or high[i] for i in (0, 3))
-        if value is None or value.owner == block or not plain:
-            return None
-        begins = low[1:3]
-    strides, dilations = (window.attributes[n] for n in ("strides", "dilations"))
-    result, kernel = window.results[0].type, window.operands[1].type
-    sizes = [*source.type.shape[1:3], *result.shape[1:3], *kernel.shape[:2]]
-    if min(sizes) < 0:
-        return None
-    made = [Axis(source.type.shape[i + 1], result.shape[i + 1], begins[i], strides[i], dilations[i], kernel.shape[i]) for i in (0, 1)]
-    return made[0], made[1]
 
 
 def dim(value: ir.Value, axis: int) -> int | ir.Value:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from legato.analysis.structured import StructuredKernels
 from legato.core.errors import LegatoError
 from legato.core.interfaces import BackendLike, CpuMachine, GpuMachine, TargetLike
 from legato.passes.pipeline.options import Option, OptionError, TargetText, option, options_of, parse_options, print_options
@@ -34,7 +35,8 @@ class PassContext:
     """The state shared by the passes of a run.
 
     `resolve_target` returns the target for a text, `resolve_backend` the backend for a name; tools and the driver provide them. Passes
-    fill `report`, for explain; the pipeline fills `times`: (pass name, seconds) in order; both add to `warnings`.
+    fill `report`, for explain; the pipeline fills `times`: (pass name, seconds) in order; both add to `warnings`. `kernels` holds the
+    classification of each kernel, until the kernel is rewritten (see ModulePass.keeps_kernels) or the run ends.
     """
 
     resolve_target: Callable[[str], TargetLike] | None = None
@@ -42,6 +44,7 @@ class PassContext:
     report: dict[str, Any] = field(default_factory=dict)
     times: list[tuple[str, float]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    kernels: StructuredKernels = field(default_factory=StructuredKernels)
 
     def target(self, text: str) -> TargetLike:
         """The target for a text (``"llvm{threads=2}"``). LegatoError if it is unknown."""
@@ -75,10 +78,13 @@ class ModulePass:
 
     A pass sees the host part only: nested modules marked `relax.codegen` are detached while it runs. A pass that works on these
     (outlining, inlining back, calling a backend) sets `sees_external = True`.
+    A pass that drops from `context.kernels` each kernel that it rewrites or erases sets `keeps_kernels = True`; after any other pass the
+    pipeline forgets the classification of all kernels.
     """
 
     name: ClassVar[str]
     sees_external: ClassVar[bool] = False
+    keeps_kernels: ClassVar[bool] = False
 
     def run(self, module: Module, context: PassContext) -> None:
         """Changes `module` in place. Raises LegatoError, preferably PassFailed with the op."""

@@ -91,7 +91,10 @@ class Pipeline:
         """
         context = context or PassContext()
         with module.context:
-            self._run(self.steps, module, context, None)
+            try:
+                self._run(self.steps, module, context, None)
+            finally:
+                context.kernels.clear()  # nobody tells of what happens to the module after the run
             if self.steps and self.verify and not self.verify_each:
                 with _timed(context, "verify"):
                     self._verify(module, None)
@@ -158,6 +161,7 @@ class Pipeline:
 
     def _apply(self, work: Work, module: Module, context: PassContext) -> None:
         if isinstance(work, list):
+            context.kernels.clear()
             run_upstream([step.text for step in work], module)
             return
         with ir.Location.unknown():
@@ -165,6 +169,9 @@ class Pipeline:
                 work.pass_.run(module, context)
             except ir.MLIRError as error:
                 raise failed_of(error) from error
+            finally:
+                if not work.pass_.keeps_kernels:
+                    context.kernels.clear()
 
     def _first_failing(self, group: list[UpstreamStep], before: Reproducer) -> tuple[UpstreamStep, Reproducer]:
         """The pass of a group that fails, and the IR before it: the group is run again one by one, on the copy."""

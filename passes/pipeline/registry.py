@@ -31,7 +31,7 @@ PASSES: dict[str, str] = {
     "tir-split-windows": "passes.cpu.split_windows:SplitWindows",
     "tir-expand-pads": "passes.cpu.expand_pads:ExpandPads",
     "tir-prepare": "passes.structured.prepare:Prepare",
-    "tir-schedule": "passes.structured.schedule:Schedule",
+    "tir-schedule": "passes.structured.schedule:ScheduleKernels",
     "tir-apply-schedules": "passes.loops.apply_schedules:ApplySchedules",
     "tir-lower-threads": "passes.gpu.lower_threads:LowerThreads",
     "tir-lower-loops": "passes.loops.lower_loops:LowerLoops",

@@ -4,18 +4,17 @@ Loops of one step go, and neighbouring loops become one where every operand goes
 kernel over ``1x56x56x64`` becomes one loop of 200704, a softmax over ``1x12x128x128`` one of 1536 rows. Schedules then see few, long loops.
 Kernels with contractions, windows or pads are left alone: their schedules know the dimensions by their roles.
 """
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
-from legato.analysis.kind import CONTRACTION, WINDOW, kernel_kind
+from legato.analysis.structured import CONTRACTION, WINDOW, StructuredKernels, StructuredOp
 from legato.core.mlir import func, ir
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
-from legato.passes.structured.collapse_rewrite import Rewriter
+from legato.passes.structured.collapse_rewrite import CollapseRewriter
 
 # what may stand in a kernel beside linalg.generic and linalg.fill; other ops see tensors of the original types
 NEUTRAL = ("arith.", "math.", "affine.", "tensor.dim", "tensor.empty", "tensor.expand_shape", "tensor.collapse_shape", "tensor.cast",
@@ -28,30 +27,29 @@ class CollapseDims(ModulePass):
     """Drop loops of one step from kernels and merge loops that run through memory as one."""
 
     name: ClassVar[str] = "tir-collapse-dims"
+    keeps_kernels: ClassVar[bool] = True
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
-                collapse_kernel(kernel)
+                collapse_kernel(kernel, context.kernels)
 
 
-def collapse_kernel(kernel: func.FuncOp) -> bool:
-    """Collapses the loop nests of one kernel; True if it changed."""
-    if kernel_kind(kernel) in (CONTRACTION, WINDOW):
-        return False
-    ops = [op.operation for op in kernel.body.blocks[0].operations]
-    if not any(op.name.startswith("linalg.") for op in ops) or not all(allowed(op.name) for op in ops):
-        return False
-    if any(op.name in GENERALIZED for op in ops):
+def collapse_kernel(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
+    """Collapses the loop nests of one kernel."""
+    found = kernels.of(kernel)
+    if found.kind in (CONTRACTION, WINDOW) or not found.structured or not all(allowed(op.name) for op in found.ops):
+        return
+    if any(op.op.name in GENERALIZED for op in found.structured):
         generalize(kernel)
-        ops = [op.operation for op in kernel.body.blocks[0].operations]
-    nests = [Nest(op) for op in ops if op.name == "linalg.generic"]
-    plan = Plan(nests)
-    if not plan.useful(ops):
-        return False
-    Rewriter(kernel, plan).run()
+        kernels.drop(kernel)
+        found = kernels.of(kernel)
+    plan = CollapsePlan([op for op in found.structured if op.op.name == "linalg.generic"])
+    if not plan.useful():
+        return
+    CollapseRewriter(kernel, plan).run()
     run_on(kernel.operation, "canonicalize,cse")
-    return True
+    kernels.drop(kernel)
 
 
 def allowed(name: str) -> bool:
@@ -67,62 +65,29 @@ def unit(size: int) -> bool:
     return size == 1
 
 
-@dataclass
-class Nest:
-    """One ``linalg.generic``: which loop goes through which dimension of which operand."""
-
-    op: ir.Operation
-    maps: list[ir.AffineMap] = field(init=False)
-    extents: list[int] = field(init=False)  # of the loops; negative: dynamic
-    kinds: list[str] = field(init=False)
-    indexed: set[int] = field(init=False)   # loops whose variable is read by the body, or by an index that is a sum
-
-    def __post_init__(self) -> None:
-        self.maps = [a.value for a in self.op.attributes["indexing_maps"]]
-        self.kinds = [str(a) for a in self.op.attributes["iterator_types"]]
-        self.extents = [-1] * len(self.kinds)
-        for value, map_ in zip(self.op.operands, self.maps):
-            for size, expression in zip(value.type.shape if has_shape(value) else (), map_.results):
-                if isinstance(expression, ir.AffineDimExpr) and size >= 0:
-                    self.extents[expression.position] = size
-        sums = [e for m in self.maps for e in m.results if not isinstance(e, ir.AffineDimExpr)]
-        self.indexed = {int(d) for e in sums for d in re.findall(r"\bd(\d+)\b", str(e))}
-        self.op.walk(self._see_index)
-
-    def _see_index(self, op: ir.Operation) -> ir.WalkResult:
-        if op.name == "linalg.index":
-            self.indexed.add(op.attributes["dim"].value)
-        return ir.WalkResult.ADVANCE
-
-    def loops(self) -> list[int]:
-        """The loops of more than one step (as far as is known)."""
-        return [i for i, e in enumerate(self.extents) if not unit(e)]
-
-    def path(self, operand: int) -> list[int | None]:
-        """For each dimension of an operand that is no unit: its loop; None for anything but a plain loop."""
-        value = self.op.operands[operand]
-        if not has_shape(value):
-            return []
-        found = []
-        for size, expression in zip(value.type.shape, self.maps[operand].results):
-            if not unit(size):
-                plain = isinstance(expression, ir.AffineDimExpr)
-                found.append(expression.position if plain else None)
-        return found
-
-
 def has_shape(value: ir.Value) -> bool:
     return isinstance(value.type, ir.RankedTensorType)
 
 
-class Plan:
+def long_loops(nest: StructuredOp) -> list[int]:
+    """The loops of more than one step (as far as is known)."""
+    return [i for i, e in enumerate(nest.extents) if not unit(e)]
+
+
+def path(nest: StructuredOp, operand: int) -> list[int | None]:
+    """For each dimension of an operand that is no unit: its loop; None for anything but a plain loop."""
+    value = nest.op.operands[operand]
+    return [loop for size, loop in zip(value.type.shape, nest.loops_of(operand)) if not unit(size)] if has_shape(value) else []
+
+
+class CollapsePlan:
     """Which neighbouring loops, and which neighbouring dimensions of which tensor, become one.
 
     ``joined[i]`` holds the pairs of neighbouring loops of nest i that are merged; ``tensors[value]`` those of its dimensions (counted
     without units). Both shrink to the greatest fixed point: a pair of loops goes when one tensor cannot follow, and the other way round.
     """
 
-    def __init__(self, nests: list[Nest]):
+    def __init__(self, nests: list[StructuredOp]):
         self.nests = nests
         self.joined = [self._candidates(nest) for nest in nests]
         self.tensors: dict[ir.Value, set[int]] = {}
@@ -135,16 +100,16 @@ class Plan:
             pass
 
     @staticmethod
-    def _candidates(nest: Nest) -> set[tuple[int, int]]:
-        loops = nest.loops()
-        return {(a, b) for a, b in pairwise(loops) if nest.kinds[a] == nest.kinds[b] and not {a, b} & nest.indexed}
+    def _candidates(nest: StructuredOp) -> set[tuple[int, int]]:
+        kinds = nest.iterator_types
+        return {(a, b) for a, b in pairwise(long_loops(nest)) if kinds[a] == kinds[b] and not {a, b} & nest.indexed_loops}
 
     def _shrink(self) -> bool:
         changed = False
         for nest, joined in zip(self.nests, self.joined):
             for i in range(len(nest.op.operands)):
                 if i < len(nest.maps):
-                    changed |= self._match(nest, joined, nest.op.operands[i], nest.path(i))
+                    changed |= self._match(nest, joined, nest.op.operands[i], path(nest, i))
             inputs = len(nest.op.operands) - len(nest.op.results)
             for out, result in zip(list(nest.op.operands)[inputs:], nest.op.results):
                 if has_shape(result):
@@ -153,9 +118,9 @@ class Plan:
                     self.tensors[out], self.tensors[result] = set(both), set(both)
         return changed
 
-    def _match(self, nest: Nest, joined: set[tuple[int, int]], value: ir.Value, path: list[int | None]) -> bool:
+    def _match(self, nest: StructuredOp, joined: set[tuple[int, int]], value: ir.Value, loops: list[int | None]) -> bool:
         """Makes one operand and the loops agree."""
-        pairs = {(a, b): i for i, (a, b) in enumerate(pairwise(path))}
+        pairs = {(a, b): i for i, (a, b) in enumerate(pairwise(loops))}
         wanted = self.tensors.get(value, set())
         changed = False
         for pair, i in pairs.items():
@@ -163,7 +128,7 @@ class Plan:
                 wanted.discard(i)
                 changed = True
         for pair in list(joined):
-            apart = (pair[0] in path or pair[1] in path) and (pair not in pairs or pairs[pair] not in wanted)
+            apart = (pair[0] in loops or pair[1] in loops) and (pair not in pairs or pairs[pair] not in wanted)
             if apart:
                 joined.discard(pair)
                 changed = True
@@ -191,7 +156,7 @@ class Plan:
     def loop_groups(self, index: int) -> list[list[int]]:
         """The loops of a nest as they are merged, without those of one step."""
         groups: list[list[int]] = []
-        loops = self.nests[index].loops()
+        loops = long_loops(self.nests[index])
         for i, loop in enumerate(loops):
             if i and (loops[i - 1], loop) in self.joined[index]:
                 groups[-1].append(loop)
@@ -199,6 +164,6 @@ class Plan:
                 groups.append([loop])
         return groups
 
-    def useful(self, ops: list[ir.Operation]) -> bool:
+    def useful(self) -> bool:
         """Whether any nest loses a loop."""
         return any(len(self.loop_groups(i)) < len(nest.extents) for i, nest in enumerate(self.nests))

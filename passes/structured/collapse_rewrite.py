@@ -3,17 +3,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from legato.analysis.structured import StructuredOp
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, func, ir, linalg, tensor
 
 if TYPE_CHECKING:
-    from legato.passes.structured.collapse_dims import Nest, Plan
+    from legato.passes.structured.collapse_dims import CollapsePlan
 
 
-class Rewriter:
+class CollapseRewriter:
     """Builds each loop nest of a kernel anew on collapsed tensors; every other op sees tensors of the original types."""
 
-    def __init__(self, kernel: func.FuncOp, plan: Plan):
+    def __init__(self, kernel: func.FuncOp, plan: CollapsePlan):
         self.kernel, self.plan = kernel, plan
         self.small: dict[ir.Value, ir.Value] = {}  # original tensor -> collapsed
         self.old: list[ir.Operation] = []  # erased at the end: a new value could take an erased one's place as a key
@@ -107,12 +108,12 @@ class Rewriter:
         linalg.fill_builtin_region(new.operation)
         self.finish(op, list(new.results))
 
-    def nest(self, index: int, nest: Nest) -> None:
+    def nest(self, index: int, nest: StructuredOp) -> None:
         op, groups = nest.op, self.plan.loop_groups(index)
         place = {loop: i for i, group in enumerate(groups) for loop in group}
         operands = [self.collapsed(v) if isinstance(v.type, ir.RankedTensorType) else v for v in op.operands]
         maps = [self.map(nest, i, place, len(groups)) for i in range(len(operands))]
-        kinds = [ir.Attribute.parse(nest.kinds[group[0]]) for group in groups]
+        kinds = [ir.Attribute.parse(f"#linalg.iterator_type<{nest.iterator_types[group[0]]}>") for group in groups]
         inputs = len(operands) - len(op.results)
         new = linalg.GenericOp([v.type for v in operands[inputs:]], operands[:inputs], operands[inputs:],
                                ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps]), ir.ArrayAttr.get(kinds))
@@ -127,7 +128,7 @@ class Rewriter:
                 inner.erase()
         self.finish(op, list(new.results))
 
-    def map(self, nest: Nest, operand: int, place: dict[int, int], loops: int) -> ir.AffineMap:
+    def map(self, nest: StructuredOp, operand: int, place: dict[int, int], loops: int) -> ir.AffineMap:
         """The operand's map on merged loops: one result for each group of its dimensions."""
         value = nest.op.operands[operand]
         if not isinstance(value.type, ir.RankedTensorType):

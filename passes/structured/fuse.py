@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from legato.analysis.kind import kernel_kind
+from legato.analysis.structured import StructuredKernels
 from legato.core.mlir import arith, func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
@@ -77,9 +77,9 @@ def fits_prologue(producer: Call, consumer: Call) -> bool:
 class Fuser:
     """One run of the pass over one module."""
 
-    def __init__(self, module: ir.Module, functions: list[func.FuncOp]):
+    def __init__(self, module: ir.Module, functions: list[func.FuncOp], kernels: StructuredKernels):
         self.module, self.functions = module, functions
-        self.kinds = {k.name.value: kernel_kind(k) for k in tir.prim_funcs(module)}
+        self.kinds = {k.name.value: kernels.of(k).kind for k in tir.prim_funcs(module)}
         self.made: dict[Any, str] = {}
         self.workshop = ir.Module.create()  # where the inliner sees kernels only
         self.symbols = ir.SymbolTable(self.workshop.operation)
@@ -217,4 +217,4 @@ class Fuse(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
             run_upstream("func.func(cse)", module)  # equal sizes become one value, which is how equal shapes are seen
-            Fuser(module.module, relax_functions(module)).run()
+            Fuser(module.module, relax_functions(module), context.kernels).run()

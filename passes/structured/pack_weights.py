@@ -25,6 +25,7 @@ class PackWeights(ModulePass):
     """
 
     name: ClassVar[str] = "tir-pack-weights"
+    keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "whose packing")
 
     def run(self, module: Module, context: PassContext) -> None:
@@ -33,7 +34,7 @@ class PackWeights(ModulePass):
         constants = Constants(module)
         packed: dict[Any, str] = {}
         for kernel in tir.schedulable(module.module):
-            packing = target.packing(kernel)
+            packing = target.packing(context.kernels.of(kernel))
             sites = calls.get(kernel.name.value, [])
             if packing is None or not sites:
                 continue
@@ -41,6 +42,7 @@ class PackWeights(ModulePass):
             if any(op is None or op.name != CONSTANT for op in weights):
                 continue
             rewrite_kernel(kernel, packing)
+            context.kernels.drop(kernel)
             for call in sites:
                 rewrite_call(call, packing, constants, packed)
 

@@ -12,9 +12,10 @@ class Prepare(ModulePass):
     """Rewrite kernels into the forms that the target schedules."""
 
     name: ClassVar[str] = "tir-prepare"
+    keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "whose preparation")
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
         for kernel in tir.schedulable(module.module):
-            target.prepare(kernel)
+            target.prepare(kernel, context.kernels)

@@ -10,7 +10,7 @@ from legato.schedule.transform import apply_script
 
 
 @dataclass(frozen=True)
-class Schedule(ModulePass):
+class ScheduleKernels(ModulePass):
     """Schedules every kernel: tiles, fuses and vectorizes it by the transform script that the target has for it."""
 
     name: ClassVar[str] = "tir-schedule"
@@ -21,7 +21,7 @@ class Schedule(ModulePass):
         report = context.report.setdefault("schedule", {})
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
-                name, body = kernel.name.value, target.schedule(kernel)
+                name, body = kernel.name.value, target.schedule(context.kernels.of(kernel))
                 report[name] = body
                 if body:
                     apply_script(body, kernel)

@@ -5,8 +5,8 @@ the reductions are tiled by 1. Vectorized, each step of the reduction is then on
 """
 from collections.abc import Sequence
 
-from legato.analysis.contraction_form import Form, analyze, producer
-from legato.core.mlir import func
+from legato.analysis.structured import ContractionForm, StructuredKernel
+from legato.analysis.structured.ops import producer
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.register_tiles import RegisterTiles, choose
 from legato.targets.cpu.script import Script
@@ -16,15 +16,13 @@ CACHE_WAY, WAYS = 4096, 8  # bytes apart at which rows fall into the same set of
 LAST, PRODUCT = "legato.last", "legato.product"
 
 
-def schedule_contraction(kernel: func.FuncOp, machine: Machine) -> str | None:
+def schedule_contraction(kernel: StructuredKernel, machine: Machine) -> str | None:
     """The transform script of a kernel whose heart is one contraction or convolution; None for any other kernel."""
-    form = analyze(kernel)
-    if form is None or any(op.operation.name == "tensor.pad" for op in kernel.body.blocks[0].operations):
-        return None
-    return _Schedule(form, machine).text()
+    form = kernel.contraction
+    return None if form is None or kernel.pads else _ContractionScript(form, machine).text()
 
 
-def tiles_of(form: Form, machine: Machine, width: int | None = None) -> RegisterTiles:
+def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None) -> RegisterTiles:
     """The register tiles of a form: what its schedule uses, and its packed weight has to fit. ``width``: columns, where settled."""
     single = form.row is None or (form.row_stride > 1 and not form.decomposes)  # a window loop by hand: its rows are no plain index
     rows = 1 if single else form.extents[form.row]
@@ -32,10 +30,10 @@ def tiles_of(form: Form, machine: Machine, width: int | None = None) -> Register
     return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width, WAYS if conflict else None)
 
 
-class _Schedule:
+class _ContractionScript:
     """Writes the script of one form."""
 
-    def __init__(self, form: Form, machine: Machine) -> None:
+    def __init__(self, form: ContractionForm, machine: Machine) -> None:
         weight = producer(form.op.operands[form.weight])
         self.packed = weight is not None and weight.name == "linalg.unpack"
         self.tiles = tiles_of(form, machine, list(weight.attributes["static_inner_tiles"])[-1] if self.packed else None)

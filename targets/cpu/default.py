@@ -1,45 +1,48 @@
 """Any kernel of plain loop nests: each nest is cut and vectorized by itself; what is beyond that stays scalar."""
-from legato.analysis.nests import PARALLEL, Graph, Nest, is_shifted
-from legato.core.mlir import func
+from collections.abc import Sequence
+
+from legato.analysis.structured import PARALLEL, StructuredKernel, StructuredOp
+from legato.analysis.structured.maps import is_shifted
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.sharing import shared_part, work_of
 from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
 
 
-def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
+def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
     """The transform script that vectorizes what can be vectorized; None where nothing can."""
-    graph = Graph(kernel)
-    if graph.strange or not graph.nests:
+    if kernel.has_strange_ops or not kernel.nests:
         return None
     vectorizer = Vectorizer(machine)
-    handles = nest_handles(vectorizer, graph)
-    done = [cut_alone(vectorizer, handles[nest], nest, graph.flat) for nest in graph.nests]
+    handles = nest_handles(vectorizer, kernel.nests)
+    done = [cut_alone(vectorizer, handles[nest], nest, kernel.is_flat) for nest in kernel.nests]
     return vectorizer.close() if any(done) else None
 
 
-def nest_handles(vectorizer: Vectorizer, graph: Graph) -> dict[Nest, str]:
-    """A handle for every nest of the kernel."""
-    matched = {name: vectorizer.script.match(name) for name in graph.counts}
-    found = {}
+def nest_handles(vectorizer: Vectorizer, nests: Sequence[StructuredOp]) -> dict[StructuredOp, str]:
+    """A handle for every nest of a kernel."""
+    by_name: dict[str, list[StructuredOp]] = {}
+    for nest in nests:
+        by_name.setdefault(nest.op.name, []).append(nest)
+    matched = {name: vectorizer.script.match(name) for name in by_name}
+    found: dict[StructuredOp, str] = {}
     for name, handle in matched.items():
         if name != "linalg.generic":  # the patterns that drop unit dimensions know generics only
             handle = vectorizer.script.op("plain", f"structured.generalize {handle}")[0]
-        singles = vectorizer.split(handle, graph.counts[name])
-        found |= {nest: singles[nest.position] for nest in graph.nests if nest.op.name == name}
+        found |= zip(by_name[name], vectorizer.split(handle, len(by_name[name])), strict=True)
     return found
 
 
-def cut_alone(vectorizer: Vectorizer, handle: str, nest: Nest, shared: bool = True) -> bool:
+def cut_alone(vectorizer: Vectorizer, handle: str, nest: StructuredOp, shared: bool = True) -> bool:
     """Cuts a nest that is computed by itself, by several threads where it is large (and ``shared``); False leaves it scalar."""
     extents = list(nest.extents)
-    inner = vector_loop(nest) if nest.kinds and shared and nest.writes_plainly and not nest.is_copy else None
+    inner = vector_loop(nest) if nest.iterator_types and shared and nest.writes_plainly and not nest.is_copy else None
     if inner is not None:
-        parallel = {i for i, kind in enumerate(nest.kinds) if kind == PARALLEL}
+        parallel = {i for i, kind in enumerate(nest.iterator_types) if kind == PARALLEL}
         handle, _ = share(vectorizer, handle, [nest], extents, parallel, inner)
     return cut(vectorizer, handle, nest, extents)
 
 
-def share(vectorizer: Vectorizer, handle: str, nests: list[Nest], extents: list[int], loops: set[int],
+def share(vectorizer: Vectorizer, handle: str, nests: list[StructuredOp], extents: list[int], loops: set[int],
           inner: int) -> tuple[str, str | None]:
     """Cuts one of ``loops`` of the op behind ``handle`` into parts for threads, where the work of ``nests`` is worth it.
 
@@ -57,9 +60,9 @@ def share(vectorizer: Vectorizer, handle: str, nests: list[Nest], extents: list[
     return tile, around
 
 
-def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int], limit: int | None = None) -> bool:
+def cut(vectorizer: Vectorizer, handle: str, nest: StructuredOp, extents: list[int], limit: int | None = None) -> bool:
     """Cuts one nest for vectors; False leaves it scalar. ``extents``: of the op behind ``handle``; ``limit`` bounds a dynamic one."""
-    if not nest.kinds or nest.is_copy or not nest.vectorizable or len(nest.op.results) != 1:
+    if not nest.iterator_types or nest.is_copy or not nest.vectorizable or len(nest.op.results) != 1:
         return False
     inner = vector_loop(nest)
     if inner is None or not nest.steps_plainly(inner):
@@ -68,13 +71,13 @@ def cut(vectorizer: Vectorizer, handle: str, nest: Nest, extents: list[int], lim
     if other is not None and extents[inner] != 1 and extents[other] != 1 and limit is None:
         vectorizer.transposed(handle, nest, extents, inner, other)
         return True
-    if nest.kinds[inner] == PARALLEL:
+    if nest.iterator_types[inner] == PARALLEL:
         vectorizer.parallel(handle, nest, extents, inner, limit)
         return True
     return nest.plain and vectorizer.along(handle, nest, extents, inner)
 
 
-def vector_loop(nest: Nest) -> int | None:
+def vector_loop(nest: StructuredOp) -> int | None:
     """The loop that runs along memory, in the output or, where that is reduced, in the largest input."""
     out = nest.out_loops[-1] if nest.out_loops else None
     if nest.parallel:
@@ -84,10 +87,10 @@ def vector_loop(nest: Nest) -> int | None:
     inner = nest.loops_of(largest)[-1] if places else None
     if inner is None and places and out is not None and is_shifted(places[-1], out):
         inner = out
-    return None if inner is None or (nest.kinds[inner] == PARALLEL and inner != out) else inner
+    return None if inner is None or (nest.iterator_types[inner] == PARALLEL and inner != out) else inner
 
 
-def crossing_loop(nest: Nest, inner: int) -> int | None:
+def crossing_loop(nest: StructuredOp, inner: int) -> int | None:
     """The innermost loop of an input that steps through the vectorized loop further out: that input lies across."""
     for i in range(len(nest.inputs)):
         loops = nest.loops_of(i)

@@ -1,8 +1,10 @@
 """How a kernel's weight lies in memory: blocks of as many columns as a register tile has, each block's reductions one behind the other."""
 from dataclasses import dataclass
 
-from legato.analysis.contraction_form import VIEWS, analyze, dim_positions, indexing_maps, producer
-from legato.core.mlir import func, ir
+from legato.analysis.structured import StructuredKernel
+from legato.analysis.structured.contraction import VIEWS
+from legato.analysis.structured.ops import producer
+from legato.core.mlir import ir
 from legato.targets.cpu.contraction import tiles_of
 from legato.targets.cpu.machine import Machine
 
@@ -26,16 +28,16 @@ class Packing:
     tile: int
 
 
-def choose_packing(kernel: func.FuncOp, machine: Machine) -> Packing | None:
+def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None:
     """The packing of a kernel's weight, were it constant; None where the kernel has none, or reads it best as it is."""
-    form = analyze(kernel)
+    form = kernel.contraction
     if form is None:
         return None
     value = form.op.operands[form.weight]
     argument = _argument(value)
     if argument is None or not value.type.has_static_shape or (form.is_window and form.extents[form.reductions[-1]] == 1):
         return None
-    loops = dim_positions(indexing_maps(form.op)[form.weight])
+    loops = form.heart.loops_of(form.weight)
     if None in loops or form.column not in loops:
         return None
     columns = loops.index(form.column)

@@ -5,57 +5,56 @@ feeds it is computed inside, so that a row, or a strip of columns, stays in regi
 """
 from functools import partial
 
-from legato.analysis.nests import Graph, Nest, reads
-from legato.core.mlir import func
+from legato.analysis.structured import StructuredKernel, StructuredOp
+from legato.analysis.structured.maps import dims_in
 from legato.targets.cpu.default import cut, cut_alone, nest_handles, share
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
 
-Places = dict[Nest, dict[int, int]]  # nest -> the root's loop -> the nest's loop
+Places = dict[StructuredOp, dict[int, int]]  # nest -> the root's loop -> the nest's loop
 
 
-def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
+def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
     """The transform script, or None where the kernel has no reduction that something is computed from."""
-    graph = Graph(kernel)
-    if graph.strange or not graph.flat:
+    if kernel.has_strange_ops or not kernel.is_flat:
         return None
     groups = {}
-    for root in graph.roots:
-        if root.kinds and root.parallel and (inside := shared_places(graph, root)) is not None:
+    for root in kernel.roots:
+        if root.iterator_types and root.parallel and (inside := shared_places(kernel, root)) is not None:
             groups[root] = inside
-    return Rows(graph, groups, machine).script() if groups else None
+    return Rows(kernel, groups, machine).script() if groups else None
 
 
-def shared_places(graph: Graph, root: Nest) -> Places | None:
+def shared_places(kernel: StructuredKernel, root: StructuredOp) -> Places | None:
     """The nests to compute inside tiles of the root, and their loops that are the root's; None where there is nothing to gain.
 
     All of them have the same keys: the loops that every reduction among them keeps.
     """
-    places: Places = {root: {i: i for i in range(len(root.kinds))}}
+    places: Places = {root: {i: i for i in range(len(root.iterator_types))}}
     shared = set(places[root])
-    for nest in reversed(graph.nests):
-        place = place_of(graph, nest, places) if nest is not root else None
+    for nest in reversed(kernel.nests):
+        place = place_of(kernel, nest, places) if nest is not root else None
         if place is not None:
             places[nest] = place
             if not nest.parallel:
                 shared &= set(place)
     inside = {nest: {r: l for r, l in place.items() if r in shared} for nest, place in places.items() if shared <= set(place)}
-    while outer := [n for n in inside if n is not root and any(r not in inside for r in graph.readers(n))]:
+    while outer := [n for n in inside if n is not root and any(r not in inside for r in kernel.readers(n))]:
         for nest in outer:
             del inside[nest]
     usable = all(n.writes_plainly and n.vectorizable and len(n.op.results) == 1 for n in inside)
     return None if not usable or not shared or all(n.parallel for n in inside) else inside
 
 
-def place_of(graph: Graph, nest: Nest, places: Places) -> dict[int, int] | None:
+def place_of(kernel: StructuredKernel, nest: StructuredOp, places: Places) -> dict[int, int] | None:
     """Which of a producer's loops all its readers step through together with the root; None where a reader is not placed.
 
     Nor where the kernel returns what it produces: then it is wanted as a whole, and upstream's fusion of it has aborted.
     """
-    if graph.leaves(nest):
+    if kernel.leaves(nest):
         return None
     result: dict[int, int] | None = None
-    for reader in graph.readers(nest):
+    for reader in kernel.readers(nest):
         if reader not in places:
             return None
         back = {loop: r for r, loop in places[reader].items()}
@@ -70,19 +69,19 @@ def place_of(graph: Graph, nest: Nest, places: Places) -> dict[int, int] | None:
 class Rows:
     """Writes the script of one kernel. ``groups``: each root with the nests computed inside its tiles."""
 
-    def __init__(self, graph: Graph, groups: dict[Nest, Places], machine: Machine):
-        self.graph, self.groups = graph, groups
+    def __init__(self, kernel: StructuredKernel, groups: dict[StructuredOp, Places], machine: Machine):
+        self.kernel, self.groups = kernel, groups
         self.vectorizer = Vectorizer(machine)
-        self.extents: dict[Nest, list[int]] = {}  # of each root, as a thread's part has them
-        self.tags = {nest: f"legato.nest{i}" for i, nest in enumerate(graph.nests)}
+        self.extents: dict[StructuredOp, list[int]] = {}  # of each root, as a thread's part has them
+        self.tags = {nest: f"legato.nest{i}" for i, nest in enumerate(kernel.nests)}
 
     def script(self) -> str:
         v = self.vectorizer
-        handles = nest_handles(v, self.graph)
+        handles = nest_handles(v, self.kernel.nests)
         for nest, tag in self.tags.items():
             v.script.annotate(handles[nest], tag)
         fused = {nest for inside in self.groups.values() for nest in inside}
-        for nest in self.graph.nests:
+        for nest in self.kernel.nests:
             if nest not in fused:
                 cut_alone(v, handles[nest], nest)
         sizes = {root: self.group(root, inside, handles) for root, inside in self.groups.items()}
@@ -91,7 +90,7 @@ class Rows:
             self.cut_tiles(root, inside, "%root", sizes[root], [i for i, size in enumerate(sizes[root]) if size > 1])
         return v.close()
 
-    def group(self, root: Nest, inside: Places, handles: dict[Nest, str]) -> list[int]:
+    def group(self, root: StructuredOp, inside: Places, handles: dict[StructuredOp, str]) -> list[int]:
         """Tiles one root with all that is computed inside, in parts for threads first where that is worth it. Returns the tile's sizes."""
         s = self.vectorizer.script
         part = list(root.extents)
@@ -106,13 +105,14 @@ class Rows:
             self.fuse(root, inside, handles, s.tile(handles[root], sizes)[1][-1])
         return sizes
 
-    def fuse(self, root: Nest, inside: Places, handles: dict[Nest, str], loop: str) -> None:
+    def fuse(self, root: StructuredOp, inside: Places, handles: dict[StructuredOp, str], loop: str) -> None:
         """Moves what the root reads into a loop around its tile."""
-        for nest in reversed(self.graph.nests):
+        for nest in reversed(self.kernel.nests):
             if nest in inside and nest is not root:
                 _, loop = self.vectorizer.script.fuse(handles[nest], loop)
 
-    def cut_tiles(self, root: Nest, inside: Places, scope: str, sizes: list[int], axes: list[int], limit: int | None = None) -> None:
+    def cut_tiles(self, root: StructuredOp, inside: Places, scope: str, sizes: list[int], axes: list[int],
+                  limit: int | None = None) -> None:
         """Splits the partial steps of the loops over ``axes`` off, outermost first, and cuts what stands in each body for vectors."""
         s = self.vectorizer.script
         if not axes:
@@ -131,7 +131,7 @@ class Rows:
         self.cut_tiles(root, inside, whole, sizes, axes[1:])
         self.cut_tiles(root, inside, rest, rest_sizes, axes[1:], sizes[axis] if left < 0 else None)
 
-    def tile_sizes(self, root: Nest, inside: Places) -> list[int]:
+    def tile_sizes(self, root: StructuredOp, inside: Places) -> list[int]:
         """Of the root: single steps of the shared loops, but strips of the innermost one, so that it is vectorized.
 
         Around windows several positions side by side: they share what they read of the filter, and fill the registers.
@@ -151,7 +151,7 @@ class Rows:
         sizes[beside] = best_divisor(extents[beside], max(8 // used, 1))
         return sizes
 
-    def body(self, root: Nest, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
+    def body(self, root: StructuredOp, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
         """Cuts every nest inside ``loop`` for vectors."""
         v, beside = self.vectorizer, positions_beside(root, self.extents[root], inside)
         for nest, place in inside.items():
@@ -165,7 +165,7 @@ class Rows:
                 v.unrolled(again(), nest, extents, place[root.out_loops[-1]], place[beside], again)
 
 
-def positions_beside(root: Nest, extents: list[int], inside: Places) -> int | None:
+def positions_beside(root: StructuredOp, extents: list[int], inside: Places) -> int | None:
     """The root's loop over neighbouring windows: the last but one, of a known size, where one of the nests has windows along it."""
     if len(root.out_loops) < 2 or extents[root.out_loops[-2]] < 0 or root.out_loops[-1] not in inside[root]:
         return None
@@ -174,11 +174,11 @@ def positions_beside(root: Nest, extents: list[int], inside: Places) -> int | No
     return loop if loop in inside[root] and windows else None
 
 
-def has_filter(nest: Nest, beside: int, inside: Places) -> bool:
+def has_filter(nest: StructuredOp, beside: int, inside: Places) -> bool:
     """Whether a reduction reads the same elements of an operand at every position."""
     loop = inside[nest].get(beside)
     scalars = nest.op.regions[0].blocks[0].arguments
-    return not nest.parallel and any(list(scalar.uses) and len(map_.results) and not any(reads(e, loop) for e in map_.results)
+    return not nest.parallel and any(list(scalar.uses) and len(map_.results) and not any(loop in dims_in(e) for e in map_.results)
                                      for scalar, map_ in zip(scalars, nest.maps[:-1]))
 
 

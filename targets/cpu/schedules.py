@@ -1,11 +1,11 @@
 """Which schedule a kernel gets: the first of a list that takes it. None: it stays as it is, and is lowered to scalar loops."""
 from collections.abc import Callable
 
-from legato.core.mlir import func
+from legato.analysis.structured import StructuredKernel
 from legato.targets.cpu import contraction, default, row_kernels
 from legato.targets.cpu.machine import Machine
 
-Scheduler = Callable[[func.FuncOp, Machine], "str | None"]
+Scheduler = Callable[[StructuredKernel, Machine], "str | None"]
 
 
 def schedulers() -> tuple[Scheduler, ...]:
@@ -13,6 +13,6 @@ def schedulers() -> tuple[Scheduler, ...]:
     return (contraction.schedule_contraction, row_kernels.schedule, default.schedule)
 
 
-def schedule(kernel: func.FuncOp, machine: Machine) -> str | None:
+def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
     """The transform script of a prim_func on a CPU, or None where scalar loops are all there is."""
     return next((text for scheduler in schedulers() if (text := scheduler(kernel, machine)) is not None), None)

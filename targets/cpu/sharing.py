@@ -2,14 +2,16 @@
 from collections.abc import Collection, Sequence
 from math import prod
 
+from legato.analysis.structured import StructuredOp
+
 WORTH_IT = 1 << 17   # elements below which a parallel region costs more than it gains
 HEAVY = 4            # an element of a function counts for as many
 TYPICAL = 512        # what a size that is known at run time only is taken for
 
 
-def work_of(nests: Sequence) -> int:
+def work_of(nests: Sequence[StructuredOp]) -> int:
     """How many elements the largest of some nests goes through, heavy ones counted more."""
-    return max(prod(e if e >= 0 else TYPICAL for e in n.extents) * (HEAVY if any(o.name.startswith("math.") for o in n.body) else 1)
+    return max(prod(e if e >= 0 else TYPICAL for e in n.extents) * (HEAVY if any(name.startswith("math.") for name in n.body_names) else 1)
                for n in nests)
 
 

@@ -2,13 +2,13 @@
 from collections.abc import Iterator
 from math import prod
 
-from legato.analysis.contraction_form import Form
+from legato.analysis.structured import ContractionForm
 
 WORTH_IT = 1 << 20  # multiply-adds below which a parallel region costs more than it gains
 TYPICAL = 128  # what a size that is known at run time only is taken for
 
 
-def parallel_part(form: Form, width: int, threads: int) -> tuple[int, int] | None:
+def parallel_part(form: ContractionForm, width: int, threads: int) -> tuple[int, int] | None:
     """The loop that is cut among threads, and how much of it a part has; None where one thread is as good.
 
     ``width``: columns of a register tile. Parts of the columns and of the register tile's rows are equal, so that their sizes stay known.
@@ -19,7 +19,7 @@ def parallel_part(form: Form, width: int, threads: int) -> tuple[int, int] | Non
     return best[-2:] if best and best[0] * threads > 1.3 else None
 
 
-def _candidates(form: Form, width: int, threads: int) -> Iterator[tuple[float, int, int, int]]:
+def _candidates(form: ContractionForm, width: int, threads: int) -> Iterator[tuple[float, int, int, int]]:
     """(how busy the threads are, how much of the larger operand is read once only, loop, part)."""
     weight_is_larger = _size(form, form.columns) > _size(form, form.rows)
     for loop in form.dims:
@@ -41,6 +41,6 @@ def _candidates(form: Form, width: int, threads: int) -> Iterator[tuple[float, i
             yield extent / (part * rounds * threads), gain, loop, part
 
 
-def _size(form: Form, loops: tuple[int, ...]) -> int:
+def _size(form: ContractionForm, loops: tuple[int, ...]) -> int:
     """Elements of the operand that has these loops, about: a window's overlap does not count."""
     return prod(form.extents[loop] or TYPICAL for loop in (*loops, *form.reductions) if loop not in form.filters or loops == form.columns)

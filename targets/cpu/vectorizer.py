@@ -5,7 +5,7 @@ mask where the machine has masks for the element's width. Nothing is vectorized 
 """
 from collections.abc import Callable, Sequence
 
-from legato.analysis.nests import PARALLEL, Nest
+from legato.analysis.structured import PARALLEL, StructuredOp
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.script import ANY, Script
 
@@ -37,17 +37,17 @@ class Vectorizer:
         self._static: list[str] = []
         self._masked: list[tuple[str, tuple[int, ...]]] = []
 
-    def lanes(self, nest: Nest) -> int:
+    def lanes(self, nest: StructuredOp) -> int:
         """Elements of the nest's widest number in one register."""
         return self.machine.lanes(nest.bits)
 
-    def masks(self, nest: Nest) -> bool:
+    def masks(self, nest: StructuredOp) -> bool:
         """Whether loads and stores of the nest's elements can be masked in hardware."""
         if self.machine.has("avx512bw"):
             return True
         return self.machine.has("avx2") and nest.memory_bits >= 32
 
-    def fits(self, nest: Nest, extent: int) -> bool:
+    def fits(self, nest: StructuredOp, extent: int) -> bool:
         """Whether one vector holds all of a loop, in half of the registers and without leaving many lanes idle."""
         lanes = self.lanes(nest)
         if not 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES):
@@ -57,7 +57,7 @@ class Vectorizer:
         idle = (next_power_of_two(extent) - extent) // lanes
         return extent % lanes != 0 and self.masks(nest) and idle * 4 <= next_power_of_two(extent) // lanes
 
-    def strip(self, nest: Nest, extent: int, registers: int = 8) -> int:
+    def strip(self, nest: StructuredOp, extent: int, registers: int = 8) -> int:
         """The tile size of a loop that is to be vectorized: 0 for all of it. A divisor where a good one is found."""
         widest = min(self.lanes(nest) * registers, MAX_LANES)
         if self.fits(nest, extent):
@@ -67,7 +67,7 @@ class Vectorizer:
         widest = min(widest, power_of_two_below(extent))
         return widest // 2 if extent % widest and extent % (widest // 2) == 0 and widest // 2 >= self.lanes(nest) * 4 else widest
 
-    def unmasked_strip(self, nest: Nest, extent: int, registers: int) -> int:
+    def unmasked_strip(self, nest: StructuredOp, extent: int, registers: int) -> int:
         """As ``strip``, where accumulators would have to be masked: sizes that divide, or leave a power of two, come first."""
         lanes = self.lanes(nest)
         sizes = [size for size in (8 * lanes, 4 * lanes, 2 * lanes, lanes) if size <= min(extent, registers * lanes, MAX_LANES)]
@@ -95,10 +95,10 @@ class Vectorizer:
 
     # --- vectors along a loop that the output has ---
 
-    def parallel(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, limit: int | None = None) -> None:
+    def parallel(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int, limit: int | None = None) -> None:
         """Loop ``loop`` becomes vectors; other loops single steps, reductions innermost."""
-        steps = [1 if kind != PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
-        sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        steps = [1 if kind != PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
+        sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
         extent = extents[loop]
         sizes[loop] = 0 if limit else self.strip(nest, extent)
         tile, around = self.tile(handle, sizes)
@@ -112,13 +112,13 @@ class Vectorizer:
         if rest is not None:
             self.rest(rest, nest, steps, loop, DYNAMIC if extent < 0 else extent % sizes[loop])
 
-    def unrolled(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, copies: int, again: Callable[[], str]) -> None:
+    def unrolled(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int, copies: int, again: Callable[[], str]) -> None:
         """As ``parallel``, for a nest that is whole along ``loop``; loop ``copies`` is unrolled inside the reductions.
 
         ``again()`` gives a handle to all copies of the nest's op.
         """
-        steps = [1 if kind != PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
-        sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
+        steps = [1 if kind != PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
+        sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
         sizes[loop] = sizes[copies] = 0
         tile = self.tile(self.tile(handle, sizes)[0], steps)[0]
         if extents[copies] != 1:
@@ -127,14 +127,14 @@ class Vectorizer:
             tile = again()
         self.whole(tile, nest, extents[loop])
 
-    def whole(self, handle: str, nest: Nest, extent: int, limit: int | None = None) -> None:
+    def whole(self, handle: str, nest: StructuredOp, extent: int, limit: int | None = None) -> None:
         """All that is left is one vector of ``extent`` elements."""
         if extent >= 0 and (is_power_of_two(extent) or extent % self.lanes(nest) == 0 or not self.masks(nest)):
             self._static.append(handle)
         elif self.masks(nest):
             self._masked.append((handle, (next_power_of_two(extent) if extent >= 0 else limit,)))
 
-    def rest(self, handle: str, nest: Nest, steps: Sequence[int], loop: int, extent: int) -> None:
+    def rest(self, handle: str, nest: StructuredOp, steps: Sequence[int], loop: int, extent: int) -> None:
         """What peeling left of one loop: vectors of one register, the last under a mask."""
         lanes = self.lanes(nest)
         if 0 <= extent <= lanes:
@@ -154,7 +154,7 @@ class Vectorizer:
 
     # --- blocks of two loops, one innermost in the output, one in an input ---
 
-    def transposed(self, handle: str, nest: Nest, extents: Sequence[int], loop: int, other: int) -> None:
+    def transposed(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int, other: int) -> None:
         """Blocks of loops ``loop`` (the output's innermost) and ``other`` (an input's) are transposed in registers."""
         side = min(16, max(4, self.lanes(nest)))
         outer = [0 if e == 1 or i in (loop, other) else 1 for i, e in enumerate(extents)]
@@ -180,14 +180,14 @@ class Vectorizer:
 
     # --- vectors along a loop that is reduced ---
 
-    def along(self, handle: str, nest: Nest, extents: Sequence[int], loop: int) -> bool:
+    def along(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int) -> bool:
         """A reduction along the innermost loop of its input: partial results in registers, joined at the end. False: not for this nest."""
         lanes = self.lanes(nest)
         extent = extents[loop]
         if nest.combiner is None or (not self.masks(nest) and (extent < 0 or extent % lanes)):
             return False
-        outer = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.kinds, extents)]
-        others = [1 if i != loop and kind != PARALLEL and extents[i] != 1 else 0 for i, kind in enumerate(nest.kinds)]
+        outer = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
+        others = [1 if i != loop and kind != PARALLEL and extents[i] != 1 else 0 for i, kind in enumerate(nest.iterator_types)]
         tile = self.tile(handle, outer)[0]
         if 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES) and (self.masks(nest) or is_power_of_two(extent)):
             if is_power_of_two(extent):

@@ -1,7 +1,7 @@
 """Upstream's names for structured ops that were loops: schedules look for them."""
 import re
 
-from legato.analysis.kind import CONTRACTION, WINDOW, body_ops, generic_kind
+from legato.analysis.structured import CONTRACTION, WINDOW, StructuredOp
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import body
 from legato.core.mlir import func, ir, linalg
@@ -19,7 +19,7 @@ WINDOWED = re.compile(r"d(\d+)(?: \* (\d+))? \+ d(\d+)(?: \* (\d+))?")
 def name_structures(kernel: func.FuncOp) -> None:
     """Gives sums of products and windows upstream's names (matmul, convolution, pooling); what has none stays generic."""
     for op in [o.operation for o in kernel.body.blocks[0].operations]:
-        if op.name != "linalg.generic" or name_pool(op) or generic_kind(op) not in (CONTRACTION, WINDOW) or batches(op) > 1:
+        if op.name != "linalg.generic" or name_pool(op) or StructuredOp(op).kind not in (CONTRACTION, WINDOW) or batches(op) > 1:
             continue
         op.attributes[MARK] = ir.UnitAttr.get()
         try:
@@ -37,8 +37,7 @@ def batches(op: ir.Operation) -> int:
 
 def name_pool(op: ir.Operation) -> bool:
     """Names a maximum or a sum over two-dimensional windows. False where the op is none."""
-    inside = body_ops(op)
-    if len(inside) != 2 or len(op.operands) != 3 or len(op.results) != 1:
+    if len(StructuredOp(op).body) != 2 or len(op.operands) != 3 or len(op.results) != 1:
         return False
     combine = body(op.regions[0].blocks[0])[0]
     arguments = op.regions[0].blocks[0].arguments

@@ -1,7 +1,7 @@
 """Register tiles, and the parts that threads get: what is chosen has to cover everything, and to fit."""
 import pytest
 
-from legato.analysis.contraction_form import analyze
+from legato.analysis.structured import StructuredKernel
 from legato.core.mlir import ir
 from legato.targets.cpu.register_tiles import choose, fits, steps
 from legato.targets.cpu.threads import parallel_part
@@ -60,4 +60,4 @@ func.func private @k(%x: tensor<{m}x{k}xf32>, %w: tensor<{k}x{n}xf32>, %out: ten
 def test_parts_of_threads(m, n, k, threads, expected):
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(MATMUL.format(m=m, n=n, k=k))
-        assert parallel_part(analyze(module.body.operations[0]), 32, threads) == expected
+        assert parallel_part(StructuredKernel(module.body.operations[0]).contraction, 32, threads) == expected

@@ -1,0 +1,193 @@
+"""The form of a kernel around one contraction or convolution: which loops are rows, columns and reductions, and who reads the result.
+
+In the words of matrix multiplication: *columns* are loops of the output and of one operand (the weight, as a rule), *rows* of the output
+and of the other operand, *batch* loops of all three. The output's innermost loop is the one that is vectorized; it has to be a column, so
+where it belongs to the first operand, the operands change roles.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from legato.analysis.structured.maps import dim_positions, dims_in
+from legato.analysis.structured.ops import CONTRACTION, StructuredOp, bits_of, producer
+from legato.core.mlir import ir, linalg
+
+if TYPE_CHECKING:
+    from legato.analysis.structured.kernel import StructuredKernel
+
+VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
+
+
+@dataclass(frozen=True)
+class ContractionForm:
+    """A kernel's contraction with its surroundings. Loops are numbers of the contraction's own; extents are None where they are dynamic."""
+
+    heart: StructuredOp
+    extents: tuple[int | None, ...]
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    reductions: tuple[int, ...]
+    filters: tuple[int, ...]
+    weight: int
+    """Operand number of the side that has the columns."""
+    strides: dict[int | None, int]
+    """For the loops over windows: their distance."""
+    epilogue: tuple[StructuredOp, ...]
+    """Elementwise readers of the result, each of the one before; the last one's result is returned."""
+    path: tuple[int, ...]
+    """From the returned value back to the contraction: operand numbers."""
+    dims: dict[int, int]
+    """For the batch, row and column loops: the dimension of the last op's own iteration space."""
+
+    @classmethod
+    def of(cls, kernel: StructuredKernel) -> ContractionForm | None:
+        """The form of a kernel, or None where it has no contraction, several, or one whose result goes ways that are not known here."""
+        heart, returns = kernel.heart, kernel.ops[-1]
+        if heart is None or heart.kind != CONTRACTION or len(heart.op.operands) != 3 or len(returns.operands) != 1:
+            return None
+        chain = _chain(kernel, returns.operands[0], heart)
+        if chain is None:
+            return None
+        epilogue, path = chain
+        known = [heart.op, *(reader.op for reader in epilogue), producer(heart.op.operands[2])]
+        if any(op.op not in known and op.op.name != "linalg.unpack" for op in kernel.structured):
+            return None  # work in front of the contraction would be done again for each of its tiles
+        return _roles(heart, epilogue, path)
+
+    def with_extent(self, loop: int, extent: int) -> ContractionForm:
+        """The form of a part: one loop has another extent."""
+        return replace(self, extents=(*self.extents[:loop], extent, *self.extents[loop + 1:]))
+
+    @property
+    def op(self) -> ir.Operation:
+        """The contraction."""
+        return self.heart.op
+
+    @property
+    def column(self) -> int:
+        """The innermost loop of the output: the vectorized one."""
+        return self.columns[-1]
+
+    @property
+    def row(self) -> int | None:
+        """The loop whose steps share a register tile; None for a single row."""
+        return self.rows[-1] if self.rows else None
+
+    @property
+    def row_bytes(self) -> int | None:
+        """How far neighbouring rows of the first operand are apart in memory; None where it is not known."""
+        operand = 1 - self.weight
+        type_ = self.op.operands[operand].type
+        for position, expression in enumerate(self.heart.maps[operand].results):
+            inner = [type_.is_dynamic_dim(d) for d in range(position + 1, type_.rank)]
+            if self.row in dims_in(expression) and not any(inner):
+                return prod(type_.shape[position + 1:]) * self.row_stride * bits_of(type_.element_type) // 8
+        return None
+
+    @property
+    def last(self) -> StructuredOp:
+        """The op whose result is returned."""
+        return self.epilogue[-1] if self.epilogue else self.heart
+
+    @property
+    def last_rank(self) -> int:
+        """Dimensions of the last op's iteration space, reductions included."""
+        return len(self.last.iterator_types)
+
+    @property
+    def is_window(self) -> bool:
+        """Whether the first operand is read in windows, as convolutions do."""
+        return bool(self.filters)
+
+    @property
+    def decomposes(self) -> bool:
+        """Whether upstream makes a one-dimensional convolution, which it can vectorize, of a tile one row high; or it is one."""
+        return self.op.name in ("linalg.conv_2d_nhwc_hwcf", "linalg.conv_1d_nwc_wcf")
+
+    @property
+    def row_stride(self) -> int:
+        """How far the windows of neighbouring rows are apart."""
+        return self.strides.get(self.row, 1)
+
+    @property
+    def bits(self) -> int:
+        """Width of an element of the accumulator."""
+        return bits_of(self.op.results[0].type.element_type)
+
+
+def _chain(kernel: StructuredKernel, returned: ir.Value, heart: StructuredOp) -> tuple[tuple[StructuredOp, ...], tuple[int, ...]] | None:
+    """The elementwise ops between the contraction and the returned value (first reader first), and the way back as operand numbers."""
+    epilogue: list[StructuredOp] = []
+    path = [0]
+    op = producer(returned)
+    while op is not None and op.name in VIEWS:
+        path.append(0)
+        op = producer(op.operands[0])
+    while op is not None and op != heart.op:
+        reader = kernel.op(op)
+        if reader is None or not reader.is_pointwise:
+            return None
+        inputs = reader.inputs
+        paths = [i for i, v in enumerate(inputs) if _leads_to(kernel, v, heart)]
+        if not paths or len({inputs[i] for i in paths}) > 1:
+            return None
+        epilogue.insert(0, reader)
+        path.append(paths[0])
+        op = producer(inputs[paths[0]])
+    if op is None or any(len({u.owner for u in e.op.results[0].uses}) != 1 for e in (heart, *epilogue)):
+        return None
+    return tuple(epilogue), tuple(path)
+
+
+def _leads_to(kernel: StructuredKernel, value: ir.Value, heart: StructuredOp) -> bool:
+    op = producer(value)
+    if op is None or op == heart.op:
+        return op is not None
+    reader = kernel.op(op)
+    return reader is not None and reader.is_pointwise and any(_leads_to(kernel, v, heart) for v in op.operands)
+
+
+def _roles(heart: StructuredOp, epilogue: tuple[StructuredOp, ...], path: tuple[int, ...]) -> ContractionForm | None:
+    out = heart.out_loops
+    strides: dict[int | None, int] = {}
+    filters: tuple[int, ...] = ()
+    if (found := heart.convolution) is None:
+        found = linalg.infer_contraction_dimensions(heart.op)
+        batch, rows, columns, reductions = (tuple(x) for x in (found.batch, found.m, found.n, found.k))
+    else:
+        batch, rows, columns = tuple(found.depth), (*found.batch, *found.output_image), tuple(found.output_channel)
+        filters, strides = tuple(found.filter_loop), dict(zip(found.output_image, found.strides))
+        reductions = (*filters, *found.input_channel)
+    if not out or not heart.writes_plainly:
+        return None
+    batch, rows, columns = (tuple(sorted(loops, key=out.index)) for loops in (batch, rows, columns))
+    weight = 1
+    if out[-1] in rows and not filters:
+        rows, columns, weight = columns, rows, 0
+    dims = _dims_of_last(heart, epilogue)
+    if dims is None or out[-1] not in columns:
+        return None
+    extents = tuple(extent if extent >= 0 else None for extent in heart.extents)
+    return ContractionForm(heart, extents, batch, rows, columns, reductions, filters, weight, strides, epilogue, path, dims)
+
+
+def _dims_of_last(heart: StructuredOp, epilogue: tuple[StructuredOp, ...]) -> dict[int, int] | None:
+    """For each loop of the output its dimension in the last op; None where a reader does not follow the result dimension by dimension."""
+    where = [loop for loop in heart.out_loops if loop is not None]  # the contraction's loop at each position of the value at hand
+    dims = {loop: loop for loop in where}
+    value = heart.op.results[0]
+    for reader in epilogue:
+        read = next(dim_positions(m) for v, m in zip(reader.op.operands, reader.maps) if v == value)
+        by_dim = {d: loop for d, loop in zip(read, where) if d is not None}
+        units = [loop for d, loop in zip(read, where) if d is None]
+        if len(by_dim) + len(units) != len(where):
+            return None
+        if any(d not in by_dim and extent != 1 for d, extent in enumerate(reader.extents)) or None in reader.out_loops:
+            return None
+        dims = {loop: d for d, loop in by_dim.items()}
+        where = [-1 if d is None else by_dim.get(d, -1) for d in reader.out_loops]
+        value = reader.op.results[0]
+    return dims

@@ -1,0 +1,26 @@
+"""Questions about the affine maps and index expressions of structured ops."""
+from legato.core.mlir import ir
+
+
+def dim_positions(map_: ir.AffineMap) -> list[int | None]:
+    """For each result of an affine map the dimension it is, or None where it is something else."""
+    return [e.position if isinstance(e, ir.AffineDimExpr) else None for e in map_.results]
+
+
+def dims_in(expression: ir.AffineExpr) -> set[int]:
+    """The dimensions that an index expression depends on."""
+    if isinstance(expression, ir.AffineDimExpr):
+        return {expression.position}
+    return dims_in(expression.lhs) | dims_in(expression.rhs) if isinstance(expression, ir.AffineBinaryExpr) else set()
+
+
+def is_shifted(expression: ir.AffineExpr, dim: int) -> bool:
+    """Whether an index is a dimension plus what does not depend on it."""
+    if not isinstance(expression, ir.AffineAddExpr):
+        return isinstance(expression, ir.AffineDimExpr) and expression.position == dim
+    left, right = expression.lhs, expression.rhs
+    return (is_shifted(left, dim) and dim not in dims_in(right)) or (is_shifted(right, dim) and dim not in dims_in(left))
+
+
+def is_identity(map_: ir.AffineMap) -> bool:
+    return dim_positions(map_) == list(range(map_.n_dims))

@@ -1,0 +1,233 @@
+"""One structured op: its loops, what indexes its operands, what its body computes, and its kind.
+
+Upstream answers what it can: the indexing maps, and whether the op is a contraction or a convolution. Each answer is found when it is
+first asked for, and holds until the op is rewritten.
+"""
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from legato.analysis.structured.maps import dim_positions, dims_in, is_identity, is_shifted
+from legato.core.mlir import ir, linalg
+
+ELEMENTWISE, CONTRACTION, WINDOW, REDUCTION, OPAQUE = "elementwise", "contraction", "window", "reduction", "opaque"
+PARALLEL = "parallel"  # the kind of a loop that is no REDUCTION
+DYNAMIC = -1           # the extent of a loop that is known at run time only
+# bodies of sums of products, widened factors included
+PRODUCTS = {"arith.mulf", "arith.muli", "arith.extf", "arith.extsi", "arith.extui", "arith.addf", "arith.addi", "linalg.yield"}
+NAMED_KINDS = {"linalg.map": ELEMENTWISE, "linalg.broadcast": ELEMENTWISE, "linalg.reduce": REDUCTION}
+# pooling and depthwise convolutions of channels last: their kernels have a WindowForm, and schedules see them as the generics they are
+WINDOW_OPS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_min", "linalg.pooling_nhwc_sum", "linalg.pooling_nhwc_max_unsigned",
+              "linalg.pooling_nhwc_min_unsigned", "linalg.depthwise_conv_2d_nhwc_hwc")
+# ops of a body that the vectorizer knows; math and arith besides
+VECTORIZABLE = ("linalg.index", "linalg.yield")
+COMBINERS = {"arith.addf", "arith.mulf", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf", "arith.addi", "arith.muli",
+             "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori"}
+
+
+class StructuredOp:
+    """A ``linalg`` op with indexing maps. Its loops are numbered from the outermost.
+
+    Two of them are equal only if they are the same object: they serve as keys.
+    """
+
+    def __init__(self, op: ir.Operation):
+        self.op = op
+
+    # --- loops and maps ---
+
+    @cached_property
+    def maps(self) -> list[ir.AffineMap]:
+        """The indexing maps, one an operand."""
+        return [attribute.value for attribute in linalg.get_indexing_maps(self.op) or ()]
+
+    @cached_property
+    def iterator_types(self) -> list[str]:
+        """Each loop's kind, PARALLEL or REDUCTION. A named op reduces the loops that its output is not indexed by."""
+        if "iterator_types" in self.op.attributes:
+            return re.findall(r"<(\w+)>", str(self.op.attributes["iterator_types"]))
+        return [PARALLEL if loop in self.out_loops else REDUCTION for loop in range(self.maps[0].n_dims)]
+
+    @cached_property
+    def extents(self) -> list[int]:
+        """Each loop's extent, from the operands that it indexes alone; DYNAMIC where none tells."""
+        extents = [DYNAMIC] * len(self.iterator_types)
+        for value, map_ in zip(self.op.operands, self.maps):
+            if isinstance(value.type, ir.RankedTensorType):
+                for size, expression in zip(value.type.shape, map_.results):
+                    if isinstance(expression, ir.AffineDimExpr) and size >= 0:
+                        extents[expression.position] = size
+        return extents
+
+    @cached_property
+    def parallel(self) -> bool:
+        """Whether no loop is a reduction."""
+        return REDUCTION not in self.iterator_types
+
+    @property
+    def inputs(self) -> list[ir.Value]:
+        return list(self.op.operands)[: len(self.op.operands) - len(self.op.results)]
+
+    @property
+    def outputs(self) -> list[ir.Value]:
+        """The values that the results start from (``outs``)."""
+        return list(self.op.operands)[len(self.op.operands) - len(self.op.results):]
+
+    def loops_of(self, operand: int) -> list[int | None]:
+        """For each dimension of an operand its loop; None for a constant index or an expression."""
+        return dim_positions(self.maps[operand])
+
+    @cached_property
+    def out_loops(self) -> list[int | None]:
+        """``loops_of`` the last output."""
+        return self.loops_of(len(self.maps) - 1)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether every operand is indexed by loops and constants alone, the output by loops that differ."""
+        simple = all(isinstance(e, (ir.AffineDimExpr, ir.AffineConstantExpr)) for map_ in self.maps for e in map_.results)
+        return simple and self.writes_plainly
+
+    @cached_property
+    def writes_plainly(self) -> bool:
+        """Whether the output is indexed by loops that differ."""
+        return None not in self.out_loops and len(set(self.out_loops)) == len(self.out_loops)
+
+    def steps_plainly(self, loop: int) -> bool:
+        """Whether every operand that a loop steps through is stepped through one by one along one dimension."""
+        for map_ in self.maps:
+            places = [e for e in map_.results if loop in dims_in(e)]
+            if len(places) > 1 or any(not is_shifted(e, loop) for e in places):
+                return False
+        return True
+
+    # --- the body ---
+
+    @cached_property
+    def body(self) -> list[ir.Operation]:
+        """The ops that compute one element, the terminator included."""
+        return [o.operation for o in self.op.regions[0].blocks[0].operations]
+
+    @cached_property
+    def body_names(self) -> list[str]:
+        return [o.name for o in self.body]
+
+    @property
+    def scalars(self) -> list[ir.BlockArgument]:
+        """The body's arguments: an element of each operand."""
+        return list(self.op.regions[0].blocks[0].arguments)
+
+    @cached_property
+    def indexed_loops(self) -> set[int]:
+        """The loops whose numbers count: the body reads them, or an index is computed from them."""
+        computed = [e for map_ in self.maps for e in map_.results if not isinstance(e, ir.AffineDimExpr)]
+        found = {loop for e in computed for loop in dims_in(e)}
+        for op in self.body:
+            _see_index(op, found)
+        return found
+
+    @cached_property
+    def gathers(self) -> bool:
+        """Whether the body reads tensors at computed places."""
+        return "tensor.extract" in self.body_names
+
+    @cached_property
+    def vectorizable(self) -> bool:
+        """Whether the body is straight arithmetic on numbers that vectors can hold."""
+        if any(not name.startswith(("arith.", "math.")) and name not in VECTORIZABLE for name in self.body_names):
+            return False
+        return all(isinstance(t, (ir.IntegerType, ir.FloatType, ir.IndexType)) for t in self.scalar_types)
+
+    @cached_property
+    def scalar_types(self) -> list[ir.Type]:
+        """The types of all numbers in the body."""
+        return [a.type for a in self.scalars] + [r.type for op in self.body for r in op.results]
+
+    @cached_property
+    def bits(self) -> int:
+        """The widest number the body handles; i1 does not count."""
+        return max([bits_of(t) for t in self.scalar_types if bits_of(t) > 1], default=8)
+
+    @cached_property
+    def memory_bits(self) -> int:
+        """The narrowest element in memory."""
+        return min([bits_of(v.type.element_type) for v in self.op.operands if isinstance(v.type, ir.RankedTensorType)], default=8)
+
+    @cached_property
+    def combiner(self) -> str | None:
+        """The op that joins a reduction's accumulator and the next element, where there is just one that upstream knows."""
+        if self.parallel or len(self.op.results) != 1:
+            return None
+        uses = list(self.scalars[len(self.maps) - 1].uses)
+        joined = self.body[-1].operands[0].owner
+        if len(uses) != 1 or isinstance(joined, ir.Block) or joined.name not in COMBINERS or uses[0].owner.operation != joined:
+            return None
+        return joined.name
+
+    # --- kinds ---
+
+    @property
+    def is_fill(self) -> bool:
+        return self.op.name == "linalg.fill"
+
+    @cached_property
+    def is_copy(self) -> bool:
+        """Whether the result is an operand as it stands: upstream folds such an op away."""
+        value = self.body[-1].operands[0]
+        if self.is_fill or len(self.body) != 1 or len(self.op.results) != 1 or not isinstance(value.owner, ir.Block):
+            return False
+        return self.maps[value.arg_number] == self.maps[-1] and self.op.operands[value.arg_number].type == self.outputs[0].type
+
+    @cached_property
+    def is_pointwise(self) -> bool:
+        """Whether it is a generic op that computes each element of its output from elements that its loops index."""
+        return self.op.name == "linalg.generic" and self.parallel and not self.gathers
+
+    @cached_property
+    def convolution(self) -> linalg.ConvolutionDimensions | None:
+        """Upstream's classification of the loops of a convolution (depthwise ones too) or of pooling; None for another op."""
+        if linalg.isa_contraction_op(self.op) or not linalg.isa_convolution_op(self.op):
+            return None
+        return linalg.infer_convolution_dimensions(self.op)
+
+    @cached_property
+    def kind(self) -> str:
+        """ELEMENTWISE, CONTRACTION (convolutions with output channels too), WINDOW (pooling, depthwise), REDUCTION or OPAQUE."""
+        if linalg.isa_contraction_op(self.op):
+            return CONTRACTION
+        if self.op.name == "linalg.generic":
+            return self._generic_kind()
+        if self.convolution is not None:
+            return CONTRACTION if list(self.convolution.output_channel) else WINDOW
+        return NAMED_KINDS.get(self.op.name, OPAQUE)
+
+    def _generic_kind(self) -> str:
+        if self.gathers:
+            return OPAQUE
+        if self.parallel:
+            return ELEMENTWISE if is_identity(self.maps[-1]) else OPAQUE
+        names = set(self.body_names)
+        if len(self.inputs) == 2 and names <= PRODUCTS and names & {"arith.mulf", "arith.muli"}:
+            return CONTRACTION if self.convolution is not None and list(self.convolution.output_channel) else WINDOW
+        return REDUCTION
+
+
+def _see_index(op: ir.Operation, found: set[int]) -> None:
+    """Adds the loops that an op of a body, or one nested in it, reads the number of."""
+    if op.name == "linalg.index":
+        found.add(op.attributes["dim"].value)
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                _see_index(inner.operation, found)
+
+
+def bits_of(type_: ir.Type) -> int:
+    """Width of a number; 64 for an index."""
+    return 64 if isinstance(type_, ir.IndexType) else type_.width
+
+
+def producer(value: ir.Value) -> ir.Operation | None:
+    """The op that made the value; None for an argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation

@@ -1,0 +1,103 @@
+"""The form of a kernel of one pooling or depthwise convolution: what fills, pads and reads it, and its windows along both axes."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from legato.analysis.structured.maps import is_identity
+from legato.analysis.structured.ops import WINDOW, WINDOW_OPS, StructuredOp, producer
+from legato.core.mlir import ir
+
+if TYPE_CHECKING:
+    from legato.analysis.structured.kernel import StructuredKernel
+
+
+@dataclass(frozen=True)
+class WindowAxis:
+    """One spatial axis: sizes of input and output, padding in front, stride, dilation, taps."""
+
+    size: int
+    count: int
+    begin: int
+    stride: int
+    dilation: int
+    taps: int
+
+    def inside(self) -> tuple[int, int]:
+        """The positions whose windows lie in the input, from the first to behind the last."""
+        first = -(-self.begin // self.stride)
+        last = (self.size + self.begin - (self.taps - 1) * self.dilation - 1) // self.stride + 1
+        first = min(max(first, 0), self.count)
+        return first, min(max(last, first), self.count)
+
+    def reads(self, start: int, end: int) -> tuple[int, int, int, int]:
+        """For the positions from start to end: first and last element of the input (behind it), padding before and behind."""
+        low = start * self.stride - self.begin
+        high = (end - 1) * self.stride - self.begin + (self.taps - 1) * self.dilation + 1
+        return max(low, 0), min(high, self.size), max(-low, 0), max(high - self.size, 0)
+
+
+@dataclass(frozen=True)
+class WindowForm:
+    """A kernel's window op with its surroundings: the fill it starts from, the pad it reads (None: it reads ``source`` itself), and the
+    elementwise reader of its result (None: the kernel returns it)."""
+
+    heart: StructuredOp
+    fill: ir.Operation
+    pad: ir.Operation | None
+    reader: StructuredOp | None
+    source: ir.Value
+    axes: tuple[WindowAxis, WindowAxis]
+
+    @classmethod
+    def of(cls, kernel: StructuredKernel) -> WindowForm | None:
+        """The form of a kernel; None where it is of another kind, or a spatial size is dynamic."""
+        heart, returns = kernel.heart, kernel.ops[-1]
+        if heart is None or heart.kind != WINDOW or heart.op.name not in WINDOW_OPS or len(returns.operands) != 1:
+            return None
+        result = heart.op.results[0]
+        fill, pad, readers = producer(heart.op.operands[2]), producer(heart.op.operands[0]), list(result.uses)
+        if fill is None or fill.name != "linalg.fill" or len(readers) != 1:
+            return None
+        pad = pad if pad is not None and pad.name == "tensor.pad" else None
+        reader = None
+        if readers[0].owner.operation != returns:
+            reader = kernel.op(readers[0].owner.operation)
+            if reader is None or not _follows(reader, result) or reader.op.results[0] != returns.operands[0]:
+                return None
+        source = heart.op.operands[0] if pad is None else pad.operands[0]
+        axes = _axes(heart.op, pad, source)
+        return None if axes is None else cls(heart, fill, pad, reader, source, axes)
+
+    @property
+    def op(self) -> ir.Operation:
+        """The window op."""
+        return self.heart.op
+
+
+def _follows(reader: StructuredOp, value: ir.Value) -> bool:
+    """Whether an op goes through ``value`` and its own output element by element."""
+    if not reader.is_pointwise or len(reader.op.results) != 1 or not reader.plain or "linalg.index" in reader.body_names:
+        return False
+    read = [m for v, m in zip(reader.op.operands, reader.maps) if v == value]
+    return len(read) == 1 and is_identity(read[0]) and is_identity(reader.maps[-1]) and value.type.shape == reader.op.results[0].type.shape
+
+
+def _axes(window: ir.Operation, pad: ir.Operation | None, source: ir.Value) -> tuple[WindowAxis, WindowAxis] | None:
+    """The two spatial axes; None where a size is dynamic, or the padding is not of plain numbers."""
+    begins = [0, 0]
+    if pad is not None:
+        low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
+        block = pad.regions[0].blocks[0]
+        value = block.operations[0].operands[0] if len(list(block.operations)) == 1 else None
+        plain = min([*low, *high]) >= 0 and not any(low[i] or high[i] for i in (0, 3))
+        if value is None or value.owner == block or not plain:
+            return None
+        begins = low[1:3]
+    strides, dilations = (window.attributes[n] for n in ("strides", "dilations"))
+    result, kernel = window.results[0].type, window.operands[1].type
+    sizes = [*source.type.shape[1:3], *result.shape[1:3], *kernel.shape[:2]]
+    if min(sizes) < 0:
+        return None
+    made = [WindowAxis(source.type.shape[i + 1], result.shape[i + 1], begins[i], strides[i], dilations[i], kernel.shape[i]) for i in (0, 1)]
+    return made[0], made[1]
