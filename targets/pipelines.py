@@ -30,6 +30,10 @@ HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-in
 # rules on whole vectors, then again on what vectors of rank 1 are made of
 VECTORS = ("tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,tir-legalize-intrinsics{target=%s},"
            "tir-lower-intrinsics{target=%s}")
+# prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
+BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-eliminate-empty-tensors,tir-drop-ties,"
+             "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
+             "canonicalize,cse,canonicalize,tir-drop-results")
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
 LLVM = ("convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,expand-strided-metadata,lower-affine,canonicalize,"
         "convert-math-to-llvm,convert-math-to-libm,convert-vector-to-llvm{reassociate-fp-reductions=1},convert-to-llvm")
@@ -48,20 +52,25 @@ def cpu_stages(target: "Target") -> Stages:
         ("relax", GRAPH),
         ("legalized", LEGALIZE),
         ("fused", "tir-fuse,tir-collapse-dims,tir-prepare{target=%s},tir-pack-weights{target=%s}"),
-        ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-apply-schedules,tir-lower-loops"),
-        ("bufferized", "relax-lift-weights,tir-bufferize,tir-plan-memory,tir-lower-packed"),
+        ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-apply-schedules,tir-serialize-threads,"
+                      "tir-lower-loops"),
+        ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,tir-plan-memory,tir-lower-packed"),
         ("llvm", f"{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},{down},{CLEAN},tir-check-lowered,"
                  "tir-mark-functions{target=%s},tir-emit-entry"),
     )
 
 
+OLD_NAMES = {"loops": "scheduled"}  # of stages of nvvm, whose stage outlined was called scheduled
+
 NVVM_STAGES: Stages = (
     ("relax", GRAPH),
     ("legalized", LEGALIZE),
     ("fused", "tir-fuse,tir-collapse-dims"),
-    ("loops", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
-    ("bufferized", "relax-lift-weights,tir-bufferize{stack-bytes=0},tir-plan-memory"),
-    ("scheduled", "tir-map-threads{target=%s}"),
+    ("scheduled", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
+    ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
+    ("outlined", "tir-prepare-parallel,func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,"
+                 "scf-parallel-loop-fusion),tir-launch-loops{target=%s},func.func(gpu-launch-sink-index-computations),gpu-kernel-outlining,"
+                 "canonicalize,cse,tir-name-kernels,tir-align-shared"),
     ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
              "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,convert-gpu-to-nvvm,"
              "convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),

@@ -14,7 +14,7 @@ from legato.core.interfaces import MachineLike, PackingLike
 from legato.core.mlir import func
 from legato.targets.cpu.machine import Machine
 from legato.targets.gpu.machine import Gpu
-from legato.targets.pipelines import Stages
+from legato.targets.pipelines import OLD_NAMES, Stages
 from legato.targets.rule import Rule
 
 NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -111,13 +111,19 @@ class Target:
         stages: Stages | Callable[[Target], Stages] = self._inherited("stages") or ()
         return stages(self) if callable(stages) else stages
 
+    def stage(self, name: str) -> str:
+        """The name of a stage as the pipeline has it, also for one that it had before. LegatoError if there is no such stage."""
+        names = [one for one, _ in self._stages()]
+        if name not in names and OLD_NAMES.get(name) in names:
+            return OLD_NAMES[name]
+        if name not in names:
+            raise LegatoError(f"target '{self.name}' has no stage '{name}'{nearest(name, names)}")
+        return name
+
     def pipeline(self, last: str | None = None) -> list[tuple[str, str]]:
         """The stages and their passes as text, up to and including the stage ``last``. LegatoError if there is no such stage."""
         stages = self._stages()
-        names = [name for name, _ in stages]
-        if last is not None and last not in names:
-            raise LegatoError(f"target '{self.name}' has no stage '{last}'{nearest(last, names)}")
-        end = len(names) if last is None else names.index(last) + 1
+        end = len(stages) if last is None else [name for name, _ in stages].index(self.stage(last)) + 1
         return [(name, text.replace("%s", str(self))) for name, text in stages[:end]]
 
     def __str__(self) -> str:

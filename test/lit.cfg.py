@@ -34,6 +34,10 @@ for tool in ("legato-opt", "legato-compile", "legato-run", "filecheck"):
         lit_config.fatal(f"{bin_folder / tool} is missing: install legato[test] into {sys.prefix}")
 config.substitutions += [
     ("%python", sys.executable),
+    ("%{bufferize}", "\"" + (
+        "tir-prepare-main,tir-tie-results,tir-eliminate-empty-tensors,tir-drop-ties,"
+        "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
+        "canonicalize,cse,canonicalize,tir-drop-results,tir-extract-workspaces,cse") + "\""),
     ("%{root}", str(source.parent)),
 ]
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from legato.core.errors import InferenceError, LegatoError
 from legato.core.locations import describe
-from legato.core.mlir import ir
+from legato.core.mlir import func, ir
 from legato.dialects.relax.dims import Size, substitute
 from legato.dialects.relax.ops.concat import Concat
+from legato.dialects.relax.ops.constant import Constant
 
 
 def op_class(op) -> type | None:
@@ -16,6 +17,20 @@ def op_class(op) -> type | None:
         return Concat
     cls = type(op.operation.opview)
     return cls if hasattr(cls, "ATTRIBUTES") else None
+
+
+def graph_ops(function: func.FuncOp) -> list[Any]:
+    """The ops under a function that legalization replaces: all ops of relax (``tensor.concat`` included) and of users' dialects of graph
+    ops, but constants."""
+    found = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name != Constant.OPERATION_NAME and op_class(op) is not None:
+            found.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    return found
 
 
 def attributes_of(op) -> dict[str, Any]:

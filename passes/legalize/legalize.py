@@ -18,7 +18,7 @@ from legato.dialects.relax import origins
 from legato.dialects.relax.markers import PACKED
 from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
-from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, splat, symbols_in
+from legato.passes.legalize.context import KernelContext, OpContext, cast, splat, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, listed, named
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -37,7 +37,7 @@ class Legalizer(Conversion):
     def run(self) -> None:
         """Converts until no graph ops are left. RuleError if some have no rule."""
         for _ in range(MAX_ROUNDS):
-            left = [op for f in self.functions() for op in graph_ops(f)]
+            left = [op for f in self.functions() for op in relax.graph_ops(f)]
             if not left:
                 return self.check_kernels()
             if not self.convert({op.operation.name for op in left}):
@@ -193,20 +193,6 @@ class RuleRefused(Exception):
     def __init__(self, refusal: Refusal):
         super().__init__(refusal.reason)
         self.refusal = refusal
-
-
-def graph_ops(function: func.FuncOp) -> list[Any]:
-    """The ops of a function that need a rule: of relax (``tensor.concat`` included) and of users' dialects of graph ops, without
-    constants."""
-    found = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name != CONSTANT and relax.op_class(op) is not None:
-            found.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
-    return found
 
 
 def declarations(module: ir.Module) -> list[func.FuncOp]:

@@ -13,9 +13,8 @@ from legato.core.ir_helpers import body, copy, find, move_before, replace_uses, 
 from legato.core.mlir import func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.loops import PARALLEL, UNROLLED, VECTORIZED, ForOp, constant_of, index
+from legato.dialects.tir.loops import PARALLEL, THREAD, UNROLLED, VECTORIZED, ForOp, constant_of, index
 from legato.dialects.tir.walk import FIRST_INDEX
-from legato.passes.gpu.threads.serial import check_serial
 from legato.passes.loops.blocks import inline_block
 from legato.passes.loops.buffers import place_buffers
 from legato.passes.loops.vectorize import NotVectorizable, vectorize
@@ -26,7 +25,7 @@ MOST_COPIES = 1024
 
 @dataclass(frozen=True)
 class LowerLoops(ModulePass):
-    """Lowers tir.block, tir.for and tir.alloc_buffer to scf, memref and vector. Loops bound to threads run one after the other."""
+    """Lowers tir.block, tir.for and tir.alloc_buffer to scf, memref and vector. Refuses loops bound to threads."""
 
     name: ClassVar[str] = "tir-lower-loops"
 
@@ -45,7 +44,10 @@ def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
     for access in find(operation, *FIRST_INDEX):
         if (problem := leaves_buffer(access)) is not None:
             raise PassFailed(problem, access)
-    check_serial(kernel)
+    for loop in find(operation, "tir.for"):
+        if loop.opview.kind == THREAD:
+            raise PassFailed(f"the loop {loop.opview.name} is bound to {loop.opview.thread}: run tir-lower-threads first for a GPU, or "
+                             "tir-serialize-threads for a CPU", loop)
     for block in find(operation, "tir.block", inner_first=True):
         inline_block(block.opview)
     place_buffers(operation)

@@ -4,6 +4,11 @@ from legato.passes.pipeline.options import OptionError, split_options
 STAGE = "it is the stage {stage} of a target now: legato-compile --print-pipeline={stage} --target '{target}' prints its passes"
 RENAMED: dict[str, tuple[str, dict[str, str]]] = {  # a name to its answer, and the options that the answer repeats, with their defaults
     "tir-lower": (STAGE.replace("{stage}", "llvm"), {"target": "llvm"}),
+    "tir-map-threads": (STAGE.replace("{stage}", "outlined"), {"target": "nvvm"}),
+    "tir-bufferize": (
+        "it is these passes now: tir-prepare-main,tir-tie-results,tir-eliminate-empty-tensors,tir-drop-ties,"
+        "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
+        "canonicalize,cse,canonicalize,tir-drop-results,tir-extract-workspaces{stack-bytes={stack-bytes}},cse", {"stack-bytes": "32768"}),
     "tir-lower-nvvm": (STAGE.replace("{stage}", "nvvm"), {"target": "nvvm"}),
 }
 

@@ -1,5 +1,5 @@
-// RUN: legato-opt %s --split-input-file --pass-pipeline='tir-bufferize,tir-plan-memory' --verify-diagnostics | filecheck %s
-// RUN: legato-opt %s --split-input-file --pass-pipeline='tir-bufferize,tir-plan-memory,tir-lower-packed' --verify-diagnostics | filecheck %s --check-prefix=LOW
+// RUN: legato-opt %s --split-input-file --pass-pipeline=%{bufferize},tir-plan-memory --verify-diagnostics | filecheck %s
+// RUN: legato-opt %s --split-input-file --pass-pipeline=%{bufferize},tir-plan-memory,tir-lower-packed --verify-diagnostics | filecheck %s --check-prefix=LOW
 
 // What a packed function returns gives m. Behind the call: m's value, an arena for buffers as large, memory for the result.
 // CHECK-LABEL: func.func @main(

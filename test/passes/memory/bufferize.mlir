@@ -1,4 +1,4 @@
-// RUN: legato-opt %s --split-input-file --tir-bufferize | filecheck %s
+// RUN: legato-opt %s --split-input-file --pass-pipeline=%{bufferize} | filecheck %s
 
 // A kernel writes its output and returns nothing, also where its value was not tied to the output; small buffers go on the stack.
 // CHECK-LABEL: func.func private @two_steps(

@@ -1,4 +1,4 @@
-// RUN: legato-opt %s --split-input-file --tir-bufferize --verify-diagnostics
+// RUN: legato-opt %s --split-input-file --pass-pipeline=%{bufferize} --verify-diagnostics
 
 // An op that no rule has legalized.
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

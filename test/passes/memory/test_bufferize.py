@@ -1,9 +1,9 @@
-"""tir-bufferize on large functions."""
+"""Bufferization of large functions."""
 import time
 
 from legato.dialects import Module
-from legato.passes.memory.bufferize.bufferize import Bufferize
 from legato.passes.pipeline.pipeline import Pipeline
+from legato.targets.pipelines import BUFFERIZE
 
 KERNEL = """
 func.func private @sum(%x: tensor<4xf32>, %y: tensor<4xf32>, %out: tensor<4xf32> {tir.out, bufferization.writable = true}) -> tensor<4xf32>
@@ -24,6 +24,6 @@ def test_calls_may_share_an_output_tensor():
     module = Module.parse(f"{KERNEL} func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n%e = tensor.empty() : tensor<4xf32>\n"
                           f"{calls}\nreturn %s{COUNT - 1} : tensor<4xf32> }}")
     begin = time.process_time()
-    Pipeline([Bufferize()]).run(module)
+    Pipeline(f"{BUFFERIZE},tir-extract-workspaces,cse").run(module)
     assert time.process_time() - begin < 3
     assert str(module).count("memref.alloc(") == 2 * COUNT

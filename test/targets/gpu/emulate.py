@@ -23,7 +23,7 @@ IDS = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim"
 def emulated(kernel, target="nvvm", without=(), seed=0):
     """A kernel of a script, or a module, as an executable whose launches run on the CPU. ``without``: the numbers of barriers that are
     taken out, in the order in which they are printed. ``seed``: which threads are held up, and where; None: none."""
-    lowered = legato.lower(kernel, target, last="scheduled")
+    lowered = legato.lower(kernel, target, last="outlined")
     with lowered.context, ir.Location.unknown():
         declare(lowered.module)
         barriers = find(lowered.operation, "gpu.barrier")
@@ -44,7 +44,7 @@ def emulated(kernel, target="nvvm", without=(), seed=0):
 
 def barriers_of(kernel, target="nvvm"):
     """How many barriers a kernel has, in its text."""
-    lowered = legato.lower(kernel, target, last="scheduled")
+    lowered = legato.lower(kernel, target, last="outlined")
     return len(find(lowered.operation, "gpu.barrier"))
 
 

@@ -289,7 +289,7 @@ ERRORS = {
 @pytest.mark.parametrize("kernel", ERRORS, ids=lambda k: k.__name__)
 def test_refused(kernel):
     with pytest.raises(PassFailed, match=ERRORS[kernel]) as raised:
-        legato.lower(kernel, "nvvm", last="scheduled")
+        legato.lower(kernel, "nvvm", last="outlined")
     assert "test_thread_errors.py:" in str(raised.value)  # the user's line
 
 

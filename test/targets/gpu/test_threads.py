@@ -173,7 +173,7 @@ def test_a_result_for_each_thread():
 
 def test_what_is_moved_at_once_is_aligned():
     """Vectors of four become one load, or store, of 16 bytes; the quotients of a cooperative fetch are the same in all lanes."""
-    text = str(legato.lower(matmul_tiled, "nvvm", last="scheduled"))
+    text = str(legato.lower(matmul_tiled, "nvvm", last="outlined"))
     assert "vector.load %arg0" in text and "alignment = 16 : i64} : memref<128x64xf32>, vector<4xf32>" in text
     assert text.count("vector.store") == 6 and "workgroup(%arg3 : memref<64x8xf32, #gpu.address_space<workgroup>>" in text
 
@@ -218,7 +218,7 @@ def test_a_schedule_with_threads():
     exe = emulated(sch.mod)
     a, b = inputs(exe)
     np.testing.assert_allclose(exe(a, b), a @ b, rtol=1e-5)
-    lowered = legato.lower(sch.mod, "nvvm", last="scheduled")
+    lowered = legato.lower(sch.mod, "nvvm", last="outlined")
     text = str(lowered)
     assert "memref<32x8xf32, #gpu.address_space<workgroup>>" in text and "memref.alloca() {alignment = 16 : i64} : memref<4x4xf32>" in text
     assert len(find(lowered.operation, "gpu.barrier")) == 2 and text.count("vector.load") == 2
@@ -293,7 +293,7 @@ def test_an_attached_schedule_is_taken():
     sch = legato.Schedule(row_sums)
     sch.bind(sch.get_loops(sch.get_block("B"))[0], "blockIdx.x")
     module = legato.attach_schedule(row_sums, "row_sums", sch.trace)
-    text = str(legato.lower(module, "nvvm", last="scheduled"))
+    text = str(legato.lower(module, "nvvm", last="outlined"))
     assert "blocks in (%c6, %c1, %c1) threads in (%c1, %c1, %c1)" in text
 
 

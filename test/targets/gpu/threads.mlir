@@ -1,6 +1,8 @@
 // A hand-written kernel with loops bound to threads, from a file to the NVVM dialect and LLVM IR.
+// RUN: legato-compile %s --target nvvm --emit scheduled -q | filecheck %s --check-prefix=LOOPS
+// (as the stage was called before:)
 // RUN: legato-compile %s --target nvvm --emit loops -q | filecheck %s --check-prefix=LOOPS
-// RUN: legato-compile %s --target nvvm --emit scheduled -q | filecheck %s --check-prefix=GPU
+// RUN: legato-compile %s --target nvvm --emit outlined -q | filecheck %s --check-prefix=GPU
 // RUN: legato-compile %s --target nvvm --emit nvvm -q | filecheck %s --check-prefix=NVVM
 // RUN: legato-compile %s --target nvvm --emit ll -q | filecheck %s --check-prefix=LL
 // RUN: not legato-compile %s --target llvm --emit llvm -q 2>&1 | filecheck %s --check-prefix=CPU
@@ -30,7 +32,7 @@
 // LL: define ptx_kernel void @reversed_kernel(
 // LL: call void @llvm.nvvm.barrier
 
-// CPU: tir-lower-loops failed on memref.load: the steps of the loop j, bound to threadIdx.x, use each other's elements of a shared buffer
+// CPU: tir-serialize-threads failed on memref.load: the steps of the loop j, bound to threadIdx.x, use each other's elements of a shared buffer
 func.func @main(%x: tensor<4x96xf32> {relax.name = "x"}) -> tensor<4x96xf32> {
   %e = tensor.empty() : tensor<4x96xf32>
   %0 = call @reversed(%x, %e) : (tensor<4x96xf32>, tensor<4x96xf32>) -> tensor<4x96xf32>

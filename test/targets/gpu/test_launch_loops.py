@@ -1,4 +1,6 @@
-"""What tir-map-threads makes computes the same as before: its launches are run on the CPU, thread after thread."""
+"""What tir-launch-loops makes computes the same as before: its launches are run on the CPU, thread after thread."""
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,8 @@ import legato
 from legato.codegen.jit import jit
 from legato.core.mlir import ir, scf
 from legato.driver import llvm_ir
-from legato.passes.gpu.map_threads import index, map_threads
+from legato.passes.gpu.launch_loops import index
+from legato.targets.builtin import NVVM
 from legato.targets.catalog import Catalog
 from legato.targets.gpu.machine import Gpu
 
@@ -62,8 +65,10 @@ def test_launches_compute_the_same(name):
     result, op, reference = BODIES[name]
     module = legato.Module.parse(HEAD + f"{result} {{\n {RESHAPED}\n %0 = {op} -> {result}\n return %0 : {result} }}")
     lowered = legato.lower(module, "nvvm", last="bufferized")
+    target = replace(NVVM, make_machine=lambda options: Gpu(block=32))
+    before, _, _ = dict(target.pipeline())["outlined"].partition(",func.func(gpu-launch-sink")
+    legato.Pipeline(before).run(lowered, legato.PassContext(resolve_target=lambda _: target))
     with lowered.context, ir.Location.unknown():
-        map_threads(lowered.module, Gpu(block=32))
         found = launches(lowered)
         assert found
         assert name == "cumsum" or "scf.parallel" not in str(lowered), "parallel loops run on one thread"

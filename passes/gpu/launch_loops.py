@@ -1,8 +1,7 @@
-"""tir-map-threads: every loop nest of a kernel on buffers becomes a launch on a grid of blocks of threads.
+"""tir-launch-loops: every nest of parallel loops of a kernel becomes a launch on a grid of blocks of threads.
 
 The plain schedule: one thread for each point of the parallel loops, in row-major order, so that neighbouring threads touch neighbouring
-elements; reductions are loops inside a thread. What has no parallel loop runs on one thread. Then each launch is outlined into a function
-of a ``gpu.module``.
+elements; reductions are loops inside a thread. What has no parallel loop runs on one thread.
 """
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,40 +9,32 @@ from typing import Any, ClassVar
 from legato.core.diagnostics import PassFailed
 from legato.core.interfaces import GpuMachine
 from legato.core.ir_helpers import find
-from legato.core.mlir import arith, func, ir, linalg, passmanager, scf
-from legato.core.upstream import run_on
+from legato.core.mlir import arith, func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import TIR_PACKED
 from legato.passes.calls.lower_packed_kernels import packed_calls
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
-LOOPS = "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion)"
-OUTLINE = "func.func(gpu-launch-sink-index-computations),gpu-kernel-outlining,canonicalize,cse"
 HOST = ("arith.", "affine.", "memref.dim", "memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape",
         "memref.reinterpret_cast", "func.return")
-SHARED_ALIGNMENT = 128
 LAUNCH_SIZES = 6
 SEGMENTS = [0] + [1] * LAUNCH_SIZES + [0] * 5  # it waits for nothing; blocks and threads in x, y, z; no clusters, no shared memory, ...
 
 
 @dataclass(frozen=True)
-class MapThreads(ModulePass):
-    """Maps the loops of every kernel on buffers to blocks and threads, and outlines them into a gpu.module."""
+class LaunchLoops(ModulePass):
+    """Maps the parallel loops of every kernel on buffers to blocks and threads of a gpu.launch; other statements run on one thread."""
 
-    name: ClassVar[str] = "tir-map-threads"
+    name: ClassVar[str] = "tir-launch-loops"
     target: TargetText = option("nvvm", "whose block size")
 
     def run(self, module: Module, context: PassContext) -> None:
-        target = context.target(self.target)
-        if target.gpu is None:
-            raise PassFailed(f"the target '{target.name}' has no threads to map to: it is no GPU")
+        machine = context.gpu(self.target)
         with module.context, ir.Location.unknown():
             refuse_packed_calls(module.module)
-            map_threads(module.module, target.gpu)
-            run_on(module.operation, OUTLINE)
-            name_kernels(module.module)
-            align_shared(module.module)
+            for kernel in tir.prim_funcs(module.module):
+                launch_loops(kernel, machine)
 
 
 def refuse_packed_calls(module: ir.Module) -> None:
@@ -56,69 +47,23 @@ def refuse_packed_calls(module: ir.Module) -> None:
                              "graph, R.call_packed", call)
 
 
-def name_kernels(module: ir.Module) -> None:
-    """Gives each kernel the name of its gpu.module, of which there is one in the module; launches of one function share theirs."""
-    for holder in find(module.operation, "gpu.module"):
-        for function in find(holder, "gpu.func"):
-            function.attributes["sym_name"] = holder.attributes["sym_name"]
-    for launch in find(module.operation, "gpu.launch_func"):
-        holder = ir.SymbolRefAttr(launch.attributes["kernel"]).value[0]
-        launch.attributes["kernel"] = ir.SymbolRefAttr.get([holder, holder])
-
-
-def align_shared(module: ir.Module) -> None:
-    """Gives buffers in the memory of blocks an alignment: where there is none, LLVM assumes more than it prints."""
-    for function in find(module.operation, "gpu.func"):
-        count = function.attributes["workgroup_attributions"].value if "workgroup_attributions" in function.attributes else 0
-        if count:
-            align = ir.DictAttr.get({"llvm.align": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), SHARED_ALIGNMENT)})
-            function.attributes["workgroup_attrib_attrs"] = ir.ArrayAttr.get([align] * count)
-
-
-def map_threads(module: ir.Module, machine: GpuMachine) -> None:
+def launch_loops(kernel: func.FuncOp, machine: GpuMachine) -> None:
     """Makes every loop nest of a kernel a ``gpu.launch``. ``machine.block``: threads in a block."""
-    for kernel in tir.prim_funcs(module):
-        for op in [op.operation for op in kernel.body.blocks[0].operations if op.operation.name == "memref.copy"]:
-            with ir.InsertionPoint(op), op.location:
-                linalg.copy(op.operands[0], outs=[op.operands[1]])
-            op.erase()
-        for op in kernel.body.blocks[0].operations:
-            if op.operation.name == "linalg.generic":
-                reductions_last(op.operation)
-    passmanager.PassManager.parse(f"builtin.module({LOOPS})").run(module.operation)
-    for kernel in tir.prim_funcs(module):
-        sink_loads(kernel)
-        run: list[ir.Operation] = []  # statements outside of parallel loops, one behind the other
-        for op in [one.operation for one in kernel.body.blocks[0].operations]:
-            if op.name in ("scf.parallel", "func.return") or launches(op):
-                single(run)
-                run = []
-            if op.name == "scf.parallel":
-                parallel(op, machine.block)
-            elif (not launches(op) and not op.name.startswith(HOST)) or any(v.owner in run for v in op.operands):
-                run.append(op)
+    sink_loads(kernel)
+    run: list[ir.Operation] = []  # statements outside of parallel loops, one behind the other
+    for op in [one.operation for one in kernel.body.blocks[0].operations]:
+        if op.name in ("scf.parallel", "func.return") or launches(op):
+            single(run)
+            run = []
+        if op.name == "scf.parallel":
+            parallel(op, machine.block)
+        elif (not launches(op) and not op.name.startswith(HOST)) or any(v.owner in run for v in op.operands):
+            run.append(op)
 
 
 def launches(op: ir.Operation) -> bool:
     """Whether an op is, or holds, a launch: its loops were bound to threads by hand."""
     return bool(find(op, "gpu.launch"))
-
-
-def reductions_last(op: ir.Operation) -> None:
-    """Puts the parallel loops of a ``linalg.generic`` in front of its reductions."""
-    kinds = list(op.attributes["iterator_types"])
-    order = sorted(range(len(kinds)), key=lambda loop: "reduction" in str(kinds[loop]))
-    if order == sorted(order):
-        return
-    place = [order.index(loop) for loop in range(len(order))]
-    permutation = ir.AffineMap.get(len(order), 0, [ir.AffineExpr.get_dim(p) for p in place])
-    maps = [ir.AffineMap.get(len(order), 0, [e.compose(permutation) for e in m.value.results]) for m in op.attributes["indexing_maps"]]
-    op.attributes["indexing_maps"] = ir.ArrayAttr.get([ir.AffineMapAttr.get(m) for m in maps])
-    op.attributes["iterator_types"] = ir.ArrayAttr.get([kinds[loop] for loop in order])
-    for inner in op.regions[0].blocks[0].operations:
-        if inner.operation.name == "linalg.index":
-            old = inner.operation.attributes["dim"]
-            inner.operation.attributes["dim"] = ir.IntegerAttr.get(old.type, place[old.value])
 
 
 def sink_loads(kernel: func.FuncOp) -> None:

@@ -1,9 +1,20 @@
-"""What kernels allocate: small buffers go on the stack, others become arguments that the caller allocates."""
+"""tir-extract-workspaces: of what kernels allocate small buffers go on the stack, others become arguments that the caller allocates.
+
+Upstream's promote-buffers-to-stack would do for the first half alone: it has no limit for all buffers of a function together, and counts a
+buffer in a parallel loop as the function's, where it is the stack of the thread that runs a step.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find
 from legato.core.locations import origin
 from legato.core.mlir import func, ir, memref
+from legato.dialects import tir
+from legato.dialects.module import Module
 from legato.dialects.relax import origins
+from legato.passes.memory.bufferize.functions import calls_in
+from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 STACK_BYTES = 32 << 10        # the largest buffer that goes on the stack
 STACK_BYTES_ALL = 256 << 10   # all of a kernel's; threads of OpenMP have small stacks
@@ -11,6 +22,18 @@ ALIGNMENT = 64
 PARALLEL = {"scf.forall", "scf.parallel"}
 VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast"}
 PURE = {"memref.dim", "affine.apply", "affine.min", "affine.max", *VIEWS}
+
+
+@dataclass(frozen=True)
+class ExtractWorkspaces(ModulePass):
+    """Buffers that kernels allocate become stack space, where they are small, or workspace arguments that main allocates."""
+
+    name: ClassVar[str] = "tir-extract-workspaces"
+    stack_bytes: int = option(STACK_BYTES, "the largest buffer that a kernel puts on its stack")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            extract_workspaces(tir.prim_funcs(module.module), calls_in(module.module), self.stack_bytes)
 
 
 def extract_workspaces(kernels: list[func.FuncOp], calls: list[ir.Operation], stack_bytes: int = STACK_BYTES) -> None:

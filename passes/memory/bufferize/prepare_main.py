@@ -1,10 +1,48 @@
-"""Main before bufferization: plain tensor types, and results that alias nothing."""
+"""tir-prepare-main: main before bufferization: plain tensor types, results that alias nothing, declarations that say what they write."""
+from dataclasses import dataclass
+from typing import ClassVar
+
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find
-from legato.core.mlir import arith, bufferization, func, ir
-from legato.dialects import tir
+from legato.core.mlir import arith, bufferization, func, ir, tensor
+from legato.dialects import relax, tir
+from legato.dialects.module import Module
+from legato.dialects.relax.markers import RETURNS
+from legato.passes.memory.bufferize.functions import on_tensors
+from legato.passes.pipeline.base import ModulePass, PassContext
 
 WHOLE_VIEWS = {"tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape"}
+
+
+@dataclass(frozen=True)
+class PrepareMain(ModulePass):
+    """Gives main plain tensor types and results of its own, and declarations the accesses of their operands."""
+
+    name: ClassVar[str] = "tir-prepare-main"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            for function in on_tensors(module.module):
+                if function.is_external:
+                    declare_accesses(function)
+                elif not tir.is_prim_func(function):
+                    prepare_main(function)
+
+
+def prepare_main(function: func.FuncOp) -> None:
+    """Prepares one function that is no kernel. Raises PassFailed for ops of the graph, and weights, that are left in it."""
+    refuse_graph_ops(function)
+    materialize_constants(function)
+    tir.plain_types(function)
+    own_results(function)
+    separate_outputs(function)
+
+
+def refuse_graph_ops(function: func.FuncOp) -> None:
+    """PassFailed for a graph op that no rule has legalized: upstream would say no more than that it "was not bufferized"."""
+    for op in relax.graph_ops(function):
+        if not isinstance(op, tensor.ConcatOp):  # upstream's own: it can be bufferized
+            raise PassFailed("it is still an op of the graph: run relax-legalize first", op)
 
 
 def materialize_constants(function: func.FuncOp) -> None:
@@ -59,5 +97,18 @@ def protect_arguments(function: func.FuncOp) -> None:
     for old in given:
         new = {a.name: a.attr for a in old} if old else {}
         new["bufferization.writable"] = ir.BoolAttr.get(False)
+        attributes.append(ir.DictAttr.get(new))
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
+
+
+def declare_accesses(function: func.FuncOp) -> None:
+    """A function without a body reads its inputs and writes its outputs; were it not said, every operand would be copied."""
+    tir.plain_types(function)
+    plain, results = list(function.type.inputs), [] if RETURNS in function.attributes else list(function.type.results)
+    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [{}] * len(plain)
+    attributes = []
+    for i, old in enumerate(given):
+        new = {a.name: a.attr for a in old} if old else {}
+        new["bufferization.access"] = ir.StringAttr.get("read" if i < len(plain) - len(results) else "write")
         attributes.append(ir.DictAttr.get(new))
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)

@@ -1,0 +1,65 @@
+"""tir-drop-results: functions that write their outputs return nothing; readers of a call's result read its output.
+
+Upstream's drop-equivalent-buffer-results skips declarations, of which some stand for kernels of backends, and builds calls anew
+without the attributes that say which ops of the graph they compute.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import terminator
+from legato.core.locations import origin
+from legato.core.mlir import func, ir
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.dialects.relax import origins
+from legato.dialects.relax.markers import RETURNS
+from legato.passes.memory.bufferize.destination import destination
+from legato.passes.memory.bufferize.functions import calls_in, on_tensors
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+
+@dataclass(frozen=True)
+class DropResults(ModulePass):
+    """Removes the results of kernels and of declarations in destination-passing style, and of their calls."""
+
+    name: ClassVar[str] = "tir-drop-results"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            in_place = {f.name.value for f in on_tensors(module.module) if (tir.is_prim_func(f) or f.is_external) and drop_results(f)}
+            drop_call_results([c for c in calls_in(module.module) if c.attributes["callee"].value in in_place])
+
+
+def drop_results(function: func.FuncOp) -> bool:
+    """Takes away the results of a destination-passing function; False for one that has none. Its outputs are what it returned."""
+    results = len(function.type.results)
+    if not results or RETURNS in function.attributes:
+        return False
+    inputs = list(function.type.inputs)
+    if not function.is_external:
+        last = terminator(function.body.blocks[0])
+        outputs = list(function.arguments)[len(inputs) - results:]
+        for value, out in zip(last.operands, outputs, strict=True):
+            if (found := destination(value)) is None or found != out:
+                raise PassFailed(f"kernel '{function.name.value}': the result that belongs into output {out.arg_number} was not computed "
+                                 f"there, but is {origin(value)}", function.operation)
+        with ir.InsertionPoint(last), last.location:
+            func.ReturnOp([])
+        last.erase()
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+    if "res_attrs" in function.attributes:
+        del function.attributes["res_attrs"]
+    return True
+
+
+def drop_call_results(calls: list[ir.Operation]) -> None:
+    """Calls of functions without results any more: who read a result reads the output operand."""
+    for call in calls:
+        operands, count = list(call.operands), len(call.results)
+        for result, out in zip(list(call.results), operands[len(operands) - count:], strict=True):
+            result.replace_all_uses_with(out)
+        with ir.InsertionPoint(call), call.location:
+            new = func.CallOp([], call.attributes["callee"], operands)
+        origins.inherit(new.operation, call)
+        call.erase()

@@ -1,0 +1,42 @@
+"""tir-tie-results: each value that a kernel returns is said to lie in its output argument.
+
+Upstream's fusions cut that tie: they replace an unread ``outs`` by a ``tensor.empty``.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import terminator
+from legato.core.mlir import bufferization, func, ir
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.memory.bufferize.destination import destination
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+
+@dataclass(frozen=True)
+class TieResults(ModulePass):
+    """Results of kernels that do not lie in their outputs yet are tied to them by bufferization.materialize_in_destination."""
+
+    name: ClassVar[str] = "tir-tie-results"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context:
+            for kernel in tir.prim_funcs(module.module):
+                tie_results(kernel)
+
+
+def tie_results(kernel: func.FuncOp) -> None:
+    """Ties the results of one kernel. ``eliminate-empty-tensors`` follows a tie back through the producers; a value that cannot be computed
+    in place is copied. Raises PassFailed for a result of another type than its output."""
+    block = kernel.body.blocks[0]
+    last = terminator(block)
+    count = len(last.operands)
+    outputs = list(block.arguments)[len(block.arguments) - count:]
+    for i, (value, out) in enumerate(zip(list(last.operands), outputs, strict=True)):
+        if value.type != out.type:
+            raise PassFailed(f"kernel '{kernel.name.value}' returns {value.type} for its output of {out.type}", kernel.operation)
+        if (found := destination(value)) is not None and found == out:
+            continue
+        with ir.InsertionPoint(last), last.location:
+            last.operands[i] = bufferization.MaterializeInDestinationOp(out.type, value, out).result
