@@ -216,6 +216,7 @@ def reads_of(tensor: Tensor) -> list[Tensor]:
 
 
 def memref_type(shape: tuple[Any, ...], dtype: str) -> ir.MemRefType:
+    """The memref type of a tensor of ``shape``; sizes that are no ints are dynamic."""
     return ir.MemRefType.get([s if isinstance(s, int) else DYNAMIC for s in shape], memory_type(dtype))
 
 

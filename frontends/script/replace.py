@@ -44,11 +44,12 @@ def replace(module: Module, what: str | Callable[[Any], bool], kernel: Function,
 
 
 def graph_ops(function: func.FuncOp) -> list[ir.Operation]:
-    """The ops of a graph."""
+    """The relax ops of a function, without constants."""
     return [op for op in walk(function.operation) if op_class(op) is not None and op.name != "relax.constant"]
 
 
 def fits(op: ir.Operation, what: str | Callable[[Any], bool]) -> bool:
+    """Whether an op has the name ``what`` (``relax.add``) or the name it has in the model, or meets the predicate ``what``."""
     if callable(what):
         return bool(what(op))
     return what in (op.name, model_name(op))

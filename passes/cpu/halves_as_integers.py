@@ -1,8 +1,8 @@
-"""tir-halves-as-integers: half floats that the machine cannot convert become 16-bit integers.
+"""tir-halves-as-integers: casts of half floats that the machine cannot convert become integer arithmetic.
 
-bf16: LLVM has no library function for its casts where we run, and splits vectors of it into pieces that need them. f16 on an x86 without
-F16C: its casts would be calls of compiler-rt, one an element, which not every host process and no bare linker has. Arithmetic is done in
-f32 by now; what is left are casts, which become integer arithmetic, and ops that move values, which move integers too.
+bf16: LLVM would call a library function for its casts that the process does not have, and splits vectors of it. f16 on an x86 without
+F16C: each cast would be a call of compiler-rt, which not every host process and no bare linker has. Arithmetic is in f32 by now; only
+casts, and ops that move values, are left.
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
-Kinds = Sequence[type[ir.Type]]  # the element types that become integers
+Kinds = Sequence[type[ir.Type]]  # element types that become i16
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class HalvesAsIntegers(ModulePass):
 
 
 def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:
-    """Rewrites every function of ``module``; nothing of it has one of these types afterwards."""
-    casts: list[tuple[ir.Operation, bool]] = []  # whether the half float is bf16: types change before all casts are rewritten
+    """Rewrites every function of ``module``; no value has a type of ``kinds`` afterwards."""
+    casts: list[tuple[ir.Operation, bool]] = []  # each cast, and whether it is of bf16
     others: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -54,15 +54,17 @@ def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:
 
 
 def element_of(type_: ir.Type) -> ir.Type:
+    """The element type of a shaped type; another type itself."""
     return type_.element_type if isinstance(type_, ir.ShapedType) else type_
 
 
 def is_half(type_: ir.Type, kinds: Kinds) -> bool:
+    """Whether the type, or its element type, is one of ``kinds``."""
     return isinstance(element_of(type_), tuple(kinds))
 
 
 def as_integer(type_: ir.Type, kinds: Kinds) -> ir.Type:
-    """The type with i16 for these half floats."""
+    """The type with i16 in place of the element types ``kinds``; other types as they are."""
     i16 = ir.IntegerType.get_signless(16)
     if not is_half(type_, kinds):
         return type_
@@ -72,11 +74,12 @@ def as_integer(type_: ir.Type, kinds: Kinds) -> ir.Type:
 
 
 def like(type_: ir.Type, element: ir.Type) -> ir.Type:
+    """A vector of ``element`` with the shape of ``type_``; ``element`` itself where ``type_`` is no vector."""
     return ir.VectorType.get(type_.shape, element) if isinstance(type_, ir.VectorType) else element
 
 
 def retype(op: ir.Operation, kinds: Kinds) -> None:
-    """Sets the types of an op's results and block arguments, and those its attributes hold."""
+    """Replaces half floats by i16 in the types of an op's results, block arguments and attributes."""
     for value in [*op.results, *(a for region in op.regions for block in region.blocks for a in block.arguments)]:
         if is_half(value.type, kinds):
             value.set_type(as_integer(value.type, kinds))
@@ -93,7 +96,7 @@ def retype(op: ir.Operation, kinds: Kinds) -> None:
 
 
 def bits_of(attribute: ir.Attribute, kinds: Kinds) -> ir.Attribute:
-    """A constant's bit pattern, where it is one of these half floats."""
+    """A constant of half floats as i16 of the same bits; other attributes as they are."""
     if not hasattr(attribute, "type") or not is_half(attribute.type, kinds):
         return attribute
     i16 = ir.IntegerType.get_signless(16)
@@ -109,10 +112,10 @@ def bits_of(attribute: ir.Attribute, kinds: Kinds) -> ir.Attribute:
 
 
 class _Bits:
-    """Integer arithmetic on the bits of numbers, scalars or vectors, at the insertion point. Operands may be Python ints."""
+    """Builds integer arithmetic on scalars or vectors of one shape at the insertion point. Operands may be Python ints."""
 
     def __init__(self, shape: ir.Type) -> None:
-        """``shape``: a type whose shape all of them have."""
+        """``shape``: a type with the common shape."""
         self.f32, self.i16, self.i32 = (like(shape, t) for t in (
             ir.F32Type.get(), ir.IntegerType.get_signless(16), ir.IntegerType.get_signless(32)))
 
@@ -142,7 +145,7 @@ class _Bits:
         return self.binary(arith.ShRUIOp, a, count)
 
     def below(self, a: ir.Value, b: int) -> ir.Value:
-        """Compared as unsigned numbers."""
+        """Unsigned a < b."""
         return arith.CmpIOp(arith.CmpIPredicate.ult, a, self.constant(b)).result
 
     def select(self, condition: ir.Value, a: ir.Value | int, b: ir.Value | int) -> ir.Value:
@@ -157,7 +160,7 @@ class _Bits:
 
 
 def _extended(op: ir.Operation, brain: bool) -> ir.Value:
-    """A half float in f32 or f64. The operand has its integer type a moment later."""
+    """A half float as f32 or f64. The operand still has its half type here; ``retype`` changes it afterwards."""
     x, result = op.operands[0], op.results[0].type
     bits = _Bits(x.type)
     half = arith.ExtUIOp(bits.i32, bits.of(x, bits.i16)).result
@@ -166,7 +169,7 @@ def _extended(op: ir.Operation, brain: bool) -> ir.Value:
 
 
 def _truncated(op: ir.Operation, brain: bool) -> ir.Value:
-    """A half float as an i16, rounded to nearest and even; a NaN stays one."""
+    """A float as the bits of a half float (i16), rounded to nearest even; a NaN stays a NaN."""
     x = op.operands[0]
     bits = _Bits(x.type)
     if x.type != bits.f32:
@@ -176,11 +179,12 @@ def _truncated(op: ir.Operation, brain: bool) -> ir.Value:
 
 
 def from_bf16(bits: _Bits, half: ir.Value) -> ir.Value:
-    """The upper half of an f32."""
+    """f32 from bf16 bits in an i32: the bits are the upper half of the f32."""
     return bits.as_float(bits.left(half, 16))
 
 
 def to_bf16(bits: _Bits, x: ir.Value) -> ir.Value:
+    """bf16 bits, in an i32, of an f32: rounded to nearest even; a NaN becomes a quiet NaN."""
     pattern = bits.of(x)
     odd = bits.masked(bits.right(pattern, 16), 1)
     rounded = bits.add(bits.add(pattern, 0x7FFF), odd)
@@ -189,7 +193,8 @@ def to_bf16(bits: _Bits, x: ir.Value) -> ir.Value:
 
 
 def from_f16(bits: _Bits, half: ir.Value) -> ir.Value:
-    """Exponent and fraction move up, and the exponent's bias changes; subnormal numbers are normalized by a subtraction of floats."""
+    """f32 from f16 bits in an i32: exponent and fraction shifted, exponent rebiased; subnormals are normalized by a subtraction in
+    f32."""
     magnitude = bits.left(bits.masked(half, 0x7FFF), 13)
     normal = bits.add(magnitude, (127 - 15) << 23)
     special = bits.add(normal, (128 - 16) << 23)  # infinities and NaN
@@ -200,7 +205,7 @@ def from_f16(bits: _Bits, half: ir.Value) -> ir.Value:
 
 
 def to_f16(bits: _Bits, x: ir.Value) -> ir.Value:
-    """The other way. What is subnormal in f16 is rounded by an addition of floats, which shifts it to where its last bit is the last."""
+    """f16 bits, in an i32, of an f32: rounded to nearest even. Results that are subnormal are rounded by an addition in f32."""
     pattern = bits.of(x)
     sign = bits.masked(pattern, 0x80000000)
     magnitude = bits.binary(arith.XOrIOp, pattern, sign)
@@ -209,7 +214,7 @@ def to_f16(bits: _Bits, x: ir.Value) -> ir.Value:
     shift = ((127 - 15) + (23 - 10) + 1) << 23
     sum_ = arith.AddFOp(bits.as_float(magnitude), bits.as_float(shift)).result
     small = bits.add(bits.of(sum_), -shift & 0xFFFFFFFF)
-    special = bits.select(bits.below(magnitude, (255 << 23) + 1), 0x7C00, 0x7E00)  # beyond the greatest, or NaN
+    special = bits.select(bits.below(magnitude, (255 << 23) + 1), 0x7C00, 0x7E00)  # overflow to infinity, or NaN
     finite = bits.select(bits.below(magnitude, 113 << 23), small, normal)
     found = bits.select(bits.below(magnitude, (127 + 16) << 23), finite, special)
     return bits.joined(found, bits.right(sign, 16))

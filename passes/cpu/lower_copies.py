@@ -1,6 +1,6 @@
-"""tir-lower-copies: copies between strided buffers become loops around contiguous pieces, where upstream would call a library function.
+"""tir-lower-copies: copies of strided buffers become loops around contiguous copies; upstream would call a library function.
 
-A piece of known size is a ``memcpy``; one of a size known at run time only is copied by vectors, its end under a mask.
+A contiguous part of static size is a ``memcpy``; one of dynamic size is copied by vectors, with a mask for the rest.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,10 +17,10 @@ UNKNOWN_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
 
 @dataclass(frozen=True)
 class LowerCopies(ModulePass):
-    """Copies between strided buffers become loops of memcpys, or of vectors of the target's width."""
+    """Copies between strided buffers become loops of memcpys, or of loads and stores of the target's vectors."""
 
     name: ClassVar[str] = "tir-lower-copies"
-    target: TargetText = option("llvm", "whose vectors and masks")
+    target: TargetText = option("llvm", "the target whose vector width and masks are used")
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
@@ -28,7 +28,7 @@ class LowerCopies(ModulePass):
 
 
 def lower_copies(module: ir.Module, machine: CpuMachine) -> None:
-    """Replaces every ``memref.copy`` of ``module`` that is not one ``memcpy``. machine: lanes(bits), has(feature)."""
+    """Replaces every ``memref.copy`` of ``module`` that is not a single ``memcpy``."""
     for op in find(module.operation, "memref.copy"):
         if all(contiguous(v.type) for v in op.operands):
             continue
@@ -38,12 +38,13 @@ def lower_copies(module: ir.Module, machine: CpuMachine) -> None:
 
 
 def strides_of(type_: ir.MemRefType) -> list[int]:
+    """The strides of a memref type, in elements."""
     strides, _ = type_.get_strides_and_offset()
     return list(strides)
 
 
 def dense_from(type_: ir.MemRefType) -> int:
-    """The dimension from which on a buffer is row-major without gaps; its rank where not even the last dimension is."""
+    """The first of the trailing dimensions that are row-major without gaps; the rank where the last dimension has a stride."""
     strides, expected = strides_of(type_), 1
     for d in reversed(range(type_.rank)):
         size = type_.shape[d]
@@ -54,13 +55,13 @@ def dense_from(type_: ir.MemRefType) -> int:
 
 
 def contiguous(type_: ir.MemRefType) -> bool:
-    """Whether upstream sees that a copy of the buffer is one memcpy."""
+    """Whether upstream lowers a copy of the buffer to one memcpy."""
     identity = ir.MemRefType.get(type_.shape, type_.element_type)
     return type_ == identity or (DYNAMIC not in type_.shape and 0 not in type_.shape and dense_from(type_) == 0)
 
 
 class Copy:
-    """One copy, built at the insertion point."""
+    """Builds one copy at the insertion point."""
 
     def __init__(self, source: ir.Value, target: ir.Value, machine: CpuMachine):
         self.source, self.target, self.machine = source, target, machine
@@ -68,18 +69,20 @@ class Copy:
         self.dense = max(dense_from(source.type), dense_from(target.type))
 
     def build(self) -> None:
+        """Builds the copy: loops over the strided dimensions around copies of the contiguous ones."""
         if self.dense == self.rank:
             linalg.copy(self.source, outs=[self.target])  # single elements
         else:
             self.loop([])
 
     def size(self, d: int) -> ir.Value:
+        """The size of dimension d as an index value."""
         if self.source.type.shape[d] == DYNAMIC:
             return memref.dim(self.source, index(d))
         return index(self.source.type.shape[d])
 
     def loop(self, places: list[ir.Value]) -> None:
-        """The loops over the dimensions in front of the piece, and the piece."""
+        """Loops over the dimensions ``len(places)`` to ``dense`` around ``piece``."""
         if len(places) == self.dense:
             self.piece(places)
             return
@@ -89,6 +92,7 @@ class Copy:
             scf.YieldOp([])
 
     def piece(self, places: list[ir.Value]) -> None:
+        """Copies the contiguous part at the indices ``places`` of the leading dimensions."""
         inner = self.source.type.shape[self.dense:]
         if DYNAMIC not in inner:
             memref.CopyOp(self.part(self.source, places), self.part(self.target, places))
@@ -96,7 +100,7 @@ class Copy:
         self.vectors(places)
 
     def part(self, buffer: ir.Value, places: list[ir.Value]) -> ir.Value:
-        """The piece of a buffer, of rank 1 or more."""
+        """The contiguous part of a buffer as a subview of rank 1 or more."""
         count = self.rank - self.dense
         shape = list(buffer.type.shape[self.dense:])
         offsets = [UNKNOWN_STRIDE] * self.dense + [0] * count
@@ -105,7 +109,7 @@ class Copy:
         return memref.SubViewOp(type_, buffer, places, [], [], offsets, [1] * self.dense + shape, [1] * self.rank).result
 
     def vectors(self, places: list[ir.Value]) -> None:
-        """A piece of dynamic size: its last dimension by vectors, those before it by loops."""
+        """Copies a part of dynamic size: its last dimension by vectors, the others by loops."""
         last = self.rank - 1
         if len(places) < last:
             around = scf.ForOp(index(0), self.size(len(places)), index(1))
@@ -138,8 +142,10 @@ class Copy:
 
 
 def index(value: int) -> ir.Value:
+    """An index constant at the insertion point."""
     return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def zero_of(element: ir.Type) -> ir.Attribute:
+    """The zero attribute of a scalar type."""
     return ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)

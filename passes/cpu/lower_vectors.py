@@ -1,6 +1,7 @@
-"""tir-lower-vectors: vectors of any rank become rank 1, which is what LLVM takes: contractions, reductions, transfers, transposes, masks.
+"""tir-lower-vectors: vector ops of any rank become ops on rank 1, as LLVM needs: contractions, reductions, transfers, transposes, masks.
 
-Each group stands alone: in one group with canonicalization, the lowerings of transposes and shape casts can chase each other for ever.
+The groups of patterns run one after the other: run together with canonicalization, the lowerings of transposes and shape casts can
+undo each other for ever.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -26,7 +27,7 @@ GROUPS = (
 
 @dataclass(frozen=True)
 class LowerVectors(ModulePass):
-    """Vectors of any rank become vectors of rank 1, by groups of upstream's patterns, for which upstream has no pass."""
+    """Vectors of any rank become vectors of rank 1, by groups of upstream's rewrite patterns."""
 
     name: ClassVar[str] = "tir-lower-vectors"
 
@@ -36,7 +37,7 @@ class LowerVectors(ModulePass):
 
 
 def script() -> str:
-    """The groups as a transform module for every function of the payload."""
+    """The text of a transform module that applies the groups to every function of the payload."""
     any_op = "!transform.any_op"
     lines = [f'%f = transform.structured.match ops{{["func.func"]}} in %root : ({any_op}) -> {any_op}']
     for group in GROUPS:
@@ -49,6 +50,6 @@ def script() -> str:
 
 
 def lower_vectors(module: ir.Module) -> None:
-    """Runs the groups on every function of ``module``."""
+    """Applies the groups of patterns to every function of ``module``."""
     transform = ir.Module.parse(script())
     interpreter.apply_named_sequence(module, transform.body.operations[0], transform)

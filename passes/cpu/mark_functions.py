@@ -1,4 +1,4 @@
-"""tir-mark-functions: every llvm.func says which CPU it is made for; kernels become internal, and are not inlined."""
+"""tir-mark-functions: gives every llvm.func the target's CPU and features; kernels become internal and noinline."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,10 +10,10 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 
 @dataclass(frozen=True)
 class MarkFunctions(ModulePass):
-    """The target's CPU and features on every llvm.func; kernels become internal functions that are not inlined."""
+    """Sets the target's CPU and features on every llvm.func; kernels become internal functions that are not inlined."""
 
     name: ClassVar[str] = "tir-mark-functions"
-    target: TargetText = option("llvm", "whose CPU and features")
+    target: TargetText = option("llvm", "the target whose CPU and features are set")
 
     def run(self, module: Module, context: PassContext) -> None:
         machine = context.cpu(self.target)

@@ -1,4 +1,4 @@
-"""tir-device-functions: what gpu.modules declare and call of a device's library, as functions and calls of the LLVM dialect."""
+"""tir-device-functions: declarations and calls of device library functions in gpu.modules become llvm.func and llvm.call."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ MEMORY = ("other", "argMem", "inaccessibleMem", "errnoMem", "targetMem0", "targe
 
 @dataclass(frozen=True)
 class DeviceFunctions(ModulePass):
-    """Library functions that gpu.modules declare, and calls of them, become LLVM's: upstream would rename and wrap each."""
+    """Declarations of library functions in gpu.modules, and calls of them, become LLVM's; upstream would rename and wrap them."""
 
     name: ClassVar[str] = "tir-device-functions"
 

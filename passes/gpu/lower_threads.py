@@ -1,9 +1,9 @@
 """tir-lower-threads: loops bound to threads become launches on a GPU.
 
-Every outermost loop that is bound to a thread axis becomes a ``gpu.launch``; loops bound to one axis, also in different nests inside of it,
-are one index, and the shorter ones leave the other threads out. What stands outside of some axis's loops happens once, on the first thread.
-Shared buffers lie in the memory of the block, local ones on the thread; reductions across threads become all-reduces; barriers stand where
-threads would meet in shared memory.
+Each outermost loop that is bound to a thread axis becomes a ``gpu.launch``. Loops bound to one axis share its index, also in different
+nests of the launch; shorter ones run under a condition on the index. Statements outside of an axis's loops run on its first thread only.
+Shared buffers are put in workgroup memory and local ones on the thread; reductions across threads become all-reduces; barriers are
+inserted between conflicting accesses to shared memory by different threads.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -31,7 +31,7 @@ class LowerThreads(ModulePass):
     """Makes launches of loops that are bound to threads, with their buffers, reductions across threads and barriers."""
 
     name: ClassVar[str] = "tir-lower-threads"
-    target: TargetText = option("nvvm", "whose limits")
+    target: TargetText = option("nvvm", "the target whose limits are kept")
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
@@ -45,7 +45,7 @@ class LowerThreads(ModulePass):
 
 
 def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) -> dict[str, int]:
-    """Makes launches of the loops of one kernel that are bound to threads. Returns how many launches and barriers it has."""
+    """Makes launches of a kernel's loops that are bound to threads. Returns the numbers of launches and barriers."""
     operation = kernel.operation
     for loop in find(operation, "tir.for"):
         if (problem := race(loop.opview)) is not None:
@@ -60,7 +60,7 @@ def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) 
     for one in launches:
         barriers += insert_barriers(one)
         for loop in find(one.operation, "tir.for"):
-            if loop.opview.kind == PARALLEL:  # a thread goes through its steps alone
+            if loop.opview.kind == PARALLEL:  # inside of a thread, parallel loops are serial
                 loop.attributes["kind"] = ir.StringAttr.get(SERIAL)
         lower_loops_under(one.operation, kernel.name.value, warnings)
         align_vectors(one.operation)

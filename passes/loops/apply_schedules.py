@@ -1,4 +1,4 @@
-"""tir-apply-schedules: kernels that carry a schedule (``tir.schedule = @sequence``) get it, instead of their target's own."""
+"""tir-apply-schedules: runs the schedules that kernels carry (``tir.schedule = @sequence``), in place of the target's own."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from legato.schedule.unraise import to_loops
 
 @dataclass(frozen=True)
 class ApplySchedules(ModulePass):
-    """Runs the schedules that kernels carry (tir.schedule = @sequence), and takes the sequences out of the module."""
+    """Runs the schedules that kernels carry (tir.schedule = @sequence) and removes the sequences from the module."""
 
     name: ClassVar[str] = "tir-apply-schedules"
 
@@ -27,11 +27,11 @@ class ApplySchedules(ModulePass):
 
 
 def run_attached(module: ir.Module) -> dict[str, str]:
-    """Runs the schedules that kernels carry, and takes them out of the module. What was done, by kernel.
+    """Runs the schedules that kernels carry and removes them from the module. Returns the sequences' text, by kernel.
 
-    A schedule with steps of ours is run on the kernel's loops: one that is structured is put into loops first. One that has only upstream's
-    ops, and names none of tir, is run on structured ops: a structured kernel as it stands, loops as what they raise to. ScheduleError, with
-    the step and the kernel, for one that fails or finds nothing.
+    A schedule with an op of the tir dialect runs on the kernel's loops; a structured kernel is lowered to loops first. A schedule of
+    upstream's ops only runs on structured ops; a kernel of loops is raised first. ScheduleError, with the step and the kernel, where a
+    step fails or matches nothing.
     """
     done: dict[str, str] = {}
     sequences = script.sequences(module)
@@ -59,7 +59,7 @@ def run_attached(module: ir.Module) -> dict[str, str]:
 
 
 def run_one(module: ir.Module, kernel: func.FuncOp, name: str, on_loops: bool) -> None:
-    """Runs a sequence on the loops of a kernel, or on its structured ops, whichever it is written in."""
+    """Runs a sequence on the loops of a kernel, or on its structured ops, whichever it is written for."""
 
     hint = ""
     if on_loops:

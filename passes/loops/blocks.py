@@ -1,11 +1,11 @@
-"""Blocks of loop kernels put in their places: their axes become the values that they take."""
+"""Inlining of ``tir.block``: its axes are replaced by their values."""
 from legato.core.ir_helpers import body, move_before, replace_uses
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import REDUCE, BlockOp, constant_of, index
 
 
 def inline_block(block: BlockOp) -> None:
-    """Puts a block's statements in its place: its init under the condition that all reduce axes are at their beginning."""
+    """Replaces a block by its statements; its init goes under the condition that all reduce axes are 0."""
     operation = block.operation
     values = list(operation.operands)
     if block.init_block is not None:

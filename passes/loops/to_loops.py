@@ -1,7 +1,7 @@
-"""tir-to-loops: kernels of structured ops become kernels of loops, as scripts have them.
+"""tir-to-loops: kernels of structured ops become kernels of loops.
 
-A kernel of plain nests becomes loops around blocks, which schedule primitives work on; any other goes through upstream's bufferization, and
-its structured ops become loops without blocks.
+A kernel of plain nests becomes loops around blocks, which schedule primitives work on. Others go through upstream's bufferization, and
+their structured ops become loops without blocks.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -28,7 +28,7 @@ FOLD = "fold-memref-alias-ops,lower-affine,func.func(canonicalize,cse)"
 
 @dataclass(frozen=True)
 class ToLoops(ModulePass):
-    """Makes loops of structured kernels: blocks and named axes where they are plain nests, else loops alone."""
+    """Lowers structured kernels to loops: with blocks and named axes where they are plain nests, else without."""
 
     name: ClassVar[str] = "tir-to-loops"
 
@@ -40,12 +40,12 @@ class ToLoops(ModulePass):
 
 
 def is_structured(kernel: func.FuncOp) -> bool:
-    """Whether a kernel computes tensors from tensors, not by loops on buffers."""
+    """Whether a kernel computes on tensors, without buffers."""
     return not find(kernel.operation, "bufferization.to_buffer")
 
 
 def to_blocks_or_loops(kernel: func.FuncOp) -> None:
-    """Rewrites one kernel in place. Raises PassFailed for what has no loops."""
+    """Rewrites one kernel in place. PassFailed where an op has no lowering to loops."""
     trial = kernel.operation.clone(ir.InsertionPoint(kernel)).operation
     try:
         to_loops(trial.opview)
@@ -59,7 +59,7 @@ def to_blocks_or_loops(kernel: func.FuncOp) -> None:
 
 
 def bufferized(kernel: func.FuncOp) -> None:
-    """Loops without blocks, by upstream's bufferization of one kernel."""
+    """Lowers one kernel to loops without blocks, by upstream's bufferization."""
     name = kernel.name.value
     around = ir.Module.create()
     made = kernel.operation.clone(ir.InsertionPoint(around.body)).operation
@@ -89,7 +89,7 @@ def bufferized(kernel: func.FuncOp) -> None:
 
 
 def only_read(kernel: func.FuncOp) -> None:
-    """Lets a kernel write its outputs alone."""
+    """Marks a kernel's outputs as writable and its inputs as read-only for bufferization."""
     count = len(kernel.arguments) - tir.out_count(kernel)
     read = ir.DictAttr.get({"bufferization.writable": ir.BoolAttr.get(False)})
     write = ir.DictAttr.get({"bufferization.writable": ir.BoolAttr.get(True)})
@@ -99,7 +99,7 @@ def only_read(kernel: func.FuncOp) -> None:
 
 
 def spell_constants(kernel: ir.Operation) -> None:
-    """Tensors of constants element by element: loops have no others."""
+    """Replaces constant tensors by fills or ``tensor.from_elements``, which lower to loops."""
     for op in find(kernel, "arith.constant"):
         type_, value = op.results[0].type, op.attributes["value"]
         if not isinstance(type_, ir.RankedTensorType) or not isinstance(value, ir.DenseElementsAttr):
@@ -118,7 +118,7 @@ def spell_constants(kernel: ir.Operation) -> None:
 
 
 def copy_results(kernel: func.FuncOp) -> None:
-    """What a kernel returns lies in its outputs."""
+    """Copies a kernel's results to its output arguments and returns nothing."""
     block = kernel.body.blocks[0]
     end = terminator(block)
     count = len(end.operands)
@@ -132,7 +132,7 @@ def copy_results(kernel: func.FuncOp) -> None:
 
 
 def to_tensors(kernel: func.FuncOp, original: func.FuncOp) -> None:
-    """Gives a kernel on buffers the tensors of the original's signature."""
+    """Gives a kernel on buffers the original's signature on tensors."""
     block = kernel.body.blocks[0]
     buffers = []
     with ir.InsertionPoint.at_block_begin(block), kernel.location:
@@ -157,7 +157,7 @@ def to_tensors(kernel: func.FuncOp, original: func.FuncOp) -> None:
 
 
 def to_for(op: ir.Operation) -> None:
-    """An ``scf.for`` by steps of one as a ``tir.for``; what it carries from step to step lies in buffers of one element."""
+    """An ``scf.for`` of step 1 as a ``tir.for``; loop-carried values are kept in buffers of one element."""
     inside = op.regions[0].blocks[0]
     carried = list(op.operands)[3:]
     if constant_of(op.operands[2]) != 1 or any(isinstance(v.type, ir.MemRefType) for v in carried):
@@ -181,13 +181,14 @@ def to_for(op: ir.Operation) -> None:
 
 
 def memory(type_: ir.Type) -> ir.Type:
-    """The type of a value in memory: truth values are bytes, and indices integers."""
+    """The element type that stores a value: i8 for i1, i64 for index."""
     if isinstance(type_, ir.IndexType):
         return ir.IntegerType.get_signless(64)
     return ir.IntegerType.get_signless(8) if str(type_) == "i1" else type_
 
 
 def in_memory(value: ir.Value, cell: ir.Value) -> ir.Value:
+    """A value cast to the cell's element type."""
     type_ = cell.type.element_type
     if value.type == type_:
         return value
@@ -195,6 +196,7 @@ def in_memory(value: ir.Value, cell: ir.Value) -> ir.Value:
 
 
 def from_memory(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """A loaded element cast back to the value's type."""
     if value.type == type_:
         return value
     if isinstance(type_, ir.IndexType):
@@ -203,7 +205,7 @@ def from_memory(value: ir.Value, type_: ir.Type) -> ir.Value:
 
 
 def copy_by_loops(op: ir.Operation) -> None:
-    """A copy as loops over its elements."""
+    """Replaces a copy by loops over its elements."""
     source, target = op.operands
     with ir.InsertionPoint(op), op.location:
         variables = []

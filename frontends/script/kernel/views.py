@@ -1,4 +1,4 @@
-"""Views of buffers: a part of one (``T.match_buffer(A[...], ...)``), or its elements in another shape (``data=A.data``)."""
+"""Views of buffers: a slice (``T.match_buffer(A[...], ...)``), or the same elements in another shape (``data=A.data``)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,52 +11,60 @@ from legato.frontends.script.language.source import Problem
 
 @dataclass(frozen=True)
 class View(Buffer):
-    """A buffer that aliases another one, ``base``. ``sizes``: ints and index values."""
+    """A buffer that aliases the buffer ``base``. ``sizes``: ints and index values."""
 
     base: Buffer
     sizes: tuple[Any, ...]
 
     @property
     def rank(self) -> int:
+        """The number of dimensions."""
         return len(self.sizes)
 
     def size(self, axis: int) -> Any:
+        """The size of a dimension: an int or an index value."""
         return self.sizes[axis]
 
     def known_size(self, axis: int) -> int | None:
+        """The size of a dimension as an int; None where it is a run-time value."""
         size = self.sizes[axis]
         return size if isinstance(size, int) else None
 
     def in_base(self, indices: list[Any]) -> list[Any]:
-        """The element's indices in ``base``. Problem where they are outside of the view."""
+        """The element's indices in ``base``. Problem where they are known to be outside of the view."""
         raise NotImplementedError
 
     def strides(self) -> tuple[Any, ...]:
-        """The steps from one element to the next in memory, in elements."""
+        """The stride of each dimension, in elements of memory."""
         raise NotImplementedError
 
     def offset(self) -> Any:
-        """The offset of the first element in memory, in elements."""
+        """The offset of the view's first element, in elements of memory."""
         return self.base.linear(self.in_base([0] * self.rank))
 
     def load(self, indices: list[Any]) -> Scalar:
+        """Loads an element."""
         return self.base.load(self.in_base(indices))
 
     def store(self, x: Any, indices: list[Any]) -> None:
+        """Stores x to an element."""
         self.base.store(x, self.in_base(indices))
 
     def linear(self, indices: list[Any]) -> Any:
+        """The offset of an element, in elements of memory."""
         return self.base.linear(self.in_base(indices))
 
 
 @dataclass(frozen=True)
 class Part(View):
-    """A rectangle of a buffer. ``begin``: its first index in each dimension of ``base``; ``kept``: the dimensions that it has."""
+    """A rectangular slice of a buffer. ``begin``: its first index in each dimension of ``base``; ``kept``: the dimensions of ``base``
+    it has."""
 
     begin: tuple[Any, ...]
     kept: tuple[int, ...]
 
     def in_base(self, indices: list[Any]) -> list[Any]:
+        """The element's indices in ``base``. Problem where they are known to be outside of the slice."""
         self.check_bounds(indices)
         place = list(self.begin)
         for dimension, i in zip(self.kept, indices):
@@ -64,17 +72,19 @@ class Part(View):
         return place
 
     def strides(self) -> tuple[Any, ...]:
+        """The strides of ``base`` in the dimensions that are kept."""
         strides = self.base.strides()
         return tuple(strides[dimension] for dimension in self.kept)
 
 
 @dataclass(frozen=True)
 class Reshaped(View):
-    """The elements of a buffer in another shape, row-major, from the element ``begin`` on."""
+    """The elements of a buffer in another shape, row-major, starting at the element ``begin``."""
 
     begin: Any = 0
 
     def in_base(self, indices: list[Any]) -> list[Any]:
+        """The element's indices in ``base``. Problem where they are known to be outside of the view."""
         self.check_bounds(indices)
         place = self.begin
         for i, stride in zip(indices, self.strides()):
@@ -82,11 +92,12 @@ class Reshaped(View):
         return unravel(place, self.base.shape)
 
     def strides(self) -> tuple[Any, ...]:
+        """The strides of a row-major buffer of ``sizes``."""
         return row_major(self.sizes)
 
 
 def unravel(place: Any, sizes: tuple[Any, ...]) -> list[Any]:
-    """The indices of element number ``place``, row-major."""
+    """The indices of the element with row-major number ``place``."""
     if not sizes:
         return []
     indices: list[Any] = []
@@ -97,9 +108,9 @@ def unravel(place: Any, sizes: tuple[Any, ...]) -> list[Any]:
 
 
 def part(whole: Buffer, region: list[tuple[Any, Any]], shape: tuple[Any, ...] | None, name: str) -> Part:
-    """A part of a buffer. ``region``: begin and extent in each of its dimensions; ``shape``: the shape that the script gives.
+    """A slice of a buffer. ``region``: begin and extent in each dimension; ``shape``: the shape that the script gives.
 
-    The shape may leave out leading dimensions of extent 1. Problem where it is not the region's.
+    The shape may leave out leading dimensions of extent 1. Problem where it differs from the region's.
     """
     extents = [extent for _, extent in region]
     kept = list(range(len(region)))

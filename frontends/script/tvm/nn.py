@@ -1,4 +1,5 @@
-"""TVM's ops of ``R.nn``: their names, their arguments and defaults, in relax's ops. Each function is the op ``R.nn.<its name>``."""
+"""TVM's ops of ``R.nn``, with TVM's names, arguments and defaults, built from relax's ops. Each function implements ``R.nn.<its
+name>``."""
 
 import math
 from typing import Any
@@ -20,7 +21,7 @@ NO_DTYPE = (None, "", "void")
 # --- convolutions and pools ---
 
 def per_axis(value: Any, rank: int, what: str) -> list[int]:
-    """A number for each spatial axis; one number stands for all."""
+    """A number for each spatial axis; one number holds for all. Problem for another count."""
     found = ints(value)
     found = found * rank if len(found) == 1 else found
     if len(found) != rank:
@@ -29,7 +30,7 @@ def per_axis(value: Any, rank: int, what: str) -> list[int]:
 
 
 def paddings(padding: Any, rank: int) -> list[int]:
-    """One number, one for each axis, or begins and ends."""
+    """Begins, then ends, of all axes: given as one number, as one for each axis, or as begins and ends."""
     found = ints(padding)
     found = found * rank if len(found) == 1 else found
     if len(found) not in (rank, 2 * rank):
@@ -38,12 +39,13 @@ def paddings(padding: Any, rank: int) -> list[int]:
 
 
 def check_out_layout(out_layout: Any, layout: str) -> None:
+    """Problem where ``out_layout`` differs from the input's layout."""
     if out_layout not in (None, "", layout):
         raise Problem(f"out_layout={out_layout!r}: the result has the layout of the input, {layout}; R.permute_dims turns it")
 
 
 def accumulated(a: ir.Value, b: ir.Value, out_dtype: Any) -> tuple[ir.Value, ir.Value]:
-    """The operands in the type that the result is to have."""
+    """The operands cast to ``out_dtype`` where it is given."""
     if out_dtype in NO_DTYPE:
         return a, b
     wanted = dtype_of(out_dtype)
@@ -52,6 +54,7 @@ def accumulated(a: ir.Value, b: ir.Value, out_dtype: Any) -> tuple[ir.Value, ir.
 
 
 def conv(rank: int) -> Any:
+    """Makes the function for ``R.nn.conv<rank>d``."""
     data, kernel = LAYOUTS[rank]
 
     def op(data: Any, weight: Any, strides: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, data_layout: str = data,
@@ -68,6 +71,7 @@ def conv(rank: int) -> Any:
 def conv2d_transpose(data: Any, weight: Any, strides: Any = (1, 1), padding: Any = (0, 0), output_padding: Any = (0, 0),
                      dilation: Any = (1, 1), groups: int = 1, data_layout: str = "NCHW", kernel_layout: str = "IOHW",
                      out_layout: Any = None, out_dtype: Any = None) -> ir.Value:
+    """2-D transposed convolution, layouts NCHW and IOHW only."""
     check_out_layout(out_layout, data_layout)
     if (data_layout, kernel_layout) != ("NCHW", "IOHW"):
         raise Problem(f"R.nn.conv2d_transpose has the layouts NCHW and IOHW, not {data_layout} and {kernel_layout}: R.permute_dims turns "
@@ -79,6 +83,7 @@ def conv2d_transpose(data: Any, weight: Any, strides: Any = (1, 1), padding: Any
 
 
 def pool(kind: str, rank: int) -> Any:
+    """Makes the function for ``R.nn.<kind>_pool<rank>d``, ``kind`` max or avg."""
     layout_ = LAYOUTS[rank][0]
     counted = kind == "avg" and rank != 2  # TVM's defaults
 
@@ -95,6 +100,7 @@ def pool(kind: str, rank: int) -> Any:
 
 
 def adaptive_avg_pool(rank: int) -> Any:
+    """Makes the function for ``R.nn.adaptive_avg_pool<rank>d``; input sizes must be multiples of the output sizes."""
     layout_ = LAYOUTS[rank][0]
 
     def op(data: Any, output_size: Any = None, layout: str = layout_, out_layout: Any = None) -> ir.Value:
@@ -117,7 +123,7 @@ def adaptive_avg_pool(rank: int) -> Any:
 
 
 def pad(data: Any, pad_width: Any, pad_mode: str = "constant", pad_value: Any = 0.0) -> ir.Value:
-    """``pad_width``: begin and end of each axis in turn, flat or as pairs."""
+    """Pads by ``pad_width``: begin and end of each axis in turn, flat or as pairs."""
     nested = isinstance(pad_width, (tuple, list)) and any(isinstance(p, (tuple, list)) for p in pad_width)
     flat = [n for pair in pad_width for n in ints(pair)] if nested else ints(pad_width)
     x = tensor(data)
@@ -127,25 +133,29 @@ def pad(data: Any, pad_width: Any, pad_mode: str = "constant", pad_value: Any = 
 
 
 def pixel_shuffle(data: Any, upscale_factor: int) -> ir.Value:
+    """[N, C*r*r, H, W] as [N, C, H*r, W*r] for the factor r."""
     return relax.depth_to_space(tensor(data), block=upscale_factor, mode="CRD")
 
 
 # --- activations ---
 
 def relu6(data: Any) -> ir.Value:
+    """Limits elements to [0, 6]."""
     return relax.clip(tensor(data), min=0.0, max=6.0)
 
 
 def leakyrelu(data: Any, alpha: float = 0.01) -> ir.Value:
+    """x where it is positive, alpha * x elsewhere."""
     return relax.leaky_relu(tensor(data), alpha=float(alpha))
 
 
 def gelu_tanh(data: Any) -> ir.Value:
+    """GELU in the tanh approximation."""
     return relax.gelu(tensor(data), approximate="tanh")
 
 
 def softplus(data: Any, beta: float = 1.0, threshold: float = 20.0) -> ir.Value:
-    """From ``threshold`` on it is the line that it nears; there the two are the same to the last bit of a float32."""
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold (equal in f32 for the default threshold)."""
     x = tensor(data)
     scaled = x if beta == 1.0 else relax.multiply(x, number_like(float(beta), x))
     curve = relax.softplus(scaled)
@@ -154,15 +164,17 @@ def softplus(data: Any, beta: float = 1.0, threshold: float = 20.0) -> ir.Value:
 
 
 def softmax(data: Any, axis: int = -1) -> ir.Value:
+    """exp(x) divided by its sum along an axis."""
     return relax.softmax(tensor(data), axis=axis)
 
 
 def log_softmax(data: Any, axis: int = -1) -> ir.Value:
+    """The logarithm of ``softmax``."""
     return relax.log_softmax(tensor(data), axis=axis)
 
 
 def prelu(data: Any, alpha: Any, axis: int = 1) -> ir.Value:
-    """``alpha``: one slope, or one for each place of the axis."""
+    """x where it is positive, alpha * x elsewhere; ``alpha`` is a scalar or one slope for each index of ``axis``."""
     x, slope = tensor(data), tensor(alpha)
     place = axis_of(axis, x) if x.type.rank > 1 else 0
     if slope.type.rank == 1:
@@ -171,7 +183,7 @@ def prelu(data: Any, alpha: Any, axis: int = 1) -> ir.Value:
 
 
 def dropout(data: Any, rate: float = 0.5) -> tuple[ir.Value, ir.Value]:
-    """At inference the tensor itself, and a mask of ones."""
+    """At inference: data unchanged, and a mask of ones."""
     del rate
     x = tensor(data)
     return x, full_of(list(dims.dims(x.type)), 1, element(x))
@@ -181,7 +193,7 @@ def dropout(data: Any, rate: float = 0.5) -> tuple[ir.Value, ir.Value]:
 
 def batch_norm(data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, axis: int, epsilon: float = 1e-5, center: bool = True,
                scale: bool = True, momentum: float = 0.1, training: bool = False) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """By the moving mean and variance, as at inference; the three results are the tensor and these two, unchanged."""
+    """Normalizes by the moving mean and variance (inference only). Returns the result and both moments unchanged."""
     del momentum
     if training:
         raise Problem("R.nn.batch_norm is for inference here, by the moving mean and variance: training=False")
@@ -191,22 +203,26 @@ def batch_norm(data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: A
 
 
 def affine(gamma: Any, beta: Any, center: bool, scale: bool) -> tuple[ir.Value, ir.Value]:
+    """gamma, or ones without ``scale``; beta, or zeros without ``center``."""
     gamma, beta = tensor(gamma), tensor(beta)
     ones, zeros = (full_of(list(dims.dims(gamma.type)), n, element(gamma)) for n in (1, 0))
     return gamma if scale else ones, beta if center else zeros
 
 
 def layer_norm(data: Any, gamma: Any, beta: Any, axes: Any, epsilon: float = 1e-5, center: bool = True, scale: bool = True) -> ir.Value:
+    """Normalizes over ``axes`` by mean and variance, then scales and shifts."""
     gamma, beta = affine(gamma, beta, center, scale)
     return relax.layer_norm(tensor(data), gamma, beta, axes=ints(axes), epsilon=float(epsilon))
 
 
 def rms_norm(data: Any, weight: Any, axes: Any = -1, epsilon: float = 1e-5) -> ir.Value:
+    """Divides by the root of the mean square over ``axes``, then scales."""
     return relax.rms_norm(tensor(data), tensor(weight), axes=ints(axes), epsilon=float(epsilon))
 
 
 def group_norm(data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5, center: bool = True,
                scale: bool = True) -> ir.Value:
+    """Normalizes groups of channels of [N, C, spatial...]. Problem for another channel axis."""
     x = tensor(data)
     check_channels("R.nn.group_norm", x, channel_axis, axes)
     return relax.group_norm(x, *affine(gamma, beta, center, scale), num_groups=num_groups, epsilon=float(epsilon))
@@ -214,12 +230,14 @@ def group_norm(data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: 
 
 def instance_norm(data: Any, gamma: Any, beta: Any, channel_axis: int, axes: Any, epsilon: float = 1e-5, center: bool = True,
                   scale: bool = True) -> ir.Value:
+    """Normalizes each channel of [N, C, spatial...] over its spatial axes. Problem for another channel axis."""
     x = tensor(data)
     check_channels("R.nn.instance_norm", x, channel_axis, axes)
     return relax.instance_norm(x, *affine(gamma, beta, center, scale), epsilon=float(epsilon))
 
 
 def check_channels(name: str, x: ir.Value, channel_axis: Any, axes: Any) -> None:
+    """Problem unless channels are axis 1 and ``axes`` are all spatial axes."""
     if axis_of(channel_axis, x) != 1 or sorted(axes_of(axes, x) or []) != list(range(2, x.type.rank)):
         raise Problem(f"{name} takes [N, C, spatial...], normalized over all spatial axes: channel_axis=1, "
                       f"axes={list(range(2, x.type.rank))}")
@@ -256,7 +274,7 @@ def attention(query: Any, key: Any, value: Any, bias: Any = None, scale: Any = N
 
 
 def causal(kind: Any, rows: Any, columns: Any, dtype: np.dtype) -> np.ndarray:
-    """0 where a position may look, the type's least number where it lies ahead."""
+    """A mask [rows, columns] to add to scores: 0 where a query may attend, a large negative number elsewhere."""
     if kind not in ("TopLeft", "BottomRight") or not isinstance(rows, int) or not isinstance(columns, int):
         raise Problem("causal_mask is TopLeft or BottomRight, for lengths that are numbers; for others give the mask as bias")
     ahead = np.arange(columns)[None, :] > np.arange(rows)[:, None] + (columns - rows if kind == "BottomRight" else 0)
@@ -264,7 +282,7 @@ def causal(kind: Any, rows: Any, columns: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def batch_flatten(data: Any) -> ir.Value:
-    """All axes behind the first as one."""
+    """[N, ...] as [N, product of the other sizes]."""
     shape = dims.dims(tensor(data).type)
     return flatten(data) if len(shape) < 2 else reshape(data, [shape[0], dims.product(shape[1:])])
 

@@ -1,6 +1,6 @@
-"""TVM's graph ops outside of ``R.nn``: their names, their arguments and defaults, in relax's ops.
+"""TVM's graph ops outside of ``R.nn``, with TVM's names, arguments and defaults, built from relax's ops.
 
-Each function is the op ``R.<its name>``. Sizes are ints and expressions of symbols.
+Each function implements the op ``R.<its name>``. Sizes are ints and expressions of symbols.
 """
 
 from typing import Any
@@ -21,10 +21,11 @@ UNARY = ("abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp
 BINARY = ("add divide floor_divide multiply power subtract equal greater greater_equal less less_equal not_equal maximum minimum "
           "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift").split()
 REDUCTIONS = ("max", "mean", "min", "prod", "sum")
-MOST = 1 << 24  # elements of a constant that an op makes
+MOST = 1 << 24  # elements of a constant made by R.eye or R.arange
 
 
 def unary(name: str) -> Any:
+    """Makes the function for ``R.<name>`` of one operand."""
     def op(x: Any) -> ir.Value:
         return relax.OPS[name].build(tensor(x))
 
@@ -32,6 +33,7 @@ def unary(name: str) -> Any:
 
 
 def binary(name: str) -> Any:
+    """Makes the function for ``R.<name>`` of two operands that broadcast."""
     def op(x1: Any, x2: Any) -> ir.Value:
         return binary_of(name, x1, x2)
 
@@ -39,29 +41,33 @@ def binary(name: str) -> Any:
 
 
 def binary_of(name: str, a: Any, b: Any, **attributes: Any) -> ir.Value:
-    """A binary op; a Python number takes the other operand's type of elements."""
+    """Builds a binary op; a Python number takes the other operand's element type."""
     return relax.OPS[name].build(*tensors(a, b), **attributes)
 
 
 def mod(x1: Any, x2: Any) -> ir.Value:
-    """C's remainder, with the sign of x1."""
+    """Remainder as in C, with the sign of x1."""
     return binary_of("mod", x1, x2, fmod=True)
 
 
 def floor_mod(x1: Any, x2: Any) -> ir.Value:
+    """Remainder with the sign of x2."""
     return binary_of("mod", x1, x2)
 
 
 def log_add_exp(x1: Any, x2: Any) -> ir.Value:
+    """log(exp(x1) + exp(x2)), computed without overflow."""
     a, b = tensors(x1, x2)
     return relax.add(relax.maximum(a, b), relax.log1p(relax.exp(relax.negative(relax.abs(relax.subtract(a, b))))))
 
 
 def ewise_fma(x1: Any, x2: Any, x3: Any) -> ir.Value:
+    """x1 * x2 + x3 by elements, rounded after each of the two ops."""
     return binary_of("add", binary_of("multiply", x1, x2), x3)
 
 
 def reduction(name: str) -> Any:
+    """Makes the function for ``R.<name>``, a reduction; ``axis=None`` reduces over all axes."""
     def op(x: Any, axis: Any = None, keepdims: bool = False) -> ir.Value:
         x = tensor(x)
         return relax.OPS[name].build(x, axis=axes_of(axis, x), keepdims=keepdims)
@@ -70,16 +76,19 @@ def reduction(name: str) -> Any:
 
 
 def variance(x: Any, axis: Any = None, keepdims: bool = False) -> ir.Value:
+    """Population variance over ``axis``; None: over all elements."""
     x = tensor(x)
     axis = axes_of(axis, x)
     return relax.mean(relax.square(relax.subtract(x, relax.mean(x, axis=axis, keepdims=True))), axis=axis, keepdims=keepdims)
 
 
 def std(x: Any, axis: Any = None, keepdims: bool = False) -> ir.Value:
+    """Standard deviation: the square root of ``variance``."""
     return relax.sqrt(variance(x, axis, keepdims))
 
 
 def arg(name: str) -> Any:
+    """Makes the function for ``R.argmax`` or ``R.argmin``; ``axis=None`` gives the index in the flattened tensor."""
     def op(x: Any, axis: int | None = None, keepdims: bool = False) -> ir.Value:
         x = tensor(x)
         if axis is not None:
@@ -91,6 +100,7 @@ def arg(name: str) -> Any:
 
 
 def cumulative(name: str) -> Any:
+    """Makes the function for ``R.cumsum`` or ``R.cumprod``; ``axis=None`` runs over the flattened tensor."""
     def op(data: Any, axis: int | None = None, dtype: Any = None, exclusive: Any = False) -> ir.Value:
         x = tensor(data)
         if dtype not in (None, "", "void"):
@@ -102,6 +112,7 @@ def cumulative(name: str) -> Any:
 
 
 def topk(data: Any, k: int = 1, axis: int = -1, ret_type: str = "both", largest: bool = True, dtype: Any = "int32") -> Any:
+    """The k greatest or least elements along an axis, sorted: values, indices (of ``dtype``), or both as a tuple, by ``ret_type``."""
     x = tensor(data)
     places = relax.topk(x, k=k, axis=axis, largest=largest)
     values, indices = relax.gather_elements(x, places, axis=axis), relax.astype(places, dtype_of(dtype))
@@ -112,6 +123,7 @@ def topk(data: Any, k: int = 1, axis: int = -1, ret_type: str = "both", largest:
 
 
 def argsort(data: Any, axis: int = -1, descending: bool = False, dtype: Any = "int32") -> ir.Value:
+    """The indices that sort an axis. Problem where the size of the axis is a symbol."""
     x = tensor(data)
     axis = axis_of(axis, x)
     size = dims.dims(x.type)[axis]
@@ -121,53 +133,65 @@ def argsort(data: Any, axis: int = -1, descending: bool = False, dtype: Any = "i
 
 
 def sort(x: Any, axis: int = -1, descending: bool = False) -> ir.Value:
+    """The elements in order along an axis. Problem where the size of the axis is a symbol."""
     return relax.gather_elements(tensor(x), argsort(x, axis, descending, "int64"), axis=axis)
 
 
 def clip(x: Any, min: Any, max: Any) -> ir.Value:
+    """Limits elements to [min, max]."""
     return relax.clip(tensor(x), min=float(min), max=float(max))
 
 
 def where(condition: Any, x1: Any, x2: Any) -> ir.Value:
+    """x1 where the condition holds, x2 elsewhere; the three broadcast."""
     return relax.where(tensor(condition), *tensors(x1, x2))
 
 
 def masked_fill(x: Any, mask: Any, value: Any) -> ir.Value:
+    """``value`` where the mask holds, x elsewhere."""
     return where(mask, value, x)
 
 
 # --- types and creation ---
 
 def astype(x: Any, dtype: Any) -> ir.Value:
+    """Casts elements to ``dtype``."""
     return relax.astype(tensor(x), dtype_of(dtype))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> ir.Value:
+    """A tensor of ``shape`` filled with ``fill_value``; without ``dtype`` f32 for a float, i32 for an int."""
     return full_of(shape, fill_value, dtype)
 
 
 def zeros(shape: Any, dtype: Any) -> ir.Value:
+    """A tensor of zeros."""
     return full_of(shape, 0, dtype)
 
 
 def ones(shape: Any, dtype: Any) -> ir.Value:
+    """A tensor of ones."""
     return full_of(shape, 1, dtype)
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None) -> ir.Value:
+    """A tensor of x's shape, and of its element type without ``dtype``, filled with ``fill_value``."""
     x = tensor(x)
     return full_of(list(dims.dims(x.type)), fill_value, dtype or element(x))
 
 
 def zeros_like(x: Any, dtype: Any = None) -> ir.Value:
+    """A tensor of zeros with x's shape."""
     return full_like(x, 0, dtype)
 
 
 def ones_like(x: Any, dtype: Any = None) -> ir.Value:
+    """A tensor of ones with x's shape."""
     return full_like(x, 1, dtype)
 
 
 def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float32") -> np.ndarray:
+    """A constant [n, m] with ones on the k-th diagonal. Problem for more than ``MOST`` elements."""
     rows, columns, k = ints([n, n if m is None else m, k])
     if not 0 <= rows * columns <= MOST or rows < 0:
         raise Problem(f"R.eye makes up to {MOST} numbers, not {rows} rows of {columns}")
@@ -175,6 +199,7 @@ def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float32") -> np.
 
 
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> np.ndarray:
+    """A constant of the numbers from start to end by step. Problem for symbols and for more than ``MOST`` elements."""
     start, end = (0, start) if end is None else (start, end)
     if not all(isinstance(v, (int, float)) for v in (start, end, step)):
         raise Problem("R.arange takes numbers; for a size that is a symbol, number the elements in a kernel, R.call_tir(...)")
@@ -185,16 +210,19 @@ def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> np.
 
 
 def tril(x: Any, k: int = 0) -> ir.Value:
+    """The lower triangle, up to the k-th diagonal; zeros elsewhere."""
     return relax.tril(tensor(x), k=k)
 
 
 def triu(x: Any, k: int = 0) -> ir.Value:
+    """The upper triangle, from the k-th diagonal on; zeros elsewhere."""
     return relax.triu(tensor(x), k=k)
 
 
 # --- products ---
 
 def matmul(x1: Any, x2: Any, out_dtype: Any = None) -> ir.Value:
+    """Matrix product of operands cast to ``out_dtype`` first, where it is given."""
     a, b = tensor(x1), tensor(x2)
     if out_dtype not in (None, "", "void"):
         a, b = (x if element(x) == dtype_of(out_dtype) else relax.astype(x, dtype_of(out_dtype)) for x in (a, b))
@@ -202,6 +230,7 @@ def matmul(x1: Any, x2: Any, out_dtype: Any = None) -> ir.Value:
 
 
 def linear(data: Any, weight: Any, bias: Any = None, out_dtype: Any = None) -> ir.Value:
+    """data @ weight^T + bias, weight [out, in]."""
     weight = tensor(weight)
     rank = weight.type.rank
     turned = weight if rank < 2 else relax.permute_dims(weight, [*range(rank - 2), rank - 1, rank - 2])
@@ -210,12 +239,14 @@ def linear(data: Any, weight: Any, bias: Any = None, out_dtype: Any = None) -> i
 
 
 def outer(x1: Any, x2: Any) -> ir.Value:
+    """The outer product [n, m] of vectors [n] and [m]."""
     return relax.multiply(relax.expand_dims(tensor(x1), axis=[1]), relax.expand_dims(tensor(x2), axis=[0]))
 
 
 # --- quantized numbers ---
 
 def quantize(data: Any, scale: Any, zero_point: Any, axis: int = -1, out_dtype: str = "int8") -> ir.Value:
+    """round(data / scale) + zero_point, saturated to ``out_dtype``; ``scale`` and ``zero_point`` are scalars or per ``axis``."""
     x = tensor(data)
     kept = relax.round(relax.divide(x, along(scale, axis, x)))
     moved = relax.add(kept, relax.astype(along(zero_point, axis, x), element(x)))
@@ -224,13 +255,14 @@ def quantize(data: Any, scale: Any, zero_point: Any, axis: int = -1, out_dtype: 
 
 
 def dequantize(data: Any, scale: Any, zero_point: Any, axis: int = -1, out_dtype: str = "float32") -> ir.Value:
+    """(data - zero_point) * scale in ``out_dtype``; ``scale`` and ``zero_point`` are scalars or per ``axis``."""
     x = relax.astype(tensor(data), dtype_of(out_dtype))
     moved = relax.subtract(x, relax.astype(along(zero_point, axis, x), dtype_of(out_dtype)))
     return relax.multiply(moved, relax.astype(along(scale, axis, x), dtype_of(out_dtype)))
 
 
 def along(values: Any, axis: int, x: ir.Value) -> ir.Value:
-    """One value, or one for each place of an axis of x, so that it broadcasts to x."""
+    """A scalar as it is; a vector over an axis of x reshaped so that it broadcasts to x."""
     values = tensor(values)
     if values.type.rank != 1:
         return values
@@ -240,7 +272,7 @@ def along(values: Any, axis: int, x: ir.Value) -> ir.Value:
 
 def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: int | None = None) -> Any:
-    """The distinct elements in order; how many there are depends on data."""
+    """The distinct elements in order, and the index, inverse and counts that are asked for. The size of the result depends on data."""
     x = tensor(x)
     if axis is not None and (x.type.rank != 1 or axis_of(axis, x) != 0):
         raise Problem("R.unique is of all elements, not along an axis")
@@ -249,13 +281,15 @@ def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inver
     return (values, *chosen) if chosen else values
 
 
-# --- no ops at run time ---
+# --- ops without effect at run time ---
 
 def identity(x: Any) -> ir.Value:
+    """x itself, for ops that only give TVM a hint."""
     return tensor(x)
 
 
 def prim_value(value: Any) -> Any:
+    """The number itself."""
     return value
 
 

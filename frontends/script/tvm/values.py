@@ -1,4 +1,4 @@
-"""Arguments of TVM's graph ops as relax's ops take them. Problem for what is none."""
+"""Conversion of arguments of TVM's graph ops into what relax's ops take. Problem for an argument of a wrong kind."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from legato.frontends.script.language.types import ScalarType, ShapeInfo, dtype_
 
 
 def tensor(x: Any) -> ir.Value:
-    """A tensor; a numpy array becomes a constant."""
+    """x as a tensor value; a numpy array becomes a constant. Problem for numbers and others."""
     if isinstance(x, ir.Value):
         return x
     if isinstance(x, np.ndarray):
@@ -23,7 +23,7 @@ def tensor(x: Any) -> ir.Value:
 
 
 def tensors(a: Any, b: Any) -> tuple[ir.Value, ir.Value]:
-    """Two operands; a Python number takes the other's type of elements."""
+    """Two operands as tensor values; a Python number becomes a constant of the other's element type."""
     if not isinstance(a, (ir.Value, np.ndarray)) and not isinstance(b, (ir.Value, np.ndarray)):
         raise Problem("one of the operands has to be a tensor")
     like = tensor(a if isinstance(a, (ir.Value, np.ndarray)) else b)
@@ -32,6 +32,7 @@ def tensors(a: Any, b: Any) -> tuple[ir.Value, ir.Value]:
 
 
 def number_like(x: Any, like: ir.Value) -> ir.Value:
+    """A scalar constant of ``like``'s element type. Problem where the type does not hold the number."""
     dtype = numpy_dtype(like.type.element_type)
     if isinstance(x, float) and not isinstance(x, bool) and dtype.kind in "iub" and x != int(x):
         raise Problem(f"{x} is no value of type {dtype}")
@@ -42,13 +43,14 @@ def number_like(x: Any, like: ir.Value) -> ir.Value:
 
 
 def describe(x: Any) -> str:
+    """An argument as messages name it."""
     if isinstance(x, tuple):
         return f"a tuple of {len(x)}"
     return repr(x) if isinstance(x, (int, float, str, dims.Dim)) or x is None else f"a {type(x).__name__}"
 
 
 def sizes(shape: Any) -> list[Any]:
-    """Sizes, or begins and ends: ints and expressions of symbols."""
+    """Sizes, or begins and ends, as a list of ints and expressions of symbols."""
     if isinstance(shape, ShapeInfo):
         shape = shape.sizes
     try:
@@ -58,7 +60,7 @@ def sizes(shape: Any) -> list[Any]:
 
 
 def ints(values: Any) -> list[int]:
-    """Numbers; one stands for a list of it alone."""
+    """A list of ints; a single one becomes a list."""
     if isinstance(values, ShapeInfo):
         values = values.sizes
     values = list(values) if isinstance(values, (tuple, list)) else [values]
@@ -69,6 +71,7 @@ def ints(values: Any) -> list[int]:
 
 
 def axis_of(axis: Any, x: ir.Value) -> int:
+    """The axis of x counted from 0; negative ones count from the end. Problem outside of x's rank."""
     rank = x.type.rank
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < max(rank, 1):
         raise Problem(f"axis={axis!r}: a tensor of rank {rank} has the axes 0 to {rank - 1}, or {-rank} to -1")
@@ -76,11 +79,12 @@ def axis_of(axis: Any, x: ir.Value) -> int:
 
 
 def axes_of(axis: Any, x: ir.Value) -> list[int] | None:
+    """The axes of x counted from 0; None stays None."""
     return None if axis is None else [axis_of(a, x) for a in ints(axis)]
 
 
 def dtype_of(dtype: Any) -> str:
-    """A type of elements by its name."""
+    """The name of an element type. Problem for one that is not known."""
     if isinstance(dtype, ScalarType):
         return dtype.dtype
     try:
@@ -90,16 +94,17 @@ def dtype_of(dtype: Any) -> str:
 
 
 def numpy_type(dtype: Any) -> np.dtype:
+    """The numpy type of an element type."""
     return as_dtype(dtype_of(dtype))
 
 
 def element(x: ir.Value) -> str:
-    """The type of a tensor's elements by its name."""
+    """The name of a tensor's element type."""
     return dtype_name(x.type.element_type)
 
 
 def full_of(shape: Any, value: Any, dtype: Any = None) -> ir.Value:
-    """A tensor of one value everywhere."""
+    """A tensor of ``shape`` filled with one value: a number or a scalar tensor."""
     shape = sizes(shape)
     if isinstance(value, (ir.Value, np.ndarray)):
         value = tensor(value)

@@ -1,4 +1,4 @@
-"""The buffers of a launch: shared ones in the memory of a block, local ones on each thread, global ones as workspaces."""
+"""Placement of a launch's buffers: shared ones in workgroup memory, local ones on each thread, global ones as workspaces."""
 from math import prod
 
 from legato.core.diagnostics import PassFailed
@@ -14,11 +14,11 @@ from legato.passes.gpu.threads.windows import compact
 
 WORKGROUP = "#gpu.address_space<workgroup>"
 ALIGNMENT = 64
-LOCAL_BYTES = 512 << 10  # of a thread
+LOCAL_BYTES = 512 << 10  # per thread
 
 
 def place_global(kernel: ir.Operation) -> None:
-    """Global buffers of a kernel become allocations, which later become workspaces."""
+    """Turns a kernel's global buffers into memref.alloc; extraction of workspaces makes arguments of them later."""
     for op in find(kernel, "tir.alloc_buffer"):
         made: AllocBufferOp = op.opview
         if scope_of(op.results[0]) != GLOBAL:
@@ -34,7 +34,7 @@ def place_global(kernel: ir.Operation) -> None:
 
 
 def place_buffers(kernel: ir.Operation, launches: list[Launch], shared_bytes: int) -> None:
-    """Shared and local buffers move into the launches that use them. PassFailed, with the numbers, where there is no room."""
+    """Moves shared and local buffers into the launches that use them. PassFailed, with the sizes, where memory is exceeded."""
     used: dict[int, list[tuple[str, int]]] = {}
     spent: dict[int, list[tuple[str, int]]] = {}
     for op in find(kernel, "tir.alloc_buffer"):
@@ -48,7 +48,7 @@ def place_buffers(kernel: ir.Operation, launches: list[Launch], shared_bytes: in
             continue
         homes = {next((n for n, one in enumerate(launches) if one.operation in ancestors(u)), -1) for u in users}
         if homes == {-1}:
-            continue  # of loops that are not bound to threads
+            continue  # used outside of launches only
         if len(homes) > 1:
             raise PassFailed(f"the {scope} buffer {made.name} is used in several nests of loops bound to threads: each of them is a launch "
                              "of its own, and only global buffers outlive a launch", op)
@@ -64,7 +64,7 @@ def place_buffers(kernel: ir.Operation, launches: list[Launch], shared_bytes: in
 
 
 def resolve_sizes(made: AllocBufferOp) -> None:
-    """Who asks for the size of a buffer gets what was written down, not what is made of it."""
+    """Replaces ``memref.dim`` of a buffer by the size it was allocated with, before its shape is compacted."""
     shape = list(made.operation.results[0].type.shape)
     dynamic = [axis for axis, s in enumerate(shape) if s == ir.ShapedType.get_dynamic_size()]
     for op in [u.owner.operation for u in made.operation.results[0].uses]:
@@ -76,7 +76,7 @@ def resolve_sizes(made: AllocBufferOp) -> None:
 
 
 def place(launch: Launch, made: AllocBufferOp, scope: str, users: list[ir.Operation]) -> int:
-    """Puts one buffer into a launch, as large as what is touched of it. Returns its bytes."""
+    """Puts one buffer into a launch, shrunk to the region that is accessed. Returns its bytes."""
     buffer = made.operation.results[0]
     type_ = buffer.type
     accesses = [u for u in users if u.name in FIRST_INDEX]

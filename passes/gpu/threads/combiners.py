@@ -1,4 +1,4 @@
-"""The ops that reductions combine values by, and what they begin with."""
+"""Combining ops of reductions, and their identity values."""
 from legato.core.mlir import arith, ir
 from legato.passes.gpu.threads.memory import buffer_of
 
@@ -11,7 +11,7 @@ IDENTITIES = {
 
 
 def combiner_of(store: ir.Operation) -> tuple[ir.Operation, ir.Value] | None:
-    """The op that combines what a buffer holds with a value, and that value; None where a store is not of that kind."""
+    """The op that combines the stored element's old value with another, and that other value; None for other stores."""
     owner = store.operands[0].owner
     if isinstance(owner, ir.Block) or owner.operation.name not in IDENTITIES:
         return None
@@ -33,13 +33,13 @@ def combine(combiner: ir.Operation, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 def identity(combiner: ir.Operation) -> ir.Value:
-    """The value that changes nothing, at the insertion point."""
+    """The op's identity value, at the insertion point."""
     type_ = combiner.results[0].type
     return arith.ConstantOp(type_, _attribute(type_, IDENTITIES[combiner.name])).result
 
 
 def is_identity(value: ir.Value, combiner: ir.Operation) -> bool:
-    """Whether a value is a constant that changes nothing."""
+    """Whether a value is the constant identity of the op."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
         return False

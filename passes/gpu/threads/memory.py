@@ -1,4 +1,4 @@
-"""Which buffers a launch uses, and the scopes that they have."""
+"""The scopes and names of a launch's buffers, and which ops write memory that other threads see."""
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
@@ -20,7 +20,7 @@ def buffer_of(value: ir.Value) -> ir.Value:
 
 
 def scope_of(buffer: ir.Value) -> str:
-    """Where a buffer lies. PassFailed for a scope that GPUs do not have."""
+    """The scope of a buffer: global, shared or local. PassFailed for a scope that GPUs do not have."""
     owner = buffer_of(buffer).owner
     if isinstance(owner, ir.Block) or owner.operation.name != "tir.alloc_buffer":
         return GLOBAL
@@ -32,7 +32,7 @@ def scope_of(buffer: ir.Value) -> str:
 
 
 def name_of(buffer: ir.Value) -> str:
-    """What a buffer is called: the name of its allocation, or of the parameter that it is."""
+    """The name of a buffer's allocation or parameter."""
     buffer = buffer_of(buffer)
     owner = buffer.owner
     if isinstance(owner, ir.Block):
@@ -44,11 +44,12 @@ def name_of(buffer: ir.Value) -> str:
 
 
 def is_local_store(op: ir.Operation) -> bool:
+    """Whether an op is a store to a local buffer."""
     return op.name == "memref.store" and scope_of(op.operands[1]) == LOCAL
 
 
 def has_effect(op: ir.Operation) -> bool:
-    """Whether an op, by itself, does something that is seen outside of its thread."""
+    """Whether an op (without its regions) has an effect outside of its thread."""
     if op.name == "memref.store":
         return not is_local_store(op)
     if op.name in ("func.call", "llvm.call"):
@@ -57,7 +58,7 @@ def has_effect(op: ir.Operation) -> bool:
 
 
 def is_pure_call(call: ir.Operation) -> bool:
-    """Whether a call is of a function that is declared to read and write nothing."""
+    """Whether the callee is declared to read and write no memory."""
     top = call.parent
     while top is not None and top.operation.name != "builtin.module":
         top = top.operation.parent

@@ -1,4 +1,4 @@
-"""The nests of a kernel whose loops are bound to threads, each as a launch."""
+"""Makes a launch of each nest of loops bound to threads."""
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import body, find
 from legato.core.mlir import ir
@@ -12,7 +12,7 @@ from legato.passes.loops.blocks import inline_block
 
 
 def make_launches(kernel: ir.Operation) -> list[Launch]:
-    """Puts the loops of a kernel that are bound to threads into launches; serial loops, and buffers, are left in them."""
+    """Makes launches of a kernel's loops that are bound to threads; serial loops and buffers are left inside."""
     for block in find(kernel, "tir.block", inner_first=True):
         if thread_loops(block):
             inline_block(block.opview)
@@ -21,7 +21,7 @@ def make_launches(kernel: ir.Operation) -> list[Launch]:
 
 
 def launch(root: ir.Operation) -> Launch:
-    """One nest as a launch: loops of the kinds that a thread has, and buffers, are left in it."""
+    """Makes a launch of one nest; serial loops and buffers are left inside."""
     made = make_launch(root)
     guard(made)
     take_indices(made, made.operation)
@@ -32,9 +32,10 @@ def launch(root: ir.Operation) -> Launch:
 
 
 def roots(block: ir.Block) -> list[ir.Operation]:
-    """The outermost loops bound to threads in a block. Loops around them run on the host, and launch again and again.
+    """The outermost loops bound to threads in a block. Loops around them run on the host and launch in each step.
 
-    PassFailed for what the host cannot do."""
+    PassFailed for surroundings that cannot run on the host.
+    """
     found: list[ir.Operation] = []
     for op in body(block):
         if op.name == "tir.for" and op.opview.kind == THREAD:
@@ -50,7 +51,7 @@ def roots(block: ir.Block) -> list[ir.Operation]:
 
 
 def alone(block: ir.Block) -> None:
-    """PassFailed for a statement beside launches in a loop of the host."""
+    """PassFailed for a memory access next to launches in a loop of the host."""
     for op in body(block):
         if not thread_loops(op) and (op.name == "memref.load" or any(has_effect(o) for o in find(op, "memref.store", "func.call"))):
             raise PassFailed(f"{op.name} stands in a loop around loops bound to threads, which runs on the host, and the memory is the "

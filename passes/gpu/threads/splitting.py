@@ -1,5 +1,6 @@
-"""Conditions that differ between threads, taken apart where a barrier stands in them: all threads reach the barrier, and what is in front
-of it and behind it happens under the condition."""
+"""Splits conditions that differ between threads around barriers: all threads reach the barrier, and the statements before and after it
+stay under the condition.
+"""
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import body, replace_uses, terminator
 from legato.core.mlir import arith, ir, scf
@@ -12,7 +13,7 @@ MOVABLE = ("arith.", "memref.dim", "math.", "memref.alloca")
 
 
 def split_conditions(launch: Launch) -> None:
-    """Takes apart every condition of a launch around a barrier that is not the same for all threads of a block, the inner ones first."""
+    """Splits each condition around a barrier that is not the same for all threads of a block, inner ones first."""
     uniform = Uniform(launch)
     for op in reversed(everything(launch.operation)):
         if op.name == "scf.if" and holds_barrier(op) and not uniform(op.operands[0]):
@@ -20,11 +21,12 @@ def split_conditions(launch: Launch) -> None:
 
 
 def holds_barrier(op: ir.Operation) -> bool:
+    """Whether a barrier or shuffle is in an op."""
     return any(o.name in BARRIERS for o in everything(op))
 
 
 def split(op: ir.Operation) -> None:
-    """Takes one condition apart."""
+    """Splits one condition."""
     if len(op.results):
         raise PassFailed("a barrier is needed inside of a condition that gives a value, and that not all threads take: write the value to "
                          "a buffer first", op)
@@ -40,7 +42,7 @@ def split(op: ir.Operation) -> None:
 
 
 def distribute(block: ir.Block, test: ir.Value, before: ir.Operation) -> None:
-    """Moves a block's statements in front of an op, each run of them that has no barrier under the condition."""
+    """Moves a block's statements in front of an op; runs of statements without a barrier go under the condition."""
     run: list[ir.Operation] = []
     for op in body(block):
         if op.name.startswith(MOVABLE) and speculatable(op) and all(is_before(v, block) for v in op.operands):
@@ -55,13 +57,13 @@ def distribute(block: ir.Block, test: ir.Value, before: ir.Operation) -> None:
 
 
 def is_before(value: ir.Value, block: ir.Block) -> bool:
-    """Whether a value is known in front of a block."""
+    """Whether a value is defined outside of a block."""
     owner = value.owner
     return isinstance(owner, ir.Block) or owner.operation.block != block
 
 
 def speculatable(op: ir.Operation) -> bool:
-    """Whether an op can be computed where its result is not wanted."""
+    """Whether an op can be computed where its result is not needed."""
     if "div" in op.name or "rem" in op.name:
         divisor = constant_of(op.operands[1]) if op.name.endswith("i") or isinstance(op.results[0].type, ir.IndexType) else 1
         return divisor is not None and divisor > 0
@@ -69,7 +71,7 @@ def speculatable(op: ir.Operation) -> bool:
 
 
 def around(op: ir.Operation, test: ir.Value, before: ir.Operation) -> None:
-    """A statement that holds a barrier: all threads go into it, and only what is inside has the condition."""
+    """Moves a statement with a barrier inside out of the condition; the condition is distributed over its body."""
     if op.name in BARRIERS:
         op.move_before(before)
         return
@@ -94,7 +96,7 @@ def around(op: ir.Operation, test: ir.Value, before: ir.Operation) -> None:
 
 
 def under(run: list[ir.Operation], test: ir.Value, before: ir.Operation) -> None:
-    """Puts statements under the condition, in front of an op; what they compute for those behind is a result of it."""
+    """Puts statements under the condition, in front of an op; values used outside become results of the ``scf.if``."""
     if not run:
         return
     with ir.InsertionPoint(before), run[0].location:
@@ -116,7 +118,7 @@ def under(run: list[ir.Operation], test: ir.Value, before: ir.Operation) -> None
 
 
 def zero(value: ir.Value) -> ir.Value:
-    """Something of a value's type, that nobody reads. PassFailed for buffers."""
+    """A zero of a value's type, for the branch that is not taken. PassFailed for buffers."""
     type_ = value.type
     if isinstance(type_, ir.MemRefType):
         raise PassFailed("a buffer is made under a condition that not all threads take, and used behind a barrier", value.owner.operation)
@@ -125,7 +127,7 @@ def zero(value: ir.Value) -> ir.Value:
 
 
 def inside(op: ir.Operation, run: list[ir.Operation]) -> bool:
-    """Whether an op is one of some, or under one of them."""
+    """Whether an op is one of ``run``, or nested in one of them."""
     while op is not None and op.name != "func.func":
         if op in run:
             return True

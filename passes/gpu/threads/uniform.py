@@ -1,4 +1,4 @@
-"""Which values are the same for all threads of a block."""
+"""Finds values that are the same for all threads of a block."""
 from legato.core.ir_helpers import ancestors
 from legato.core.mlir import ir
 from legato.passes.gpu.threads.launch import Launch, everything
@@ -8,7 +8,7 @@ PURE = ("arith.", "math.", "memref.dim", "index.")
 
 
 class Uniform:
-    """``uniform(value)``: whether a value of a launch is one for all threads of a block."""
+    """``uniform(value)``: whether a value of a launch is the same for all threads of a block."""
 
     def __init__(self, launch: Launch):
         self.launch = launch
@@ -21,8 +21,10 @@ class Uniform:
         return self.known[value]
 
     def sources(self, value: ir.Value) -> list[ir.Value] | None:
-        """The indices that a value is computed from, by arithmetic and from memory that the launch does not write; None where it is
-        computed from something else."""
+        """The indices that a value depends on through arithmetic and loads from memory that the launch does not write.
+
+        None where it depends on anything else.
+        """
         if isinstance(value.owner, ir.Block):
             return [value] if isinstance(value.type, ir.IndexType) else None
         op = value.owner.operation

@@ -1,1 +1,1 @@
-"""How tir-raise-loops reads loop kernels and makes structured ops of them."""
+"""The parts of tir-raise-loops: reading loop kernels and building structured ops from them."""

@@ -1,5 +1,5 @@
-"""Why a kernel stays loops."""
+"""The exception that leaves a kernel as loops."""
 
 
 class Kept(Exception):
-    """The reason, in words for who wrote the kernel."""
+    """A kernel cannot be raised; the message gives the reason to its author."""

@@ -1,4 +1,4 @@
-"""The statements of a kernel: each block with the loops around it, and what stands in loops without a block as a block of its own."""
+"""Collects a kernel's statements: each block with the loops around it; statements without a block get one."""
 from dataclasses import dataclass, field
 
 from legato.core.ir_helpers import ancestors, body, copy, everything, find
@@ -13,7 +13,7 @@ STATEMENT, ALONE = "the statement in the loop ", "the statement outside of all l
 
 @dataclass
 class Statement:
-    """``loops``: outermost first; ``tests``: the conditions around the block, of loop variables; ``own``: its axes were not written."""
+    """``loops``: outermost first; ``tests``: conditions on loop variables around the block; ``own``: the block was made here."""
 
     loops: list[ForOp]
     tests: list[ir.Value]
@@ -23,7 +23,7 @@ class Statement:
 
 
 def statements_of(kernel: func.FuncOp) -> list[Statement]:
-    """The kernel's statements in order. Raises Kept for what is none."""
+    """The kernel's statements in order. Kept for other ops among the loops."""
     found: list[Statement] = []
     written = {store.operands[1] for store in find(kernel.operation, "memref.store")}
     _Collector(found, written).collect(kernel.body.blocks[0], [], [])
@@ -56,7 +56,7 @@ class _Collector:
         self.close(run, loops, tests)
 
     def close(self, run: list[ir.Operation], loops: list[ForOp], tests: list[ir.Value]) -> None:
-        """Makes blocks of the statements that stand next to each other without one."""
+        """Makes blocks of consecutive statements that stand in no block."""
         for op in run:
             if not writes(op) and op.name.split(".")[0] not in PURE and op.name not in ("memref.load", "memref.dim", "scf.if"):
                 raise Kept(f"{described(op)} stands among its loops")
@@ -71,22 +71,23 @@ class _Collector:
 
 
 def described(op: ir.Operation) -> str:
-    """An op in words of the script."""
+    """An op as the messages call it."""
     words = {"func.call": "a call of a C function", "scf.while": "a while loop", "memref.store": "a store", "scf.if": "an if"}
     return words.get(op.name) or str(op.name)
 
 
 def shown(block: BlockOp) -> str:
-    """A block, or what was made one, as a message calls it."""
+    """A block as the messages call it."""
     return block.name if block.name.startswith((STATEMENT, ALONE)) else f"the block '{block.name}'"
 
 
 def writes(op: ir.Operation) -> bool:
+    """Whether an op stores to memory."""
     return op.name == "memref.store" or bool(find(op, "memref.store"))
 
 
 def groups(run: list[ir.Operation]) -> list[list[ir.Operation]]:
-    """The stores of a run, each alone where none of the others changes what it reads."""
+    """The stores of a run: each alone where no other of them changes what it reads, else all together."""
     stores = [op for op in run if writes(op)]
     touched = [s.operands[1] for op in stores for s in find(op, "memref.store")]
     if len(set(touched)) != len(touched) or any(is_late(op, number, stores, run) for number, op in enumerate(stores)):
@@ -95,7 +96,7 @@ def groups(run: list[ir.Operation]) -> list[list[ir.Operation]]:
 
 
 def is_late(store: ir.Operation, number: int, stores: list[ir.Operation], run: list[ir.Operation]) -> bool:
-    """Whether a store needs what an element was before one of the stores in front of it."""
+    """Whether a store uses an element as it was before one of the stores in front of it."""
     loads = [load for op in needed([store], run) for load in find(op, "memref.load")]
     before = [(other, s.operands[1]) for other in stores[:number] for s in find(other, "memref.store")]
     return any(load.operands[0] == buffer and run.index(outermost(load, run)) < run.index(other)
@@ -103,12 +104,12 @@ def is_late(store: ir.Operation, number: int, stores: list[ir.Operation], run: l
 
 
 def outermost(op: ir.Operation, run: list[ir.Operation]) -> ir.Operation:
-    """The op of a run that another is in."""
+    """The op of a run that contains ``op``."""
     return next(o for o in [op, *ancestors(op)] if o in run)
 
 
 def needed(group: list[ir.Operation], run: list[ir.Operation]) -> list[ir.Operation]:
-    """The statements and all of their run that they are computed from, in order."""
+    """The statements, and the ops of the run they depend on, in order."""
     found = list(group)
     for op in reversed(run):
         if op not in found and not writes(op) and any(v in list(op.results) for o in found for one in everything(o) for v in one.operands):
@@ -117,7 +118,7 @@ def needed(group: list[ir.Operation], run: list[ir.Operation]) -> list[ir.Operat
 
 
 def wrapped(group: list[ir.Operation], run: list[ir.Operation], loops: list[ForOp]) -> BlockOp:
-    """A block at the place of the last of some statements, which does what they do. Which axes it reduces over is seen later."""
+    """Copies the statements into a block before the last op of ``run``. All its axes are spatial; reduce axes are found later."""
     name = f"{STATEMENT}{loops[-1].name}" if loops else ALONE
     names = [f"v_{loop.name}" for loop in loops]
     names = [n if n not in names[:i] else f"{n}_{i}" for i, n in enumerate(names)]
@@ -129,7 +130,7 @@ def wrapped(group: list[ir.Operation], run: list[ir.Operation], loops: list[ForO
 
 
 def localize(block: BlockOp, written: set[ir.Value]) -> None:
-    """Lets a block read nothing of the loops around it but its axes: what is computed outside is computed inside."""
+    """Moves computations that a block uses from outside into it, so that it uses only its axes of the loops around it."""
     axes = {value: number for number, value in enumerate(block.values)}
     for region in block.operation.regions:
         for inside in region.blocks:
