@@ -1,7 +1,7 @@
-"""tir-expand-pads: a ``tensor.pad`` in a kernel becomes copies of rows, between rows and row ends of the padding value.
+"""tir-expand-pads: a ``tensor.pad`` in a kernel becomes copies of rows, and stores of the padding value around them.
 
-Upstream tiles pads into conditionals and vectorizes few of them. A row here is everything from the last padded dimension on, which lies in
-one piece in both tensors: copying it is one ``memcpy``. Rows of large tensors are copied in parallel loops, for targets with threads.
+Upstream tiles pads into conditionals and vectorizes few of them. A row is the part from the last padded dimension on, contiguous in
+both tensors: copying it is one ``memcpy``. Rows of large tensors are copied in parallel loops.
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-CHUNK = 64  # elements of the padding row that one store writes
-WORTH_IT = 1 << 15  # elements below which threads gain nothing
+CHUNK = 64  # elements that one store writes to the padding row
+WORTH_IT = 1 << 15  # elements from which on rows are copied in parallel
 Piece = tuple[ir.Value, Any]  # part of a row, a tensor of rank 1, and its offset
 
 
@@ -36,19 +36,20 @@ class ExpandPads(ModulePass):
 
 
 def padding_value(pad: ir.Operation) -> ir.Value | None:
-    """What a pad fills with; None where it depends on the place."""
+    """The value that a pad fills with; None where it depends on the index."""
     block = pad.regions[0].blocks[0]
     value = block.operations[len(block.operations) - 1].operands[0]
     return value if value.owner != pad.regions[0].blocks[0] and len(list(block.operations)) == 1 else None
 
 
 def padded_dims(pad: ir.Operation) -> list[int]:
+    """The dimensions that a pad pads."""
     low, high = pad.attributes["static_low"], pad.attributes["static_high"]
     return [d for d in range(len(low)) if low[d] != 0 or high[d] != 0]
 
 
 def is_by_rows(pad: ir.Operation) -> bool:
-    """Whether amounts are known at compile time, and so are the sizes from the last padded dimension's own neighbours on."""
+    """Whether the amounts are static, and the sizes behind the last padded dimension too."""
     dynamic = ir.ShapedType.get_dynamic_size()
     amounts = [*pad.attributes["static_low"], *pad.attributes["static_high"]]
     padded = padded_dims(pad)
@@ -58,7 +59,7 @@ def is_by_rows(pad: ir.Operation) -> bool:
 
 
 class _Rows:
-    """Builds one pad at the insertion point. Dimensions from the last padded one on are seen as one, of *elements*."""
+    """Builds one pad at the insertion point. The dimensions from the last padded one on are merged into one."""
 
     def __init__(self, pad: ir.Operation, value: ir.Value) -> None:
         self.value = value
@@ -99,7 +100,7 @@ class _Rows:
         return self._expanded(target, shape)
 
     def _padding_row(self, width: Any) -> ir.Value:
-        """A row of the padding value, at least ``width`` elements."""
+        """A tensor filled with the padding value, of ``width`` elements rounded up to ``CHUNK``."""
         element = self.result_type.element_type
         chunks = -(-width // CHUNK) * CHUNK if isinstance(width, int) else arith.muli(
             arith.ceildivui(width, _index(CHUNK)), _index(CHUNK))
@@ -156,7 +157,7 @@ def _part(tensor_: ir.Value, place: Sequence[ir.Value], length: Any) -> ir.Value
 
 def _rows(target: ir.Value, width: Any, ranges: Sequence[tuple[Any, Any]],
           pieces: Callable[[Sequence[ir.Value]], list[Piece]]) -> ir.Value:
-    """``target`` with pieces put into each row of the ranges, of ``width`` elements: ``pieces(place of the row)``."""
+    """Inserts ``pieces(index of the row)`` into each row of ``target`` in the ranges; rows have ``width`` elements."""
     if not ranges:
         return _with_pieces(target, pieces([]))
     if target.type.has_static_shape and prod(target.type.shape) < WORTH_IT:
@@ -164,7 +165,7 @@ def _rows(target: ir.Value, width: Any, ranges: Sequence[tuple[Any, Any]],
     loop = scf.ForallOp([begin for begin, _ in ranges], [end for _, end in ranges], [1] * len(ranges), [target])
     with ir.InsertionPoint(loop.body):
         place, into = list(loop.induction_variables), loop.inner_iter_args[0]
-        row = _with_pieces(_part(into, place, width), pieces(place))  # one write a row: upstream loses all but one of several
+        row = _with_pieces(_part(into, place, width), pieces(place))  # one insertion for each row: upstream keeps only one of several
         ending = scf.InParallelOp()
         with ir.InsertionPoint(ending.regions[0].blocks[0]):
             tensor.ParallelInsertSliceOp(row, into, *_window(place, 0, width))
@@ -173,7 +174,7 @@ def _rows(target: ir.Value, width: Any, ranges: Sequence[tuple[Any, Any]],
 
 def _serial_rows(target: ir.Value, width: Any, ranges: Sequence[tuple[Any, Any]],
                  pieces: Callable[[Sequence[ir.Value]], list[Piece]], place: list[ir.Value]) -> ir.Value:
-    """The same by nested loops."""
+    """As ``_rows``, by nested serial loops."""
     if not ranges:
         row = _with_pieces(_part(target, place, width), pieces(place))
         return tensor.InsertSliceOp(row, target, *_window(place, 0, width)).result
@@ -192,7 +193,7 @@ def _with_pieces(row: ir.Value, pieces: list[Piece]) -> ir.Value:
 
 
 def _window(place: Sequence[ir.Value], offset: Any, length: Any) -> tuple[Any, ...]:
-    """Where a piece stands in the row at ``place``: dynamic offsets, sizes and strides, then static ones."""
+    """The slice of a piece in the row at ``place``: dynamic offsets, sizes and strides, then static ones."""
     dynamic, ones = ir.ShapedType.get_dynamic_size(), [1] * len(place)
     offsets = [*place, *([] if isinstance(offset, int) else [offset])]
     return (offsets, [] if isinstance(length, int) else [length], [], [*[dynamic] * len(place), _static(offset)],

@@ -1,6 +1,6 @@
-"""Elementwise readers of a collapsed result read it as it is: ``collapse_shape`` sinks below them, so that they can be fused by tiling.
+"""Moves ``collapse_shape`` of a contraction's result below its elementwise readers, so that tiling can fuse them.
 
-Upstream does this where every operand is indexed by loops alone; broadcast operands here have constant indices, too.
+Upstream does this where every operand is indexed by loops only; broadcast operands here also have constant indices.
 """
 from legato.analysis.structured import CONTRACTION, StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import dim_positions
@@ -8,7 +8,7 @@ from legato.core.mlir import ir, tensor
 
 
 def expand_readers(kernel: StructuredKernel) -> bool:
-    """Sinks reshapes of a contraction's result below the chain of its elementwise readers. True where there are such."""
+    """Moves reshapes of contractions' results below the chain of their elementwise readers. Returns whether there was one."""
     changed = False
     for contraction in [op for op in kernel.structured if op.kind == CONTRACTION]:
         result = contraction.op.results[0]
@@ -18,7 +18,7 @@ def expand_readers(kernel: StructuredKernel) -> bool:
 
 
 def _collapsed_reader(value: ir.Value) -> tuple[ir.Operation, StructuredOp] | None:
-    """The reshape that alone reads the value, and the elementwise op that alone reads that."""
+    """The reshape that is a value's only user, and the elementwise op that is the reshape's only user."""
     view = _only_user(value)
     if view is None or view.name != "tensor.collapse_shape" or not value.type.has_static_shape:
         return None
@@ -37,14 +37,14 @@ def _only_user(value: ir.Value) -> ir.Operation | None:
 
 
 def _expand(view: ir.Operation, structured: StructuredOp) -> ir.Value:
-    """Builds the reader anew on what the view reshapes. Returns its result, of which a reshape takes the old one's place."""
+    """Rebuilds the reader on the view's source; a reshape of the result replaces the old one. Returns the result before the reshape."""
     source, collapsed, reader = view.operands[0], view.results[0], structured.op
     maps = structured.maps
     read = next(dim_positions(m) for v, m in zip(reader.operands, maps) if v == collapsed)
     sizes: dict[int, list[int]] = {}
     for loop, group in zip(read, view.attributes["reassociation"]):
         sizes[loop] = [source.type.get_dim_size(dim.value) for dim in group]
-    first = [sum(len(sizes[d]) for d in range(loop)) for loop in range(len(read) + 1)]  # the loops that a loop becomes
+    first = [sum(len(sizes[d]) for d in range(loop)) for loop in range(len(read) + 1)]  # the first of the loops that a loop becomes
 
     with ir.InsertionPoint(reader), reader.location:
         operands, new_maps, groups = [], [], []
@@ -70,7 +70,7 @@ def _expand(view: ir.Operation, structured: StructuredOp) -> ir.Value:
 
 
 def _expanded(value: ir.Value, groups: list[list[int]], shape: list[int]) -> ir.Value:
-    """The value in this shape; a fresh tensor where it is one."""
+    """The value in this shape; an empty tensor is made anew."""
     if not isinstance(value.type, ir.RankedTensorType) or all(len(group) == 1 for group in groups):
         return value
     type_ = ir.RankedTensorType.get(shape, value.type.element_type)

@@ -1,4 +1,4 @@
-"""Reading rows by index: a loop over the indices around copies of rows, in the place of one index computation an element."""
+"""Gathers of rows: a loop over the row indices around copies of rows, in place of index computations for each element."""
 from legato.analysis.structured import PARALLEL, StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import is_identity
 from legato.core.mlir import arith, ir, scf, tensor
@@ -7,9 +7,9 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 def gather_rows(kernel: StructuredKernel) -> bool:
-    """Rewrites the nests of ``kernel`` that do nothing but read elements at computed places that lie side by side.
+    """Rewrites the nests of ``kernel`` that only read elements at computed indices, where these are contiguous.
 
-    A nest of n loops that yields ``x[computed..., its k innermost loops]`` becomes n - k loops, which compute the place once, around a copy
+    A nest of n loops that yields ``x[computed..., its k innermost loops]`` becomes n - k loops that compute the index once, around a copy
     of a slice of x. Returns whether there is one.
     """
     changed = False
@@ -24,7 +24,7 @@ def gather_rows(kernel: StructuredKernel) -> bool:
 
 
 class Gather:
-    """One such nest; ``outer``: how many of its loops find the row."""
+    """A nest that gathers rows; ``outer``: the number of loops outside of a row."""
 
     def __init__(self, nest: StructuredOp, extract: ir.Operation, outer: int):
         self.nest, self.extract, self.outer = nest, extract, outer
@@ -32,6 +32,7 @@ class Gather:
 
     @classmethod
     def of(cls, nest: StructuredOp) -> "Gather | None":
+        """The nest as a gather of rows; None where it is none."""
         extracts = [o for o in nest.body if o.name == "tensor.extract"]
         known = all(o.name.startswith("arith.") or o.name in ("linalg.index", "linalg.yield", "tensor.extract") for o in nest.body)
         if len(extracts) != 1 or not known or len(nest.op.results) != 1 or not nest.plain or set(nest.iterator_types) != {PARALLEL}:
@@ -45,12 +46,13 @@ class Gather:
         return None if outer == loops or any(l >= outer for l in steps) else cls(nest, extract, outer)
 
     def size(self, loop: int) -> int | ir.Value:
+        """The extent of a loop."""
         if self.out.type.is_dynamic_dim(loop):
             return tensor.DimOp(self.out, index(loop)).result
         return self.out.type.get_dim_size(loop)
 
     def loop(self, out: ir.Value, places: list[ir.Value]) -> ir.Value:
-        """The loops from number ``len(places)`` on, at the insertion point; the output."""
+        """Builds the loops from number ``len(places)`` on. Returns the output."""
         if len(places) == self.outer:
             return self.row(out, places)
         size = self.size(len(places))
@@ -60,7 +62,7 @@ class Gather:
         return around.results[0]
 
     def row(self, out: ir.Value, places: list[ir.Value]) -> ir.Value:
-        """One row: its place computed from scalars, and the copy."""
+        """Computes the index of one row and copies it. Returns the output."""
         nest, values = self.nest, {}
         for i, (value, argument) in enumerate(zip(nest.inputs, self.nest.op.regions[0].blocks[0].arguments)):
             if isinstance(value.type, ir.RankedTensorType):
@@ -91,7 +93,7 @@ class Gather:
 
 
 def row_loops(extract: ir.Operation, loops: int) -> int:
-    """How many of the last dimensions are read at the innermost loops' own places, in order."""
+    """The number of trailing dimensions that are indexed by the innermost loops themselves, in order."""
     count, at = 0, list(extract.operands)[1:]
     while count < len(at):
         owner = at[-1 - count].owner
@@ -102,8 +104,10 @@ def row_loops(extract: ir.Operation, loops: int) -> int:
 
 
 def only_read_by(op: ir.Operation, reader: ir.Operation) -> bool:
+    """Whether ``reader`` is the only user of an op."""
     return all(use.owner.operation == reader for use in op.results[0].uses)
 
 
 def index(value: int) -> ir.Value:
+    """An index constant at the insertion point."""
     return arith.ConstantOp(ir.IndexType.get(), value).result

@@ -1,4 +1,4 @@
-"""What a kernel gets before it is scheduled, where no transform op could give it."""
+"""Rewrites of kernels before CPU schedules, which transform scripts cannot express."""
 from legato.analysis.structured import ContractionForm, StructuredKernel, StructuredKernels
 from legato.analysis.structured.ops import producer
 from legato.core.mlir import arith, func, ir, linalg, tensor
@@ -25,9 +25,9 @@ def prepare(kernel: func.FuncOp, machine: Machine, kernels: StructuredKernels) -
 
 
 def read_first(reader: ir.Operation, place: int) -> None:
-    """Makes what stands at a place the reader's first operand: tiling takes the sizes of its tiles from the first that has them.
+    """Makes operand number ``place`` the reader's first: tiling takes the tile sizes from the first operand that has them.
 
-    Those of a slice of an argument could not be told apart from the contraction's own, and a rest would not be vectorized.
+    The sizes of a slice of an argument could not be told apart from the contraction's own, and remainders would not be vectorized.
     """
     if not place:
         return
@@ -48,8 +48,10 @@ def read_first(reader: ir.Operation, place: int) -> None:
 
 
 def tie_through_reshapes(kernel: StructuredKernel) -> bool:
-    """A value that is returned reshaped starts from the output argument, reshaped the other way; else it would be copied there. True where
-    there is one."""
+    """Where a collapsed result is returned, makes the expanded output argument its destination, which saves a copy.
+
+    Returns whether there is one.
+    """
     block, changed = kernel.function.body.blocks[0], False
     results = list(block.operations[len(block.operations) - 1].operands)
     outputs = list(block.arguments)[len(block.arguments) - len(results):]
@@ -71,11 +73,11 @@ def tie_through_reshapes(kernel: StructuredKernel) -> bool:
 
 
 def add_reader(form: ContractionForm) -> None:
-    """Gives a contraction of dynamic size a reader: it writes a tensor of its own, which is copied to where it wrote before.
+    """Gives a contraction of dynamic size a reader: it writes a tensor of its own, which is copied to its old destination.
 
-    The sizes of a reader's tiles are those of another op's result, which tiling takes as they are; the contraction's own are those of
-    slices, into which it looks, and then a rest could not be cut again. Vectorized, the copy is gone. It has an operand that it does not
-    read: upstream erases one that is plainly the identity.
+    Tiling takes a reader's tile sizes from the result of another op as they are, and a contraction's own from slices, whose remainders it
+    could not tile again. Vectorization removes the copy. The copy has an operand that it does not read: upstream erases one that is
+    plainly the identity.
     """
     op, fill = form.op, producer(form.op.operands[2])
     filled = op if fill is None or fill.name != "linalg.fill" else fill

@@ -1,8 +1,8 @@
-"""tir-split-windows: pooling and depthwise kernels on padded input read the input itself where their windows lie inside.
+"""tir-split-windows: splits pooling and depthwise kernels on padded input into an interior that reads the input and padded borders.
 
-The output is cut into the positions whose windows need no padding and up to four strips around them, which alone are computed from (small)
-padded copies. Every part ends in an elementwise op, what stood behind the window op or a copy, so that schedules find one form: a fill, a
-window op and a reader, for each part.
+The output is split into the positions whose windows need no padding and up to four strips around them, which are computed from small
+padded copies. Each part ends in an elementwise op, the window op's reader or a copy, so that schedules find one form for each part: a
+fill, a window op and a reader.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-WORTH_IT = 0.4  # the least part of the output that needs no padding
+WORTH_IT = 0.4  # least fraction of the output in the interior
 Sizes = Sequence[int | ir.Value]
 
 
 @dataclass(frozen=True)
 class SplitWindows(ModulePass):
-    """Cut padded pooling and depthwise kernels into an unpadded inside and padded strips."""
+    """Splits padded pooling and depthwise kernels into an unpadded interior and padded strips."""
 
     name: ClassVar[str] = "tir-split-windows"
     keeps_kernels: ClassVar[bool] = True
@@ -32,7 +32,7 @@ class SplitWindows(ModulePass):
 
 
 def split_windows(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
-    """Cuts one kernel; one that is no window kernel of this form stays."""
+    """Splits one kernel; kernels of other forms are left as they are."""
     form = kernels.of(kernel).window
     if form is None:
         return
@@ -60,7 +60,7 @@ class WindowSplit:
         self.form, self.returns, self.out = form, terminator(block), block.arguments[len(block.arguments) - 1]
 
     def parts(self) -> list[Part]:
-        """Ranges of output rows and columns, the strips first."""
+        """The ranges of output rows and columns of each part, strips first."""
         rows, columns = self.form.axes
         (top, bottom), (left, right) = rows.inside(), columns.inside()
         whole = (0, rows.count), (0, columns.count)
@@ -72,7 +72,7 @@ class WindowSplit:
         return [(r, c) for r, c in parts if r[0] < r[1] and c[0] < c[1]]
 
     def build(self, part: Part, out: ir.Value) -> ir.Value:
-        """Computes one part of the output; gives the output with it."""
+        """Computes one part of the output and inserts it into ``out``. Returns the new output."""
         (top, bottom), (left, right) = part
         sizes = [dim(out, 0), bottom - top, right - left, dim(out, 3)]
         offsets = [0, top, left, 0]
@@ -89,7 +89,7 @@ class WindowSplit:
         return inserted(result, out, offsets, sizes)
 
     def input(self, part: Part) -> ir.Value:
-        """What the windows of one part read, padded where they reach beyond the input."""
+        """The input that one part's windows read, padded where they reach beyond it."""
         low, high, offsets, sizes = [0], [0], [0], [dim(self.form.source, 0)]
         for axis, (start, end) in zip(self.form.axes, part):
             first, last, before, behind = axis.reads(start, end)
@@ -110,7 +110,7 @@ class WindowSplit:
         return pad.result
 
     def operand(self, index: int, window: ir.Value, place: ir.Value, offsets: list[int], sizes: Sizes) -> ir.Value:
-        """An operand of the reader, as far as one part of the output reads it."""
+        """The slice of a reader's operand for one part of the output."""
         value = self.form.reader.op.operands[index]
         if index == len(self.form.reader.op.operands) - 1:
             return place
@@ -125,16 +125,19 @@ class WindowSplit:
 
 
 def dim(value: ir.Value, axis: int) -> int | ir.Value:
+    """The size of a dimension: an int, or an index value at the insertion point."""
     if not value.type.is_dynamic_dim(axis):
         return value.type.get_dim_size(axis)
     return tensor.DimOp(value, arith.ConstantOp(ir.IndexType.get(), axis).result).result
 
 
 def shape_of(sizes: Sizes) -> list[int]:
+    """Sizes as a static shape with dynamic entries."""
     return [s if isinstance(s, int) else ir.ShapedType.get_dynamic_size() for s in sizes]
 
 
 def slice_of(value: ir.Value, offsets: Sequence[int], sizes: Sizes) -> ir.Value:
+    """A slice of a tensor with unit strides; the tensor itself where the types are equal."""
     type_ = ir.RankedTensorType.get(shape_of(sizes), value.type.element_type)
     if type_ == value.type:
         return value
@@ -143,6 +146,7 @@ def slice_of(value: ir.Value, offsets: Sequence[int], sizes: Sizes) -> ir.Value:
 
 
 def inserted(value: ir.Value, into: ir.Value, offsets: Sequence[int], sizes: Sizes) -> ir.Value:
+    """``into`` with ``value`` inserted at ``offsets``."""
     if value.type == into.type:
         return value
     dynamic = [s for s in sizes if not isinstance(s, int)]
@@ -150,7 +154,7 @@ def inserted(value: ir.Value, into: ir.Value, offsets: Sequence[int], sizes: Siz
 
 
 def copy_of(op: ir.Operation, operands: Sequence[ir.Value], types: Sequence[ir.Type]) -> ir.Operation:
-    """The op on other operands, with other result types."""
+    """A clone of the op on other operands, with other result types."""
     new = op.clone()
     for i, value in enumerate(operands):
         new.operands[i] = value
@@ -160,7 +164,7 @@ def copy_of(op: ir.Operation, operands: Sequence[ir.Value], types: Sequence[ir.T
 
 
 def read_through(value: ir.Value, out: ir.Value) -> ir.Value:
-    """An elementwise copy, with an operand that it does not read: upstream erases one that is plainly the identity."""
+    """An elementwise copy with an operand that it does not read: upstream erases a copy that is plainly the identity."""
     rank, element = value.type.rank, value.type.element_type
     attribute = ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)
     maps = [ir.AffineMap.get_identity(rank), ir.AffineMap.get(rank, 0, []), ir.AffineMap.get_identity(rank)]

@@ -1,8 +1,8 @@
-"""tir-collapse-dims: loop nests of kernels lose loops that memory does not need.
+"""tir-collapse-dims: merges loops of kernels that walk memory as one, and drops loops of one step.
 
-Loops of one step go, and neighbouring loops become one where every operand goes through them as through one dimension: an elementwise
-kernel over ``1x56x56x64`` becomes one loop of 200704, a softmax over ``1x12x128x128`` one of 1536 rows. Schedules then see few, long loops.
-Kernels with contractions, windows or pads are left alone: their schedules know the dimensions by their roles.
+Neighbouring loops are merged where every operand has their dimensions next to each other: an elementwise kernel over ``1x56x56x64``
+becomes one loop of 200704, a softmax over ``1x12x128x128`` one of 1536 rows. Schedules then see few, long loops. Kernels with
+contractions, windows or pads are left alone: their schedules depend on the roles of their dimensions.
 """
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +16,7 @@ from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.structured.collapse_rewrite import CollapseRewriter
 
-# what may stand in a kernel beside linalg.generic and linalg.fill; other ops see tensors of the original types
+# ops allowed in a kernel beside linalg.generic and linalg.fill; they keep tensors of the original types
 NEUTRAL = ("arith.", "math.", "affine.", "tensor.dim", "tensor.empty", "tensor.expand_shape", "tensor.collapse_shape", "tensor.cast",
            "func.return")
 GENERALIZED = ("linalg.transpose", "linalg.copy", "linalg.broadcast", "linalg.map")
@@ -24,7 +24,7 @@ GENERALIZED = ("linalg.transpose", "linalg.copy", "linalg.broadcast", "linalg.ma
 
 @dataclass(frozen=True)
 class CollapseDims(ModulePass):
-    """Drop loops of one step from kernels and merge loops that run through memory as one."""
+    """Drops loops of one step from kernels and merges loops that walk memory as one."""
 
     name: ClassVar[str] = "tir-collapse-dims"
     keeps_kernels: ClassVar[bool] = True
@@ -53,38 +53,42 @@ def collapse_kernel(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
 
 
 def allowed(name: str) -> bool:
+    """Whether a kernel with an op of this name can be collapsed."""
     return name.startswith(NEUTRAL) or name in ("linalg.generic", "linalg.fill", *GENERALIZED)
 
 
 def generalize(kernel: func.FuncOp) -> None:
-    """Named ops that move elements, as generics; fills keep their name."""
+    """Turns named ops that move elements into linalg.generic; fills stay."""
     run_on(kernel.operation, "linalg-generalize-named-ops")
 
 
 def unit(size: int) -> bool:
+    """Whether a size is 1."""
     return size == 1
 
 
 def has_shape(value: ir.Value) -> bool:
+    """Whether a value is a tensor."""
     return isinstance(value.type, ir.RankedTensorType)
 
 
 def long_loops(nest: StructuredOp) -> list[int]:
-    """The loops of more than one step (as far as is known)."""
+    """The loops whose extent is not known to be 1."""
     return [i for i, e in enumerate(nest.extents) if not unit(e)]
 
 
 def path(nest: StructuredOp, operand: int) -> list[int | None]:
-    """For each dimension of an operand that is no unit: its loop; None for anything but a plain loop."""
+    """The loop of each dimension of an operand, without dimensions of size 1; None for one that is not indexed by a single loop."""
     value = nest.op.operands[operand]
     return [loop for size, loop in zip(value.type.shape, nest.loops_of(operand)) if not unit(size)] if has_shape(value) else []
 
 
 class CollapsePlan:
-    """Which neighbouring loops, and which neighbouring dimensions of which tensor, become one.
+    """Which neighbouring loops of each nest, and which neighbouring dimensions of each tensor, are merged.
 
-    ``joined[i]`` holds the pairs of neighbouring loops of nest i that are merged; ``tensors[value]`` those of its dimensions (counted
-    without units). Both shrink to the greatest fixed point: a pair of loops goes when one tensor cannot follow, and the other way round.
+    ``joined[i]`` holds the pairs of neighbouring loops of nest i that are merged; ``tensors[value]`` the first dimensions of the merged
+    pairs of a tensor (counted without sizes of 1). Both shrink to the greatest fixed point: a pair of loops is dropped where the
+    dimensions of an operand cannot be merged, and the reverse.
     """
 
     def __init__(self, nests: list[StructuredOp]):
@@ -119,7 +123,7 @@ class CollapsePlan:
         return changed
 
     def _match(self, nest: StructuredOp, joined: set[tuple[int, int]], value: ir.Value, loops: list[int | None]) -> bool:
-        """Makes one operand and the loops agree."""
+        """Drops the pairs of loops and of an operand's dimensions that disagree. Returns whether any was dropped."""
         pairs = {(a, b): i for i, (a, b) in enumerate(pairwise(loops))}
         wanted = self.tensors.get(value, set())
         changed = False
@@ -135,7 +139,7 @@ class CollapsePlan:
         return changed
 
     def groups(self, value: ir.Value) -> list[list[int]]:
-        """The dimensions of a tensor as they are collapsed: neighbours in one list; units beside the dimension before them."""
+        """The dimensions of a tensor in groups that are merged; sizes of 1 go with the dimension before them."""
         shape, joined = value.type.shape, self.tensors.get(value, set())
         groups: list[list[int]] = []
         lead: list[int] = []
@@ -154,7 +158,7 @@ class CollapsePlan:
         return groups
 
     def loop_groups(self, index: int) -> list[list[int]]:
-        """The loops of a nest as they are merged, without those of one step."""
+        """The loops of a nest in groups that are merged, without loops of one step."""
         groups: list[list[int]] = []
         loops = long_loops(self.nests[index])
         for i, loop in enumerate(loops):

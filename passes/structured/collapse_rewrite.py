@@ -1,4 +1,4 @@
-"""The rewriting that a plan of collapsed loops asks for."""
+"""Rewrites a kernel by a ``CollapsePlan``."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -12,14 +12,15 @@ if TYPE_CHECKING:
 
 
 class CollapseRewriter:
-    """Builds each loop nest of a kernel anew on collapsed tensors; every other op sees tensors of the original types."""
+    """Rebuilds each loop nest of a kernel on collapsed tensors; other ops keep tensors of the original types."""
 
     def __init__(self, kernel: func.FuncOp, plan: CollapsePlan):
         self.kernel, self.plan = kernel, plan
         self.small: dict[ir.Value, ir.Value] = {}  # original tensor -> collapsed
-        self.old: list[ir.Operation] = []  # erased at the end: a new value could take an erased one's place as a key
+        self.old: list[ir.Operation] = []  # erased at the end, so that no new value reuses the address of an old key
 
     def run(self) -> None:
+        """Rewrites the fills and nests in order and erases the old ones."""
         nests = iter(enumerate(self.plan.nests))
         for view in list(self.kernel.body.blocks[0].operations):
             op = view.operation
@@ -34,7 +35,7 @@ class CollapseRewriter:
             op.erase()
 
     def collapsed(self, value: ir.Value) -> ir.Value:
-        """``value`` with merged dimensions and without units."""
+        """``value`` with merged dimensions and without sizes of 1."""
         if value in self.small:
             return self.small[value]
         groups = self.plan.groups(value)
@@ -50,7 +51,7 @@ class CollapseRewriter:
         return result
 
     def product(self, value: ir.Value, group: list[int]) -> int | ir.Value:
-        """The size of merged dimensions."""
+        """The size of a group of merged dimensions."""
         result: int | ir.Value = 1
         for axis in group:
             size = tensor.dim(value, constant(axis)) if value.type.is_dynamic_dim(axis) else value.type.get_dim_size(axis)
@@ -62,6 +63,7 @@ class CollapseRewriter:
 
     @staticmethod
     def collapsed_type(value: ir.Value, groups: list[list[int]]) -> ir.RankedTensorType:
+        """The type of ``value`` with each group of dimensions merged."""
         shape = []
         for group in groups:
             size = 1
@@ -74,7 +76,7 @@ class CollapseRewriter:
         return ir.RankedTensorType.get(shape, value.type.element_type)
 
     def finish(self, op: ir.Operation, results: list[ir.Value]) -> None:
-        """Puts the collapsed results in the place of the old ones, with views of the old types for other readers."""
+        """Replaces the op's results by the collapsed ones, expanded to the old types for other readers."""
         inputs = len(op.operands) - len(op.results)
         for old, new, out in zip(op.results, results, list(op.operands)[inputs:]):
             self.small[old] = new
@@ -92,7 +94,7 @@ class CollapseRewriter:
         self.old.append(op)
 
     def size(self, value: ir.Value, axis: int) -> ir.Value:
-        """A dimension's size, from the tensor that was given as output first."""
+        """A dimension's size, from the tensor that the chain of nests was first given as output."""
         owner = value.owner
         while not isinstance(owner, ir.Block) and owner.name in ("linalg.fill", "linalg.generic"):
             value = owner.operands[len(owner.operands) - len(owner.results) + value.result_number]
@@ -100,6 +102,7 @@ class CollapseRewriter:
         return tensor.dim(value, constant(axis))
 
     def fill(self, op: ir.Operation) -> None:
+        """Rebuilds a fill on the collapsed tensor."""
         out = op.operands[1]
         if out not in self.plan.tensors and op.results[0] not in self.plan.tensors:
             return
@@ -109,6 +112,7 @@ class CollapseRewriter:
         self.finish(op, list(new.results))
 
     def nest(self, index: int, nest: StructuredOp) -> None:
+        """Rebuilds nest number ``index`` on collapsed tensors, with merged loops."""
         op, groups = nest.op, self.plan.loop_groups(index)
         place = {loop: i for i, group in enumerate(groups) for loop in group}
         operands = [self.collapsed(v) if isinstance(v.type, ir.RankedTensorType) else v for v in op.operands]
@@ -129,7 +133,7 @@ class CollapseRewriter:
         self.finish(op, list(new.results))
 
     def map(self, nest: StructuredOp, operand: int, place: dict[int, int], loops: int) -> ir.AffineMap:
-        """The operand's map on merged loops: one result for each group of its dimensions."""
+        """The operand's indexing map on merged loops: one result for each group of its dimensions."""
         value = nest.op.operands[operand]
         if not isinstance(value.type, ir.RankedTensorType):
             return ir.AffineMap.get(loops, 0, [])
@@ -141,7 +145,7 @@ class CollapseRewriter:
 
 
 def renamed(expression: ir.AffineExpr, place: dict[int, int]) -> ir.AffineExpr:
-    """An index expression on the new loops; a loop of one step is 0."""
+    """An index expression on the new loops; dropped loops are 0."""
     if isinstance(expression, ir.AffineDimExpr):
         loop = expression.position
         return ir.AffineDimExpr.get(place[loop]) if loop in place else ir.AffineConstantExpr.get(0)
@@ -152,8 +156,10 @@ def renamed(expression: ir.AffineExpr, place: dict[int, int]) -> ir.AffineExpr:
 
 
 def constant(value: int) -> ir.Value:
+    """An index constant at the insertion point."""
     return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def value_of(size: int | ir.Value) -> ir.Value:
+    """A size as an index value."""
     return constant(size) if isinstance(size, int) else size

@@ -1,8 +1,8 @@
-"""tir-fuse: neighbouring kernels become one prim_func, and equal ones are made once.
+"""tir-fuse: merges neighbouring kernels into one prim_func; equal groups share one.
 
-A group is a tree of calls whose inner results are each read once, inside the group: elementwise kernels behind a contraction, a window or a
-reduction, in front of a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner and elementwise
-fusion turn into one kernel; main keeps one call of it.
+A group is a tree of calls whose inner results have one use each, inside the group: elementwise kernels after a contraction, a window or a
+reduction, before a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner and elementwise fusion
+turn into one kernel; main keeps one call of it.
 """
 import re
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.upstream import run_upstream
 
 PER_KERNEL = "func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse)"
-MAX_CALLS = 24  # beyond that a chain is cut: registers and compile time, not correctness
+MAX_CALLS = 24  # longest group, to limit registers and compile time
 
 
 @dataclass(eq=False)
 class Call:
-    """A call of a kernel in main, with what fusion wants to know of it."""
+    """A call of a kernel in main. ``kind``: the kernel's class; ``group``: the group it is in."""
 
     op: func.CallOp
     callee: str
@@ -34,15 +34,18 @@ class Call:
 
     @property
     def result(self) -> ir.Value:
+        """The call's first result."""
         return self.op.results[0]
 
-    # read anew each time: fusing another group replaces what this one reads
+    # properties, because fusing another group replaces operands
     @property
     def inputs(self) -> list[ir.Value]:
+        """The operands that the kernel reads."""
         return list(self.op.operation.operands)[: -len(self.op.results)]
 
     @property
     def outputs(self) -> list[ir.Value]:
+        """The operands that the kernel writes (destinations)."""
         return list(self.op.operation.operands)[-len(self.op.results):]
 
 
@@ -59,7 +62,7 @@ class Group:
 
 
 def may_join(producer: Call, consumer: Call, group: Group) -> bool:
-    """Whether the producer's group (complete: its result has one reader, the consumer) may become part of the consumer's."""
+    """Whether the producer's group, whose only reader is the consumer, may be merged into the consumer's group."""
     theirs = producer.group.heavy
     if len(producer.group.calls) + len(group.calls) > MAX_CALLS or "opaque" in (theirs, consumer.kind):
         return False
@@ -69,7 +72,9 @@ def may_join(producer: Call, consumer: Call, group: Group) -> bool:
 
 
 def fits_prologue(producer: Call, consumer: Call) -> bool:
-    """In front of a reduction: the producer's shape is the reduction's own, or static, so that its sizes are known inside the kernel."""
+    """Whether a producer can be merged in front of a reduction: its shape is the reduction's, or static, so that its sizes are
+    known inside of the kernel.
+    """
     static = all(not producer.result.type.is_dynamic_dim(i) for i in range(producer.result.type.rank))
     return producer.result == consumer.inputs[0] and (static or producer.shape == consumer.shape)
 
@@ -81,12 +86,13 @@ class Fuser:
         self.module, self.functions = module, functions
         self.kinds = {k.name.value: kernels.of(k).kind for k in tir.prim_funcs(module)}
         self.made: dict[Any, str] = {}
-        self.workshop = ir.Module.create()  # where the inliner sees kernels only
+        self.workshop = ir.Module.create()  # a module with kernels only, for the inliner
         self.symbols = ir.SymbolTable(self.workshop.operation)
         self.bring: set[str] = set()
         self.new_calls: list[func.CallOp] = []
 
     def run(self) -> None:
+        """Replaces all groups of more than one call by calls of fused kernels."""
         for function in self.functions:
             for group in self.groups(function):
                 if len(group.calls) > 1:
@@ -94,6 +100,7 @@ class Fuser:
         self.finish()
 
     def groups(self, function: func.FuncOp) -> list[Group]:
+        """Partitions the kernel calls of a function into groups."""
         calls: dict[Any, Call] = {}
         groups: list[Group] = []
         for op in function.body.blocks[0].operations:
@@ -117,6 +124,7 @@ class Fuser:
         return groups
 
     def call(self, op: func.CallOp) -> Call:
+        """Reads one call; its group is empty."""
         callee = op.attributes["callee"].value
         operands, count = list(op.operation.operands), len(op.results)
         kind = self.kinds[callee] if count == 1 else "opaque"
@@ -127,6 +135,7 @@ class Fuser:
         return Call(op, callee, kind, (op.results[0].type, sizes), Group())
 
     def replace(self, group: Group) -> None:
+        """Replaces the calls of a group by one call of its fused kernel."""
         inner = {c.result: i for i, c in enumerate(group.calls)}
         inputs: list[ir.Value] = []
         wiring = []
@@ -157,7 +166,7 @@ class Fuser:
                 empty.erase()
 
     def build(self, group: Group, wiring: list[Any], inputs: list[ir.Value], location: ir.Location) -> str:
-        """A kernel made of calls, in the workshop; the inliner merges them later, all kernels at once."""
+        """Makes a kernel of calls in the workshop; ``finish`` inlines all of them at once."""
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
             results: list[ir.Value] = []
             for call, (callee, wires, type_) in zip(group.calls, wiring):
@@ -174,11 +183,12 @@ class Fuser:
         return kernel.name.value
 
     def like(self, type_: ir.Type, out: ir.Value) -> ir.Value:
+        """An empty tensor of ``type_`` whose dynamic sizes are those of ``out``."""
         shape = [tensor.dim(out, index(i)) if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
         return tensor.EmptyOp(shape, type_.element_type).result
 
     def finish(self) -> None:
-        """Merges the calls of each group, moves the kernels home, and simplifies all of them."""
+        """Inlines the calls in all fused kernels, moves the kernels into the module and simplifies them."""
         home = {k.name.value: k for k in tir.prim_funcs(self.module)}
         for name in self.bring:
             self.workshop.body.append(home[name].operation.clone())
@@ -200,21 +210,22 @@ class Fuser:
 
 
 def index(value: int) -> ir.Value:
+    """An index constant at the insertion point."""
     return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def short(callee: str) -> str:
-    """A kernel's name without what made it unique."""
+    """A kernel's name without prefix and number."""
     return re.sub(r"_\d+$", "", callee.removeprefix("fused_").removeprefix("kernel_"))
 
 
 @dataclass(frozen=True)
 class Fuse(ModulePass):
-    """Makes one kernel of neighbouring kernels: elementwise ones join contractions, windows, reductions and each other."""
+    """Fuses neighbouring kernels: elementwise ones with contractions, windows, reductions and each other."""
 
     name: ClassVar[str] = "tir-fuse"
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            run_upstream("func.func(cse)", module)  # equal sizes become one value, which is how equal shapes are seen
+            run_upstream("func.func(cse)", module)  # makes equal sizes one value: shapes are compared by these
             Fuser(module.module, relax_functions(module), context.kernels).run()

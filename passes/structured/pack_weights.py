@@ -1,7 +1,7 @@
-"""tir-pack-weights: constant operands of kernels are laid out at compile time as the target's schedules read them.
+"""tir-pack-weights: packs constant operands of kernels at compile time into the layout that the target's schedules read.
 
-The kernel's argument becomes the packed weight, and a ``linalg.unpack`` in its body says what that means; scheduling folds it away. The
-bytes are repacked in the weight store.
+The kernel's argument becomes the packed weight, with a ``linalg.unpack`` in the body that scheduling folds away. The bytes are repacked in
+the weight store.
 """
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,14 +19,11 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 
 @dataclass(frozen=True)
 class PackWeights(ModulePass):
-    """Lay weights out as kernels read them.
-
-    The target says how, for each kernel; a kernel that is called with something else than a constant there is left as it is.
-    """
+    """Packs weights as the target asks for each kernel; a kernel that any call gives a non-constant weight is left as it is."""
 
     name: ClassVar[str] = "tir-pack-weights"
     keeps_kernels: ClassVar[bool] = True
-    target: TargetText = option("llvm", "whose packing")
+    target: TargetText = option("llvm", "the target that says how weights are packed")
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
@@ -48,7 +45,7 @@ class PackWeights(ModulePass):
 
 
 def calls_by_callee(module: Module) -> dict[str, list[ir.Operation]]:
-    """Every call in the functions of the graph."""
+    """All calls in the graph functions, by callee."""
     calls: dict[str, list[ir.Operation]] = {}
     for function in relax_functions(module):
         for op in graph_ops(function):
@@ -65,7 +62,7 @@ def packed_shape(packing: PackingLike) -> list[int]:
 
 
 def rewrite_kernel(kernel: func.FuncOp, packing: PackingLike) -> None:
-    """The argument becomes the packed weight; the op reads it through a linalg.unpack, its dimensions in the packing's order."""
+    """Makes the argument the packed weight, which the op reads through a linalg.unpack, its dimensions in the packing's order."""
     block = kernel.body.blocks[0]
     argument = block.arguments[packing.argument]
     shape, element = packing.shape, argument.type.element_type
@@ -80,7 +77,7 @@ def rewrite_kernel(kernel: func.FuncOp, packing: PackingLike) -> None:
             "static_inner_tiles": ir.DenseI64ArrayAttr.get([1] * (rank - 1) + [packing.tile]),
         })
     packing.op.operands[packing.operand] = unpacked.results[0]
-    while (view := defining_op(old)) is not None:  # reshapes of the argument, which nothing else reads
+    while (view := defining_op(old)) is not None:  # reshapes of the argument that are unused now
         old = view.operands[0]
         view.erase()
     if packing.order != tuple(range(rank)):
@@ -93,7 +90,9 @@ def rewrite_kernel(kernel: func.FuncOp, packing: PackingLike) -> None:
 
 
 def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants, packed: dict[Any, str]) -> None:
-    """The call gets the packed weight. Calls that share a weight share the packed one: ``packed`` remembers the keys."""
+    """Gives a call the packed weight. Calls with one weight and layout share the packed one through ``packed``, which maps the
+    weight's key and layout to the packed weight's key.
+    """
     constant = defining_op(call.operands[packing.argument])
     source = constant.attributes["weight"].value if "weight" in constant.attributes else None
     layout = (source, packing.shape, packing.order, packing.outer, packing.tile)
@@ -112,7 +111,7 @@ def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants,
 
 
 def pack(array: np.ndarray, packing: PackingLike) -> np.ndarray:
-    """The weight in packed order, copied once."""
+    """The weight in packed order, padded with zeros to whole tiles."""
     array = array.reshape(packing.shape)
     last = array.ndim - 1
     source = array.transpose([packing.order[d] for d in (*(d for d in packing.outer if d != last), last)])

@@ -1,4 +1,4 @@
-"""tir-prepare: kernels get the forms that the target's schedules take, where a transform script could not make them."""
+"""tir-prepare: rewrites that the target's schedules need and transform scripts cannot express."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,11 +9,11 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 
 @dataclass(frozen=True)
 class Prepare(ModulePass):
-    """Rewrite kernels into the forms that the target schedules."""
+    """Rewrites kernels into the forms that the target schedules."""
 
     name: ClassVar[str] = "tir-prepare"
     keeps_kernels: ClassVar[bool] = True
-    target: TargetText = option("llvm", "whose preparation")
+    target: TargetText = option("llvm", "the target that prepares kernels")
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)

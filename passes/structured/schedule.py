@@ -1,4 +1,4 @@
-"""tir-schedule: each prim_func gets the schedule that its target has for it, as a transform script."""
+"""tir-schedule: applies the target's schedule, a transform script, to each prim_func."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from legato.schedule.transform import apply_script
 
 @dataclass(frozen=True)
 class ScheduleKernels(ModulePass):
-    """Schedules every kernel: tiles, fuses and vectorizes it by the transform script that the target has for it."""
+    """Schedules every kernel: tiles, fuses and vectorizes it by the target's transform script for it."""
 
     name: ClassVar[str] = "tir-schedule"
     target: TargetText = option("llvm", "whose schedules are used")
