@@ -52,11 +52,11 @@ def cpu_stages(target: "Target") -> Stages:
         ("relax", GRAPH),
         ("legalized", LEGALIZE),
         ("fused", "tir-fuse,tir-collapse-dims,tir-prepare{target=%s},tir-pack-weights{target=%s}"),
-        ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-apply-schedules,tir-serialize-threads,"
-                      "tir-lower-loops"),
+        ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,"
+                      "tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,tir-plan-memory,tir-lower-packed"),
-        ("llvm", f"{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},{down},{CLEAN},tir-check-lowered,"
-                 "tir-mark-functions{target=%s},tir-emit-entry"),
+        ("llvm", f"{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},"
+                 "tir-check-lowered,tir-mark-functions{target=%s},tir-emit-entry"),
     )
 
 

@@ -1,6 +1,7 @@
-"""tir-slice-transfers: a transfer along other than the last dimensions of a buffer goes to a slice that has these alone.
+"""tir-slice-transfers: a transfer of several rows, or along other than the last dimensions of a buffer, goes to a slice of its own.
 
-Upstream's patterns would widen the vector by unit dimensions in between, drop them, and widen it again, for ever.
+Along other dimensions, upstream's patterns would widen the vector by unit dimensions in between, drop them, and widen it again, for ever.
+Rows of one slice lie at constant distances from one address; without it, each row's address is computed from all indices.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +14,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class SliceTransfers(ModulePass):
-    """Transfers along other than the last dimensions of a buffer become transfers of a subview that has these dimensions alone."""
+    """Transfers of several rows, or along other than the last dimensions of a buffer, become transfers of a subview of these dimensions."""
 
     name: ClassVar[str] = "tir-slice-transfers"
 
@@ -23,14 +24,22 @@ class SliceTransfers(ModulePass):
 
 
 def slice_transfers(module: ir.Module) -> None:
-    """Rewrites the transfers of ``module`` that step through other than the last dimensions."""
+    """Rewrites the transfers of ``module`` that step through several dimensions, or through other than the last."""
     for op in find(module.operation, "vector.transfer_read", "vector.transfer_write"):
         buffer = 0 if op.name == "vector.transfer_read" else 1
         type_ = op.operands[buffer].type
         dims = stepped_dims(op.attributes["permutation_map"].value)
-        if isinstance(type_, ir.MemRefType) and dims is not None and dims != list(range(type_.rank - len(dims), type_.rank)):
+        if not isinstance(type_, ir.MemRefType) or dims is None:
+            continue
+        if dims != list(range(type_.rank - len(dims), type_.rank)) or has_whole_rows(op, buffer, len(dims)):
             with ir.InsertionPoint(op), op.location:
                 slice_transfer(op, buffer, dims)
+
+
+def has_whole_rows(op: ir.Operation, buffer: int, rank: int) -> bool:
+    """Whether a transfer of a vector of this rank moves several rows, all of them in bounds and without a mask."""
+    unmasked = len(op.operands) == op.operands[buffer].type.rank + 2  # the buffer; the padding, or the vector that is written
+    return rank > 1 and unmasked and all(flag.value for flag in op.attributes["in_bounds"])
 
 
 def stepped_dims(map_: ir.AffineMap) -> list[int] | None:
@@ -46,8 +55,7 @@ def slice_transfer(op: ir.Operation, buffer: int, dims: list[int]) -> None:
     sizes = [vector_type.shape[dims.index(d)] if d in dims else 1 for d in range(rank)]
     strides, _ = source.type.get_strides_and_offset()
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-    kept = ", ".join("?" if strides[d] == unknown else str(strides[d]) for d in dims)
-    layout = ir.Attribute.parse(f"strided<[{kept}], offset: ?>")
+    layout = ir.StridedLayoutAttr.get(unknown, [strides[d] for d in dims])
     type_ = ir.MemRefType.get(list(vector_type.shape), source.type.element_type, layout, source.type.memory_space)
     part = memref.SubViewOp(type_, source, indices, [], [], [unknown] * rank, sizes, [1] * rank).result
     zero = ir.Operation.create("arith.constant", [ir.IndexType.get()], [], {"value": ir.IntegerAttr.get(ir.IndexType.get(), 0)}).results[0]

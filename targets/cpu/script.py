@@ -167,3 +167,4 @@ class Script:
         loops = self.match("scf.for")
         self.line(f"transform.apply_licm to {loops} : {ANY}")
         self.line(f"transform.loop.hoist_loop_invariant_subsets {loops} : {ANY}")
+        self.patterns()

@@ -1,0 +1,72 @@
+"""tir-drop-unchanged: loops of kernels stop carrying tensors that no iteration changes.
+
+Hoisting an accumulator out of a reduction loop leaves the tensor it lived in behind, carried from step to step untouched. Bufferization
+takes every carried tensor for written, and copies one that is read elsewhere: here the initial value of a tile, once a tile.
+"""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.ir_helpers import find, terminator
+from legato.core.mlir import ir, scf
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+FIRST = 3  # operands of scf.for in front of the carried values
+PURE = ("vector.transfer_write", "tensor.empty", "tensor.extract_slice", "tensor.insert_slice")
+
+
+@dataclass(frozen=True)
+class DropUnchanged(ModulePass):
+    """Loops of kernels no longer carry tensors that they yield as they got them."""
+
+    name: ClassVar[str] = "tir-drop-unchanged"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context:
+            for kernel in tir.prim_funcs(module.module):
+                for loop in find(kernel.operation, "scf.for", inner_first=True):
+                    drop_unchanged(loop)
+
+
+def drop_unchanged(loop: ir.Operation) -> None:
+    """Replaces the loop by one that carries what changes, where that is less."""
+    block = loop.regions[0].blocks[0]
+    last = terminator(block)
+    carried = list(block.arguments)[1:]
+    yielded = list(last.operands)
+    unchanged = [i for i, (got, given) in enumerate(zip(carried, yielded)) if got == given and isinstance(got.type, ir.RankedTensorType)]
+    if not unchanged:
+        return
+    operands, results = list(loop.operands), list(loop.results)
+    inits = operands[FIRST:]
+    for i in unchanged:
+        carried[i].replace_all_uses_with(inits[i])
+        results[i].replace_all_uses_with(inits[i])
+    kept = [i for i in range(len(carried)) if i not in unchanged]
+    with ir.InsertionPoint(last), last.location:
+        scf.YieldOp([yielded[i] for i in kept])
+    last.erase()
+    for i in reversed(unchanged):
+        block.erase_argument(i + 1)
+    attributes = {name: loop.attributes[name] for name in loop.attributes}
+    with ir.InsertionPoint(loop), loop.location:
+        new = ir.Operation.create("scf.for", [results[i].type for i in kept], [*operands[:FIRST], *(inits[i] for i in kept)], attributes,
+                                  regions=1)
+    block.append_to(new.regions[0])
+    for i, result in zip(kept, new.results):
+        results[i].replace_all_uses_with(result)
+    loop.erase()
+    for i in unchanged:
+        erase_unused(inits[i])
+
+
+def erase_unused(value: ir.Value) -> None:
+    """Erases what made a tensor, and what that was made of, as far as nothing else uses it."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name not in PURE or any(True for result in owner.results for _ in result.uses):
+        return
+    operands = [v for v in owner.operands if isinstance(v.type, ir.RankedTensorType)]
+    owner.erase()
+    for operand in operands:
+        erase_unused(operand)
