@@ -1,4 +1,4 @@
-"""Kernels that do what one graph op does, recognized by their structured body: whatever made it, a contraction is a matmul."""
+"""Recognizes kernels that compute one graph op by their structured body: a matmul, an NHWC convolution or an elementwise op."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -19,7 +19,9 @@ UNARY = {"math.exp": "exp", "math.log": "log", "math.sqrt": "sqrt", "math.rsqrt"
 
 @dataclass(frozen=True)
 class RecognizedKernel:
-    """``name`` and ``attrs``: the graph op. ``operands``: which operands of the call are the op's, in the op's order."""
+    """A kernel that computes the graph op ``name`` with the attributes ``attrs``. ``operands``: the op's operands, as operand numbers
+    of the call.
+    """
 
     function: func.FuncOp
     name: str
@@ -29,7 +31,7 @@ class RecognizedKernel:
 
 
 def recognize(function: func.FuncOp) -> RecognizedKernel | None:
-    """What graph op a prim_func computes: a matmul, an NHWC convolution, an elementwise op on equal shapes. None if it is none of these."""
+    """The graph op that a prim_func computes: a matmul, an NHWC convolution, or an elementwise op on equal shapes; else None."""
     if not is_prim_func(function) or function.is_external or out_count(function) != 1 or len(function.body.blocks) != 1:
         return None
     kernel = StructuredKernel(function)
@@ -56,7 +58,7 @@ def _accumulates(name: str) -> bool:
 
 
 def _starts_at_zero(op: ir.Operation) -> bool:
-    """Whether what a contraction adds to has been filled with 0."""
+    """Whether a contraction accumulates into a tensor filled with 0."""
     init = op.operands[len(op.operands) - 1].owner
     if isinstance(init, ir.Block) or init.name != "linalg.fill":
         return False
@@ -65,12 +67,12 @@ def _starts_at_zero(op: ir.Operation) -> bool:
 
 
 def _body(op: StructuredOp) -> list[ir.Operation]:
-    """What a structured op does with its elements; without constants."""
+    """The ops of a body, without constants."""
     return [o for o in op.body if o.name != "arith.constant"]
 
 
 def _matmul(op: StructuredOp, inputs: list[int]) -> Found | None:
-    """(batch..., m, k) times (batch..., k, n): named, or any contraction over the last and the last but one axis."""
+    """(batch..., m, k) times (batch..., k, n), as a named op or as a generic contraction."""
     if op.op.name not in MATMULS or len(op.maps) != 3 or not op.plain or len(inputs) != 2:
         return None
     names = [o.name for o in _body(op)]
@@ -100,7 +102,7 @@ def _ints(op: ir.Operation, name: str) -> list[int]:
 
 
 def _generic(op: StructuredOp, inputs: list[int]) -> Found | None:
-    """One operation on each element, all operands of the output's shape."""
+    """One elementwise operation whose operands have the output's shape."""
     if not op.is_pointwise or any(not is_identity(map_) for map_ in op.maps):
         return None
     body, arguments = _body(op), op.scalars

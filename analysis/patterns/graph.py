@@ -1,4 +1,4 @@
-"""A function as patterns see it: nodes with operands and users, graph ops and calls of recognized kernels alike."""
+"""The graph that patterns are matched on: graph ops and calls of recognized kernels, with operands and users."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -25,12 +25,13 @@ class Ref:
 
     @cached_property
     def type(self) -> TensorType | None:
-        """Sizes and element type; None for what is no tensor."""
+        """Sizes and element type; None for a value that is no tensor."""
         type_ = self.value.type
         return TensorType.of(type_) if isinstance(type_, ir.RankedTensorType) else None
 
     @property
     def is_constant(self) -> bool:
+        """Whether the value is a relax.constant."""
         return self.node is not None and self.node.name == CONSTANT
 
     def __str__(self) -> str:
@@ -39,7 +40,7 @@ class Ref:
 
 @dataclass(eq=False, repr=False)
 class Node:
-    """An op. ``name``: what patterns know it by; ``kernel``: what was recognized, where it is the call of a kernel."""
+    """An op. ``name``: the name that patterns use; ``kernel``: the recognized kernel, for a call of one."""
 
     op: ir.Operation
     name: str
@@ -48,22 +49,23 @@ class Node:
     results: list[Ref] = field(default_factory=list)
     users: list[Node] = field(default_factory=list)
     kernel: RecognizedKernel | None = None
-    helpers: list[Node] = field(default_factory=list)  # the tensor.empty ops that a kernel writes into
+    helpers: list[Node] = field(default_factory=list)  # the tensor.empty ops that are the kernel's destinations
 
     @cached_property
     def attrs(self) -> dict[str, Any]:
-        """The attributes as Python values, defaults filled in; empty for what is no graph op."""
+        """The attributes as Python values, with defaults; empty for other than graph ops and recognized kernels."""
         if self.kernel is not None:
             return self.kernel.attrs
         return attributes_of(self.op) if op_class(self.op) is not None else {}
 
     @cached_property
     def is_pure(self) -> bool:
-        """Whether it may become part of a group: a graph op, or the call of a recognized kernel."""
+        """Whether it may become part of a group: a graph op other than a constant, or the call of a recognized kernel."""
         return self.kernel is not None or (self.name != CONSTANT and op_class(self.op) is not None)
 
     @property
     def model_name(self) -> str | None:
+        """The op's name in the model; None where it has none."""
         return model_name(self.op)
 
     def __str__(self) -> str:
@@ -72,7 +74,7 @@ class Node:
 
 
 class Graph:
-    """The block of a function. Raises LegatoError for a function with branches."""
+    """The nodes of a function. LegatoError for a function of several blocks."""
 
     def __init__(self, function: func.FuncOp, kernels: dict[str, RecognizedKernel] | None = None):
         """``kernels``: the recognized kernels of the module, by name (see ``recognized``)."""
@@ -105,7 +107,7 @@ class Graph:
 
 
 def _nested_operands(op: ir.Operation) -> list[ir.Value]:
-    """What ops in the op's regions read."""
+    """The operands of all ops in the op's regions."""
     found: list[ir.Value] = []
     for region in op.regions:
         for block in region.blocks:
@@ -115,7 +117,7 @@ def _nested_operands(op: ir.Operation) -> list[ir.Value]:
 
 
 def recognized(module: ir.Module) -> dict[str, RecognizedKernel]:
-    """The kernels of a module that do what a graph op does, by function name."""
+    """The recognized kernels of a module, by function name."""
     found = {}
     for op in module.body.operations:
         if isinstance(op, func.FuncOp) and (kernel := recognize(op)) is not None:

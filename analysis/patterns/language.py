@@ -1,4 +1,4 @@
-"""Patterns as values. matcher.py matches them."""
+"""Patterns: values to match, built by functions and methods. ``matcher.py`` matches them."""
 from __future__ import annotations
 
 import copy
@@ -14,7 +14,7 @@ Constraint = Callable[[Ref], "str | None"]  # returns None, or the reason why it
 
 
 class Pattern:
-    """One value of a graph. Methods return changed copies, which stand for other values than the original."""
+    """A pattern of one value. Methods return changed copies; original and copy match separate values."""
 
     def __init__(self) -> None:
         self.label: str | None = None
@@ -27,11 +27,11 @@ class Pattern:
         return other
 
     def named(self, label: str) -> Any:
-        """The pattern with a label, by which checks and backends find the matched value: ``match["conv"]``."""
+        """Labels the pattern; checks and backends find the matched value by it: ``match["conv"]``."""
         return self._with(label=label)
 
     def exposed(self) -> Any:
-        """The value may have uses outside of the match: it becomes another result of the group."""
+        """Allows the value uses outside of the match: it becomes another result of the group."""
         return self._with(is_exposed=True)
 
     def where(self, constraint: Constraint) -> Any:
@@ -80,7 +80,7 @@ class Pattern:
         return ()
 
     def roots(self) -> set[str] | None:
-        """The names of ops that can define its value; None: any op, or none."""
+        """The names of ops that can define the value; None where any value can match."""
         return None
 
 
@@ -147,14 +147,14 @@ class Alternatives(Pattern):
 
 
 class Repeated(Pattern):
-    """A chain. Each link is a separate pattern, created when it is needed."""
+    """A chain of steps. Each link is a separate pattern, made on demand."""
 
     def __init__(self, base: Pattern, step: Callable[[Pattern], Pattern], at_least: int, at_most: int):
         super().__init__()
         self.base, self.step, self.at_least, self.at_most = base, step, at_least, at_most
 
     def choices(self) -> list[Pattern]:
-        """The patterns to try: the longer chain first, then its end if the chain may end here."""
+        """The patterns to try: the chain with one more link first, then the base if the chain may end here."""
         links: list[Pattern] = []
         if self.at_most > 0:
             links.append(self.step(Repeated(self.base, self.step, self.at_least - 1, self.at_most - 1)))

@@ -1,7 +1,7 @@
-"""The classifier of kernels: what a structured op is, what a kernel is, and the form of what it is built around.
+"""Classification of kernels: the kind of each structured op and of the kernel, and the form of its contraction or window op.
 
-A ``StructuredKernel`` is made once for a kernel and holds until the kernel is rewritten: passes get it from ``context.kernels``, a
-``StructuredKernels``, and drop it there when they rewrite.
+A ``StructuredKernel`` is made once for a kernel and is valid until the kernel is rewritten. Passes get it from ``context.kernels``, a
+``StructuredKernels``, and drop it there when they rewrite the kernel.
 """
 from legato.analysis.structured.cache import StructuredKernels
 from legato.analysis.structured.contraction import ContractionForm

@@ -1,8 +1,8 @@
-"""The form of a kernel around one contraction or convolution: which loops are rows, columns and reductions, and who reads the result.
+"""The form of a kernel with one contraction or convolution: the roles of its loops, and the readers of its result.
 
-In the words of matrix multiplication: *columns* are loops of the output and of one operand (the weight, as a rule), *rows* of the output
-and of the other operand, *batch* loops of all three. The output's innermost loop is the one that is vectorized; it has to be a column, so
-where it belongs to the first operand, the operands change roles.
+In terms of a matrix multiplication: *columns* are loops of the output and of one operand (usually the weight), *rows* of the output and of
+the other operand, *batch* loops of all three. The output's innermost loop is vectorized and has to be a column; where it belongs to the
+first operand, the operands swap roles.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
 
 @dataclass(frozen=True)
 class ContractionForm:
-    """A kernel's contraction with its surroundings. Loops are numbers of the contraction's own; extents are None where they are dynamic."""
+    """A kernel's contraction and its readers. Loops are numbers of the contraction's loops; dynamic extents are None."""
 
     heart: StructuredOp
     extents: tuple[int | None, ...]
@@ -32,19 +32,19 @@ class ContractionForm:
     reductions: tuple[int, ...]
     filters: tuple[int, ...]
     weight: int
-    """Operand number of the side that has the columns."""
+    """Number of the operand with the columns."""
     strides: dict[int | None, int]
-    """For the loops over windows: their distance."""
+    """The window stride of each loop over output positions."""
     epilogue: tuple[StructuredOp, ...]
-    """Elementwise readers of the result, each of the one before; the last one's result is returned."""
+    """The chain of elementwise readers of the result; the last one's result is returned."""
     path: tuple[int, ...]
-    """From the returned value back to the contraction: operand numbers."""
+    """The operand numbers that lead from the returned value back to the contraction."""
     dims: dict[int, int]
-    """For the batch, row and column loops: the dimension of the last op's own iteration space."""
+    """The dimension of each batch, row and column loop in the last op's iteration space."""
 
     @classmethod
     def of(cls, kernel: StructuredKernel) -> ContractionForm | None:
-        """The form of a kernel, or None where it has no contraction, several, or one whose result goes ways that are not known here."""
+        """The form of a kernel; None where it has no contraction, several, or one whose result is used in unsupported ways."""
         heart, returns = kernel.heart, kernel.ops[-1]
         if heart is None or heart.kind != CONTRACTION or len(heart.op.operands) != 3 or len(returns.operands) != 1:
             return None
@@ -54,11 +54,11 @@ class ContractionForm:
         epilogue, path = chain
         known = [heart.op, *(reader.op for reader in epilogue), producer(heart.op.operands[2])]
         if any(op.op not in known and op.op.name != "linalg.unpack" for op in kernel.structured):
-            return None  # work in front of the contraction would be done again for each of its tiles
+            return None  # work in front of the contraction would be repeated for each tile
         return _roles(heart, epilogue, path)
 
     def with_extent(self, loop: int, extent: int) -> ContractionForm:
-        """The form of a part: one loop has another extent."""
+        """The form with another extent of one loop."""
         return replace(self, extents=(*self.extents[:loop], extent, *self.extents[loop + 1:]))
 
     @property
@@ -73,12 +73,12 @@ class ContractionForm:
 
     @property
     def row(self) -> int | None:
-        """The loop whose steps share a register tile; None for a single row."""
+        """The loop whose iterations share a register tile; None for a single row."""
         return self.rows[-1] if self.rows else None
 
     @property
     def row_bytes(self) -> int | None:
-        """How far neighbouring rows of the first operand are apart in memory; None where it is not known."""
+        """The distance of neighbouring rows of the first operand in memory, in bytes; None where it is dynamic."""
         operand = 1 - self.weight
         type_ = self.op.operands[operand].type
         for position, expression in enumerate(self.heart.maps[operand].results):
@@ -94,32 +94,33 @@ class ContractionForm:
 
     @property
     def last_rank(self) -> int:
-        """Dimensions of the last op's iteration space, reductions included."""
+        """The number of loops of the last op, reductions included."""
         return len(self.last.iterator_types)
 
     @property
     def is_window(self) -> bool:
-        """Whether the first operand is read in windows, as convolutions do."""
+        """Whether the first operand is read in windows, as in convolutions."""
         return bool(self.filters)
 
     @property
     def decomposes(self) -> bool:
-        """Whether upstream makes a one-dimensional convolution, which it can vectorize, of a tile one row high; or it is one."""
+        """Whether upstream can vectorize a tile one row high as a one-dimensional convolution, or the op is one."""
         return self.op.name in ("linalg.conv_2d_nhwc_hwcf", "linalg.conv_1d_nwc_wcf")
 
     @property
     def row_stride(self) -> int:
-        """How far the windows of neighbouring rows are apart."""
+        """The stride between the windows of neighbouring rows."""
         return self.strides.get(self.row, 1)
 
     @property
     def bits(self) -> int:
-        """Width of an element of the accumulator."""
+        """The width of the accumulator's elements."""
         return bits_of(self.op.results[0].type.element_type)
 
 
 def _chain(kernel: StructuredKernel, returned: ir.Value, heart: StructuredOp) -> tuple[tuple[StructuredOp, ...], tuple[int, ...]] | None:
-    """The elementwise ops between the contraction and the returned value (first reader first), and the way back as operand numbers."""
+    """The elementwise ops from the contraction to the returned value, and the way back as operand numbers; None where there is no
+    such chain."""
     epilogue: list[StructuredOp] = []
     path = [0]
     op = producer(returned)
@@ -175,8 +176,8 @@ def _roles(heart: StructuredOp, epilogue: tuple[StructuredOp, ...], path: tuple[
 
 
 def _dims_of_last(heart: StructuredOp, epilogue: tuple[StructuredOp, ...]) -> dict[int, int] | None:
-    """For each loop of the output its dimension in the last op; None where a reader does not follow the result dimension by dimension."""
-    where = [loop for loop in heart.out_loops if loop is not None]  # the contraction's loop at each position of the value at hand
+    """The dimension of each output loop in the last op; None where a reader does not follow the result dimension by dimension."""
+    where = [loop for loop in heart.out_loops if loop is not None]  # the contraction's loop for each dimension of ``value``
     dims = {loop: loop for loop in where}
     value = heart.op.results[0]
     for reader in epilogue:

@@ -1,4 +1,4 @@
-"""A kernel of structured ops: what it is built around, and who reads whom."""
+"""The classification of one kernel of structured ops."""
 from __future__ import annotations
 
 from functools import cached_property
@@ -14,14 +14,14 @@ NEUTRAL = {"tensor.expand_shape", "tensor.collapse_shape", "tensor.cast", "tenso
 NEUTRAL_DIALECTS = ("arith", "math", "affine")
 
 class StructuredKernel:
-    """The classification of one kernel, valid until the kernel is rewritten. Each answer is found when it is first asked for."""
+    """The classification of one kernel, valid until the kernel is rewritten. Properties are computed on first use."""
 
     def __init__(self, function: func.FuncOp):
         self.function = function
 
     @cached_property
     def ops(self) -> list[ir.Operation]:
-        """The ops of the kernel's block, the return included; not those inside of others."""
+        """The ops of the kernel's block, the return included, without nested ones."""
         return [op.operation for op in self.function.body.blocks[0].operations]
 
     @cached_property
@@ -37,7 +37,7 @@ class StructuredKernel:
     def _by_op(self) -> dict[ir.Operation, StructuredOp]:
         return {structured.op: structured for structured in self.structured}
 
-    # --- what it is ---
+    # --- kind ---
 
     @cached_property
     def kind(self) -> str:
@@ -59,8 +59,10 @@ class StructuredKernel:
 
     @cached_property
     def heart(self) -> StructuredOp | None:
-        """The op that decides how the kernel is computed: its contraction, in a kernel without one its window op, else its reduction. None
-        where there are several of the kind, or only elementwise ops."""
+        """The op that determines the schedule: the contraction, else the window op, else the reduction.
+
+        None where there are several of that kind, or only elementwise ops.
+        """
         for kind in (CONTRACTION, WINDOW, REDUCTION):
             found = [op for op in self.structured if not op.is_fill and op.kind == kind]
             if found:
@@ -74,29 +76,29 @@ class StructuredKernel:
 
     @cached_property
     def contraction(self) -> ContractionForm | None:
-        """The form of a kernel around one contraction or convolution; None for another kernel."""
+        """The form of a kernel with one contraction or convolution; None for another kernel."""
         return ContractionForm.of(self)
 
     @cached_property
     def window(self) -> WindowForm | None:
-        """The form of a kernel of one pooling or depthwise convolution; None for another kernel."""
+        """The form of a kernel with one pooling or depthwise convolution; None for another kernel."""
         return WindowForm.of(self)
 
     # --- loop nests ---
 
     @cached_property
     def nests(self) -> list[StructuredOp]:
-        """The ops that schedules know as loop nests (generics, fills, windows) in order, those inside of loops too."""
+        """The ops that schedules treat as loop nests (generics, fills, window ops), in order, nested ones included."""
         return self._everything[0]
 
     @property
     def is_flat(self) -> bool:
-        """Whether all nests stand in the kernel's own block."""
+        """Whether all nests are in the kernel's own block."""
         return all(self.op(nest.op) is nest for nest in self.nests)
 
     @property
     def has_strange_ops(self) -> bool:
-        """Whether there are pads, or ``linalg`` ops that are no nests."""
+        """Whether there are pads, or ``linalg`` ops that are not among the nests."""
         return self._everything[1]
 
     @cached_property
@@ -120,15 +122,15 @@ class StructuredKernel:
         return nests, strange
 
     def readers(self, nest: StructuredOp) -> list[StructuredOp]:
-        """The nests that read a nest's results as they are."""
+        """The nests that read a nest's results."""
         return [n for n in self.nests if any(v in list(n.op.operands) for v in nest.op.results)]
 
     def leaves(self, nest: StructuredOp) -> bool:
-        """Whether somebody besides nests has a nest's results: the kernel returns them, or puts them into a larger tensor."""
+        """Whether a nest's results have users other than nests: the return, or insertion into a larger tensor."""
         readers = [n.op for n in self.readers(nest)]
         return any(use.owner.operation not in readers for value in nest.op.results for use in value.uses)
 
     @property
     def roots(self) -> list[StructuredOp]:
-        """The nests that no other reads."""
+        """The nests whose results no other nest reads."""
         return [n for n in self.nests if not self.readers(n)]

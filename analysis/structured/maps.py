@@ -1,9 +1,9 @@
-"""Questions about the affine maps and index expressions of structured ops."""
+"""Queries on the affine maps and index expressions of structured ops."""
 from legato.core.mlir import ir
 
 
 def dim_positions(map_: ir.AffineMap) -> list[int | None]:
-    """For each result of an affine map the dimension it is, or None where it is something else."""
+    """The dimension that each result of an affine map is; None for other expressions."""
     return [e.position if isinstance(e, ir.AffineDimExpr) else None for e in map_.results]
 
 
@@ -15,7 +15,7 @@ def dims_in(expression: ir.AffineExpr) -> set[int]:
 
 
 def is_shifted(expression: ir.AffineExpr, dim: int) -> bool:
-    """Whether an index is a dimension plus what does not depend on it."""
+    """Whether an index is ``dim`` plus terms that do not depend on it."""
     if not isinstance(expression, ir.AffineAddExpr):
         return isinstance(expression, ir.AffineDimExpr) and expression.position == dim
     left, right = expression.lhs, expression.rhs
@@ -23,4 +23,5 @@ def is_shifted(expression: ir.AffineExpr, dim: int) -> bool:
 
 
 def is_identity(map_: ir.AffineMap) -> bool:
+    """Whether an affine map's results are its dimensions in order."""
     return dim_positions(map_) == list(range(map_.n_dims))

@@ -1,7 +1,7 @@
-"""One structured op: its loops, what indexes its operands, what its body computes, and its kind.
+"""The classification of one structured op: its loops, indexing maps, body and kind.
 
-Upstream answers what it can: the indexing maps, and whether the op is a contraction or a convolution. Each answer is found when it is
-first asked for, and holds until the op is rewritten.
+Upstream tells the indexing maps, and whether the op is a contraction or a convolution. Properties are computed on first use and valid
+until the op is rewritten.
 """
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from legato.analysis.structured.maps import dim_positions, dims_in, is_identity,
 from legato.core.mlir import ir, linalg
 
 ELEMENTWISE, CONTRACTION, WINDOW, REDUCTION, OPAQUE = "elementwise", "contraction", "window", "reduction", "opaque"
-PARALLEL = "parallel"  # the kind of a loop that is no REDUCTION
-DYNAMIC = -1           # the extent of a loop that is known at run time only
-# bodies of sums of products, widened factors included
+PARALLEL = "parallel"  # the kind of loops other than REDUCTION
+DYNAMIC = -1           # the extent of a loop that is not static
+# ops in bodies of sums of products, with casts of factors
 PRODUCTS = {"arith.mulf", "arith.muli", "arith.extf", "arith.extsi", "arith.extui", "arith.addf", "arith.addi", "linalg.yield"}
 NAMED_KINDS = {"linalg.map": ELEMENTWISE, "linalg.broadcast": ELEMENTWISE, "linalg.reduce": REDUCTION}
-# pooling and depthwise convolutions of channels last: their kernels have a WindowForm, and schedules see them as the generics they are
+# channels-last pooling and depthwise convolutions: they have a WindowForm, and schedules treat them as generics
 WINDOW_OPS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_min", "linalg.pooling_nhwc_sum", "linalg.pooling_nhwc_max_unsigned",
               "linalg.pooling_nhwc_min_unsigned", "linalg.depthwise_conv_2d_nhwc_hwc")
-# ops of a body that the vectorizer knows; math and arith besides
+# ops of a body that the vectorizer takes, besides math and arith
 VECTORIZABLE = ("linalg.index", "linalg.yield")
 COMBINERS = {"arith.addf", "arith.mulf", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf", "arith.addi", "arith.muli",
              "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori"}
@@ -29,7 +29,7 @@ COMBINERS = {"arith.addf", "arith.mulf", "arith.maximumf", "arith.minimumf", "ar
 class StructuredOp:
     """A ``linalg`` op with indexing maps. Its loops are numbered from the outermost.
 
-    Two of them are equal only if they are the same object: they serve as keys.
+    Compared by identity, so that they can be keys.
     """
 
     def __init__(self, op: ir.Operation):
@@ -39,19 +39,19 @@ class StructuredOp:
 
     @cached_property
     def maps(self) -> list[ir.AffineMap]:
-        """The indexing maps, one an operand."""
+        """The indexing map of each operand."""
         return [attribute.value for attribute in linalg.get_indexing_maps(self.op) or ()]
 
     @cached_property
     def iterator_types(self) -> list[str]:
-        """Each loop's kind, PARALLEL or REDUCTION. A named op reduces the loops that its output is not indexed by."""
+        """Each loop's kind, PARALLEL or REDUCTION. In named ops the loops that do not index the output are reductions."""
         if "iterator_types" in self.op.attributes:
             return re.findall(r"<(\w+)>", str(self.op.attributes["iterator_types"]))
         return [PARALLEL if loop in self.out_loops else REDUCTION for loop in range(self.maps[0].n_dims)]
 
     @cached_property
     def extents(self) -> list[int]:
-        """Each loop's extent, from the operands that it indexes alone; DYNAMIC where none tells."""
+        """Each loop's extent, from the sizes of operands that it indexes directly; DYNAMIC where none is static."""
         extents = [DYNAMIC] * len(self.iterator_types)
         for value, map_ in zip(self.op.operands, self.maps):
             if isinstance(value.type, ir.RankedTensorType):
@@ -67,15 +67,16 @@ class StructuredOp:
 
     @property
     def inputs(self) -> list[ir.Value]:
+        """The operands that are only read."""
         return list(self.op.operands)[: len(self.op.operands) - len(self.op.results)]
 
     @property
     def outputs(self) -> list[ir.Value]:
-        """The values that the results start from (``outs``)."""
+        """The destination operands (``outs``)."""
         return list(self.op.operands)[len(self.op.operands) - len(self.op.results):]
 
     def loops_of(self, operand: int) -> list[int | None]:
-        """For each dimension of an operand its loop; None for a constant index or an expression."""
+        """The loop that indexes each dimension of an operand; None for a constant or another expression."""
         return dim_positions(self.maps[operand])
 
     @cached_property
@@ -85,17 +86,17 @@ class StructuredOp:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether every operand is indexed by loops and constants alone, the output by loops that differ."""
+        """Whether all indices are loops or constants, and the output's are distinct loops."""
         simple = all(isinstance(e, (ir.AffineDimExpr, ir.AffineConstantExpr)) for map_ in self.maps for e in map_.results)
         return simple and self.writes_plainly
 
     @cached_property
     def writes_plainly(self) -> bool:
-        """Whether the output is indexed by loops that differ."""
+        """Whether the output is indexed by distinct loops."""
         return None not in self.out_loops and len(set(self.out_loops)) == len(self.out_loops)
 
     def steps_plainly(self, loop: int) -> bool:
-        """Whether every operand that a loop steps through is stepped through one by one along one dimension."""
+        """Whether each operand that depends on a loop does so in one dimension, with step 1."""
         for map_ in self.maps:
             places = [e for e in map_.results if loop in dims_in(e)]
             if len(places) > 1 or any(not is_shifted(e, loop) for e in places):
@@ -106,21 +107,22 @@ class StructuredOp:
 
     @cached_property
     def body(self) -> list[ir.Operation]:
-        """The ops that compute one element, the terminator included."""
+        """The ops of the body, the terminator included."""
         return [o.operation for o in self.op.regions[0].blocks[0].operations]
 
     @cached_property
     def body_names(self) -> list[str]:
+        """The names of the body's ops."""
         return [o.name for o in self.body]
 
     @property
     def scalars(self) -> list[ir.BlockArgument]:
-        """The body's arguments: an element of each operand."""
+        """The body's arguments, one for each operand."""
         return list(self.op.regions[0].blocks[0].arguments)
 
     @cached_property
     def indexed_loops(self) -> set[int]:
-        """The loops whose numbers count: the body reads them, or an index is computed from them."""
+        """The loops whose index is used as a number: by ``linalg.index``, or in an index expression."""
         computed = [e for map_ in self.maps for e in map_.results if not isinstance(e, ir.AffineDimExpr)]
         found = {loop for e in computed for loop in dims_in(e)}
         for op in self.body:
@@ -129,34 +131,36 @@ class StructuredOp:
 
     @cached_property
     def gathers(self) -> bool:
-        """Whether the body reads tensors at computed places."""
+        """Whether the body reads tensors at computed indices."""
         return "tensor.extract" in self.body_names
 
     @cached_property
     def vectorizable(self) -> bool:
-        """Whether the body is straight arithmetic on numbers that vectors can hold."""
+        """Whether the body consists of arithmetic on types that vectors can hold."""
         if any(not name.startswith(("arith.", "math.")) and name not in VECTORIZABLE for name in self.body_names):
             return False
         return all(isinstance(t, (ir.IntegerType, ir.FloatType, ir.IndexType)) for t in self.scalar_types)
 
     @cached_property
     def scalar_types(self) -> list[ir.Type]:
-        """The types of all numbers in the body."""
+        """The types of all values in the body."""
         return [a.type for a in self.scalars] + [r.type for op in self.body for r in op.results]
 
     @cached_property
     def bits(self) -> int:
-        """The widest number the body handles; i1 does not count."""
+        """The greatest width of a value in the body, except i1."""
         return max([bits_of(t) for t in self.scalar_types if bits_of(t) > 1], default=8)
 
     @cached_property
     def memory_bits(self) -> int:
-        """The narrowest element in memory."""
+        """The least width of an operand's elements."""
         return min([bits_of(v.type.element_type) for v in self.op.operands if isinstance(v.type, ir.RankedTensorType)], default=8)
 
     @cached_property
     def combiner(self) -> str | None:
-        """The op that joins a reduction's accumulator and the next element, where there is just one that upstream knows."""
+        """The name of the op that combines a reduction's accumulator with the next element; None where there is no single one
+        that upstream knows.
+        """
         if self.parallel or len(self.op.results) != 1:
             return None
         uses = list(self.scalars[len(self.maps) - 1].uses)
@@ -169,11 +173,12 @@ class StructuredOp:
 
     @property
     def is_fill(self) -> bool:
+        """Whether it is a linalg.fill."""
         return self.op.name == "linalg.fill"
 
     @cached_property
     def is_copy(self) -> bool:
-        """Whether the result is an operand as it stands: upstream folds such an op away."""
+        """Whether the result equals an operand with the same map; upstream folds such an op away."""
         value = self.body[-1].operands[0]
         if self.is_fill or len(self.body) != 1 or len(self.op.results) != 1 or not isinstance(value.owner, ir.Block):
             return False
@@ -181,12 +186,12 @@ class StructuredOp:
 
     @cached_property
     def is_pointwise(self) -> bool:
-        """Whether it is a generic op that computes each element of its output from elements that its loops index."""
+        """Whether it is a linalg.generic without reductions and gathers."""
         return self.op.name == "linalg.generic" and self.parallel and not self.gathers
 
     @cached_property
     def convolution(self) -> linalg.ConvolutionDimensions | None:
-        """Upstream's classification of the loops of a convolution (depthwise ones too) or of pooling; None for another op."""
+        """Upstream's classification of the loops of a convolution (depthwise too) or pooling; None for another op."""
         if linalg.isa_contraction_op(self.op) or not linalg.isa_convolution_op(self.op):
             return None
         return linalg.infer_convolution_dimensions(self.op)
@@ -214,7 +219,7 @@ class StructuredOp:
 
 
 def _see_index(op: ir.Operation, found: set[int]) -> None:
-    """Adds the loops that an op of a body, or one nested in it, reads the number of."""
+    """Adds the loops that ``linalg.index`` reads in an op or nested in it."""
     if op.name == "linalg.index":
         found.add(op.attributes["dim"].value)
     for region in op.regions:
@@ -224,10 +229,10 @@ def _see_index(op: ir.Operation, found: set[int]) -> None:
 
 
 def bits_of(type_: ir.Type) -> int:
-    """Width of a number; 64 for an index."""
+    """The width of a scalar type; 64 for index."""
     return 64 if isinstance(type_, ir.IndexType) else type_.width
 
 
 def producer(value: ir.Value) -> ir.Operation | None:
-    """The op that made the value; None for an argument."""
+    """The op that defines the value; None for a block argument."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation

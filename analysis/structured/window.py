@@ -1,4 +1,4 @@
-"""The form of a kernel of one pooling or depthwise convolution: what fills, pads and reads it, and its windows along both axes."""
+"""The form of a kernel with one pooling or depthwise convolution: its fill, pad and reader, and its windows along both spatial axes."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WindowAxis:
-    """One spatial axis: sizes of input and output, padding in front, stride, dilation, taps."""
+    """One spatial axis: sizes of input and output, padding at the beginning, stride, dilation, number of taps."""
 
     size: int
     count: int
@@ -24,14 +24,14 @@ class WindowAxis:
     taps: int
 
     def inside(self) -> tuple[int, int]:
-        """The positions whose windows lie in the input, from the first to behind the last."""
+        """The range [first, end) of positions whose windows lie inside of the input."""
         first = -(-self.begin // self.stride)
         last = (self.size + self.begin - (self.taps - 1) * self.dilation - 1) // self.stride + 1
         first = min(max(first, 0), self.count)
         return first, min(max(last, first), self.count)
 
     def reads(self, start: int, end: int) -> tuple[int, int, int, int]:
-        """For the positions from start to end: first and last element of the input (behind it), padding before and behind."""
+        """What positions [start, end) read: the range [first, end) of the input, and the padding before and after it."""
         low = start * self.stride - self.begin
         high = (end - 1) * self.stride - self.begin + (self.taps - 1) * self.dilation + 1
         return max(low, 0), min(high, self.size), max(-low, 0), max(high - self.size, 0)
@@ -39,8 +39,11 @@ class WindowAxis:
 
 @dataclass(frozen=True)
 class WindowForm:
-    """A kernel's window op with its surroundings: the fill it starts from, the pad it reads (None: it reads ``source`` itself), and the
-    elementwise reader of its result (None: the kernel returns it)."""
+    """A kernel's window op and the ops around it.
+
+    ``fill``: initializes the result; ``pad``: pads the input (None: ``source`` is read itself); ``reader``: the elementwise reader of the
+    result (None: the kernel returns the result).
+    """
 
     heart: StructuredOp
     fill: ir.Operation
@@ -51,7 +54,7 @@ class WindowForm:
 
     @classmethod
     def of(cls, kernel: StructuredKernel) -> WindowForm | None:
-        """The form of a kernel; None where it is of another kind, or a spatial size is dynamic."""
+        """The form of a kernel; None for other kernels and dynamic spatial sizes."""
         heart, returns = kernel.heart, kernel.ops[-1]
         if heart is None or heart.kind != WINDOW or heart.op.name not in WINDOW_OPS or len(returns.operands) != 1:
             return None
@@ -76,7 +79,7 @@ class WindowForm:
 
 
 def _follows(reader: StructuredOp, value: ir.Value) -> bool:
-    """Whether an op goes through ``value`` and its own output element by element."""
+    """Whether an op is elementwise on ``value`` and its output, both with identity maps."""
     if not reader.is_pointwise or len(reader.op.results) != 1 or not reader.plain or "linalg.index" in reader.body_names:
         return False
     read = [m for v, m in zip(reader.op.operands, reader.maps) if v == value]
@@ -84,7 +87,7 @@ def _follows(reader: StructuredOp, value: ir.Value) -> bool:
 
 
 def _axes(window: ir.Operation, pad: ir.Operation | None, source: ir.Value) -> tuple[WindowAxis, WindowAxis] | None:
-    """The two spatial axes; None where a size is dynamic, or the padding is not of plain numbers."""
+    """The two spatial axes; None where a size is dynamic, or the padding is negative, not spatial or not one value."""
     begins = [0, 0]
     if pad is not None:
         low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])

@@ -1,4 +1,4 @@
-"""tir-align-shared: buffers in the memory of blocks get an alignment."""
+"""tir-align-shared: aligns workgroup buffers."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ SHARED_ALIGNMENT = 128
 
 @dataclass(frozen=True)
 class AlignShared(ModulePass):
-    """Aligns the workgroup buffers of every gpu.func: without an alignment, LLVM assumes more than it prints."""
+    """Aligns the workgroup buffers of every gpu.func; without it, LLVM assumes a greater alignment than it emits."""
 
     name: ClassVar[str] = "tir-align-shared"
 
@@ -22,7 +22,7 @@ class AlignShared(ModulePass):
 
 
 def align_shared(module: ir.Module) -> None:
-    """Gives buffers in the memory of blocks an alignment: where there is none, LLVM assumes more than it prints."""
+    """Sets the alignment of the workgroup buffers of every gpu.func."""
     for function in find(module.operation, "gpu.func"):
         count = function.attributes["workgroup_attributions"].value if "workgroup_attributions" in function.attributes else 0
         if count:

@@ -1,7 +1,7 @@
-"""tir-launch-loops: every nest of parallel loops of a kernel becomes a launch on a grid of blocks of threads.
+"""tir-launch-loops: each nest of parallel loops of a kernel becomes a launch on a grid of thread blocks.
 
-The plain schedule: one thread for each point of the parallel loops, in row-major order, so that neighbouring threads touch neighbouring
-elements; reductions are loops inside a thread. What has no parallel loop runs on one thread.
+One thread for each point of the parallel loops, in row-major order, so that neighbouring threads access neighbouring elements; reductions
+are loops inside of a thread. Statements outside of parallel loops run on one thread.
 """
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,7 +19,8 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 HOST = ("arith.", "affine.", "memref.dim", "memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape",
         "memref.reinterpret_cast", "func.return")
 LAUNCH_SIZES = 6
-SEGMENTS = [0] + [1] * LAUNCH_SIZES + [0] * 5  # it waits for nothing; blocks and threads in x, y, z; no clusters, no shared memory, ...
+# operand counts: no dependencies; blocks and threads in x, y, z; no clusters, dynamic shared memory, ...
+SEGMENTS = [0] + [1] * LAUNCH_SIZES + [0] * 5
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class LaunchLoops(ModulePass):
     """Maps the parallel loops of every kernel on buffers to blocks and threads of a gpu.launch; other statements run on one thread."""
 
     name: ClassVar[str] = "tir-launch-loops"
-    target: TargetText = option("nvvm", "whose block size")
+    target: TargetText = option("nvvm", "the target whose block size is used")
 
     def run(self, module: Module, context: PassContext) -> None:
         machine = context.gpu(self.target)
@@ -38,7 +39,7 @@ class LaunchLoops(ModulePass):
 
 
 def refuse_packed_calls(module: ir.Module) -> None:
-    """PassFailed for a kernel that calls a function of the host's run time."""
+    """PassFailed for a kernel that calls a packed function, which only the host can."""
     functions = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
     for kernel in tir.prim_funcs(module):
         for call in packed_calls(kernel, functions):
@@ -48,9 +49,9 @@ def refuse_packed_calls(module: ir.Module) -> None:
 
 
 def launch_loops(kernel: func.FuncOp, machine: GpuMachine) -> None:
-    """Makes every loop nest of a kernel a ``gpu.launch``. ``machine.block``: threads in a block."""
+    """Makes a ``gpu.launch`` of each loop nest of a kernel. ``machine.block``: threads in a block."""
     sink_loads(kernel)
-    run: list[ir.Operation] = []  # statements outside of parallel loops, one behind the other
+    run: list[ir.Operation] = []  # consecutive statements outside of parallel loops
     for op in [one.operation for one in kernel.body.blocks[0].operations]:
         if op.name in ("scf.parallel", "func.return") or launches(op):
             single(run)
@@ -62,12 +63,12 @@ def launch_loops(kernel: func.FuncOp, machine: GpuMachine) -> None:
 
 
 def launches(op: ir.Operation) -> bool:
-    """Whether an op is, or holds, a launch: its loops were bound to threads by hand."""
+    """Whether an op is or contains a launch, made of loops bound to threads."""
     return bool(find(op, "gpu.launch"))
 
 
 def sink_loads(kernel: func.FuncOp) -> None:
-    """Numbers that are read from memory in front of loops are read inside of them: they lie on the device."""
+    """Moves loads in front of parallel loops into them: memory is the device's."""
     block = kernel.body.blocks[0]
     for load in [op.operation for op in block.operations if op.operation.name == "memref.load"]:
         users: dict[ir.Operation, list[Any]] = {}
@@ -84,14 +85,14 @@ def sink_loads(kernel: func.FuncOp) -> None:
 
 
 def top_level(op: ir.Operation, block: ir.Block) -> ir.Operation:
-    """The op of the block that holds an op."""
+    """The op of the block that contains an op."""
     while op.block != block:
         op = op.parent.operation
     return op
 
 
 def written(load: ir.Operation, last: ir.Operation) -> bool:
-    """Whether the buffer that an op loads from is written behind it, up to and with the op ``last``."""
+    """Whether the loaded buffer is written between the load and the end of ``last``."""
     found, seen = False, False
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -114,7 +115,7 @@ def index(value: int) -> ir.Value:
 
 
 def launch(before: ir.Operation, blocks: ir.Value | None, threads: int) -> tuple[list[ir.Value], ir.Operation]:
-    """A ``gpu.launch`` in front of an op, on a line of blocks (None: one); its ids and sizes, and its terminator."""
+    """Makes a ``gpu.launch`` in front of an op, ``blocks`` in x (None: 1). Returns its ids and sizes, and its terminator."""
     with ir.InsertionPoint(before), before.location:
         one = index(1)
         sizes = [one if blocks is None else blocks, one, one, one if threads == 1 else index(threads), one, one]
@@ -127,7 +128,7 @@ def launch(before: ir.Operation, blocks: ir.Value | None, threads: int) -> tuple
 
 
 def parallel(op: ir.Operation, threads: int) -> None:
-    """One thread for each point of the loops; those of the last block that have none do nothing."""
+    """Launches one thread for each point of the loops; excess threads of the last block do nothing."""
     loop = op.opview
     if len(op.results):
         raise PassFailed("a reduction across threads is not mapped: reduce inside a loop", op)
@@ -160,7 +161,7 @@ def parallel(op: ir.Operation, threads: int) -> None:
 
 
 def single(run: list[ir.Operation]) -> None:
-    """Statements that run on one thread."""
+    """Launches one thread that runs the statements."""
     if not run:
         return
     for op in run:

@@ -1,4 +1,4 @@
-"""tir-name-kernels: each outlined kernel is called as its gpu.module is, which is unique in the module."""
+"""tir-name-kernels: gives each outlined kernel the name of its gpu.module, which is unique."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class NameKernels(ModulePass):
-    """Gives each gpu.func the name of its gpu.module: upstream calls all launches of one function the same."""
+    """Gives each gpu.func the name of its gpu.module: upstream gives all launches of one function the same name."""
 
     name: ClassVar[str] = "tir-name-kernels"
 
@@ -20,7 +20,7 @@ class NameKernels(ModulePass):
 
 
 def name_kernels(module: ir.Module) -> None:
-    """Gives each kernel the name of its gpu.module, of which there is one in the module; launches of one function share theirs."""
+    """Renames the kernels of a module, and their launches."""
     for holder in find(module.operation, "gpu.module"):
         for function in find(holder, "gpu.func"):
             function.attributes["sym_name"] = holder.attributes["sym_name"]

@@ -1,4 +1,4 @@
-"""tir-prepare-parallel: kernels on buffers in the form from which upstream makes nests of parallel loops."""
+"""tir-prepare-parallel: brings kernels on buffers into the form that upstream makes parallel loops of."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class PrepareParallel(ModulePass):
-    """Copies become linalg.copy; the parallel loops of a linalg.generic come before its reductions, so that threads can run them."""
+    """Turns copies into linalg.copy, and puts the parallel loops of a linalg.generic in front of its reductions."""
 
     name: ClassVar[str] = "tir-prepare-parallel"
 

@@ -1,4 +1,4 @@
-"""tir-serialize-threads: loops bound to threads become serial loops, for a device without threads of this kind."""
+"""tir-serialize-threads: loops bound to threads become serial loops, for targets without threads of this kind."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class SerializeThreads(ModulePass):
-    """Makes loops bound to threads serial; refuses steps that race, or that use what a later step of the same loop writes."""
+    """Makes loops bound to threads serial. PassFailed for iterations that race, or use what a later iteration of the loop writes."""
 
     name: ClassVar[str] = "tir-serialize-threads"
 
@@ -26,7 +26,7 @@ class SerializeThreads(ModulePass):
 
 
 def serialize_threads(kernel: func.FuncOp) -> None:
-    """Serializes the loops of one kernel that are bound to threads. Raises PassFailed where their order would matter."""
+    """Serializes the loops of one kernel that are bound to threads. PassFailed where their order matters."""
     loops = thread_loops(kernel.operation)
     for loop in loops:
         if (problem := race(loop)) is not None:

@@ -11,7 +11,7 @@ import legato
 ROOT = Path(legato.__file__).resolve().parent.parent
 FOLDERS = ("core", "dialects", "frontends/onnx", "targets/backends", "targets/builders", "targets/generic", "targets/gpu",
            "targets/intrinsics", "passes/calls", "passes/pipeline", "passes/graph", "passes/partition", "passes/legalize",
-           "passes/structured", "codegen",
+           "passes/structured", "analysis/patterns", "analysis/structured", "codegen",
            "frontends/script/kernel", "frontends/script/language", "frontends/script/tvm", "runtime", "tools", "legato", "bench",
            "examples")
 

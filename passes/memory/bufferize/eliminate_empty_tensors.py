@@ -1,6 +1,6 @@
-"""tir-eliminate-empty-tensors: upstream's eliminate-empty-tensors on kernels alone.
+"""tir-eliminate-empty-tensors: runs upstream's eliminate-empty-tensors on kernels only.
 
-In main a slice of a tensor would become the operand of a kernel, which takes whole buffers: it would be copied.
+In main it would make slices of tensors operands of kernels, which take whole buffers: they would be copied.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,8 +14,9 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class EliminateEmptyTensors(ModulePass):
-    """Upstream's eliminate-empty-tensors on kernels: what ends in an output is computed there. One unit with setting main aside, which
-    upstream's pass would change, too."""
+    """Runs upstream's eliminate-empty-tensors on kernels, so that results are computed in their outputs. Other functions are taken
+    out of the module meanwhile.
+    """
 
     name: ClassVar[str] = "tir-eliminate-empty-tensors"
 

@@ -1,7 +1,7 @@
-"""tir-extract-workspaces: of what kernels allocate small buffers go on the stack, others become arguments that the caller allocates.
+"""tir-extract-workspaces: kernels' small buffers go on the stack, others become arguments that the caller allocates.
 
-Upstream's promote-buffers-to-stack would do for the first half alone: it has no limit for all buffers of a function together, and counts a
-buffer in a parallel loop as the function's, where it is the stack of the thread that runs a step.
+Upstream's promote-buffers-to-stack does only the first half, has no limit for a function's buffers together, and counts a buffer in a
+parallel loop as the function's, though it is on the stack of the thread that runs the iteration.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +17,7 @@ from legato.passes.memory.bufferize.functions import calls_in
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 STACK_BYTES = 32 << 10        # the largest buffer that goes on the stack
-STACK_BYTES_ALL = 256 << 10   # all of a kernel's; threads of OpenMP have small stacks
+STACK_BYTES_ALL = 256 << 10   # a kernel's buffers on the stack together; OpenMP threads have small stacks
 ALIGNMENT = 64
 PARALLEL = {"scf.forall", "scf.parallel"}
 VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast"}
@@ -26,7 +26,7 @@ PURE = {"memref.dim", "affine.apply", "affine.min", "affine.max", *VIEWS}
 
 @dataclass(frozen=True)
 class ExtractWorkspaces(ModulePass):
-    """Buffers that kernels allocate become stack space, where they are small, or workspace arguments that main allocates."""
+    """Buffers that kernels allocate go on the stack where they are small, else become workspace arguments that main allocates."""
 
     name: ClassVar[str] = "tir-extract-workspaces"
     stack_bytes: int = option(STACK_BYTES, "the largest buffer that a kernel puts on its stack")
@@ -37,9 +37,10 @@ class ExtractWorkspaces(ModulePass):
 
 
 def extract_workspaces(kernels: list[func.FuncOp], calls: list[ir.Operation], stack_bytes: int = STACK_BYTES) -> None:
-    """Takes every ``memref.alloc`` out of ``kernels``; ``calls``: all calls of them. Raises PassFailed for one that must stay.
+    """Removes every ``memref.alloc`` from ``kernels``. PassFailed for one that cannot be removed.
 
-    ``stack_bytes``: the largest buffer that goes on the stack."""
+    ``calls``: all calls of the kernels; ``stack_bytes``: the largest buffer that goes on the stack.
+    """
     by_callee: dict[str, list[ir.Operation]] = {}
     for call in calls:
         by_callee.setdefault(call.attributes["callee"].value, []).append(call)
@@ -50,14 +51,14 @@ def extract_workspaces(kernels: list[func.FuncOp], calls: list[ir.Operation], st
 
 
 def place_buffers(kernel: func.FuncOp, stack_bytes: int) -> list[ir.Operation]:
-    """Puts the kernel's buffers where they belong; returns the allocations that have to become arguments."""
+    """Puts small buffers on the stack and frees those of loops; returns the allocations that become arguments."""
     entry = kernel.body.blocks[0]
     left = STACK_BYTES_ALL
     workspaces = []
     for op in find(kernel.operation, "memref.alloc"):
         size = byte_size(op.results[0].type)
         home = scope(op, entry)
-        most = stack_bytes if home == entry else STACK_BYTES  # in a parallel loop it is the stack of the thread that runs a step
+        most = stack_bytes if home == entry else STACK_BYTES  # in a parallel loop: the stack of the thread that runs the iteration
         if size is not None and size <= min(most, left):
             left -= size
             to_stack(op, home)
@@ -69,7 +70,7 @@ def place_buffers(kernel: func.FuncOp, stack_bytes: int) -> list[ir.Operation]:
 
 
 def byte_size(type_: ir.MemRefType) -> int | None:
-    """Bytes of a buffer of static shape, else None."""
+    """The bytes of a buffer of static shape, else None."""
     if not type_.has_static_shape:
         return None
     element = type_.element_type
@@ -80,7 +81,7 @@ def byte_size(type_: ir.MemRefType) -> int | None:
 
 
 def scope(op: ir.Operation, entry: ir.Block) -> ir.Block:
-    """Where a buffer may live: the body of the innermost parallel loop around it, or the function's."""
+    """The block that a buffer can be allocated in: the body of the innermost parallel loop around it, or the function's."""
     while True:
         block, parent = op.operation.block, op.operation.parent
         if block == entry:
@@ -91,6 +92,7 @@ def scope(op: ir.Operation, entry: ir.Block) -> ir.Block:
 
 
 def to_stack(op: ir.Operation, home: ir.Block) -> None:
+    """Replaces an allocation by an alloca at the beginning of ``home``."""
     type_ = op.results[0].type
     with ir.InsertionPoint.at_block_begin(home), op.location:
         alloca = memref.AllocaOp(type_, [], [], alignment=ALIGNMENT)
@@ -99,7 +101,7 @@ def to_stack(op: ir.Operation, home: ir.Block) -> None:
 
 
 def free_in_place(kernel: func.FuncOp, op: ir.Operation) -> None:
-    """A buffer of a size known only inside a loop: freed at the end of the block that made it."""
+    """Frees a buffer whose size is known only inside of a loop at the end of its block."""
     block = op.operation.block
     last = block.operations[len(block.operations) - 1].operation
     if carried(op.results[0], last):
@@ -109,7 +111,7 @@ def free_in_place(kernel: func.FuncOp, op: ir.Operation) -> None:
 
 
 def carried(buffer: ir.Value, last: ir.Operation) -> bool:
-    """Whether the terminator takes the buffer, or a view of it, out of its block."""
+    """Whether the terminator returns the buffer, or a view of it."""
     for use in buffer.uses:
         owner = use.owner.operation
         if owner == last or (owner.name in VIEWS and carried(owner.results[0], last)):
@@ -145,7 +147,7 @@ def give_workspaces(kernel: func.FuncOp, allocations: list[ir.Operation], calls:
 
 
 def rebuild(kernel: func.FuncOp, value: ir.Value, given: dict[ir.Value, ir.Value]) -> ir.Value:
-    """The kernel's index ``value`` computed by its caller, where ``given`` says what the kernel's arguments are."""
+    """The kernel's index ``value``, recomputed in its caller. ``given``: the caller's values of the kernel's values."""
     if value in given:
         return given[value]
     owner = value.owner

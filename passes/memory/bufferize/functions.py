@@ -1,4 +1,4 @@
-"""The functions of a module that bufferization is about."""
+"""The functions and calls that bufferization works on."""
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.dialects import tir
@@ -7,12 +7,12 @@ from legato.dialects.tir.packed import is_packed
 
 
 def on_tensors(module: ir.Module) -> list[func.FuncOp]:
-    """The functions of ``module``, without the declarations of what kernels call, which have scalars and pointers alone."""
+    """The functions of ``module``, without declarations of C functions and packed functions, which take no tensors."""
     functions = [op for op in module.body.operations if op.operation.name == "func.func"]
     return [f for f in functions if EXTERN not in f.attributes and not is_packed(f)]
 
 
 def calls_in(module: ir.Module) -> list[ir.Operation]:
-    """Every ``func.call`` in the functions of ``module`` that are no kernels."""
+    """Every ``func.call`` in functions of ``module`` other than kernels."""
     callers = [op for op in module.body.operations if op.operation.name == "func.func" and not tir.is_prim_func(op)]
     return [call for caller in callers for call in find(caller.operation, "func.call")]

@@ -1,4 +1,5 @@
-"""tir-prepare-main: main before bufferization: plain tensor types, results that alias nothing, declarations that say what they write."""
+"""tir-prepare-main: prepares main for bufferization: plain tensor types, results that alias nothing, declared accesses of
+declarations."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +17,7 @@ WHOLE_VIEWS = {"tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "t
 
 @dataclass(frozen=True)
 class PrepareMain(ModulePass):
-    """Gives main plain tensor types and results of its own, and declarations the accesses of their operands."""
+    """Gives main plain tensor types and results that alias nothing, and declarations the accesses of their operands."""
 
     name: ClassVar[str] = "tir-prepare-main"
 
@@ -30,7 +31,7 @@ class PrepareMain(ModulePass):
 
 
 def prepare_main(function: func.FuncOp) -> None:
-    """Prepares one function that is no kernel. Raises PassFailed for ops of the graph, and weights, that are left in it."""
+    """Prepares one function that is no kernel. PassFailed for graph ops, and weights, that are left in it."""
     refuse_graph_ops(function)
     materialize_constants(function)
     tir.plain_types(function)
@@ -39,26 +40,26 @@ def prepare_main(function: func.FuncOp) -> None:
 
 
 def refuse_graph_ops(function: func.FuncOp) -> None:
-    """PassFailed for a graph op that no rule has legalized: upstream would say no more than that it "was not bufferized"."""
+    """PassFailed for a graph op that is not legalized, with a clearer message than upstream's."""
     for op in relax.graph_ops(function):
-        if not isinstance(op, tensor.ConcatOp):  # upstream's own: it can be bufferized
+        if not isinstance(op, tensor.ConcatOp):  # upstream's op, which bufferizes
             raise PassFailed("it is still an op of the graph: run relax-legalize first", op)
 
 
 def materialize_constants(function: func.FuncOp) -> None:
-    """Small constants of the graph become ``arith.constant``; weights have to be arguments already."""
+    """Turns small constants into ``arith.constant``. PassFailed for a weight: they have to be arguments already."""
     for op in find(function.operation, "relax.constant"):
         if "value" not in op.attributes:
             raise PassFailed(f"the weight {op.attributes['weight']} is still a constant of the graph: run relax-lift-weights first", op)
         value = tir.plain_attribute(op.attributes["value"])
         with ir.InsertionPoint(op), op.location:
             constant = arith.ConstantOp(value.type, value)
-        op.results[0].replace_all_uses_with(constant.result)  # whose readers get plain types next
+        op.results[0].replace_all_uses_with(constant.result)  # the readers get plain types next
         op.erase()
 
 
 def separate_outputs(function: func.FuncOp) -> None:
-    """A ``tensor.empty`` of its own for each reader: one that many calls share would be one alias set, whose every pair is compared."""
+    """Clones each ``tensor.empty`` for each of its uses: bufferization compares every pair of values in an alias set."""
     for op in find(function.operation, "tensor.empty"):
         for use in list(op.results[0].uses)[1:]:
             with ir.InsertionPoint(use.owner):
@@ -66,14 +67,14 @@ def separate_outputs(function: func.FuncOp) -> None:
 
 
 def fresh_root(value: ir.Value) -> ir.Value | None:
-    """The call result whose whole buffer ``value`` is; None where it is a part, an argument, a constant or something else."""
+    """The call result whose whole buffer ``value`` is; None for a part of one, an argument, a constant and others."""
     while not isinstance(value.owner, ir.Block) and value.owner.name in WHOLE_VIEWS:
         value = value.owner.operands[0]
     return value if not isinstance(value.owner, ir.Block) and value.owner.name == "func.call" else None
 
 
 def own_results(function: func.FuncOp) -> None:
-    """Copies what ``function`` returns where it is an argument, a constant, a part of something, or returned twice."""
+    """Copies returned values that are arguments, constants, parts of something, or returned twice."""
     block = function.body.blocks[0]
     last = block.operations[len(block.operations) - 1].operation
     seen: list[ir.Value] = []
@@ -90,7 +91,7 @@ def own_results(function: func.FuncOp) -> None:
 
 
 def protect_arguments(function: func.FuncOp) -> None:
-    """Arguments belong to the caller: nothing may be computed in them."""
+    """Marks arguments as not writable: they belong to the caller."""
     count = len(function.type.inputs)
     given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [None] * count
     attributes = []
@@ -102,7 +103,7 @@ def protect_arguments(function: func.FuncOp) -> None:
 
 
 def declare_accesses(function: func.FuncOp) -> None:
-    """A function without a body reads its inputs and writes its outputs; were it not said, every operand would be copied."""
+    """Declares that a function without body reads its inputs and writes its outputs; without this, operands would be copied."""
     tir.plain_types(function)
     plain, results = list(function.type.inputs), [] if RETURNS in function.attributes else list(function.type.results)
     given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [{}] * len(plain)
