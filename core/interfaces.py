@@ -145,8 +145,8 @@ class TargetLike(Protocol):
         """How a prim_func's constant operand is packed, or None; ``kernel``: its classification."""
         ...
 
-    def prepare(self, kernel: Any, kernels: Any) -> None:
-        """Rewrites a prim_func into a form that the schedules take, and drops it from the classified ``kernels``."""
+    def prepare(self, kernel: Any) -> None:
+        """Rewrites a prim_func into a form that the schedules take."""
         ...
 
 

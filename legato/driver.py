@@ -14,9 +14,10 @@ from legato.passes.legalize.conversion import RuleError
 from legato.passes.partition.artifacts import listed, strip_external
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.pipeline import Pipeline
+from legato.stages import stages_of
 from legato.targets.catalog import Catalog, GivenRules
 from legato.targets.explain import Explanation, explanation
-from legato.targets.target import Target, nearest
+from legato.targets.target import Target
 
 if TYPE_CHECKING:
     from legato.runtime import Executable
@@ -47,17 +48,18 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
     ``first``: the stage that the module is at (``"fused"``: the output of ``--emit fused``); None for a graph.
     """
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
-    resolved = catalog.resolve(target)
-    stages = stages_of(resolved, last)
-    names = [name for name, _ in stages]
-    if first is not None and first not in names:
-        raise LegatoError(f"target '{resolved.name}' has no stage '{first}'{nearest(first, names)}")
-    stages = stages[names.index(first) + 1:] if first is not None else stages
     report = report if report is not None else Report()
-    report.target = resolved
+    return _lower(module, catalog.resolve(target), catalog, backends, first, last, progress, verify_each, report)
+
+
+def _lower(module: Module, target: Target, catalog: Catalog, backends: Sequence[Any], first: str | None, last: str | None,
+           progress: Progress | None, verify_each: bool, report: Report) -> Module:
+    """``lower`` for a target that is looked up. ``catalog``: for other targets that a stage's passes may name."""
+    stages = stages_of(target, first, last, verify_each)
+    report.target = target
     result = own_copy(module)
     check_start(result, first)
-    context = PassContext(resolve_target=lambda text: resolved if text == str(resolved) else catalog.resolve(text), report=report.details)
+    context = PassContext(resolve_target=catalog.resolve, report=report.details)
 
     def run(name: str, work: Callable[[], Any]) -> None:
         begin = time.perf_counter()
@@ -69,36 +71,11 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
 
     if backends:
         run("partition", lambda: give_to_backends(result, backends, context))
-    for name, text in stages:
-        run(name, partial(Pipeline(text, verify_each=verify_each).run, result, context))
+    for name, passes in stages:
+        run(name, partial(passes.run, result, context))
     report.passes = context.times
     report.kernels = list(context.report.get("schedule", {}))
     return result
-
-
-def pipeline(target: str | Target = "llvm", *, backends: Sequence[Any] = ()) -> list[tuple[str, Pipeline]]:
-    """The stages of a compile for ``target``, and the passes that lead from each to the next. Raises ``LegatoError``."""
-    resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
-    return [(name, Pipeline(text)) for name, text in stages_of(resolved)]
-
-
-def stages_of(target: Target, last: str | None = None) -> list[tuple[str, str]]:
-    """A target's stages, up to and with ``last``. Raises ``LegatoError`` where it has none."""
-    stages = target.pipeline(last)
-    if not stages:
-        raise LegatoError(f"the target '{target.name}' has no pipeline of its own, nor has one of its parents "
-                          f"({' -> '.join(t.name for t in target.chain())})")
-    return stages
-
-
-def pipeline_text(stages: Sequence[tuple[str, Pipeline]], only: str | None = None) -> str:
-    """The passes of the stages, or of the one called ``only``: one a line, each stage under a comment, as text of one pipeline."""
-    names = [name for name, _ in stages]
-    if only is not None and only not in names:
-        raise LegatoError(f"there is no stage '{only}'{nearest(only, names)}")
-    chosen = [(name, [str(step) for step in passes.steps]) for name, passes in stages if only in (None, name)]
-    ends = {number: "," for number in range(len(chosen) - 1)}
-    return "\n".join(f"// {name}\n" + ",\n".join(steps) + ends.get(number, "") for number, (name, steps) in enumerate(chosen))
 
 
 def check_start(module: Module, first: str | None) -> None:
@@ -144,9 +121,10 @@ None, progress: Progress | None = None, verify_each: bool = False) -> "Executabl
     from legato.codegen.jit import jit
 
     report = Report()
-    target = runnable(target)
-    _check_callable(target)
-    lowered = lower(module, target, rules=rules, backends=backends, first=first, progress=progress, verify_each=verify_each, report=report)
+    catalog = Catalog([target] if isinstance(target, Target) else (), rules)
+    resolved = with_usable_threads(catalog.resolve(target))
+    refuse_elsewhere(resolved)
+    lowered = _lower(module, resolved, catalog, backends, first, None, progress, verify_each, report)
     artifacts = listed(lowered)
     strip_external(lowered)
     begin = time.perf_counter()
@@ -159,26 +137,21 @@ None, progress: Progress | None = None, verify_each: bool = False) -> "Executabl
     return executable
 
 
-def _check_callable(target: str | Target) -> None:
-    """LegatoError for a target whose pipeline does not end in code that this process can call."""
-    resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
-    stages = resolved.pipeline()
-    if stages and "tir-emit-entry" not in stages[-1][1]:
-        raise LegatoError(f"code for the target '{resolved.name}' cannot be run here yet: it can be printed, by "
-                          f"legato.lower(module, '{resolved.name}') or legato-compile --target {resolved.name} --emit {stages[-1][0]}")
+def refuse_elsewhere(target: Target) -> None:
+    """LegatoError for a target whose code this process cannot call."""
+    stages = target.templates()
+    if stages and not target.runs_here:
+        raise LegatoError(f"code for the target '{target.name}' cannot be run here yet: it can be printed, by "
+                          f"legato.lower(module, '{target.name}') or legato-compile --target {target.name} --emit {stages[-1][0]}")
 
 
-def runnable(target: str | Target) -> str | Target:
+def with_usable_threads(target: Target) -> Target:
     """The target with as many threads as this process supports: one, with a warning, if there is no OpenMP runtime."""
     from legato.runtime.threads import usable_threads
 
-    resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
-    asked = resolved.options.get("threads", 1)
+    asked = target.options.get("threads", 1)
     usable = usable_threads(asked)
-    if usable == asked:
-        return target
-    single = replace(resolved, options={**resolved.options, "threads": usable})
-    return single if isinstance(target, Target) else str(single)
+    return target if usable == asked else replace(target, options={**target.options, "threads": usable})
 
 
 def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (),

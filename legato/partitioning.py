@@ -1,7 +1,7 @@
 """``legato.partition``: gives parts of a model to external compilers and libraries."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from legato.core.errors import LegatoError
 from legato.dialects.module import Module
@@ -41,9 +41,23 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     else:
         context.resolve_backend = context.resolve_backend or catalog.resolve
         context.resolve_target = context.resolve_target or Catalog().resolve
-    found = [catalog.resolve(name) for name in names]
-    Pipeline([FuseByPattern(backend.name) for backend in found]).run(module, context)
-    Pipeline([*costs, *(MergeComposites(name) for name in names), OutlineExternal()]).run(module, context)
-    if codegen:
-        Pipeline([RunCodegen(name, (options or {}).get(name, "")) for name in names]).run(module, context)
+    for name in names:
+        catalog.resolve(name)
+    for passes in passes_for(names, costs, codegen, options or {}):
+        Pipeline(passes).run(module, context)
     return module
+
+
+def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: bool = True,
+               options: Mapping[str, str] | None = None) -> list[list[ModulePass]]:
+    """The passes that partition a graph for backends of these names, as pipelines behind each of which the IR is verified."""
+    matching: list[ModulePass] = [FuseByPattern(name) for name in names]
+    merging: list[ModulePass] = [*costs, *(MergeComposites(name) for name in names), OutlineExternal()]
+    generating: list[ModulePass] = [RunCodegen(name, (options or {}).get(name, "")) for name in names]
+    return [matching, merging, generating] if codegen else [matching, merging]
+
+
+def partition_passes(backends: Iterable[str | Backend | type[Backend]]) -> Pipeline:
+    """What a compile runs to give parts of a graph to backends, as one pipeline."""
+    names = [one if isinstance(one, str) else one.name for one in backends]
+    return Pipeline([BEFORE, *(one for passes in passes_for(names) for one in passes)])

@@ -2,7 +2,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from legato.passes.cpu.prepare_contractions import prepare
 from legato.targets.cpu.intrinsics import RULES as LLVM_INTRINSICS
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.packing import choose_packing
@@ -23,9 +22,9 @@ def _machine(options: Mapping[str, Any]) -> Machine:
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=LLVM_INTRINSICS, options={"cpu": "host", "threads": 1}, make_machine=_machine,
-              schedule_function=schedule, packing_function=choose_packing, prepare_function=prepare, stages=cpu_stages,
+              schedule_function=schedule, packing_function=choose_packing, stages=cpu_stages,
               doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N")
-GPU = Target("gpu", parents=(GENERIC,), doc="what all GPUs share")
+GPU = Target("gpu", parents=(GENERIC,), runs=False, doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80"},
               make_machine=lambda options: Gpu(approx=options["approx"]), stages=NVVM_STAGES,
               doc="NVIDIA's GPUs, by LLVM's NVVM: approx=true for the device's approximating instructions, chip=sm_90a|... for PTX")

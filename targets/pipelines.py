@@ -30,6 +30,8 @@ HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-in
 # rules on whole vectors, then again on what vectors of rank 1 are made of
 VECTORS = ("tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,tir-legalize-intrinsics{target=%s},"
            "tir-lower-intrinsics{target=%s}")
+# for a user's target with a prepare_function, that stands in the place of these
+PREPARE = "tir-expand-readers,tir-gather-rows,tir-tie-reshapes,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
 BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-eliminate-empty-tensors,tir-drop-ties,"
              "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
@@ -51,7 +53,7 @@ def cpu_stages(target: "Target") -> Stages:
     return (
         ("relax", GRAPH),
         ("legalized", LEGALIZE),
-        ("fused", "tir-fuse,tir-collapse-dims,tir-prepare{target=%s},tir-pack-weights{target=%s}"),
+        ("fused", f"tir-fuse,tir-collapse-dims,{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,"
                       "tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,tir-plan-memory,tir-lower-packed"),

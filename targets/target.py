@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from legato.analysis.structured import StructuredKernel, StructuredKernels
+from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
 from legato.core.interfaces import MachineLike, PackingLike
 from legato.core.mlir import func
@@ -28,9 +28,9 @@ class Target:
     own. ``options``: names with defaults, which have the options' Python types; options of the parents are inherited. ``make_machine``:
     makes the device's description from the options. ``schedule_function(kernel, machine)``: returns the transform script for a prim_func,
     given as its classification. ``packing_function(kernel, machine)``: decides how a prim_func's constant operand is packed.
-    ``prepare_function(function, machine, kernels)``: rewrites a prim_func before it is scheduled, and drops it from the classified
-    ``kernels``. ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or a
-    function that makes them for a target with options. ``doc``: one line for lists.
+    ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled. ``stages``: the pipeline, as pairs of a stage's
+    name and its passes (``%s`` stands for the target's own text), or a function that makes them for a target with options. ``runs``:
+    whether this process can call the code at the end of the pipeline; None: what the parents say. ``doc``: one line for lists.
     """
 
     name: str
@@ -40,8 +40,9 @@ class Target:
     make_machine: Callable[[Mapping[str, Any]], MachineLike] | None = None
     schedule_function: Callable[[StructuredKernel, Any], str | None] | None = None
     packing_function: Callable[[StructuredKernel, Any], PackingLike | None] | None = None
-    prepare_function: Callable[[func.FuncOp, Any, StructuredKernels], None] | None = None
+    prepare_function: Callable[[func.FuncOp, Any], None] | None = None
     stages: "Stages | Callable[[Target], Stages]" = ()
+    runs: bool | None = None
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -101,11 +102,16 @@ class Target:
         function = self._inherited("packing_function")
         return function(kernel, self.machine) if function else None
 
-    def prepare(self, kernel: func.FuncOp, kernels: StructuredKernels) -> None:
-        """Rewrites a prim_func into a form that the schedules support."""
+    @property
+    def prepares(self) -> bool:
+        """Whether it rewrites kernels by a function before they are scheduled."""
+        return self._inherited("prepare_function") is not None
+
+    def prepare(self, kernel: func.FuncOp) -> None:
+        """Rewrites a prim_func by the prepare_function, if there is one."""
         function = self._inherited("prepare_function")
         if function:
-            function(kernel, self.machine, kernels)
+            function(kernel, self.machine)
 
     def _stages(self) -> Stages:
         stages: Stages | Callable[[Target], Stages] = self._inherited("stages") or ()
@@ -120,11 +126,21 @@ class Target:
             raise LegatoError(f"target '{self.name}' has no stage '{name}'{nearest(name, names)}")
         return name
 
-    def pipeline(self, last: str | None = None) -> list[tuple[str, str]]:
-        """The stages and their passes as text, up to and including the stage ``last``. LegatoError if there is no such stage."""
+    @property
+    def runs_here(self) -> bool:
+        """Whether this process can call the code at the end of the pipeline, as the target or its nearest ancestor that says so says."""
+        return next((t.runs for t in self.chain() if t.runs is not None), True)
+
+    def templates(self, last: str | None = None) -> list[tuple[str, str]]:
+        """The stages and their passes, up to and including the stage ``last``, with ``%s`` for the target's text. LegatoError if there is
+        no such stage."""
         stages = self._stages()
         end = len(stages) if last is None else [name for name, _ in stages].index(self.stage(last)) + 1
-        return [(name, text.replace("%s", str(self))) for name, text in stages[:end]]
+        return list(stages[:end])
+
+    def pipeline(self, last: str | None = None) -> list[tuple[str, str]]:
+        """The stages and their passes as text, up to and including the stage ``last``. LegatoError if there is no such stage."""
+        return [(name, text.replace("%s", str(self))) for name, text in self.templates(last)]
 
     def __str__(self) -> str:
         given = " ".join(f"{k}={_text(v)}" for k, v in self.options.items() if v is not None)

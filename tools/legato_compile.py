@@ -114,16 +114,15 @@ def run(options: argparse.Namespace) -> None:
 
 def print_pipeline(options: argparse.Namespace) -> None:
     """``--print-pipeline``: the passes of all stages, or of one, as text that a pipeline is parsed from."""
-    from legato import driver
     from legato.core.errors import LegatoError
+    from legato.stages import pipeline_text
     from legato.tools.user_file import register_user_files
 
     if options.model or options.emit or options.output:
         raise LegatoError("--print-pipeline prints and ends: give no model, no --emit and no -o beside it (of one stage: "
                           "--print-pipeline=STAGE)")
     backends = register_user_files(options.load).chosen(options.backend)
-    stages = driver.pipeline(options.target, backends=backends)
-    print(driver.pipeline_text(stages, options.print_pipeline or None))
+    print(pipeline_text(options.target, backends, options.print_pipeline or None))
 
 
 def write_onnx(module: Any, output: str | None) -> None:

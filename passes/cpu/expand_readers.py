@@ -1,10 +1,29 @@
-"""Moves ``collapse_shape`` of a contraction's result below its elementwise readers, so that tiling can fuse them.
+"""tir-expand-readers: moves ``collapse_shape`` of a contraction's result below its elementwise readers, so that tiling can fuse them.
 
 Upstream does this where every operand is indexed by loops only; broadcast operands here also have constant indices.
 """
+from dataclasses import dataclass
+from typing import ClassVar
+
 from legato.analysis.structured import CONTRACTION, StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import dim_positions
 from legato.core.mlir import ir, tensor
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+
+@dataclass(frozen=True)
+class ExpandReaders(ModulePass):
+    """Sinks reshapes of a contraction's result below its elementwise readers."""
+
+    name: ClassVar[str] = "tir-expand-readers"
+    keeps_kernels: ClassVar[bool] = True
+
+    def run(self, module: Module, context: PassContext) -> None:
+        for kernel in tir.schedulable(module.module):
+            if expand_readers(context.kernels.of(kernel)):
+                context.kernels.drop(kernel)
 
 
 def expand_readers(kernel: StructuredKernel) -> bool:

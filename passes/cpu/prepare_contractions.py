@@ -1,27 +1,40 @@
-"""Rewrites of kernels before CPU schedules, which transform scripts cannot express."""
-from legato.analysis.structured import ContractionForm, StructuredKernel, StructuredKernels
+"""tir-prepare-contractions: contractions of dynamic size, and what reads them, in the form that can be tiled with static tiles."""
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.analysis.structured import ContractionForm, StructuredKernel
 from legato.analysis.structured.ops import producer
-from legato.core.mlir import arith, func, ir, linalg, tensor
-from legato.passes.cpu.expand_readers import expand_readers
-from legato.passes.cpu.gather import gather_rows
-from legato.targets.cpu.machine import Machine
+from legato.core.mlir import arith, ir, linalg, tensor
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext
 
 
-def prepare(kernel: func.FuncOp, machine: Machine, kernels: StructuredKernels) -> None:
-    """Rewrites one kernel for the schedules of CPUs."""
-    for step in (expand_readers, gather_rows, tie_through_reshapes):
-        if step(kernels.of(kernel)):
-            kernels.drop(kernel)
-    form = kernels.of(kernel).contraction
+@dataclass(frozen=True)
+class PrepareContractions(ModulePass):
+    """Gives contractions of dynamic size a reader, and has readers take them as their first operand, which tiling reads its sizes from."""
+
+    name: ClassVar[str] = "tir-prepare-contractions"
+    keeps_kernels: ClassVar[bool] = True
+
+    def run(self, module: Module, context: PassContext) -> None:
+        for kernel in tir.schedulable(module.module):
+            if prepare_contractions(context.kernels.of(kernel)):
+                context.kernels.drop(kernel)
+
+
+def prepare_contractions(kernel: StructuredKernel) -> bool:
+    """Prepares the contraction of one kernel. True where there is one of dynamic size."""
+    form = kernel.contraction
     if form is None or not any(form.extents[loop] is None for loop in form.dims):
-        return
-    kernels.drop(kernel)
+        return False
     if not form.epilogue:
         add_reader(form)
     result = form.op.results[0]
     for reader in form.epilogue:
         read_first(reader.op, next(i for i, operand in enumerate(reader.op.operands) if operand == result))
         result = reader.op.results[0]
+    return True
 
 
 def read_first(reader: ir.Operation, place: int) -> None:
@@ -45,31 +58,6 @@ def read_first(reader: ir.Operation, place: int) -> None:
     other.set_type(types[0])
     spare.replace_all_uses_with(other)
     block.erase_argument(len(block.arguments) - 1)
-
-
-def tie_through_reshapes(kernel: StructuredKernel) -> bool:
-    """Where a collapsed result is returned, makes the expanded output argument its destination, which saves a copy.
-
-    Returns whether there is one.
-    """
-    block, changed = kernel.function.body.blocks[0], False
-    results = list(block.operations[len(block.operations) - 1].operands)
-    outputs = list(block.arguments)[len(block.arguments) - len(results):]
-    for value, out in zip(results, outputs, strict=True):
-        view = producer(value)
-        if view is None or view.name != "tensor.collapse_shape":
-            continue
-        maker, made = producer(view.operands[0]), view.operands[0]
-        if maker is None or not maker.name.startswith("linalg.") or not made.type.has_static_shape:
-            continue
-        place = len(maker.operands) - len(maker.results) + ir.OpResult(made).result_number
-        start = producer(maker.operands[place])
-        if start is not None and start.name == "tensor.empty":
-            groups = [[dim.value for dim in group] for group in view.attributes["reassociation"]]
-            with ir.InsertionPoint(maker), maker.location:
-                maker.operands[place] = tensor.ExpandShapeOp(made.type, out, groups, [], list(made.type.shape)).result
-            changed = True
-    return changed
 
 
 def add_reader(form: ContractionForm) -> None:

@@ -48,6 +48,8 @@ class PassContext:
 
     def target(self, text: str) -> TargetLike:
         """The target for a text (``"llvm{threads=2}"``). LegatoError if it is unknown."""
+        if isinstance(text, TargetText) and text.value is not None:
+            return text.value
         if self.resolve_target is None:
             raise LegatoError(f'the target "{text}" cannot be looked up here: give the pipeline PassContext(resolve_target=...)')
         return self.resolve_target(text)

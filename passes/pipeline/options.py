@@ -13,13 +13,25 @@ import typing
 from collections.abc import Iterator
 from typing import Any, Literal, Union, get_args, get_origin
 
+from legato.core.interfaces import TargetLike
+
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
 
 
 class TargetText(str):
-    """The text of a target (``llvm{threads=2}``) as the value of an option; ``PassContext.target`` resolves it."""
+    """The text of a target (``llvm{threads=2}``) as the value of an option; ``PassContext.target`` resolves it.
 
-    __slots__ = ()
+    ``value``: the target itself, where the pipeline was made for one; nothing is looked up then.
+    """
+
+    value: TargetLike | None = None
+
+    @classmethod
+    def of(cls, target: TargetLike) -> "TargetText":
+        """The text of a target, with the target."""
+        text = cls(str(target))
+        text.value = target
+        return text
 
 
 class OptionError(ValueError):

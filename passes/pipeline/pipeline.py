@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from legato.core.diagnostics import PassFailed
 from legato.core.errors import LegatoError
+from legato.core.interfaces import TargetLike
 from legato.core.mlir import ir
 from legato.core.upstream import failed_of
 from legato.dialects.tir import check_prim_funcs
@@ -30,6 +31,7 @@ from legato.passes.pipeline.steps import (
     external,
     names_of,
     resolve,
+    with_target,
 )
 from legato.passes.pipeline.text import PipelineError, print_external
 from legato.passes.pipeline.upstream import run_upstream
@@ -46,10 +48,10 @@ class Pipeline:
     """Passes in order. A value: it keeps no state between runs, and its text parses to an equal pipeline.
 
     `passes` is text, a pass, or a list of those and of ``external("npu", [...])``. `extra_passes` are classes that the text may name
-    besides Legato's. The IR is verified after the whole pipeline, with `verify_each` after each pass. `reproducer`, a path: the IR before
-    a failing pass is written there, with its weights beside it; this costs a copy of the IR before each pass. `command` and `loaded`
-    (files executed for `extra_passes`) are recorded in it. PipelineError for an unknown pass or option, or a pass in a place where it
-    cannot run.
+    besides Legato's. `target`: what ``%s`` stands for in options of passes. The IR is verified after the whole pipeline, with
+    `verify_each` after each pass. `reproducer`, a path: the IR before a failing pass is written there, with its weights beside it; this
+    costs a copy of the IR before each pass. `command` and `loaded` (files executed for `extra_passes`) are recorded in it. PipelineError
+    for an unknown pass or option, or a pass in a place where it cannot run.
     """
 
     def __init__(
@@ -63,8 +65,10 @@ class Pipeline:
         reproducer: str | Path | None = None,
         command: str | None = None,
         loaded: Sequence[str] = (),
+        target: TargetLike | None = None,
     ):
-        self.steps = resolve(passes, PassNames(extra_passes))
+        steps = resolve(passes, PassNames(extra_passes))
+        self.steps = with_target(steps, target) if target is not None else steps
         self.verify = verify
         self.verify_each = verify_each
         self.instrumentation = instrumentation or Instrumentation()

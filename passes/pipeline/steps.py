@@ -4,11 +4,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from legato.core.interfaces import TargetLike
 from legato.passes.pipeline import renamed, upstream
 from legato.passes.pipeline.base import PASS_NAME, ModulePass, OptionError, PassContext, TargetText, options_of
 from legato.passes.pipeline.options import nearest
 from legato.passes.pipeline.registry import PASSES, all_passes, load
 from legato.passes.pipeline.text import EXTERNAL, External, Item, Nested, PassText, PipelineError, parse_pipeline, print_external
+
+THE_TARGET = "%s"  # in the option of a pass: the target that the pipeline is for
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,21 @@ def resolve(passes: object, names: PassNames) -> tuple[Step, ...]:
     if isinstance(passes, list | tuple):
         return tuple(step for one in passes for step in resolve(one, names))
     raise PipelineError(f"a pipeline is made of text, passes and external(...), not of {type(passes).__name__}: {passes!r}")
+
+
+def with_target(steps: Iterable[Step], target: TargetLike) -> tuple[Step, ...]:
+    """The steps for one target, which ``%s`` stands for in their options."""
+    return tuple(_with_target(step, target) for step in steps)
+
+
+def _with_target(step: Step, target: TargetLike) -> Step:
+    if isinstance(step, ExternalStep):
+        return ExternalStep(step.backend, with_target(step.steps, target))
+    if isinstance(step, UpstreamStep):
+        return step
+    values = {one.field: getattr(step.pass_, one.field) for one in options_of(type(step.pass_))}
+    mine = {field: TargetText.of(target) for field, value in values.items() if isinstance(value, TargetText) and value == THE_TARGET}
+    return PythonStep(type(step.pass_)(**{**values, **mine})) if mine else step
 
 
 def names_of(steps: Iterable[Step]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""tir-prepare: rewrites that the target's schedules need and transform scripts cannot express."""
+"""tir-prepare: kernels get the forms that a user's target schedules, by its prepare_function."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,13 +9,12 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 
 @dataclass(frozen=True)
 class Prepare(ModulePass):
-    """Rewrites kernels into the forms that the target schedules."""
+    """Rewrites kernels by the target's prepare_function. (CPUs have passes in its place.)"""
 
     name: ClassVar[str] = "tir-prepare"
-    keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "the target that prepares kernels")
 
     def run(self, module: Module, context: PassContext) -> None:
         target = context.target(self.target)
         for kernel in tir.schedulable(module.module):
-            target.prepare(kernel, context.kernels)
+            target.prepare(kernel)

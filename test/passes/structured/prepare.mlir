@@ -1,90 +1,15 @@
-// RUN: legato-opt %s --tir-prepare=target=llvm --split-input-file | filecheck %s
+// RUN: legato-opt %s --load %S/inputs/prepare.py --tir-prepare=target=npu | filecheck %s
+// RUN: legato-opt %s --tir-prepare=target=llvm | filecheck %s --check-prefix=NONE
+// RUN: legato-compile --print-pipeline=fused --load %S/inputs/prepare.py --target npu | filecheck %s --check-prefix=STAGE
 
-// A contraction of dynamic size that is returned as it is gets a reader; its result is a tensor of its own then.
-// CHECK-LABEL: func.func private @dynamic
-// CHECK: %[[OWN:.*]] = tensor.empty(%{{.*}}) : tensor<?x64xf32>
-// CHECK: linalg.fill {{.*}} outs(%[[OWN]]
-// CHECK: %[[PRODUCT:.*]] = linalg.matmul
-// CHECK: %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[PRODUCT]], %{{.*}} : tensor<?x64xf32>, f32) outs(%arg2
-// CHECK: return %[[COPY]]
-func.func private @dynamic(%x: tensor<?x8xf32>, %w: tensor<8x64xf32>, %out: tensor<?x64xf32> {tir.out, bufferization.writable = true})
-    -> tensor<?x64xf32> attributes {tir.prim_func} {
-  %zero = arith.constant 0.0 : f32
-  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<?x64xf32>) -> tensor<?x64xf32>
-  %1 = linalg.matmul ins(%x, %w : tensor<?x8xf32>, tensor<8x64xf32>) outs(%0 : tensor<?x64xf32>) -> tensor<?x64xf32>
-  return %1 : tensor<?x64xf32>
-}
-
-// -----
-
-// A static one does not.
-// CHECK-LABEL: func.func private @static
-// CHECK-NOT: linalg.generic
-func.func private @static(%x: tensor<4x8xf32>, %w: tensor<8x64xf32>, %out: tensor<4x64xf32> {tir.out, bufferization.writable = true})
-    -> tensor<4x64xf32> attributes {tir.prim_func} {
-  %zero = arith.constant 0.0 : f32
-  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<4x64xf32>) -> tensor<4x64xf32>
-  %1 = linalg.matmul ins(%x, %w : tensor<4x8xf32>, tensor<8x64xf32>) outs(%0 : tensor<4x64xf32>) -> tensor<4x64xf32>
-  return %1 : tensor<4x64xf32>
-}
-
-// -----
-
-// An elementwise op reads the contraction of groups as it is; the reshape comes last, and the output is written through one.
-// CHECK-LABEL: func.func private @groups
-// CHECK: %[[PRODUCT:.*]] = linalg.generic {{.*}}"reduction"]
-// CHECK-DAG: %[[BIAS:.*]] = tensor.expand_shape %arg2 {{.*}} : tensor<1x12xf32> into tensor<1x3x4xf32>
-// CHECK-DAG: %[[OUT:.*]] = tensor.expand_shape %arg3 {{.*}} : tensor<5x12xf32> into tensor<5x3x4xf32>
-// CHECK: linalg.generic {{.*}} ins(%[[PRODUCT]], %[[BIAS]] : tensor<5x3x4xf32>, tensor<1x3x4xf32>) outs(%[[OUT]]
-// CHECK: tensor.collapse_shape
-// CHECK-NEXT: return
-func.func private @groups(%x: tensor<5x3x2xf32>, %w: tensor<3x2x4xf32>, %b: tensor<1x12xf32>,
-    %out: tensor<5x12xf32> {tir.out, bufferization.writable = true}) -> tensor<5x12xf32> attributes {tir.prim_func} {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<5x3x4xf32>
-  %0 = linalg.fill ins(%zero : f32) outs(%e : tensor<5x3x4xf32>) -> tensor<5x3x4xf32>
-  %1 = linalg.generic {indexing_maps = [affine_map<(n, g, f, c) -> (n, g, c)>, affine_map<(n, g, f, c) -> (g, c, f)>,
-      affine_map<(n, g, f, c) -> (n, g, f)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
-      ins(%x, %w : tensor<5x3x2xf32>, tensor<3x2x4xf32>) outs(%0 : tensor<5x3x4xf32>) {
-  ^bb0(%p: f32, %q: f32, %r: f32):
-    %3 = arith.mulf %p, %q : f32
-    %4 = arith.addf %r, %3 : f32
-    linalg.yield %4 : f32
-  } -> tensor<5x3x4xf32>
-  %flat = tensor.collapse_shape %1 [[0], [1, 2]] : tensor<5x3x4xf32> into tensor<5x12xf32>
-  %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (0, j)>, affine_map<(i, j) -> (i, j)>],
-      iterator_types = ["parallel", "parallel"]} ins(%flat, %b : tensor<5x12xf32>, tensor<1x12xf32>) outs(%out : tensor<5x12xf32>) {
-  ^bb0(%p: f32, %q: f32, %r: f32):
-    %3 = arith.addf %p, %q : f32
-    linalg.yield %3 : f32
-  } -> tensor<5x12xf32>
-  return %2 : tensor<5x12xf32>
-}
-
-// -----
-
-// The product becomes the first operand of what reads it: its sizes are those that tiles are cut by.
-// CHECK-LABEL: func.func private @second
-// CHECK: %[[PRODUCT:.*]] = linalg.matmul
-// CHECK: linalg.generic {indexing_maps = [#[[SAME:.*]], #[[ROW:.*]], #[[SAME]]], {{.*}} ins(%[[PRODUCT]], %arg2 : tensor<?x64xf32>, tensor<64xi32>)
-// CHECK-NEXT: ^bb0(%[[P:.*]]: f32, %[[B:.*]]: i32, %{{.*}}: f32):
-// CHECK: %[[F:.*]] = arith.sitofp %[[B]]
-// CHECK: arith.subf %[[F]], %[[P]]
-func.func private @second(%x: tensor<?x8xf32>, %w: tensor<8x64xf32>, %b: tensor<64xi32>, %out: tensor<?x64xf32> {tir.out, bufferization.writable = true})
-    -> tensor<?x64xf32> attributes {tir.prim_func} {
-  %zero = arith.constant 0.0 : f32
-  %c0 = arith.constant 0 : index
-  %n = tensor.dim %x, %c0 : tensor<?x8xf32>
-  %e = tensor.empty(%n) : tensor<?x64xf32>
-  %0 = linalg.fill ins(%zero : f32) outs(%e : tensor<?x64xf32>) -> tensor<?x64xf32>
-  %1 = linalg.matmul ins(%x, %w : tensor<?x8xf32>, tensor<8x64xf32>) outs(%0 : tensor<?x64xf32>) -> tensor<?x64xf32>
-  %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
-                       iterator_types = ["parallel", "parallel"]}
-      ins(%b, %1 : tensor<64xi32>, tensor<?x64xf32>) outs(%out : tensor<?x64xf32>) {
-  ^bb0(%p: i32, %q: f32, %o: f32):
-    %f = arith.sitofp %p : i32 to f32
-    %3 = arith.subf %f, %q : f32
-    linalg.yield %3 : f32
-  } -> tensor<?x64xf32>
-  return %2 : tensor<?x64xf32>
+// A user's target may prepare kernels by a function, in the place of the passes of CPUs.
+// CHECK: func.func private @kernel
+// CHECK-SAME: test.vector_bits = 256 : index
+// NONE-NOT: test.vector_bits
+// STAGE: tir-collapse-dims,
+// STAGE-NEXT: tir-prepare{target=npu{cpu=x86-64-v3 threads=1}},
+// STAGE-NEXT: tir-pack-weights
+func.func private @kernel(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out, bufferization.writable = true}) -> tensor<4xf32> attributes {tir.prim_func} {
+  %0 = linalg.exp ins(%x : tensor<4xf32>) outs(%out : tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
 }

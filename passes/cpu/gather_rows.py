@@ -1,9 +1,28 @@
-"""Gathers of rows: a loop over the row indices around copies of rows, in place of index computations for each element."""
+"""tir-gather-rows: gathers become a loop over the row indices around copies of rows, in place of index computations an element."""
+from dataclasses import dataclass
+from typing import ClassVar
+
 from legato.analysis.structured import PARALLEL, StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import is_identity
 from legato.core.mlir import arith, ir, scf, tensor
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.pipeline.base import ModulePass, PassContext
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
+
+
+@dataclass(frozen=True)
+class GatherRows(ModulePass):
+    """Nests that read rows at computed places become loops that copy rows."""
+
+    name: ClassVar[str] = "tir-gather-rows"
+    keeps_kernels: ClassVar[bool] = True
+
+    def run(self, module: Module, context: PassContext) -> None:
+        for kernel in tir.schedulable(module.module):
+            if gather_rows(context.kernels.of(kernel)):
+                context.kernels.drop(kernel)
 
 
 def gather_rows(kernel: StructuredKernel) -> bool:

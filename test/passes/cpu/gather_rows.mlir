@@ -1,0 +1,20 @@
+// RUN: legato-opt %s --tir-gather-rows | filecheck %s
+
+// Rows at computed places: a loop over the indices, and a copy of each row.
+// CHECK-LABEL: func.func private @rows
+// CHECK-NOT: linalg.generic
+// CHECK: scf.for %[[I:.*]] = %c0{{.*}} iter_args(%[[OUT:.*]] = %arg2)
+// CHECK: %[[AT:.*]] = tensor.extract %arg1[%[[I]]]
+// CHECK: %[[ROW:.*]] = tensor.extract_slice %arg0[%[[AT]], 0] [1, 64] [1, 1]
+// CHECK: tensor.insert_slice %[[ROW]] into %[[OUT]][%[[I]], 0] [1, 64] [1, 1]
+func.func private @rows(%x: tensor<100x64xf32>, %at: tensor<5xindex>, %out: tensor<5x64xf32> {tir.out, bufferization.writable = true})
+    -> tensor<5x64xf32> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%at : tensor<5xindex>) outs(%out : tensor<5x64xf32>) {
+  ^bb0(%i: index, %o: f32):
+    %j = linalg.index 1 : index
+    %v = tensor.extract %x[%i, %j] : tensor<100x64xf32>
+    linalg.yield %v : f32
+  } -> tensor<5x64xf32>
+  return %0 : tensor<5x64xf32>
+}
