@@ -1,6 +1,6 @@
-"""tir-keep-vector-loops: LLVM does not unroll loops of vectors, which schedules have cut to what the registers hold.
+"""tir-keep-vector-loops: marks loops of vectors, which schedules tile to the registers, not to be unrolled by LLVM.
 
-Unrolling them (by up to fourteen, around copies too) was a quarter of LLVM's time and a quarter of the code, and made none of eight models
+Unrolling them (by up to 14, around copies too) took a quarter of LLVM's time and made a quarter of the code, and none of eight models
 faster. Loops of scalars are left to LLVM.
 """
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-# upstream's conversions hand an attribute of the LLVM dialect on from scf.for to the branch that closes the loop, where LLVM looks for it
+# upstream's conversions keep an attribute of the LLVM dialect from scf.for to the loop's back edge, where LLVM reads it
 ANNOTATION, KEEP = "loop_annotation", "#llvm.loop_annotation<unroll = <disable = true>>"
 
 
 @dataclass(frozen=True)
 class KeepVectorLoops(ModulePass):
-    """Loops with vectors or copies inside are marked not to be unrolled by LLVM."""
+    """Marks loops with vectors or copies inside so that LLVM does not unroll them."""
 
     name: ClassVar[str] = "tir-keep-vector-loops"
 
@@ -30,7 +30,7 @@ class KeepVectorLoops(ModulePass):
 
 
 def holds_vectors(loop: ir.Operation) -> bool:
-    """Whether vectors are computed, or whole pieces copied, anywhere in a loop."""
+    """Whether a vector op or a memref.copy is anywhere in a loop."""
     found = False
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -1,7 +1,7 @@
-"""tir-pass-pointers: kernels take a bare pointer for each buffer whose layout their types tell.
+"""tir-pass-pointers: kernels take a bare pointer for each buffer of static layout.
 
-A descriptor of rank 4 is eleven arguments, and a call in main passes one for each operand: main is what keeps LLVM busy in a model of many
-small kernels.
+A descriptor of rank 4 is eleven arguments, passed for each operand of each call in main; in a model of many small kernels LLVM spends most
+of its time on main.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +14,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class PassPointers(ModulePass):
-    """Kernels whose buffers are all of static layout are marked to take bare pointers as LLVM functions (``llvm.bareptr``)."""
+    """Marks kernels whose buffers all have a static layout to take bare pointers (``llvm.bareptr``)."""
 
     name: ClassVar[str] = "tir-pass-pointers"
 
@@ -26,6 +26,6 @@ class PassPointers(ModulePass):
 
 
 def is_static(type_: ir.MemRefType) -> bool:
-    """Whether the shape, the strides and the offset of a buffer are all known."""
+    """Whether shape, strides and offset of a buffer are static."""
     strides, offset = type_.get_strides_and_offset()
     return type_.has_static_shape and ir.ShapedType.get_dynamic_stride_or_offset() not in (*strides, offset)

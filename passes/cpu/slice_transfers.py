@@ -1,7 +1,7 @@
-"""tir-slice-transfers: a transfer of several rows, or along other than the last dimensions of a buffer, goes to a slice of its own.
+"""tir-slice-transfers: transfers of several rows, or not along a buffer's last dimensions, go through a subview.
 
 Along other dimensions, upstream's patterns would widen the vector by unit dimensions in between, drop them, and widen it again, for ever.
-Rows of one slice lie at constant distances from one address; without it, each row's address is computed from all indices.
+Rows of one subview are at constant distances from one address; without it, each row's address is computed from all indices.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +14,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class SliceTransfers(ModulePass):
-    """Transfers of several rows, or along other than the last dimensions of a buffer, become transfers of a subview of these dimensions."""
+    """Transfers of several rows, or not along a buffer's last dimensions, become transfers of a subview of their dimensions."""
 
     name: ClassVar[str] = "tir-slice-transfers"
 
@@ -24,7 +24,7 @@ class SliceTransfers(ModulePass):
 
 
 def slice_transfers(module: ir.Module) -> None:
-    """Rewrites the transfers of ``module`` that step through several dimensions, or through other than the last."""
+    """Rewrites the transfers of ``module`` along several dimensions, or along other than the last."""
     for op in find(module.operation, "vector.transfer_read", "vector.transfer_write"):
         buffer = 0 if op.name == "vector.transfer_read" else 1
         type_ = op.operands[buffer].type
@@ -37,18 +37,19 @@ def slice_transfers(module: ir.Module) -> None:
 
 
 def has_whole_rows(op: ir.Operation, buffer: int, rank: int) -> bool:
-    """Whether a transfer of a vector of this rank moves several rows, all of them in bounds and without a mask."""
+    """Whether a transfer of a vector of this rank moves several rows, in bounds and without a mask."""
     unmasked = len(op.operands) == op.operands[buffer].type.rank + 2  # the buffer; the padding, or the vector that is written
     return rank > 1 and unmasked and all(flag.value for flag in op.attributes["in_bounds"])
 
 
 def stepped_dims(map_: ir.AffineMap) -> list[int] | None:
-    """The dimensions that a transfer steps through, where they are in order and nothing is broadcast."""
+    """The dimensions that a transfer moves along; None where they are not in order or some are broadcast."""
     dims = [e.position for e in map_.results if isinstance(e, ir.AffineDimExpr)]
     return dims if len(dims) == len(map_.results) and dims == sorted(dims) else None
 
 
 def slice_transfer(op: ir.Operation, buffer: int, dims: list[int]) -> None:
+    """Replaces a transfer by one of a subview with the dimensions ``dims`` only; ``buffer``: the buffer's operand number."""
     source, rank = op.operands[buffer], op.operands[buffer].type.rank
     vector_type = op.results[0].type if buffer == 0 else op.operands[0].type
     indices = list(op.operands)[buffer + 1: buffer + 1 + rank]

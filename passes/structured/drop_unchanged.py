@@ -1,7 +1,7 @@
-"""tir-drop-unchanged: loops of kernels stop carrying tensors that no iteration changes.
+"""tir-drop-unchanged: loops of kernels no longer carry tensors that no iteration changes.
 
-Hoisting an accumulator out of a reduction loop leaves the tensor it lived in behind, carried from step to step untouched. Bufferization
-takes every carried tensor for written, and copies one that is read elsewhere: here the initial value of a tile, once a tile.
+Hoisting an accumulator out of a reduction loop leaves its tensor as a loop-carried value that never changes. Bufferization assumes that
+carried tensors are written, and copies those that are read elsewhere: here the initial value, for each tile.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,13 +12,13 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-FIRST = 3  # operands of scf.for in front of the carried values
+FIRST = 3  # number of scf.for's operands before the carried values
 PURE = ("vector.transfer_write", "tensor.empty", "tensor.extract_slice", "tensor.insert_slice")
 
 
 @dataclass(frozen=True)
 class DropUnchanged(ModulePass):
-    """Loops of kernels no longer carry tensors that they yield as they got them."""
+    """Removes loop-carried tensors that a loop yields unchanged."""
 
     name: ClassVar[str] = "tir-drop-unchanged"
 
@@ -30,7 +30,7 @@ class DropUnchanged(ModulePass):
 
 
 def drop_unchanged(loop: ir.Operation) -> None:
-    """Replaces the loop by one that carries what changes, where that is less."""
+    """Rebuilds one loop without the tensors that it does not change."""
     block = loop.regions[0].blocks[0]
     last = terminator(block)
     carried = list(block.arguments)[1:]
@@ -62,7 +62,7 @@ def drop_unchanged(loop: ir.Operation) -> None:
 
 
 def erase_unused(value: ir.Value) -> None:
-    """Erases what made a tensor, and what that was made of, as far as nothing else uses it."""
+    """Erases the op that defines a tensor, and its operands' ops, as far as they are unused."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name not in PURE or any(True for result in owner.results for _ in result.uses):
         return

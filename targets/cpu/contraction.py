@@ -1,7 +1,7 @@
 """Schedules of contractions and convolutions with an elementwise epilogue.
 
 The last reader of the result is tiled into register tiles, and the product, its initial value and its packed weight are fused into them;
-the reductions are tiled by 1. Vectorized, each step of the reduction is then one outer product, and its accumulator stays in registers.
+reductions are tiled by 1. Vectorized, each step of the reduction is an outer product whose accumulator stays in registers.
 """
 from collections.abc import Sequence
 
@@ -12,19 +12,20 @@ from legato.targets.cpu.register_tiles import RegisterTiles, choose
 from legato.targets.cpu.script import Script
 from legato.targets.cpu.threads import parallel_part
 
-CACHE_WAY, WAYS = 4096, 8  # bytes apart at which rows fall into the same set of the first-level cache, and how many of them it holds
+CACHE_WAY, WAYS = 4096, 8  # rows at multiples of this many bytes share a set of the L1 cache; its associativity
 LAST, PRODUCT = "legato.last", "legato.product"
 
 
 def schedule_contraction(kernel: StructuredKernel, machine: Machine) -> str | None:
-    """The transform script of a kernel whose heart is one contraction or convolution; None for any other kernel."""
+    """The transform script of a kernel with one contraction or convolution; None for any other kernel."""
     form = kernel.contraction
     return None if form is None or kernel.pads else _ContractionScript(form, machine).text()
 
 
 def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None) -> RegisterTiles:
-    """The register tiles of a form: what its schedule uses, and its packed weight has to fit. ``width``: columns, where settled."""
-    single = form.row is None or (form.row_stride > 1 and not form.decomposes)  # a window loop by hand: its rows are no plain index
+    """The register tiles of a form, which its schedule uses and its packed weight has to fit. ``width``: columns, where they are
+    fixed."""
+    single = form.row is None or (form.row_stride > 1 and not form.decomposes)  # tiled as windows: its rows are no plain index
     rows = 1 if single else form.extents[form.row]
     conflict = form.row_bytes is not None and form.row_bytes % CACHE_WAY == 0
     return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width, WAYS if conflict else None)
@@ -67,7 +68,7 @@ class _ContractionScript:
         return script.text()
 
     def _find(self) -> str:
-        """The last op. It and the product are annotated, to be found again in every copy of a loop."""
+        """The last op. Annotates it and the product, to find their copies after tiling."""
         script = self.script
         chain = [script.match("func.return")]
         for operand in self.form.path:
@@ -80,13 +81,13 @@ class _ContractionScript:
     # --- register tiles ---
 
     def _tile(self, last: str, sizes: dict[int, int]) -> str:
-        """Tiles the last op, and what leads to it, by these sizes, nested in this order. Returns the innermost loop."""
+        """Tiles the last op, with its producers, by these sizes in this order. Returns the innermost loop."""
         dims = {self.form.dims[loop]: size for loop, size in sizes.items()}
         _, loops = self.script.tile_and_fuse(last, [dims.get(d, 0) for d in range(self.form.last_rank)], list(dims))
         return loops[-1]
 
     def _peel(self, loop: str) -> tuple[str, str]:
-        """Peels the loop: the last op of whole tiles, and the attribute by which ``_rest`` finds that of the rest."""
+        """Peels the loop. Returns the last op in whole tiles, and the attribute by which ``_rest`` finds the one in the rest."""
         whole, rest = self.script.peel(loop)
         self.parts += 1
         part = f"legato.part{self.parts}"
@@ -94,12 +95,12 @@ class _ContractionScript:
         return self.script.match(attribute=LAST, within=whole), part
 
     def _rest(self, part: str) -> str:
-        """The last op of a rest, after sizes that became static are known to be."""
+        """The last op in a rest, after canonicalization made sizes static."""
         self.script.clean()
         return self.script.match(attribute=part)
 
     def _columns(self, last: str, widths: Sequence[int], extent: int | None, outer: dict[int, int]) -> None:
-        """Cuts the columns into parts of one width each; ``outer``: sizes of the loops around them."""
+        """Tiles the columns by the widths, each for what the one before left; ``outer``: sizes of the loops around them."""
         width, column = widths[0], self.form.column
         if extent == width:
             self._rows(last, outer)
@@ -111,7 +112,7 @@ class _ContractionScript:
             self._columns(self._rest(part), widths[1:], extent and extent % width, {})
 
     def _rows(self, last: str, outer: dict[int, int]) -> None:
-        """Cuts the rows likewise, inside of ``outer``."""
+        """Tiles the rows likewise, inside of ``outer``."""
         form = self.form
         others = {loop: 1 for loop in form.rows[:-1] if form.extents[loop] != 1}
         extent = 1 if form.row is None else form.extents[form.row]
@@ -132,7 +133,7 @@ class _ContractionScript:
     # --- reductions ---
 
     def _reductions(self) -> None:
-        """One step of every reduction at a time; what the step reads of a packed weight is one vector of a block."""
+        """Tiles every reduction by 1; a step reads one vector of a packed weight's block."""
         script, form = self.script, self.form
         if self._by_hand:
             self._windows()
@@ -144,7 +145,7 @@ class _ContractionScript:
             script.op("window", f"structured.decompose {script.match(attribute=PRODUCT)}")
 
     def _windows(self) -> None:
-        """Windows of other kinds: at one place of the filter they are a plain contraction, once the loops of one step are dropped."""
+        """Tiles the filter loops of other window ops by 1, which leaves plain contractions once unit dimensions are dropped."""
         script, form = self.script, self.form
         if form.op.name != "linalg.generic":
             script.op("loops", f"structured.generalize {script.match(attribute=PRODUCT)}")
@@ -152,13 +153,13 @@ class _ContractionScript:
             script.tile(product, [int(loop in form.filters) for loop in range(len(form.extents))])
         script.clean()
         script.patterns("drop-unit-dims", "canonicalize")
-        for parallel in (2, 1, 0):  # rows and columns, of which a rest may have one only
+        for parallel in (2, 1, 0):  # rows and columns; a rest may have only one of them
             kinds = ", ".join([f"#linalg.iterator_type<{kind}>" for kind in ["parallel"] * parallel + ["reduction"]])
             with script.foreach(script.match("linalg.generic", attribute=f"iterator_types = [{kinds}]")) as product:
                 self._step(product, [0] * parallel + [1])
 
     def _step(self, product: str, sizes: Sequence[int]) -> None:
-        """Tiles one product, and moves its part of the packed weight into the innermost loop."""
+        """Tiles one product, and fuses its part of the packed weight into the innermost loop."""
         step, loops = self.script.tile(product, sizes)
         if self.packed:
             self.script.patterns("merge-slices", within=loops[-1], cse=False)

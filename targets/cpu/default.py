@@ -1,4 +1,4 @@
-"""Any kernel of plain loop nests: each nest is cut and vectorized by itself; what is beyond that stays scalar."""
+"""The default CPU schedule: each nest is tiled and vectorized by itself; nests that cannot be vectorized stay scalar."""
 from collections.abc import Sequence
 
 from legato.analysis.structured import PARALLEL, StructuredKernel, StructuredOp
@@ -9,7 +9,7 @@ from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
 
 
 def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
-    """The transform script that vectorizes what can be vectorized; None where nothing can."""
+    """The transform script that vectorizes the nests it can; None where there are none."""
     if kernel.has_strange_ops or not kernel.nests:
         return None
     vectorizer = Vectorizer(machine)
@@ -26,14 +26,14 @@ def nest_handles(vectorizer: Vectorizer, nests: Sequence[StructuredOp]) -> dict[
     matched = {name: vectorizer.script.match(name) for name in by_name}
     found: dict[StructuredOp, str] = {}
     for name, handle in matched.items():
-        if name != "linalg.generic":  # the patterns that drop unit dimensions know generics only
+        if name != "linalg.generic":  # the patterns that drop unit dimensions take generics only
             handle = vectorizer.script.op("plain", f"structured.generalize {handle}")[0]
         found |= zip(by_name[name], vectorizer.split(handle, len(by_name[name])), strict=True)
     return found
 
 
 def cut_alone(vectorizer: Vectorizer, handle: str, nest: StructuredOp, shared: bool = True) -> bool:
-    """Cuts a nest that is computed by itself, by several threads where it is large (and ``shared``); False leaves it scalar."""
+    """Tiles a nest that is not fused with others, also for threads where it is large and ``shared``. False where it stays scalar."""
     extents = list(nest.extents)
     inner = vector_loop(nest) if nest.iterator_types and shared and nest.writes_plainly and not nest.is_copy else None
     if inner is not None:
@@ -44,9 +44,9 @@ def cut_alone(vectorizer: Vectorizer, handle: str, nest: StructuredOp, shared: b
 
 def share(vectorizer: Vectorizer, handle: str, nests: list[StructuredOp], extents: list[int], loops: set[int],
           inner: int) -> tuple[str, str | None]:
-    """Cuts one of ``loops`` of the op behind ``handle`` into parts for threads, where the work of ``nests`` is worth it.
+    """Tiles one of ``loops`` of the op behind ``handle`` for threads, where the work of ``nests`` is large enough.
 
-    Returns the op of a part and the parallel loop, or the op itself and None. ``extents`` becomes what a part has.
+    Returns the op of a part and the parallel loop, or the op itself and None. Sets ``extents`` to those of a part.
     """
     grain = 8 * vectorizer.lanes(nests[0])
     part = shared_part(extents, loops, inner, grain, vectorizer.machine.threads, work_of(nests))
@@ -61,7 +61,8 @@ def share(vectorizer: Vectorizer, handle: str, nests: list[StructuredOp], extent
 
 
 def cut(vectorizer: Vectorizer, handle: str, nest: StructuredOp, extents: list[int], limit: int | None = None) -> bool:
-    """Cuts one nest for vectors; False leaves it scalar. ``extents``: of the op behind ``handle``; ``limit`` bounds a dynamic one."""
+    """Tiles one nest for vectors; False where it stays scalar. ``extents``: of the op behind ``handle``; ``limit`` bounds a dynamic
+    one."""
     if not nest.iterator_types or nest.is_copy or not nest.vectorizable or len(nest.op.results) != 1:
         return False
     inner = vector_loop(nest)
@@ -78,7 +79,7 @@ def cut(vectorizer: Vectorizer, handle: str, nest: StructuredOp, extents: list[i
 
 
 def vector_loop(nest: StructuredOp) -> int | None:
-    """The loop that runs along memory, in the output or, where that is reduced, in the largest input."""
+    """The loop to vectorize: contiguous in the output or, where the nest reduces, in the input of the highest rank."""
     out = nest.out_loops[-1] if nest.out_loops else None
     if nest.parallel:
         return out
@@ -91,7 +92,7 @@ def vector_loop(nest: StructuredOp) -> int | None:
 
 
 def crossing_loop(nest: StructuredOp, inner: int) -> int | None:
-    """The innermost loop of an input that steps through the vectorized loop further out: that input lies across."""
+    """The innermost loop of an input in which the vectorized loop is not innermost: that input has to be transposed."""
     for i in range(len(nest.inputs)):
         loops = nest.loops_of(i)
         if nest.parallel and inner in loops[:-1] and loops[-1] is not None:

@@ -1,4 +1,4 @@
-"""How a kernel's weight lies in memory: blocks of as many columns as a register tile has, each block's reductions one behind the other."""
+"""The packed layout of a kernel's weight: blocks of the register tile's columns, the reductions of each block contiguous."""
 from dataclasses import dataclass
 
 from legato.analysis.structured import StructuredKernel
@@ -13,10 +13,10 @@ from legato.targets.cpu.machine import Machine
 class Packing:
     """A layout for one argument of a kernel: ``packed[outer..., 1..., tile]``, read by one operand of one op.
 
-    The argument is read in the shape ``shape``. Its dimensions are first put into the order ``order``, of which the last one, the columns,
-    is cut into blocks of ``tile`` (the last block is filled up with zeros). ``outer`` is the order of the packed dimensions, in numbers of
-    the reordered ones; the number of blocks stands for the columns. So ``[K, N]`` with order (0, 1), outer (1, 0) and tile 32 becomes
-    ``[ceil(N / 32), K, 1, 32]``.
+    The argument is read in the shape ``shape``. Its dimensions are put into the order ``order``; the last of them, the columns, is cut
+    into blocks of ``tile`` (the last block is padded with zeros). ``outer`` is the order of the packed dimensions, as numbers of the
+    reordered ones, where the number of blocks takes the place of the columns. So ``[K, N]`` with order (0, 1), outer (1, 0) and tile 32
+    becomes ``[ceil(N / 32), K, 1, 32]``.
     """
 
     argument: int
@@ -29,7 +29,7 @@ class Packing:
 
 
 def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None:
-    """The packing of a kernel's weight, were it constant; None where the kernel has none, or reads it best as it is."""
+    """The packing of a kernel's weight if it is constant; None where the kernel has no weight, or reads it best unpacked."""
     form = kernel.contraction
     if form is None:
         return None
@@ -54,7 +54,7 @@ def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None
 
 
 def _argument(value: ir.Value) -> ir.BlockArgument | None:
-    """The argument that a value is, or is a reshape of, if nothing else reads it."""
+    """The argument that a value is, or is a reshape of; None where anything else reads it."""
     while len(list(value.uses)) == 1:
         op = producer(value)
         if op is None:

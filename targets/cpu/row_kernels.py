@@ -1,7 +1,7 @@
-"""Kernels of several nests around reductions: softmax, norms, pooling, with elementwise ops before and behind.
+"""Schedules of kernels with reductions among other nests: softmax, norms, pooling, with elementwise ops before and after.
 
-A nest that nobody reads, a *root*, is tiled along the loops that all reductions before it keep (the *shared* loops), and everything that
-feeds it is computed inside, so that a row, or a strip of columns, stays in registers and in the first cache from first read to last write.
+A nest that no other reads, a *root*, is tiled along the loops that all reductions before it keep (the *shared* loops), and its producers
+are computed inside of the tile: a row, or a strip of columns, stays in registers and the first-level cache.
 """
 from functools import partial
 
@@ -15,7 +15,7 @@ Places = dict[StructuredOp, dict[int, int]]  # nest -> the root's loop -> the ne
 
 
 def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
-    """The transform script, or None where the kernel has no reduction that something is computed from."""
+    """The transform script; None where the kernel has no reduction whose result another nest uses."""
     if kernel.has_strange_ops or not kernel.is_flat:
         return None
     groups = {}
@@ -26,9 +26,9 @@ def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
 
 
 def shared_places(kernel: StructuredKernel, root: StructuredOp) -> Places | None:
-    """The nests to compute inside tiles of the root, and their loops that are the root's; None where there is nothing to gain.
+    """The nests to compute inside of tiles of the root, with their loops by the root's; None where fusion is useless or impossible.
 
-    All of them have the same keys: the loops that every reduction among them keeps.
+    All nests have the same keys: the loops that every reduction among them keeps.
     """
     places: Places = {root: {i: i for i in range(len(root.iterator_types))}}
     shared = set(places[root])
@@ -47,9 +47,9 @@ def shared_places(kernel: StructuredKernel, root: StructuredOp) -> Places | None
 
 
 def place_of(kernel: StructuredKernel, nest: StructuredOp, places: Places) -> dict[int, int] | None:
-    """Which of a producer's loops all its readers step through together with the root; None where a reader is not placed.
+    """The loops of a producer that all its readers iterate together with the root; None where a reader is not placed.
 
-    Nor where the kernel returns what it produces: then it is wanted as a whole, and upstream's fusion of it has aborted.
+    Also None where the kernel returns the producer's result: it is needed as a whole, and upstream's fusion of it has aborted.
     """
     if kernel.leaves(nest):
         return None
@@ -67,15 +67,16 @@ def place_of(kernel: StructuredKernel, nest: StructuredOp, places: Places) -> di
 
 
 class Rows:
-    """Writes the script of one kernel. ``groups``: each root with the nests computed inside its tiles."""
+    """Writes the script of one kernel. ``groups``: each root with the nests computed inside of its tiles."""
 
     def __init__(self, kernel: StructuredKernel, groups: dict[StructuredOp, Places], machine: Machine):
         self.kernel, self.groups = kernel, groups
         self.vectorizer = Vectorizer(machine)
-        self.extents: dict[StructuredOp, list[int]] = {}  # of each root, as a thread's part has them
+        self.extents: dict[StructuredOp, list[int]] = {}  # of each root, within one thread's part
         self.tags = {nest: f"legato.nest{i}" for i, nest in enumerate(kernel.nests)}
 
     def script(self) -> str:
+        """The script's text: fuses and tiles each group, and vectorizes."""
         v = self.vectorizer
         handles = nest_handles(v, self.kernel.nests)
         for nest, tag in self.tags.items():
@@ -85,13 +86,13 @@ class Rows:
             if nest not in fused:
                 cut_alone(v, handles[nest], nest)
         sizes = {root: self.group(root, inside, handles) for root, inside in self.groups.items()}
-        v.script.patterns("canonicalize")  # a producer with two readers came in twice
+        v.script.patterns("canonicalize")  # merges the copies of producers with two readers
         for root, inside in self.groups.items():
             self.cut_tiles(root, inside, "%root", sizes[root], [i for i, size in enumerate(sizes[root]) if size > 1])
         return v.close()
 
     def group(self, root: StructuredOp, inside: Places, handles: dict[StructuredOp, str]) -> list[int]:
-        """Tiles one root with all that is computed inside, in parts for threads first where that is worth it. Returns the tile's sizes."""
+        """Tiles one root with its producers, into parts for threads first where that pays. Returns the tile's sizes."""
         s = self.vectorizer.script
         part = list(root.extents)
         _, around = share(self.vectorizer, handles[root], list(inside), part, set(inside[root]), root.out_loops[-1])
@@ -106,14 +107,14 @@ class Rows:
         return sizes
 
     def fuse(self, root: StructuredOp, inside: Places, handles: dict[StructuredOp, str], loop: str) -> None:
-        """Moves what the root reads into a loop around its tile."""
+        """Fuses the root's producers into a loop around its tile."""
         for nest in reversed(self.kernel.nests):
             if nest in inside and nest is not root:
                 _, loop = self.vectorizer.script.fuse(handles[nest], loop)
 
     def cut_tiles(self, root: StructuredOp, inside: Places, scope: str, sizes: list[int], axes: list[int],
                   limit: int | None = None) -> None:
-        """Splits the partial steps of the loops over ``axes`` off, outermost first, and cuts what stands in each body for vectors."""
+        """Peels partial tiles off the loops over ``axes``, outermost first, and vectorizes the nests in each body."""
         s = self.vectorizer.script
         if not axes:
             self.body(root, inside, scope, sizes, limit)
@@ -132,9 +133,9 @@ class Rows:
         self.cut_tiles(root, inside, rest, rest_sizes, axes[1:], sizes[axis] if left < 0 else None)
 
     def tile_sizes(self, root: StructuredOp, inside: Places) -> list[int]:
-        """Of the root: single steps of the shared loops, but strips of the innermost one, so that it is vectorized.
+        """The root's tile sizes: 1 in the shared loops, strips in the innermost one, which is vectorized.
 
-        Around windows several positions side by side: they share what they read of the filter, and fill the registers.
+        With windows, several neighbouring positions: they share the elements of the filter that they read, and fill the registers.
         """
         shared, inner, v, extents = inside[root], root.out_loops[-1], self.vectorizer, self.extents[root]
         sizes = [1 if i in shared and e != 1 else 0 for i, e in enumerate(extents)]
@@ -152,7 +153,7 @@ class Rows:
         return sizes
 
     def body(self, root: StructuredOp, inside: Places, loop: str, sizes: list[int], limit: int | None = None) -> None:
-        """Cuts every nest inside ``loop`` for vectors."""
+        """Tiles every nest inside of ``loop`` for vectors."""
         v, beside = self.vectorizer, positions_beside(root, self.extents[root], inside)
         for nest, place in inside.items():
             extents = list(nest.extents)
@@ -166,7 +167,7 @@ class Rows:
 
 
 def positions_beside(root: StructuredOp, extents: list[int], inside: Places) -> int | None:
-    """The root's loop over neighbouring windows: the last but one, of a known size, where one of the nests has windows along it."""
+    """The root's loop over neighbouring windows: the last but one, of static extent, where one of the nests has windows along it."""
     if len(root.out_loops) < 2 or extents[root.out_loops[-2]] < 0 or root.out_loops[-1] not in inside[root]:
         return None
     loop = root.out_loops[-2]
@@ -175,7 +176,7 @@ def positions_beside(root: StructuredOp, extents: list[int], inside: Places) -> 
 
 
 def has_filter(nest: StructuredOp, beside: int, inside: Places) -> bool:
-    """Whether a reduction reads the same elements of an operand at every position."""
+    """Whether a reduction reads the same elements of an operand at all positions."""
     loop = inside[nest].get(beside)
     scalars = nest.op.regions[0].blocks[0].arguments
     return not nest.parallel and any(list(scalar.uses) and len(map_.results) and not any(loop in dims_in(e) for e in map_.results)
@@ -183,6 +184,6 @@ def has_filter(nest: StructuredOp, beside: int, inside: Places) -> bool:
 
 
 def best_divisor(extent: int, most: int) -> int:
-    """A tile size up to ``most`` for a loop: its greatest divisor, or ``most`` where that is much smaller."""
+    """A tile size up to ``most``: the greatest divisor of ``extent``, or ``most`` where that divisor is at most half of it."""
     divisor = next(d for d in range(min(most, extent), 0, -1) if extent % d == 0)
     return divisor if divisor * 2 > most else min(most, extent)

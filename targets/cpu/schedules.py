@@ -1,4 +1,4 @@
-"""Which schedule a kernel gets: the first of a list that takes it. None: it stays as it is, and is lowered to scalar loops."""
+"""Selection of a kernel's schedule: the first in a list that accepts it; None leaves the kernel to scalar loops."""
 from collections.abc import Callable
 
 from legato.analysis.structured import StructuredKernel
@@ -9,10 +9,10 @@ Scheduler = Callable[[StructuredKernel, Machine], "str | None"]
 
 
 def schedulers() -> tuple[Scheduler, ...]:
-    """The schedules for CPUs, most special first. Each returns the body of a transform sequence on ``%root``, the kernel, or None."""
+    """The CPU schedules, most specific first. Each returns the body of a transform sequence on ``%root``, the kernel, or None."""
     return (contraction.schedule_contraction, row_kernels.schedule, default.schedule)
 
 
 def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
-    """The transform script of a prim_func on a CPU, or None where scalar loops are all there is."""
+    """The transform script of a prim_func on a CPU; None for scalar loops."""
     return next((text for scheduler in schedulers() if (text := scheduler(kernel, machine)) is not None), None)

@@ -1,8 +1,7 @@
-"""A small builder for the text of transform-dialect scripts.
+"""A builder for the text of transform-dialect scripts.
 
-A script is the body of a named sequence whose argument ``%root`` is a handle to one prim_func. Handles are plain strings (``"%tile3"``):
-what a method returns goes into the next call. Nothing is checked here; the transform interpreter reports the line of the script and the
-payload.
+A script is the body of a named sequence whose argument ``%root`` is a handle to one prim_func. Handles are strings (``"%tile3"``) that
+methods return and take. Nothing is checked here; the transform interpreter reports the line of the script and the payload.
 """
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from itertools import count
 ANY = "!transform.any_op"
 LOOP = '!transform.op<"scf.for">'
 
-# Short names of the pattern sets that schedules use; any other name is taken as it stands behind "transform.apply_patterns.".
+# Short names of pattern sets; other names are used as they are, after "transform.apply_patterns.".
 PATTERNS = {
     "canonicalize": "canonicalization",
     "merge-slices": "tensor.merge_consecutive_insert_extract_slice",
@@ -36,10 +35,11 @@ class Script:
         self._numbers = count()
 
     def text(self) -> str:
+        """The text of all ops."""
         return "\n".join(self._lines) + "\n"
 
     def line(self, text: str) -> None:
-        """Appends an op that has no result, as written."""
+        """Appends an op without results."""
         self._lines.append("  " + text)
 
     def op(self, hint: str, text: str, results: int = 1, result_types: Sequence[str] = (), operands: int = 1) -> list[str]:
@@ -58,9 +58,9 @@ class Script:
     # --- finding ops ---
 
     def match(self, *ops: str, within: str = "", attribute: str = "", interface: str = "") -> str:
-        """The ops of one of these names, with these attributes (as in a dictionary), of this interface ("LinalgOp").
+        """The ops with one of these names, these attributes (as in a dictionary) and this interface ("LinalgOp").
 
-        ``within``: an op that has them in a region; the function, where it is empty.
+        ``within``: the op whose regions are searched; the function, where it is empty.
         """
         names = ", ".join(f'"{name}"' for name in ops)
         what = [f"ops{{[{names}]}}"] if ops else []
@@ -73,18 +73,18 @@ class Script:
         return self.op("producer", f"get_producer_of_operand {handle}[{operand}]")[0]
 
     def merge(self, handles: Sequence[str]) -> str:
-        """One handle to all these ops, each once."""
+        """One handle to the ops of all handles, without duplicates."""
         name = f"%all{next(self._numbers)}"
         self.line(f"{name} = transform.merge_handles deduplicate {', '.join(handles)} : {ANY}")
         return name
 
     def annotate(self, handle: str, attribute: str) -> None:
-        """A unit attribute, by which the op's tiles are found again: tiling and fusing keep it, vectorizing drops it."""
+        """Sets a unit attribute by which the op's tiles can be matched: tiling and fusion keep it, vectorization drops it."""
         self.line(f'transform.annotate {handle} "{attribute}" : {ANY}')
 
     @contextmanager
     def foreach(self, handle: str) -> Iterator[str]:
-        """What is appended inside happens once for each op of the handle; gives the handle to that op."""
+        """Runs the ops appended inside for each op of the handle; yields the handle to that op."""
         each = f"%each{next(self._numbers)}"
         self.line(f"transform.foreach {handle} : {ANY} {{")
         self.line(f"^bb0({each}: {ANY}):")
@@ -94,7 +94,7 @@ class Script:
     # --- tiling ---
 
     def tile(self, handle: str, sizes: Sequence[int], interchange: Sequence[int] = ()) -> tuple[str, list[str]]:
-        """Loops around tiles of these sizes (0: no loop); ``interchange`` lists the dimensions with loops, outermost first."""
+        """Tiles by these sizes (0: no loop). Returns the tile and the loops; ``interchange``: the tiled dimensions, outermost first."""
         loops = sum(size != 0 for size in sizes)
         whole = [*interchange, *(d for d in range(len(sizes)) if d not in interchange)]
         order = f" interchange={whole}" if interchange and whole != sorted(whole) else ""
@@ -102,7 +102,7 @@ class Script:
         return tiled, made
 
     def tile_and_fuse(self, handle: str, sizes: Sequence[int], interchange: Sequence[int] = ()) -> tuple[str, list[str]]:
-        """As ``tile``; the ops that the tile reads, and those that they read, move into the loops. What is a loop already stays outside."""
+        """As ``tile``; producers are fused into the loops, transitively. Producers that are loops stay outside."""
         loops = sum(size != 0 for size in sizes)
         whole = [*interchange, *(d for d in range(len(sizes)) if d not in interchange)]
         order = f" interchange {whole}" if interchange and whole != sorted(whole) else ""
@@ -110,16 +110,16 @@ class Script:
         return tiled, made
 
     def tile_parallel(self, handle: str, sizes: Sequence[int]) -> str:
-        """One scf.forall around tiles of these sizes (0: whole), into which moves what they read. Returns the tile."""
+        """Tiles by these sizes (0: whole) with one scf.forall, and fuses producers into it. Returns the tile."""
         return self.op("part", f"structured.fuse {handle} tile_sizes {list(sizes)} {{use_forall}}", 2)[0]
 
     def fuse(self, producer: str, loop: str) -> tuple[str, str]:
-        """Moves the producer's tile into the loop: the tile, and the loop's new handle (the old one is used up)."""
+        """Fuses the producer into the loop. Returns its tile and the loop's new handle (the old one is consumed)."""
         fused, outer = self.op("fused", f"structured.fuse_into_containing_op {producer} into {loop}", 2, operands=2)
         return fused, outer
 
     def peel(self, loop: str) -> tuple[str, str]:
-        """Splits the last, partial iteration off: the loop of whole tiles, and the rest (empty where the size divides)."""
+        """Splits off the last, partial iteration. Returns the loop of whole tiles and the rest (empty where the size divides)."""
         typed = self._cast(loop, LOOP)
         main, rest = [f"%{name}{next(self._numbers)}" for name in ("whole", "rest")]
         self.line(f"{main}, {rest} = transform.loop.peel {typed} : ({LOOP}) -> ({ANY}, {ANY})")
@@ -128,7 +128,7 @@ class Script:
     # --- rewriting ---
 
     def lower_unpacks(self, within: str = "") -> None:
-        """Tiles of linalg.unpack that lie in one packed block become slices of it."""
+        """Lowers tiles of linalg.unpack that lie in one packed block to slices of it."""
         unpack = '!transform.op<"linalg.unpack">'
         handle = self._cast(self.match("linalg.unpack", within=within), unpack)
         made = ", ".join(f'!transform.op<"{name}">' for name in
@@ -139,28 +139,28 @@ class Script:
     def patterns(self, *names: str, within: str = "", cse: bool = True) -> None:
         """Applies pattern sets greedily: names of ``PATTERNS``, or upstream's own.
 
-        An op that a pattern folds away (a copy that turns out to be one slice) leaves an empty handle behind, which is no failure.
+        Handles to ops that a pattern folds away become empty without failure.
         """
         body = " ".join(f"transform.apply_patterns.{PATTERNS.get(name, name)}" for name in names)
         flags = "{apply_cse, transform.silence_tracking_failures}" if cse else "{transform.silence_tracking_failures}"
         self.line(f"transform.apply_patterns to {within or self.root} {{ {body} }} {flags} : {ANY}")
 
     def clean(self) -> None:
-        """Canonicalizes the function after tiling: sizes become static where they can, slices of slices become one, dead originals go."""
+        """Canonicalizes the function after tiling: sizes become static where possible, nested slices are merged, dead ops removed."""
         self.patterns("canonicalize", "loop-bounds", "result-sizes")
 
     def vectorize(self, fold_slices: bool = True) -> None:
-        """Vectorizes every linalg op in the function as it stands (all must be small and static), and lifts accumulators.
+        """Vectorizes all linalg ops of the function (all must be small and static), and hoists accumulators.
 
-        Afterwards the function holds loops, transfers on tensors, and vectors carried by loops; no linalg op is left.
+        Afterwards the function has loops, transfers on tensors and vectors carried by loops, but no linalg ops.
         """
         self.line(f"transform.structured.vectorize {self.match(interface='LinalgOp')} : {ANY}")
         self.finish(fold_slices)
 
     def finish(self, fold_slices: bool = True) -> None:
-        """After the last vectorize: slices become transfers, and loops carry their accumulators as vectors.
+        """Cleans up after the last vectorize: slices are folded into transfers, and loops carry accumulators as vectors.
 
-        ``fold_slices``: not where slices drop dimensions between others. A transfer that skips one has lowerings that undo each other.
+        ``fold_slices``: False where slices drop inner dimensions; lowerings of transfers that skip a dimension undo each other.
         """
         self.patterns("transfer-permutations", "reduction-to-contract", "fold-empty", "canonicalize")
         self.patterns(*(["fold-into-transfers"] if fold_slices else []), "drop-leading-unit-dims", "canonicalize")

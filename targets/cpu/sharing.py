@@ -1,25 +1,25 @@
-"""Which loop of a nest several threads share, and in what parts."""
+"""Selection of the loop of a nest that is split among threads."""
 from collections.abc import Collection, Sequence
 from math import prod
 
 from legato.analysis.structured import StructuredOp
 
-WORTH_IT = 1 << 17   # elements below which a parallel region costs more than it gains
-HEAVY = 4            # an element of a function counts for as many
-TYPICAL = 512        # what a size that is known at run time only is taken for
+WORTH_IT = 1 << 17   # elements from which on a parallel region pays
+HEAVY = 4            # weight of an element computed by a math function
+TYPICAL = 512        # assumed extent of a dynamic loop
 
 
 def work_of(nests: Sequence[StructuredOp]) -> int:
-    """How many elements the largest of some nests goes through, heavy ones counted more."""
+    """The number of elements of the largest nest, weighted by ``HEAVY`` where it computes math functions."""
     return max(prod(e if e >= 0 else TYPICAL for e in n.extents) * (HEAVY if any(name.startswith("math.") for name in n.body_names) else 1)
                for n in nests)
 
 
 def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grain: int, threads: int, work: int) -> tuple[int, int] | None:
-    """The loop to cut among threads and the size of a part (0: its size divided by the threads, known at run time); None for one thread.
+    """The loop to split among threads, and the size of a part (0: its extent divided by the threads at run time); None for one thread.
 
-    ``loops``: which may be cut, all parallel; ``inner`` is vectorized, by pieces of ``grain``. The outermost that keeps all threads busy is
-    taken, and the vectorized one only where there is no other.
+    ``loops``: the parallel loops that may be split; ``inner`` is vectorized, by pieces of ``grain``. Takes the outermost loop that keeps
+    all threads busy, and the vectorized one only where no other does.
     """
     if threads < 2 or work < WORTH_IT:
         return None

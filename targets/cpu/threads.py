@@ -1,17 +1,17 @@
-"""Which part of a contraction each thread computes."""
+"""Selection of the loop of a contraction that is split among threads."""
 from collections.abc import Iterator
 from math import prod
 
 from legato.analysis.structured import ContractionForm
 
-WORTH_IT = 1 << 20  # multiply-adds below which a parallel region costs more than it gains
-TYPICAL = 128  # what a size that is known at run time only is taken for
+WORTH_IT = 1 << 20  # multiply-adds from which on a parallel region pays
+TYPICAL = 128  # assumed extent of a dynamic loop
 
 
 def parallel_part(form: ContractionForm, width: int, threads: int) -> tuple[int, int] | None:
-    """The loop that is cut among threads, and how much of it a part has; None where one thread is as good.
+    """The loop to split among threads and the size of a part; None where one thread is as fast.
 
-    ``width``: columns of a register tile. Parts of the columns and of the register tile's rows are equal, so that their sizes stay known.
+    ``width``: columns of a register tile. Parts of columns and of the register tile's rows are equal, so that their sizes stay static.
     """
     if threads < 2 or prod(extent or TYPICAL for extent in form.extents) < WORTH_IT:
         return None
@@ -20,7 +20,7 @@ def parallel_part(form: ContractionForm, width: int, threads: int) -> tuple[int,
 
 
 def _candidates(form: ContractionForm, width: int, threads: int) -> Iterator[tuple[float, int, int, int]]:
-    """(how busy the threads are, how much of the larger operand is read once only, loop, part)."""
+    """(utilization of the threads, how much of the larger operand is read by one thread only, loop, part)."""
     weight_is_larger = _size(form, form.columns) > _size(form, form.rows)
     for loop in form.dims:
         extent = form.extents[loop]
@@ -42,5 +42,5 @@ def _candidates(form: ContractionForm, width: int, threads: int) -> Iterator[tup
 
 
 def _size(form: ContractionForm, loops: tuple[int, ...]) -> int:
-    """Elements of the operand that has these loops, about: a window's overlap does not count."""
+    """The elements of the operand with these loops; overlap of windows is ignored."""
     return prod(form.extents[loop] or TYPICAL for loop in (*loops, *form.reductions) if loop not in form.filters or loops == form.columns)

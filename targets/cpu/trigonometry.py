@@ -1,7 +1,7 @@
 """Sine and cosine of f32 as polynomials, on scalars and vectors of any rank, with exact reduction of every argument.
 
-Up to 2^30 the argument is reduced in f64 by two fused multiply-adds. Beyond, 2/pi is needed to some 190 bits: it is multiplied part by
-part, as Payne and Hanek do, in a branch that a vector takes if any of its elements needs it.
+Arguments up to 2^30 are reduced in f64 by two fused multiply-adds. Larger ones need 2/pi to some 190 bits: Payne-Hanek reduction, in a
+branch that is taken if any element of a vector needs it.
 """
 from collections.abc import Callable
 
@@ -10,14 +10,14 @@ from legato.targets.cpu.vector_builder import OEQ, OGT, Builder
 
 SIN = (2.86567956e-6, -1.98559923e-4, 8.33338592e-3, -1.66666672e-1)
 COS = (2.44677067e-5, -1.38877297e-3, 4.16666567e-2, -0.5, 1.0)
-NEAR = 2.0 ** 30  # the greatest argument that two fused multiply-adds reduce
+NEAR = 2.0 ** 30  # the greatest argument reduced by two fused multiply-adds
 # 2/pi = sum of part * 2^(-27 (k + 1)); a part times an f32 is exact in f64 (27 + 24 bits), and 8 parts reach 2^-83 for the greatest f32
 TWO_OVER_PI = (85445659, 60002565, 39057486, 92086099, 40820845, 92952164, 126382600, 33444195)
-MAGIC = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which then stands in the low bits
+MAGIC = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, held in the low bits
 
 
 class _Wide:
-    """Expressions in f64 over the shape of a builder."""
+    """f64 expressions in the shape of a builder."""
 
     def __init__(self, b: Builder):
         self.b, self.f64 = b, ir.F64Type.get()
@@ -27,7 +27,7 @@ class _Wide:
         return self.b.constant(self.type, ir.FloatAttr.get(self.f64, value))
 
     def low_bits(self, shifted: ir.Value) -> ir.Value:
-        """The low 32 bits of the whole number n, given n + MAGIC; anything for NaNs."""
+        """The low 32 bits of the integer n, given n + MAGIC; arbitrary for NaNs."""
         bits = arith.BitcastOp(self.b.like(ir.IntegerType.get_signless(64)), shifted).result
         return arith.TruncIOp(self.b.integers, bits).result
 
@@ -65,10 +65,10 @@ def _reduce_near(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def _reduce_far(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """The same for every x, infinities aside, by x * 2/pi modulo 4.
+    """As ``_reduce_near`` for every finite x, by x * 2/pi modulo 4.
 
-    Each product is exact, and so is its rest modulo 4. Sums are exact as well until less than a quarter is added: the last part that
-    is more has its lowest bit at 2^-52, and whole numbers are taken out behind each step.
+    Each product is exact, and so is its remainder modulo 4. Sums are exact until a term less than a quarter is added: the last term above
+    has its lowest bit at 2^-52, and integers are subtracted after each step.
     """
     w = _Wide(b)
     xd = arith.ExtFOp(w.type, x).result
@@ -83,7 +83,7 @@ def _reduce_far(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 
 def _any_far(b: Builder, x: ir.Value) -> ir.Value:
-    """Whether any element is beyond NEAR, as one i1."""
+    """Whether any element is greater than NEAR, as one i1."""
     if b.shape:
         flat = Builder(_flat(b, b.f32))
         far = flat.compare(OGT, math.absf(_as(flat.type, x)), flat.number(NEAR))
@@ -95,7 +95,7 @@ def _any_far(b: Builder, x: ir.Value) -> ir.Value:
 
 
 def _unless(b: Builder, condition: ir.Value, value: ir.Value, build: Callable[[], ir.Value]) -> ir.Value:
-    """A value, or where the condition holds what ``build`` gives. Vectors leave the branch with rank 1: that is what later steps take."""
+    """``value``, or the result of ``build`` where the condition holds. Vectors leave the branch with rank 1, as later passes need."""
     type_ = _flat(b, b.f32) if b.shape else b.type
     chosen = scf.IfOp(condition, [type_], has_else=True)
     with ir.InsertionPoint(chosen.then_block):

@@ -1,7 +1,7 @@
-"""How one loop nest is cut and vectorized: the parts that the schedules of elementwise kernels, reductions and rows are made of.
+"""Tiling and vectorization of single loop nests, from which the schedules of elementwise kernels, reductions and rows are built.
 
-A nest is tiled until what is left is one vector (of several registers), peeled where its size is no multiple, and the rest is done under a
-mask where the machine has masks for the element's width. Nothing is vectorized before ``close``: then all loops are there.
+A nest is tiled to one vector (of several registers) and peeled where the tile does not divide the extent. The rest is vectorized under a
+mask where the machine has masks for the element's width. Vectorization happens in ``close``, after all tiling.
 """
 from collections.abc import Callable, Sequence
 
@@ -14,22 +14,24 @@ DYNAMIC = -1
 
 
 def power_of_two_below(n: int) -> int:
-    """The greatest power of two that is not above n; n >= 1."""
+    """The greatest power of two <= n; n >= 1."""
     return 1 << (n.bit_length() - 1)
 
 
 def is_power_of_two(n: int) -> bool:
+    """Whether n is a power of two."""
     return n > 0 and n & (n - 1) == 0
 
 
 def next_power_of_two(n: int) -> int:
+    """The least power of two >= n; n >= 1."""
     return n if is_power_of_two(n) else 1 << n.bit_length()
 
 
 class Vectorizer:
-    """Collects the cutting of nests in ``script``, and vectorizes all of them at the end.
+    """Tiles nests in ``script``, and vectorizes all of them at the end.
 
-    ``extents``, below, are those of the op behind a handle, which may be a tile of the nest already; ``limit`` bounds the dynamic one.
+    ``extents`` of the methods are those of the op behind a handle, which may be a tile of the nest; ``limit`` bounds a dynamic extent.
     """
 
     def __init__(self, machine: Machine):
@@ -38,7 +40,7 @@ class Vectorizer:
         self._masked: list[tuple[str, tuple[int, ...]]] = []
 
     def lanes(self, nest: StructuredOp) -> int:
-        """Elements of the nest's widest number in one register."""
+        """The number of elements of the nest's widest type in one register."""
         return self.machine.lanes(nest.bits)
 
     def masks(self, nest: StructuredOp) -> bool:
@@ -48,7 +50,7 @@ class Vectorizer:
         return self.machine.has("avx2") and nest.memory_bits >= 32
 
     def fits(self, nest: StructuredOp, extent: int) -> bool:
-        """Whether one vector holds all of a loop, in half of the registers and without leaving many lanes idle."""
+        """Whether a loop can be one vector: in half of the registers, without many idle lanes."""
         lanes = self.lanes(nest)
         if not 0 <= extent <= min(lanes * self.machine.registers // 2, MAX_LANES):
             return False
@@ -58,7 +60,7 @@ class Vectorizer:
         return extent % lanes != 0 and self.masks(nest) and idle * 4 <= next_power_of_two(extent) // lanes
 
     def strip(self, nest: StructuredOp, extent: int, registers: int = 8) -> int:
-        """The tile size of a loop that is to be vectorized: 0 for all of it. A divisor where a good one is found."""
+        """The tile size of a loop to vectorize; 0 for the whole loop. Half of the greatest size where only that divides the extent."""
         widest = min(self.lanes(nest) * registers, MAX_LANES)
         if self.fits(nest, extent):
             return 0
@@ -68,7 +70,7 @@ class Vectorizer:
         return widest // 2 if extent % widest and extent % (widest // 2) == 0 and widest // 2 >= self.lanes(nest) * 4 else widest
 
     def unmasked_strip(self, nest: StructuredOp, extent: int, registers: int) -> int:
-        """As ``strip``, where accumulators would have to be masked: sizes that divide, or leave a power of two, come first."""
+        """As ``strip``, avoiding masked accumulators: prefers sizes that divide the extent or leave a power of two."""
         lanes = self.lanes(nest)
         sizes = [size for size in (8 * lanes, 4 * lanes, 2 * lanes, lanes) if size <= min(extent, registers * lanes, MAX_LANES)]
         if not sizes or extent in sizes:
@@ -78,25 +80,25 @@ class Vectorizer:
         return next(iter([*whole, *even, *sizes]))
 
     def split(self, handle: str, count: int) -> list[str]:
-        """The handles of single ops from one of ``count``."""
+        """One handle for each of the ``count`` ops of a handle."""
         return [handle] if count == 1 else self.script.op("one", f"split_handle {handle}", count)
 
     def tile(self, handle: str, sizes: Sequence[int]) -> tuple[str, str | None]:
-        """The tile and the innermost loop; the op itself where no size asks for a loop."""
+        """The tile and its innermost loop; the op itself and None where all sizes are 0."""
         if not any(sizes):
             return handle, None
         tile, loops = self.script.tile(handle, sizes)
         return tile, loops[-1]
 
     def peel(self, loop: str) -> tuple[str, str]:
-        """The op in the whole steps of a loop, and the one in its last, partial step."""
+        """The generic op in the loop of whole tiles, and the one in the last, partial iteration."""
         whole, rest = self.script.peel(loop)
         return self.script.match("linalg.generic", within=whole), self.script.match("linalg.generic", within=rest)
 
-    # --- vectors along a loop that the output has ---
+    # --- vectors along a parallel loop ---
 
     def parallel(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int, limit: int | None = None) -> None:
-        """Loop ``loop`` becomes vectors; other loops single steps, reductions innermost."""
+        """Vectorizes loop ``loop``; the others are tiled by 1, reductions innermost."""
         steps = [1 if kind != PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
         sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
         extent = extents[loop]
@@ -113,7 +115,7 @@ class Vectorizer:
             self.rest(rest, nest, steps, loop, DYNAMIC if extent < 0 else extent % sizes[loop])
 
     def unrolled(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int, copies: int, again: Callable[[], str]) -> None:
-        """As ``parallel``, for a nest that is whole along ``loop``; loop ``copies`` is unrolled inside the reductions.
+        """As ``parallel``, for a nest that is one vector along ``loop``; loop ``copies`` is unrolled inside of the reductions.
 
         ``again()`` gives a handle to all copies of the nest's op.
         """
@@ -128,14 +130,14 @@ class Vectorizer:
         self.whole(tile, nest, extents[loop])
 
     def whole(self, handle: str, nest: StructuredOp, extent: int, limit: int | None = None) -> None:
-        """All that is left is one vector of ``extent`` elements."""
+        """Vectorizes an op of ``extent`` elements as one vector."""
         if extent >= 0 and (is_power_of_two(extent) or extent % self.lanes(nest) == 0 or not self.masks(nest)):
             self._static.append(handle)
         elif self.masks(nest):
             self._masked.append((handle, (next_power_of_two(extent) if extent >= 0 else limit,)))
 
     def rest(self, handle: str, nest: StructuredOp, steps: Sequence[int], loop: int, extent: int) -> None:
-        """What peeling left of one loop: vectors of one register, the last under a mask."""
+        """Vectorizes what peeling left of one loop: vectors of one register, the last under a mask."""
         lanes = self.lanes(nest)
         if 0 <= extent <= lanes:
             self.whole(self.tile(handle, steps)[0], nest, extent)
@@ -155,7 +157,7 @@ class Vectorizer:
     # --- blocks of two loops, one innermost in the output, one in an input ---
 
     def transposed(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int, other: int) -> None:
-        """Blocks of loops ``loop`` (the output's innermost) and ``other`` (an input's) are transposed in registers."""
+        """Transposes blocks of the loops ``loop`` (the output's innermost) and ``other`` (an input's innermost) in registers."""
         side = min(16, max(4, self.lanes(nest)))
         outer = [0 if e == 1 or i in (loop, other) else 1 for i, e in enumerate(extents)]
         parts = [(self.tile(handle, outer)[0], False)]
@@ -178,10 +180,13 @@ class Vectorizer:
             elif self.masks(nest):
                 self._masked.append((tile, tuple(shape)))
 
-    # --- vectors along a loop that is reduced ---
+    # --- vectors along a reduction loop ---
 
     def along(self, handle: str, nest: StructuredOp, extents: Sequence[int], loop: int) -> bool:
-        """A reduction along the innermost loop of its input: partial results in registers, joined at the end. False: not for this nest."""
+        """Vectorizes a reduction along its input's innermost loop: partial results in lanes, combined at the end.
+
+        Returns False for a nest that this does not support.
+        """
         lanes = self.lanes(nest)
         extent = extents[loop]
         if nest.combiner is None or (not self.masks(nest) and (extent < 0 or extent % lanes)):
@@ -202,7 +207,7 @@ class Vectorizer:
         if extent < 0 or extent % width:
             part, rest = self.peel(around)
             rest = self.tile(rest, others)[0]
-            if extent >= 0 and is_power_of_two(extent % width):  # a single element has no loop left that a mask could be for
+            if extent >= 0 and is_power_of_two(extent % width):  # a single element leaves no loop to mask
                 self._static.append(rest)
             else:
                 self._masked.append((rest, (width,)))
@@ -210,19 +215,19 @@ class Vectorizer:
         return True
 
     def close(self) -> str:
-        """Vectorizes everything that was cut; the script's text."""
+        """Vectorizes all tiled ops. Returns the script's text."""
         self.script.clean()
         self.script.patterns("drop-unit-dims", "canonicalize", "merge-slices")
         for sizes in sorted({sizes for _, sizes in self._masked}):
             self._vectorize([handle for handle, own in self._masked if own == sizes], f" vector_sizes {list(sizes)}")
         self._vectorize(self._static, "")
-        # a masked transfer bufferizes as any other, a mask around one only in place
+        # masked transfers bufferize as others do, vector.mask around one only in place
         self.script.patterns("vector.lower_masked_transfers")
-        self.script.patterns("vector.sink_ops", "canonicalize")  # what is one number for all lanes is computed once
+        self.script.patterns("vector.sink_ops", "canonicalize")  # computes uniform values as scalars
         self.script.finish()
         return self.script.text()
 
     def _vectorize(self, handles: Sequence[str], how: str) -> None:
-        """Two handles may have become one op by now: equal fills are merged."""
+        """Vectorizes the ops of some handles, of which equal ones may have been merged."""
         if handles:
             self.script.line(f"transform.structured.vectorize {self.script.merge(handles)}{how} : {ANY}")

@@ -9,9 +9,8 @@ import pytest
 import legato
 
 ROOT = Path(legato.__file__).resolve().parent.parent
-FOLDERS = ("core", "dialects", "frontends/onnx", "targets/backends", "targets/builders", "targets/generic", "targets/gpu",
-           "targets/intrinsics", "passes/calls", "passes/pipeline", "passes/graph", "passes/partition", "passes/legalize",
-           "passes/structured", "analysis/patterns", "analysis/structured", "codegen",
+FOLDERS = ("core", "dialects", "analysis/patterns", "analysis/structured", "passes/calls", "passes/cpu", "passes/graph", "passes/legalize",
+           "passes/partition", "passes/pipeline", "passes/structured", "codegen", "targets", "frontends/onnx", "frontends/script/graph",
            "frontends/script/kernel", "frontends/script/language", "frontends/script/tvm", "runtime", "tools", "legato", "bench",
            "examples")
 
