@@ -136,10 +136,25 @@ class StructuredOp:
 
     @cached_property
     def vectorizable(self) -> bool:
-        """Whether the body consists of arithmetic on types that vectors can hold."""
+        """Whether upstream's vectorizer takes the op: its body is arithmetic on types that vectors can hold, and it reduces elements."""
         if any(not name.startswith(("arith.", "math.")) and name not in VECTORIZABLE for name in self.body_names):
             return False
+        if not self.parallel and not self.reduces_elements:
+            return False
         return all(isinstance(t, (ir.IntegerType, ir.FloatType, ir.IndexType)) for t in self.scalar_types)
+
+    @cached_property
+    def reduces_elements(self) -> bool:
+        """Whether what a reduction combines depends on an element of an input, one that some loop indexes.
+
+        Upstream's vectorizer leaves a value that does not (a constant, an input of rank 0) a scalar, and combines it once instead of once
+        for each step of the reduced loops: ``for i in range(10): y += 1.0`` would give 1.
+        """
+        varying = {argument for argument, map_ in zip(self.scalars, self.maps[:len(self.inputs)]) if map_.n_dims and map_.results}
+        for op in self.body[:-1]:
+            if op.name == "linalg.index" or any(operand in varying for operand in op.operands):
+                varying.update(op.results)
+        return all(value in varying for value in self.body[-1].operands)
 
     @cached_property
     def scalar_types(self) -> list[ir.Type]:
