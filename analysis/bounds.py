@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from legato.analysis.linear import in_loops
+from legato.analysis.accesses import ElementAccess
+from legato.analysis.indices.forms import in_loops
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import DYNAMIC, constant_of
-from legato.dialects.tir.walk import FIRST_INDEX, buffer_name
+from legato.dialects.tir.walk import buffer_name
 
 
 def outside(sizes: Sequence[int | None], indices: Sequence[ir.Value], around: ir.Operation) -> tuple[int, int, int] | None:
@@ -40,11 +41,10 @@ def extents_around(op: ir.Operation) -> dict[ir.Value, int] | None:
 
 def leaves_buffer(access: ir.Operation) -> str | None:
     """What is wrong with a load or store that is seen to leave its buffer."""
-    first = FIRST_INDEX[access.name]
-    buffer = access.operands[first - 1]
-    sizes = [None if size == DYNAMIC else size for size in buffer.type.shape]
-    found = outside(sizes, list(access.operands)[first:], access.parent.operation)
+    one = ElementAccess(access)
+    sizes = [None if size == DYNAMIC else size for size in one.buffer.type.shape]
+    found = outside(sizes, one.indices, access.parent.operation)
     if found is None:
         return None
     axis, low, high = found
-    return f"the indices of '{buffer_name(buffer)}' on axis {axis} go from {low} to {high}, and its size there is {sizes[axis]}"
+    return f"the indices of '{buffer_name(one.buffer)}' on axis {axis} go from {low} to {high}, and its size there is {sizes[axis]}"

@@ -1,10 +1,12 @@
 """Loops whose steps may happen at once although they write the same place, or one reads what another writes."""
 
-from legato.analysis.linear import Linear, in_loops
-from legato.core.ir_helpers import ancestors, find
+from legato.analysis.accesses import ElementAccess, accesses_under, chain
+from legato.analysis.indices.forms import in_loops, roots
+from legato.analysis.indices.linear import Linear, variables, variables_of
+from legato.core.ir_helpers import ancestors
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import PARALLEL, REDUCE, VECTORIZED, AllocBufferOp, ForOp, constant_of, loop_of
-from legato.dialects.tir.walk import FIRST_INDEX, blocks, buffer_name
+from legato.dialects.tir.walk import blocks, buffer_name
 
 
 def race(loop: ForOp) -> str | None:
@@ -19,72 +21,59 @@ def race(loop: ForOp) -> str | None:
     return _same_place(loop)
 
 
-def roots(value: ir.Value) -> set[ir.Value]:
-    """The loop variables and arguments that a value is computed from."""
-    seen, todo = {value}, [value]
-    while todo:
-        one = todo.pop()
-        if not isinstance(one.owner, ir.Block):
-            new = [operand for operand in one.owner.operation.operands if operand not in seen]
-            seen.update(new)
-            todo += new
-    return {one for one in seen if isinstance(one.owner, ir.Block)}
-
-
 def _same_place(loop: ForOp) -> str | None:
     """Two steps that write one place, or of which one reads what the other writes."""
-    accesses = [op for op in find(loop.operation, *FIRST_INDEX) if _shared(_buffer(op), loop) and _unconditional(op, loop)]
-    places = [(op, place) for op in accesses if (place := _place(op, loop)) is not None]
+    accesses = [a for a in accesses_under(loop.operation) if _shared(a.buffer, loop) and _unconditional(a.op, loop)]
+    places = [(access, place) for access in accesses if (place := _place(access, loop)) is not None]
     for store, here in places:
-        if store.name != "memref.store":
+        if not store.writes:
             continue
         if not any(form.coefficient(loop.variable) for form in here):
-            return f"the loop {loop.name} is {loop.kind}, and all its steps write the same place of '{buffer_name(_buffer(store))}'"
+            return f"the loop {loop.name} is {loop.kind}, and all its steps write the same place of '{buffer_name(store.buffer)}'"
         for other, there in places:
-            if _buffer(other) == _buffer(store) and (steps := _distance(here, there, loop)):
-                does = "reads" if other.name == "memref.load" else "writes"
+            if other.buffer == store.buffer and (steps := _distance(here, there, loop)):
+                does = "writes" if other.writes else "reads"
                 which = f"{abs(steps)} step{'s' if abs(steps) > 1 else ''} {'later' if steps > 0 else 'earlier'}"
-                return (f"the loop {loop.name} is {loop.kind}, and what a step writes in '{buffer_name(_buffer(store))}', the one {which} "
+                return (f"the loop {loop.name} is {loop.kind}, and what a step writes in '{buffer_name(store.buffer)}', the one {which} "
                         f"{does}: they may happen at once")
     return None
-
-
-def _buffer(access: ir.Operation) -> ir.Value:
-    return access.operands[FIRST_INDEX[access.name] - 1]
 
 
 def _shared(buffer: ir.Value, loop: ForOp) -> bool:
     """Whether all steps of the loop have the same buffer. One of the kernel's own that is used inside only becomes one for each step."""
     owner = buffer.owner
-    home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation
-    if home == loop.operation or loop.operation in ancestors(home):
+    if _is_inside(buffer, loop):
         return False
     if isinstance(owner, ir.Block) or not isinstance(owner.opview, AllocBufferOp):
         return True
     return any(loop.operation not in ancestors(use.owner.operation) for use in buffer.uses)
 
 
+def _is_inside(value: ir.Value, loop: ForOp) -> bool:
+    """Whether a value is made in the loop, or is its variable."""
+    owner = value.owner
+    home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation
+    return home == loop.operation or loop.operation in ancestors(home)
+
+
 def _unconditional(access: ir.Operation, loop: ForOp) -> bool:
     """Whether each step of the loop does the access, for the same steps of the loops inside."""
-    for op in ancestors(access):
-        if op == loop.operation:
-            return True
+    for op in chain(access, loop.operation):
         if op.name == "tir.block":
             continue
         if op.name != "tir.for" or not op.opview.extent or constant_of(op.operands[0]) is None:
             return False
-    return False
+    return True
 
 
-def _place(access: ir.Operation, loop: ForOp) -> list[Linear] | None:
+def _place(access: ElementAccess, loop: ForOp) -> list[Linear] | None:
     """The indices as linear forms of loop variables, and of what does not change in the loop; None where they are not."""
-    forms = [in_loops(v) for v in list(access.operands)[FIRST_INDEX[access.name]:]]
+    forms = [in_loops(v) for v in access.indices]
     for form in forms:
-        for value in form.terms:
-            owner = value.owner
-            home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation
-            if loop_of(value) is None and (home == loop.operation or loop.operation in ancestors(home)):
-                return None
+        if any(_is_inside(v, loop) and loop_of(v) is None for v in variables(form)):
+            return None
+        if any(loop.variable in variables_of(term) for term in form.terms if term != loop.variable):
+            return None
     return forms
 
 

@@ -1,5 +1,8 @@
 """Primitives that move blocks: compute_at, reverse_compute_at, compute_inline, reverse_compute_inline."""
-from legato.analysis.linear import Linear, build, linear, place
+from legato.analysis.accesses import buffer_of, indices_of
+from legato.analysis.indices.build import build
+from legato.analysis.indices.forms import in_loops, moving
+from legato.analysis.indices.linear import Linear
 from legato.core.ir_helpers import ancestors, body, copy
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, before_end, index
@@ -10,9 +13,7 @@ from legato.schedule.state import (
     Kernel,
     ScheduleError,
     accesses,
-    buffer_of,
     dependent_axes,
-    indices_of,
     is_shared,
     only_accessed,
     only_block,
@@ -46,7 +47,7 @@ def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_thre
         forms = [place_of(op, axis) for op in touching]
         extents = {inner.variable: inner.extent for op in touching for inner in loops_around(op) if inner.variable not in outer
                    and inner.extent is not None}
-        begins = [Linear({v: f for v, f in form.terms.items() if v in outer}) for form in forms]
+        begins = [form.only(outer) for form in forms]
         ranges = [(form - begin).range(extents) for form, begin in zip(forms, begins)]
         if any(r is None for r in ranges) or any(b.terms != begins[0].terms for b in begins):
             found.append((Linear({}), size))
@@ -58,21 +59,7 @@ def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_thre
 
 def place_of(access: ir.Operation, axis: int) -> Linear:
     """An index of an access as a form of loop variables: through the axes of the blocks around."""
-    form = linear(indices_of(access)[axis])
-    for around in ancestors(access):
-        if around.name == "tir.block":
-            block = around.opview
-            for region_block in (block.block, block.init_block):
-                if region_block is not None:
-                    form = substituted(form, dict(zip(region_block.arguments, block.values)))
-    return form
-
-
-def substituted(form: Linear, values: dict[ir.Value, ir.Value]) -> Linear:
-    total = Linear({}, form.constant)
-    for value, factor in form.terms.items():
-        total = total + (place(values[value]) if value in values else Linear({value: 1})).times(factor)
-    return total
+    return moving(in_loops(indices_of(access)[axis], quotients=False))
 
 
 def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]], shape: dict[int, int], place: ir.InsertionPoint,

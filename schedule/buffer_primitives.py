@@ -1,13 +1,19 @@
 """Primitives on buffers: cache_read, cache_write, set_scope, transform_layout."""
 from collections.abc import Sequence
 
-from legato.analysis.linear import Linear, build, linear
+import numpy as np
+
+from legato.analysis.accesses import buffer_of, indices_of
+from legato.analysis.indices.arithmetic import affine_value
+from legato.analysis.indices.build import build, constant
+from legato.analysis.indices.forms import PLAIN, linear
+from legato.analysis.indices.points import Points, Sample
 from legato.core.ir_helpers import ancestors
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.loop_primitives import nest
-from legato.schedule.state import Kernel, ScheduleError, accesses, buffer_of, indices_of, only_accessed, reads, users, writes
+from legato.schedule.state import Kernel, ScheduleError, accesses, only_accessed, reads, users, writes
 
 
 def cached(kernel: Kernel, buffer: ir.Value, scope: str) -> ir.Value:
@@ -22,10 +28,6 @@ def cached(kernel: Kernel, buffer: ir.Value, scope: str) -> ir.Value:
 def first_statement(kernel: Kernel) -> ir.Operation:
     """The first loop or block of the kernel."""
     return next(op.operation for op in kernel.function.body.blocks[0].operations if op.operation.name in ("tir.for", "tir.block", "scf.if"))
-
-
-def constant(value: int) -> ir.Value:
-    return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def copy_nest(kernel: Kernel, source: ir.Value, target: ir.Value, name: str) -> BlockOp:
@@ -137,30 +139,15 @@ def map_shape(index_map: ir.AffineMap, shape: list[int]) -> list[int]:
         total *= size
     if total > 1 << 22:
         raise ScheduleError(f"transform_layout: a buffer of {total} elements is too large for its map to be checked")
-    import numpy as np
-
-    places = np.indices(shape).reshape(len(shape), -1)
-    mapped = np.stack([evaluate(e, places) for e in index_map.results])
+    points = Points([], lambda _: False)
+    places = [Sample({}, axis.reshape(-1)) for axis in np.indices(shape)]
+    found = [affine_value(points, e, places, []) for e in index_map.results]
+    mapped = np.stack([np.broadcast_to(f.array, [total]) for f in found])
     if mapped.min() < 0:
         raise ScheduleError("transform_layout: the map has negative places")
     if np.unique(mapped, axis=1).shape[1] != total:
         raise ScheduleError("transform_layout: the map puts two elements into one place")
     return [int(m.max()) + 1 for m in mapped]
-
-
-def evaluate(e: ir.AffineExpr, places):
-    """The values of an affine expression for arrays of indices."""
-    e = e.maybe_downcast() if hasattr(e, "maybe_downcast") else e
-    if isinstance(e, ir.AffineDimExpr):
-        return places[e.position]
-    if isinstance(e, ir.AffineConstantExpr):
-        return places[0] * 0 + e.value
-    a, b = evaluate(e.lhs, places), evaluate(e.rhs, places)
-    if isinstance(e, ir.AffineAddExpr):
-        return a + b
-    if isinstance(e, ir.AffineMulExpr):
-        return a * b
-    return a % b if isinstance(e, ir.AffineModExpr) else a // b if isinstance(e, ir.AffineFloorDivExpr) else -(-a // b)
 
 
 def expression(e: ir.AffineExpr, indices: list[ir.Value]) -> ir.Value:
@@ -172,18 +159,12 @@ def expression(e: ir.AffineExpr, indices: list[ir.Value]) -> ir.Value:
         return constant(e.value)
     a, b = expression(e.lhs, indices), expression(e.rhs, indices)
     if isinstance(e, (ir.AffineModExpr, ir.AffineFloorDivExpr)):
-        simple = divided(linear(a), linear(b).constant, isinstance(e, ir.AffineModExpr))
+        divide = PLAIN.modulo if isinstance(e, ir.AffineModExpr) else PLAIN.floor_divide
+        simple = divide(linear(a), linear(b))
         if simple is not None:
             return build(simple)
+    if isinstance(e, ir.AffineCeilDivExpr):
+        return arith.CeilDivUIOp(a, b).result
     builders = {ir.AffineAddExpr: arith.AddIOp, ir.AffineMulExpr: arith.MulIOp, ir.AffineModExpr: arith.RemUIOp,
                 ir.AffineFloorDivExpr: arith.DivUIOp}
     return builders[type(e)](a, b).result
-
-
-def divided(form: Linear, divisor: int, rest: bool) -> Linear | None:
-    """A form divided where all of it is divisible, or no part of it reaches the divisor."""
-    if all(f % divisor == 0 for f in form.terms.values()) and form.constant % divisor == 0:
-        return Linear({}, 0) if rest else Linear({v: f // divisor for v, f in form.terms.items()}, form.constant // divisor)
-    return None
-
-

@@ -1,4 +1,5 @@
 """Primitives that change how much, and in which order, a block reads: pack and pad."""
+from legato.analysis.accesses import buffer_of, indices_of
 from legato.core.ir_helpers import body, find
 from legato.core.mlir import arith, bufferization, ir, memref, scf
 from legato.dialects import relax
@@ -7,20 +8,7 @@ from legato.dialects.tir.markers import SIGNATURE
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.buffer_primitives import copy_nest, expression, pick, redirect, transform_layout
 from legato.schedule.loop_primitives import nest
-from legato.schedule.state import (
-    Kernel,
-    ScheduleError,
-    accesses,
-    buffer_of,
-    indices_of,
-    only_accessed,
-    only_block,
-    plain_axes,
-    predicate_of,
-    reads,
-    users,
-    writes,
-)
+from legato.schedule.state import Kernel, ScheduleError, accesses, only_accessed, only_block, plain_axes, predicate_of, reads, users, writes
 
 
 def pack(kernel: Kernel, block: BlockOp, at: int | str, tiles: list[int]) -> None:

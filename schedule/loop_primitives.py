@@ -1,6 +1,7 @@
 """Primitives on loops: split, fuse, reorder, and the kinds of loops."""
 from itertools import pairwise
 
+from legato.analysis.indices.forms import roots
 from legato.analysis.lanes import lanes_of
 from legato.core.ir_helpers import ancestors, body, find, move_before, replace_uses, terminator
 from legato.core.mlir import arith, ir, scf
@@ -19,7 +20,7 @@ from legato.dialects.tir.loops import (
     make_for,
 )
 from legato.dialects.tir.walk import blocks
-from legato.schedule.state import Kernel, ScheduleError, arithmetic, dependent_axes, is_shared, require_static, roots, statements
+from legato.schedule.state import Kernel, ScheduleError, arithmetic, dependent_axes, is_shared, require_static, statements
 
 MOST_UNROLLED = 1024
 LONGEST_NAME = 100  # of a fused loop after its parts: splits and fusions of each other's loops double it

@@ -1,9 +1,10 @@
 """Primitives that find blocks and loops: by name, around and under others, by what they read and write."""
+from legato.analysis.accesses import buffer_of
 from legato.core.ir_helpers import ancestors
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import BlockOp, ForOp
 from legato.dialects.tir.walk import blocks, loops_around
-from legato.schedule.state import Kernel, ScheduleError, accesses, buffer_of, writes
+from legato.schedule.state import Kernel, ScheduleError, accesses, writes
 
 
 def get_block(root: ir.Operation, name: str) -> BlockOp:

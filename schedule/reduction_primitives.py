@@ -1,22 +1,14 @@
 """Primitives on reductions: decompose_reduction and rfactor."""
-from legato.analysis.linear import Linear, build, linear
+from legato.analysis.accesses import buffer_of
+from legato.analysis.indices.build import build
+from legato.analysis.indices.forms import linear, roots
 from legato.core.ir_helpers import ancestors, body, copy
 from legato.core.mlir import ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
 from legato.schedule.block_primitives import one_written
 from legato.schedule.loop_primitives import nest, require_static
-from legato.schedule.state import (
-    Kernel,
-    ScheduleError,
-    buffer_of,
-    dependent_axes,
-    only_accessed,
-    only_block,
-    plain_axes,
-    predicate_of,
-    roots,
-)
+from legato.schedule.state import Kernel, ScheduleError, dependent_axes, only_accessed, only_block, plain_axes, predicate_of
 
 COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi",
              "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori", "arith.maxnumf", "arith.minnumf")
@@ -193,7 +185,7 @@ def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axe
     """The block with the loop as a spatial axis: the reduce axis that it was part of becomes what is left of it."""
     number = next(n for n, v in enumerate(block.values) if loop.variable in roots(v))
     form = linear(block.values[number])
-    rest = Linear({v: f for v, f in form.terms.items() if v != loop.variable}, form.constant)
+    rest = form.without([loop.variable])
     inner = [(v, loop_extent(v)) for v in rest.terms]
     keep = [n for n in range(len(block.axes)) if n != number]
     names = [block.axes[n] for n in keep] + [f"{block.axes[number]}_{k}" for k in range(len(inner))] + ["v_rf"]
@@ -208,7 +200,7 @@ def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axe
         arguments = list(target.arguments)
         with before_end(target):
             parts_of = {loop.variable: arguments[-1]} | {v: a for (v, _), a in zip(inner, arguments[len(keep):])}
-            whole = build(Linear({parts_of[v]: f for v, f in form.terms.items()}, form.constant)) if target == new.block else arguments[0]
+            whole = build(form.renamed(parts_of)) if target == new.block else arguments[0]
             mapping = {old.arguments[n]: arguments[k] for k, n in enumerate(keep)} | {old.arguments[number]: whole}
             copy(body(old), mapping)
         retarget(kernel, target, parts, at, arguments[-1], buffer_of(next(op for op in body(old) if op.name == "memref.store")))

@@ -3,13 +3,14 @@ from collections.abc import Callable, Collection
 from itertools import count
 from weakref import WeakSet
 
-from legato.analysis.linear import Linear, linear
-from legato.analysis.races import roots
+from legato.analysis.accesses import buffer_of, indices_of
+from legato.analysis.indices.forms import linear, roots
+from legato.analysis.indices.linear import Linear
 from legato.core.errors import LegatoError
 from legato.core.ir_helpers import body, find
 from legato.core.mlir import func, ir
 from legato.dialects import tir
-from legato.dialects.tir.loops import REDUCE, SPATIAL, AllocBufferOp, BlockOp, ForOp
+from legato.dialects.tir.loops import AllocBufferOp, BlockOp, ForOp
 from legato.dialects.tir.walk import blocks, buffer_name
 
 
@@ -93,18 +94,10 @@ def accesses(op: ir.Operation, kind: str) -> list[ir.Operation]:
     return find(op.operation, kind)
 
 
-def buffer_of(access: ir.Operation) -> ir.Value:
-    return access.operands[0 if access.name == "memref.load" else 1]
-
-
 def is_shared(buffer: ir.Value) -> bool:
     """Whether a buffer is one for all threads of a block."""
     made = None if isinstance(buffer.owner, ir.Block) else buffer.owner.operation
     return made is not None and made.name == "tir.alloc_buffer" and made.opview.scope.startswith("shared")
-
-
-def indices_of(access: ir.Operation) -> list[ir.Value]:
-    return list(access.operands)[1 if access.name == "memref.load" else 2:]
 
 
 def reads(block: BlockOp) -> list[ir.Value]:
@@ -183,6 +176,3 @@ def plain_axes(access: ir.Operation, block: BlockOp, what: str) -> list[int]:
     if len(plain) != len(found) or len(set(plain)) != len(plain):
         raise ScheduleError(f"{what}: block '{block.name}' does not access the buffer by one axis for each dimension")
     return plain
-
-
-__all__ = ["REDUCE", "SPATIAL", "Kernel", "ScheduleError", "roots"]

@@ -1,7 +1,10 @@
 """Primitives that work on whole tiles: blockize, tensorize."""
 from typing import Any
 
-from legato.analysis.linear import Linear, build, linear
+from legato.analysis.accesses import buffer_of, indices_of
+from legato.analysis.indices.build import build
+from legato.analysis.indices.forms import linear, roots
+from legato.analysis.indices.linear import Linear
 from legato.core.ir_helpers import ancestors, body, copy, find
 from legato.core.mlir import ir, memref
 from legato.dialects import tir
@@ -10,7 +13,7 @@ from legato.dialects.tir.markers import EXTERN, INPLACE
 from legato.dialects.tir.walk import blocks, loops, loops_around
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reduction_primitives import drop_init
-from legato.schedule.state import Kernel, ScheduleError, buffer_of, indices_of, predicate_of, roots, statements, users
+from legato.schedule.state import Kernel, ScheduleError, predicate_of, statements, users
 
 # Intrinsics of devices by name: a description (what it computes, as a kernel) and an implementation (a kernel of the same parameters).
 TENSOR_INTRINSICS: dict[str, tuple[Any, Any]] = {}
@@ -122,7 +125,7 @@ def replace_tile(kernel: Kernel, loop: ForOp, intrinsic: str) -> BlockOp:
         raise ScheduleError(f"tensorize: there is no intrinsic '{intrinsic}'; there are: {', '.join(TENSOR_INTRINSICS) or 'none'}")
     with ir.Location.unknown():
         scratch = ir.Module.create()
-        description, implementation = (k.parse(scratch) for k in TENSOR_INTRINSICS[intrinsic])
+        description, implementation = (k.build(scratch) for k in TENSOR_INTRINSICS[intrinsic])
     drop_copies(description)
     drop_copies(implementation)
     check_nest(loop, description, intrinsic)
@@ -227,7 +230,7 @@ def beginning(wanted: list[Linear], found: list[Linear], axes: dict[ir.Value, ir
     extra = len(found) - len(wanted)
     if extra < 0:
         return None
-    expected = [Linear({})] * extra + [Linear({axes.get(v, v): f for v, f in w.terms.items()}, w.constant) for w in wanted]
+    expected = [Linear({})] * extra + [w.renamed(axes) for w in wanted]
     begins = [f - e for f, e in zip(found, expected)]
     return None if any(v in inner for b in begins for v in b.terms) else begins
 

@@ -127,6 +127,8 @@ def floor_divide(a: Size, b: Size) -> Size:
     if exact is not None:
         return exact
     a, b = _reduced(a, b)
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
     if isinstance(b, int):
         whole = _collect([(m, c // b) for m, c in _terms(a)])
         rest = _collect([(m, c % b) for m, c in _terms(a)])

@@ -253,11 +253,12 @@ def _texts(op: ir.Operation, name: str) -> list[str]:
 
 
 def constant_of(value: ir.Value) -> int | None:
-    """The value of an integer constant; None for anything else."""
+    """The value of an integer constant, of a boolean 0 or 1; None for anything else."""
     owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or not isinstance(owner.attributes["value"], ir.IntegerAttr):
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
         return None
-    return owner.attributes["value"].value
+    number = owner.attributes["value"]
+    return int(number.value) if isinstance(number, (ir.IntegerAttr, ir.BoolAttr)) else None
 
 
 def loop_of(value: ir.Value) -> ForOp | None:

@@ -2,7 +2,10 @@
 as large as what they touch there."""
 from collections.abc import Iterable
 
-from legato.analysis.linear import Linear, build, linear, place
+from legato.analysis.accesses import buffer_of, indices_of, one_step_only, varies
+from legato.analysis.indices.build import build
+from legato.analysis.indices.forms import linear, place
+from legato.analysis.indices.linear import Linear
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import ir, memref
@@ -63,10 +66,15 @@ def carries_over(loop: ForOp, made: AllocBufferOp, users: list[ir.Operation]) ->
     accesses = [u for u in users if u.name in FIRST_INDEX]
     if len(accesses) != len(users):
         return any(u.name != "memref.dim" for u in users) and not begins_anew(loop, made, accesses)
-    forms = {n: [place(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for n, a in enumerate(accesses)}
+    forms = dict(enumerate(map(places, accesses)))
     stores = [n for n, a in enumerate(accesses) if a.name == "memref.store"]
     apart = all(any(is_apart(f, g, loop, accesses[s], accesses[n]) for f, g in zip(forms[s], forms[n])) for s in stores for n in forms)
     return not apart and not begins_anew(loop, made, accesses)
+
+
+def places(access: ir.Operation) -> list[Linear]:
+    """The indices of an access."""
+    return [place(v) for v in indices_of(access)]
 
 
 def is_apart(f: Linear, g: Linear, loop: ForOp, *accesses: ir.Operation) -> bool:
@@ -74,16 +82,13 @@ def is_apart(f: Linear, g: Linear, loop: ForOp, *accesses: ir.Operation) -> bool
     factor = f.coefficient(loop.variable)
     if factor == 0 or g.coefficient(loop.variable) != factor:
         return False
-    own = Linear({loop.variable: factor})
-    outer = {v for form in (f, g) for v in form.terms if v not in inner_extents(loop, accesses) and v != loop.variable}
-    rests = [form - own for form in (f, g)]
-    if any(rests[0].coefficient(v) != rests[1].coefficient(v) for v in outer):
+    inner = inner_extents(loop, accesses)
+    rests = [form.without([loop.variable]) for form in (f, g)]
+    outer = {v for rest in rests for v in rest.terms if v not in inner}
+    if any(rests[0].coefficient(v) != rests[1].coefficient(v) or varies(v, loop.operation) for v in outer):
         return False
-    ranges = [Linear({v: c for v, c in r.terms.items() if v not in outer}, r.constant).range(inner_extents(loop, accesses)) for r in rests]
-    if ranges[0] is None or ranges[1] is None:
-        return False
-    (a, b), (c, d) = ranges
-    return max(abs(d - a), abs(b - c)) < abs(factor)
+    first, second = (rest.without(outer).range(inner) for rest in rests)
+    return first is not None and second is not None and one_step_only(first, second, factor)
 
 
 def inner_extents(loop: ForOp, accesses: Iterable[ir.Operation]) -> dict[ir.Value, int]:
@@ -110,12 +115,12 @@ def begins_anew(loop: ForOp, made: AllocBufferOp, accesses: list[ir.Operation]) 
         if op.name != "tir.for":
             return False
     inner = inner_extents(loop, [first])
-    stored = [place(v) for v in list(first.operands)[FIRST_INDEX[first.name]:]]
-    others = [[place(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
-    for axis, (form, size) in enumerate(zip(stored, made.operation.results[0].type.shape)):
+    others = [places(a) for a in accesses]
+    for axis, (form, size) in enumerate(zip(places(first), made.operation.results[0].type.shape)):
         variable = form.variable
         covers = variable is not None and variable in inner and inner[variable] == size
-        if not covers and any(other[axis] != form or any(v in inner for v in form.terms) for other in others):
+        changes = any(varies(v, loop.operation, during_step=True) for v in form.terms)
+        if not covers and (changes or any(other[axis] != form for other in others)):
             return False
     return True
 
@@ -124,29 +129,30 @@ def shrink(home: ir.Block, accesses: list[ir.Operation]) -> tuple[list[int], lis
     """The shape that holds all that is touched during one run of ``home``, and the indices in it; None where that is not seen."""
     extents: dict[ir.Value, int] = {}
     inner: set[ir.Value] = set()
+    holder = home.owner.operation
     for access in accesses:
         for op in ancestors(access):
             if op.name != "tir.for":
                 continue
             loop: ForOp = op.opview
-            if home.owner.operation == op or op in ancestors(home.owner.operation):
+            if holder == op or op in ancestors(holder):
                 break
             if loop.extent is None or linear(loop.bounds[0]) != Linear({}):
                 return None
             inner.add(loop.variable)
             extents[loop.variable] = loop.extent
-    forms = [[place(v) for v in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
+    forms = [places(a) for a in accesses]
     shape, rebased = [], [[] for _ in accesses]
     for axis in range(len(forms[0])):
-        outer = [Linear({v: f for v, f in form[axis].terms.items() if v not in inner}) for form in forms]
-        if any(o.terms != outer[0].terms for o in outer):
+        outer = [Linear(form[axis].without(inner).terms) for form in forms]
+        if any(o.terms != outer[0].terms or any(varies(v, holder, during_step=True) for v in o.terms) for o in outer):
             return None
         parts = [form[axis] - o for form, o in zip(forms, outer)]
         ranges = [p.range(extents) for p in parts]
         if any(r is None for r in ranges):
             return None
         low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
-        full = accesses[0].operands[FIRST_INDEX[accesses[0].name] - 1].type.shape[axis]
+        full = buffer_of(accesses[0]).type.shape[axis]
         if high - low + 1 >= full:
             for mine, form in zip(rebased, forms):
                 mine.append(form[axis])

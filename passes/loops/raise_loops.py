@@ -20,7 +20,7 @@ from legato.passes.loops.raising.names import name_structures
 from legato.passes.loops.raising.nests import read_nests
 from legato.passes.loops.raising.order import check_order
 from legato.passes.loops.raising.privatize import privatize
-from legato.passes.loops.raising.sizes import Sizes
+from legato.passes.loops.raising.sizes import KernelSizes
 from legato.passes.loops.raising.statements import PURE, statements_of
 from legato.passes.loops.raising.structured import Tensors, build
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -88,9 +88,9 @@ def raise_kernel(kernel: func.FuncOp) -> None:
     del kernel.attributes[FIXED]
 
 
-def prepare(kernel: func.FuncOp) -> tuple[Sizes, Tensors]:
+def prepare(kernel: func.FuncOp) -> tuple[KernelSizes, Tensors]:
     """What is known of the kernel's buffers before its statements."""
-    sizes = Sizes(kernel)
+    sizes = KernelSizes(kernel)
     arguments = list(kernel.arguments)
     named = NAMES in kernel.attributes
     given = [a.value for a in kernel.attributes[NAMES]] if named else [f"argument {n}" for n in range(len(arguments))]

@@ -1,7 +1,7 @@
 """A loop whose steps become the lanes of vectors: its body, rewritten on vectors."""
 
+from legato.analysis.indices.forms import linear
 from legato.analysis.lanes import MOST_LANES, NotVectorizable, lanes_of
-from legato.analysis.linear import linear
 from legato.core.ir_helpers import body
 from legato.core.mlir import arith, ir, math, scf, vector
 from legato.dialects.tir.loops import ForOp, constant_of

@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from legato.analysis.linear import linear
+from legato.analysis.indices.forms import linear
 from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.lanes import Lanes, lanes_of, lifted

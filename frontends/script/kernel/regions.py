@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from legato.analysis.bounds import extents_around
-from legato.analysis.linear import Linear, in_loops
+from legato.analysis.indices.forms import in_loops
+from legato.analysis.indices.linear import Linear, variables
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.tir.walk import FIRST_INDEX
@@ -67,7 +68,7 @@ def bound(parser: KernelParser, node: ast.expr, buffer: Buffer, axis: int) -> tu
     """Begin and extent in one dimension; None where the begin is not linear in loop variables, or the extent is no number."""
     begin, extent = slice_bounds(parser, node, buffer, axis)
     form = in_loops(as_index(begin))
-    plain = all(isinstance(term.owner, ir.Block) for term in form.terms)  # other terms are erased before the region is checked
+    plain = all(isinstance(v.owner, ir.Block) for v in variables(form))  # other values are erased before the region is checked
     return (form, extent) if plain and isinstance(extent, int) else None
 
 

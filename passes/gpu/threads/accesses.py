@@ -5,21 +5,22 @@ from math import prod
 
 import numpy as np
 
-from legato.analysis.races import roots
-from legato.core.ir_helpers import ancestors
+from legato.analysis.accesses import conditions, indices_of, loops_between
+from legato.analysis.indices.forms import roots
+from legato.analysis.indices.points import MOST_POINTS, can_count
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
-from legato.passes.gpu.threads.indices import MOST_POINTS, Points, as_keys, can_count, conditions
-from legato.passes.gpu.threads.launch import Axis, Launch
+from legato.passes.gpu.threads.launch import Launch, LaunchAxis
 from legato.passes.gpu.threads.memory import buffer_of
+from legato.passes.gpu.threads.points import as_keys, points_of, thread_numbers
 from legato.passes.gpu.threads.uniform import Uniform
 
 FEW = 4  # blocks on an axis that are looked at
 
 
 @dataclass(frozen=True, eq=False)
-class Access:
+class ThreadAccess:
     """``indices``: None where they are not known. ``loops``: those around it in the launch, outermost first; ``tests``: the conditions
     around it, each with what it has to be."""
 
@@ -34,7 +35,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Touched:
+class TouchedElements:
     """The elements that an access touches, point by point. ``thread``: whose; ``columns``: for each dimension its symbols and its indices;
     ``steps``: the values of loop variables; ``exact``: whether no condition was left out."""
 
@@ -44,14 +45,13 @@ class Touched:
     exact: bool
 
 
-def access_of(op: ir.Operation, buffer_operand: int, launch: Launch, writes: bool, reads: bool) -> Access:
+def access_of(op: ir.Operation, buffer_operand: int, launch: Launch, writes: bool, reads: bool) -> ThreadAccess:
     """An access by an op to the buffer that is one of its operands."""
-    around = list(reversed(ancestors(op)[:ancestors(op).index(launch.operation)]))
-    indices = list(op.operands)[FIRST_INDEX[op.name]:] if op.name in FIRST_INDEX else None
+    indices = indices_of(op) if op.name in FIRST_INDEX else None
     if indices is not None and buffer_of(op.operands[buffer_operand]) != op.operands[buffer_operand]:
         indices = None  # through a view: the index is another
-    return Access(op, buffer_of(op.operands[buffer_operand]), writes, reads, indices, [a.opview for a in around if a.name == "tir.for"],
-                  conditions(op, launch.operation))
+    return ThreadAccess(op, buffer_of(op.operands[buffer_operand]), writes, reads, indices, loops_between(op, launch.operation),
+                        conditions(op, launch.operation))
 
 
 class Conflicts:
@@ -61,14 +61,14 @@ class Conflicts:
     def __init__(self, launch: Launch, uniform: Uniform, certain: bool = False):
         self.launch, self.uniform, self.certain = launch, uniform, certain
 
-    def touched(self, access: Access, kept: Sequence[ForOp], blocks: Sequence[Axis] = ()) -> Touched | None:
+    def touched(self, access: ThreadAccess, kept: Sequence[ForOp], blocks: Sequence[LaunchAxis] = ()) -> TouchedElements | None:
         """What an access touches; the steps of the loops ``kept`` are told apart. ``blocks``: axes of the grid that are counted too."""
         key = (tuple(loop.variable for loop in kept), tuple(b.name for b in blocks))
         if key not in access.cache:
             access.cache[key] = self._touched(access, kept, blocks)
         return access.cache[key]
 
-    def _touched(self, access: Access, kept: Sequence[ForOp], blocks: Sequence[Axis]) -> Touched | None:
+    def _touched(self, access: ThreadAccess, kept: Sequence[ForOp], blocks: Sequence[LaunchAxis]) -> TouchedElements | None:
         if access.indices is None:
             return None
         wanted = {r for v in (*access.indices, *(t for t, _ in access.tests)) for r in roots(v)}
@@ -76,21 +76,21 @@ class Conflicts:
         axes = [*self.launch.threads, *blocks]
         if prod(a.extent for a in axes) * prod(loop.extent for loop in steps) > MOST_POINTS:
             return None
-        points = Points(axes, steps, self.uniform)
+        points = points_of(axes, steps, self.uniform)
         columns = [points.evaluate(i) for i in access.indices]
         if any(c is None for c in columns):
             return None
         mask, exact = points.mask(access.tests)
         flat = mask.reshape(-1)
-        return Touched(points.flat(points.thread)[flat], [(c.symbols, points.flat(np.asarray(c.array))[flat]) for c in columns],
-                       {loop.variable: points.flat(points.values[loop.variable])[flat] for loop in steps}, exact)
+        return TouchedElements(points.flat(thread_numbers(points, axes))[flat], [(c.symbols, points.flat(c.array)[flat]) for c in columns],
+                               {loop.variable: points.flat(points.values[loop.variable])[flat] for loop in steps}, exact)
 
-    def in_step(self, first: Access, second: Access) -> bool:
+    def in_step(self, first: ThreadAccess, second: ThreadAccess) -> bool:
         """Whether two threads may meet where ``second`` follows ``first``, in one step of all loops around both."""
         common = shared_loops(first, second)
         return self._meet(first, second, [loop for loop in common if can_count(loop)], set(), {})
 
-    def carried(self, first: Access, second: Access, loop: ForOp, next_only: bool) -> bool:
+    def carried(self, first: ThreadAccess, second: ThreadAccess, loop: ForOp, next_only: bool) -> bool:
         """Whether two threads may meet where ``second`` is in a later step of the loop than ``first``; ``next_only``: in the next one."""
         common = shared_loops(first, second)
         at = next(n for n, one in enumerate(common) if one.operation == loop.operation)
@@ -102,7 +102,7 @@ class Conflicts:
             return self._meet(first, second, [*outer, loop], free - {loop.variable}, {loop.variable: 1})
         return self._meet(first, second, outer, free - {loop.variable}, {loop.variable: 1})
 
-    def _meet(self, first: Access, second: Access, kept: list[ForOp], free: set[ir.Value], shift: dict[ir.Value, int]) -> bool:
+    def _meet(self, first: ThreadAccess, second: ThreadAccess, kept: list[ForOp], free: set[ir.Value], shift: dict[ir.Value, int]) -> bool:
         """``free``: loop variables that differ between the two; ``shift``: by how much a variable is greater for the second."""
         if first.buffer != second.buffer or not (first.writes or second.writes) or self.launch.thread_count == 1:
             return False
@@ -125,7 +125,7 @@ class Conflicts:
             right.append(theirs + moved)
         return meeting(a.thread, left, b.thread, right) is not None
 
-    def _apart(self, first: Access, second: Access, outer: list[ForOp], loop: ForOp) -> bool:
+    def _apart(self, first: ThreadAccess, second: ThreadAccess, outer: list[ForOp], loop: ForOp) -> bool:
         """Whether threads meet in an element in different steps of a loop, and not only in one step: then it is no matter of the loop."""
         kept = [*outer, loop]
         a, b = (self.touched(one, kept) for one in (first, second)) if can_count(loop) else (None, None)
@@ -137,7 +137,7 @@ class Conflicts:
         _, begin, end = spans(keys, np.concatenate([t.steps[loop.variable] for t in (a, b)]))
         return bool(((low != high) & (begin != end)).any())
 
-    def one_value(self, access: Access, sources: Sequence[ir.Value], blocks: Sequence[Axis] = ()) -> bool:
+    def one_value(self, access: ThreadAccess, sources: Sequence[ir.Value], blocks: Sequence[LaunchAxis] = ()) -> bool:
         """Whether all threads that write one element at once by a store have the same ``sources``, which the value is computed from."""
         kept = [loop for loop in access.loops if can_count(loop)]
         found = self.touched(replace(access, indices=[*access.indices, *sources], cache={}), kept, blocks)
@@ -148,7 +148,7 @@ class Conflicts:
         places, values = (as_keys([[*steps, *some]])[0] for some in (columns[:len(access.indices)], columns))
         return len(np.unique(places)) == len(np.unique(values))
 
-    def in_doubt(self, first: Access, second: Access) -> bool:
+    def in_doubt(self, first: ThreadAccess, second: ThreadAccess) -> bool:
         """Whether threads are taken to meet where it is not seen: in shared memory yes; in global memory, where statements say where each
         thread's results go, not by writing alone, and not where one index is read and written."""
         if self.certain:
@@ -156,11 +156,11 @@ class Conflicts:
         shared = isinstance(first.buffer.owner, ir.Block) and first.buffer.owner.owner.operation == self.launch.operation
         return shared or (not (first.writes and second.writes) and first.indices != second.indices)
 
-    def across_blocks(self, first: Access, second: Access) -> str | None:
+    def across_blocks(self, first: ThreadAccess, second: ThreadAccess) -> str | None:
         """Which two blocks meet in an element, in words; None where this is not, or cannot be seen. The first blocks are looked at."""
         if first.buffer != second.buffer:
             return None
-        blocks = [Axis(b.name, b.id, min(b.extent or 2, FEW)) for b in self.launch.blocks]
+        blocks = [LaunchAxis(b.name, b.id, min(b.extent or 2, FEW)) for b in self.launch.blocks]
         a, b = self.touched(first, [], blocks), self.touched(second, [], blocks)
         if a is None or b is None or not (a.exact and b.exact) or [s for s, _ in a.columns] != [s for s, _ in b.columns]:
             return None
@@ -168,7 +168,7 @@ class Conflicts:
         found = meeting(mine, [c for _, c in a.columns], other, [c for _, c in b.columns])
         return None if found is None else describe(blocks, *found)
 
-    def race(self, access: Access, blocks: Sequence[Axis] = ()) -> str | None:
+    def race(self, access: ThreadAccess, blocks: Sequence[LaunchAxis] = ()) -> str | None:
         """Which two threads write one element at once by a store, in words; None where this is not, or cannot be seen. ``blocks``: axes of
         the grid, of which the first two blocks are looked at."""
         kept = [loop for loop in access.loops if can_count(loop)]
@@ -182,7 +182,7 @@ class Conflicts:
         return describe([*self.launch.threads, *blocks], int(thread[twice[0]]), int(thread[twice[0] + 1])) if len(twice) else None
 
 
-def describe(axes: Sequence[Axis], one: int, other: int) -> str:
+def describe(axes: Sequence[LaunchAxis], one: int, other: int) -> str:
     """Two threads, or blocks, by the indices in which they differ."""
     texts = []
     for number in (one, other):
@@ -195,12 +195,12 @@ def describe(axes: Sequence[Axis], one: int, other: int) -> str:
     return " and ".join("(" + ", ".join(f"{places[n][0]} = {places[n][1]}" for n in differ) + ")" for places in texts)
 
 
-def shared_loops(first: Access, second: Access) -> list[ForOp]:
+def shared_loops(first: ThreadAccess, second: ThreadAccess) -> list[ForOp]:
     """The loops around both, outermost first."""
     return [a for a, b in zip(first.loops, second.loops) if a.operation == b.operation]
 
 
-def same_place(first: Access, second: Access, differing: set[ir.Value]) -> bool:
+def same_place(first: ThreadAccess, second: ThreadAccess, differing: set[ir.Value]) -> bool:
     """Whether both use the very same index values, in the same step: then a thread meets itself."""
     if first.indices is None or second.indices is None or first.indices != second.indices:
         return False

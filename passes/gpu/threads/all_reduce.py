@@ -10,12 +10,12 @@ from math import prod
 from legato.core.mlir import arith, ir, memref, scf
 from legato.dialects.tir.loops import index, make_buffer
 from legato.passes.gpu.threads.combiners import combine, identity
-from legato.passes.gpu.threads.launch import Axis, Launch
+from legato.passes.gpu.threads.launch import Launch, LaunchAxis
 
 WARP = 32
 
 
-def all_reduce(launch: Launch, across: list[Axis], part: ir.Value, combiner: ir.Operation, name: str) -> Callable[[], ir.Value]:
+def all_reduce(launch: Launch, across: list[LaunchAxis], part: ir.Value, combiner: ir.Operation, name: str) -> Callable[[], ir.Value]:
     """Combines the elements of the local buffers ``part`` of all threads of the axes ``across``; the other axes' threads are groups of
     their own. At the insertion point; gives what reads the result, which the first thread of a group has in any case."""
     count = prod(a.extent for a in across)
@@ -30,7 +30,7 @@ def all_reduce(launch: Launch, across: list[Axis], part: ir.Value, combiner: ir.
     return tree(launch, across, mine, combiner, name)
 
 
-def by_warps(launch: Launch, across: list[Axis], mine: ir.Value, combiner: ir.Operation, name: str) -> ir.Value:
+def by_warps(launch: Launch, across: list[LaunchAxis], mine: ir.Value, combiner: ir.Operation, name: str) -> ir.Value:
     """Each warp combines what its lanes have, then what all warps of the group have."""
     warps = prod(a.extent for a in across) // WARP
     parts, group, place = scratch(launch, across, warps, mine.type, name)
@@ -75,7 +75,7 @@ def shuffle(value: ir.Value, offset: int) -> ir.Value:
     return found
 
 
-def tree(launch: Launch, across: list[Axis], mine: ir.Value, combiner: ir.Operation, name: str) -> Callable[[], ir.Value]:
+def tree(launch: Launch, across: list[LaunchAxis], mine: ir.Value, combiner: ir.Operation, name: str) -> Callable[[], ir.Value]:
     """The same in shared memory alone, for any number of threads."""
     count = prod(a.extent for a in across)
     parts, group, place = scratch(launch, across, count, mine.type, name)
@@ -96,14 +96,14 @@ def when(test: ir.Value) -> ir.InsertionPoint:
     return ir.InsertionPoint(scf.IfOp(test).then_block)
 
 
-def scratch(launch: Launch, across: list[Axis], count: int, type_: ir.Type, name: str) -> tuple[ir.Value, ir.Value, ir.Value]:
+def scratch(launch: Launch, across: list[LaunchAxis], count: int, type_: ir.Type, name: str) -> tuple[ir.Value, ir.Value, ir.Value]:
     """A shared buffer with so many places for each group, the number of a thread's group, and its number in it."""
     others = [a for a in launch.threads if a not in across]
     parts = make_buffer(ir.MemRefType.get([prod(a.extent for a in others), count], type_), f"{name}_parts", "shared")
     return parts, linear(others), linear(across)
 
 
-def linear(axes: list[Axis]) -> ir.Value:
+def linear(axes: list[LaunchAxis]) -> ir.Value:
     """The number of a thread among those of some axes, the first axis the fastest."""
     total, stride = index(0), 1
     for axis in axes:

@@ -9,8 +9,8 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp, constant_of
-from legato.passes.gpu.threads.accesses import Access, Conflicts, access_of
-from legato.passes.gpu.threads.launch import Axis, Launch, everything
+from legato.passes.gpu.threads.accesses import Conflicts, ThreadAccess, access_of
+from legato.passes.gpu.threads.launch import Launch, LaunchAxis, everything
 from legato.passes.gpu.threads.memory import buffer_of, name_of
 from legato.passes.gpu.threads.splitting import BARRIERS, holds_barrier, split_conditions
 from legato.passes.gpu.threads.uniform import Uniform
@@ -25,8 +25,8 @@ class Summary:
     """What a statement does between its barriers. ``head``: before the first; ``tail``: behind the last; where there may be none, all is in
     both. ``barrier``: whether there is one in any case."""
 
-    head: list[Access] = field(default_factory=list)
-    tail: list[Access] = field(default_factory=list)
+    head: list[ThreadAccess] = field(default_factory=list)
+    tail: list[ThreadAccess] = field(default_factory=list)
     barrier: bool = False
 
 
@@ -61,7 +61,7 @@ class Inserter:
         self.conflicts = Conflicts(launch, self.uniform)
         operations = everything(launch.operation)
         self.written = {buffer_of(op.operands[1]) for op in operations if op.name == "memref.store"}
-        self.seen: dict[int, Access] = {}
+        self.seen: dict[int, ThreadAccess] = {}
 
     def tracked(self, buffer: ir.Value) -> bool:
         """Whether threads can meet in a buffer: it is written, and not a thread's own."""
@@ -70,7 +70,7 @@ class Inserter:
 
     def check_races(self) -> None:
         """PassFailed for a statement by which several threads write one element at once, each its own value."""
-        blocks = [Axis(b.name, b.id, 2) for b in self.launch.blocks]
+        blocks = [LaunchAxis(b.name, b.id, 2) for b in self.launch.blocks]
         for op in everything(self.launch.operation):
             if op.name != "memref.store" or not self.tracked(buffer_of(op.operands[1])):
                 continue
@@ -111,11 +111,11 @@ class Inserter:
                 whole.tail = merged(whole.tail, one.head, one.tail)
         return whole
 
-    def in_step(self, before: Access, after: Access) -> bool:
+    def in_step(self, before: ThreadAccess, after: ThreadAccess) -> bool:
         """Whether threads have to meet between two accesses, in one step of the loops around both."""
         return self.conflicts.in_step(before, after)
 
-    def carried(self, before: Access, after: Access, loop: ForOp, next_only: bool) -> bool:
+    def carried(self, before: ThreadAccess, after: ThreadAccess, loop: ForOp, next_only: bool) -> bool:
         """The same between two steps of a loop."""
         return self.conflicts.carried(before, after, loop, next_only)
 
@@ -131,7 +131,7 @@ class Inserter:
         found = self.accesses(op)
         return Summary(list(found), list(found))
 
-    def accesses(self, op: ir.Operation) -> list[Access]:
+    def accesses(self, op: ir.Operation) -> list[ThreadAccess]:
         if op.name in KNOWN:
             number, writes, reads = KNOWN[op.name]
             buffers = [(number, writes, reads)] if self.tracked(buffer_of(op.operands[number])) else []
@@ -187,9 +187,9 @@ def everything_in(region: ir.Region) -> list[ir.Operation]:
     return [o for block in region.blocks for op in block.operations for o in everything(op.operation)]
 
 
-def merged(*groups: list[Access]) -> list[Access]:
+def merged(*groups: list[ThreadAccess]) -> list[ThreadAccess]:
     """All of them, each once."""
-    found: list[Access] = []
+    found: list[ThreadAccess] = []
     for access in (a for group in groups for a in group):
         if not any(a is access for a in found):
             found.append(access)

@@ -3,7 +3,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, find, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import THREAD, index
-from legato.passes.gpu.threads.launch import Axis, Launch, everything, thread_loops
+from legato.passes.gpu.threads.launch import Launch, LaunchAxis, everything, thread_loops
 from legato.passes.gpu.threads.memory import LOCAL, has_effect, is_local_store, name_of, scope_of
 
 MOVABLE = ("arith.", "memref.dim", "math.")
@@ -63,7 +63,7 @@ def _guard(block: ir.Block, launch: Launch, covered: frozenset[str]) -> None:
     _wrap(run, missing)
 
 
-def _wrap(run: list[ir.Operation], missing: list[Axis]) -> None:
+def _wrap(run: list[ir.Operation], missing: list[LaunchAxis]) -> None:
     """Puts statements that follow each other under the condition; what is read behind them is computed by all threads."""
     effects = [any(has_effect(o) for o in everything(op)) for op in run]
     while run and not effects[-1]:

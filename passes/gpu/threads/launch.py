@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from legato.analysis.races import roots
+from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, move_before, replace_uses
 from legato.core.mlir import arith, ir, scf
@@ -17,7 +17,7 @@ MOST_THREADS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64}
 
 
 @dataclass(frozen=True)
-class Axis:
+class LaunchAxis:
     """``name``: ``blockIdx.x`` or the like; ``id``: the index on it, inside the launch; ``extent``: how many there are, 0 if not known."""
 
     name: str
@@ -34,19 +34,19 @@ class Launch:
     """A ``gpu.launch``. ``axes``: those that have more than one index."""
 
     operation: ir.Operation
-    axes: dict[str, Axis]
+    axes: dict[str, LaunchAxis]
 
     @property
     def block(self) -> ir.Block:
         return self.operation.regions[0].blocks[0]
 
     @property
-    def threads(self) -> list[Axis]:
+    def threads(self) -> list[LaunchAxis]:
         """The axes of a block's threads, the fastest first."""
         return [a for a in self.axes.values() if a.is_thread]
 
     @property
-    def blocks(self) -> list[Axis]:
+    def blocks(self) -> list[LaunchAxis]:
         return [a for a in self.axes.values() if not a.is_thread]
 
     @property
@@ -113,7 +113,7 @@ def make_launch(root: ir.Operation) -> Launch:
         with ir.InsertionPoint(block):
             end = ir.Operation.create("gpu.terminator")
     root.move_before(end)
-    axes = {name: Axis(name, block.arguments[n], extents[n] or 0) for n, name in enumerate(THREADS) if extents[n] != 1}
+    axes = {name: LaunchAxis(name, block.arguments[n], extents[n] or 0) for n, name in enumerate(THREADS) if extents[n] != 1}
     return Launch(op, axes)
 
 
@@ -207,7 +207,7 @@ def take_indices(launch: Launch, root: ir.Operation) -> None:
         loop.operation.erase()
 
 
-def covers(loop: ForOp, axis: Axis, launch: Launch) -> bool:
+def covers(loop: ForOp, axis: LaunchAxis, launch: Launch) -> bool:
     """Whether the loop has a step for each index of its axis."""
     if axis.extent:
         return loop.extent == axis.extent

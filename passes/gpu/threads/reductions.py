@@ -7,7 +7,8 @@ each where the result is local.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from legato.analysis.races import roots
+from legato.analysis.indices.conditions import conjuncts
+from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, replace_uses, terminator
 from legato.core.mlir import arith, ir, memref, scf
@@ -15,8 +16,7 @@ from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, index, mak
 from legato.dialects.tir.walk import blocks
 from legato.passes.gpu.threads.all_reduce import all_reduce
 from legato.passes.gpu.threads.combiners import combine, combiner_of, identity, is_identity
-from legato.passes.gpu.threads.indices import conjuncts
-from legato.passes.gpu.threads.launch import Axis, Launch, everything
+from legato.passes.gpu.threads.launch import Launch, LaunchAxis, everything
 from legato.passes.gpu.threads.memory import LOCAL, buffer_of, name_of, scope_of
 
 
@@ -41,7 +41,7 @@ def lower_reductions(launch: Launch) -> None:
             lower_reduction(launch, block, across)
 
 
-def reduced_axes(launch: Launch, block: BlockOp) -> list[Axis]:
+def reduced_axes(launch: Launch, block: BlockOp) -> list[LaunchAxis]:
     """The axes whose threads add up. Raises PassFailed for those that cannot."""
     reduced = {r for kind, v in zip(block.kinds, block.values) if kind == REDUCE for r in roots(v)}
     others = {r for kind, v in zip(block.kinds, block.values) if kind != REDUCE for r in roots(v)}
@@ -57,7 +57,7 @@ def reduced_axes(launch: Launch, block: BlockOp) -> list[Axis]:
     return found
 
 
-def lower_reduction(launch: Launch, block: BlockOp, across: list[Axis]) -> None:
+def lower_reduction(launch: Launch, block: BlockOp, across: list[LaunchAxis]) -> None:
     sums = sums_of(block)
     for axis, kind, value in zip(block.axes, block.kinds, block.values):
         for root in roots(value) if kind == REDUCE else ():
@@ -188,7 +188,7 @@ def behind(top: ir.Operation) -> ir.InsertionPoint:
     return ir.InsertionPoint(following[following.index(top) + 1])
 
 
-def write(block: BlockOp, sums: list[Sum], totals: list[Callable[[], ir.Value]], across: list[Axis], tests: list[ir.Value],
+def write(block: BlockOp, sums: list[Sum], totals: list[Callable[[], ir.Value]], across: list[LaunchAxis], tests: list[ir.Value],
           spatial: dict[ir.Value, ir.Value]) -> None:
     """Stores the results."""
     for one, total in zip(sums, totals):

@@ -4,7 +4,7 @@ from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import func, ir
 from legato.dialects.tir.loops import ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
-from legato.passes.gpu.threads.accesses import Access, Conflicts
+from legato.passes.gpu.threads.accesses import Conflicts, ThreadAccess
 from legato.passes.gpu.threads.barriers import Inserter
 from legato.passes.gpu.threads.buffers import place_buffers, place_global
 from legato.passes.gpu.threads.launch import Launch, thread_loops
@@ -46,19 +46,19 @@ class Checker(Inserter):
         self.conflicts = Conflicts(launch, self.uniform, certain=True)
         self.threads = threads
 
-    def in_step(self, before: Access, after: Access) -> bool:
+    def in_step(self, before: ThreadAccess, after: ThreadAccess) -> bool:
         if super().in_step(before, after):
             self.refuse_together(before, after, shared(before.op, after.op))
             return True
         return False
 
-    def carried(self, before: Access, after: Access, loop: ForOp, next_only: bool) -> bool:
+    def carried(self, before: ThreadAccess, after: ThreadAccess, loop: ForOp, next_only: bool) -> bool:
         if super().carried(before, after, loop, next_only):
             self.refuse_together(before, after, shared(before.op, after.op, loop.operation))
             return True
         return False
 
-    def refuse_together(self, before: Access, after: Access, loops: list[int]) -> None:
+    def refuse_together(self, before: ThreadAccess, after: ThreadAccess, loops: list[int]) -> None:
         """PassFailed where both accesses stand in one loop, in each step of which not all threads do the first."""
         write = before if before.writes else after
         for number in loops:

@@ -1,7 +1,9 @@
 """Vectors in memory: quotients that all their lanes share, and what is known of their alignment, so that they are moved at once."""
 from math import gcd
 
-from legato.analysis.linear import Linear, build, linear
+from legato.analysis.indices.build import build
+from legato.analysis.indices.forms import linear
+from legato.analysis.indices.linear import Linear
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects.tir.loops import constant_of, loop_of
@@ -79,8 +81,7 @@ def strides(type_: ir.MemRefType) -> list[int]:
 
 def divisor(value: ir.Value) -> int:
     """A number that an index is a multiple of in any case; 0 for the index 0."""
-    form = linear(value)
-    return gcd(form.constant, *(factor * _divisor(v) for v, factor in form.terms.items()))
+    return linear(value).divisor(_divisor)
 
 
 def _divisor(value: ir.Value) -> int:

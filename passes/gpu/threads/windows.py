@@ -4,18 +4,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from legato.analysis.linear import Linear, build, linear
+from legato.analysis.accesses import chain, conditions, indices_of, loops_between
+from legato.analysis.indices.build import build
+from legato.analysis.indices.forms import linear
+from legato.analysis.indices.linear import Linear
+from legato.analysis.indices.points import MOST_POINTS, Sample, can_count
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, find
+from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import AllocBufferOp, ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
-from legato.passes.gpu.threads.indices import MOST_POINTS, Form, Points, as_keys, can_count, conditions
 from legato.passes.gpu.threads.launch import Launch
+from legato.passes.gpu.threads.points import as_keys, points_of
 
 
 @dataclass(frozen=True)
-class Touched:
+class TouchedWindow:
     """What an access touches during one step of the loops around all users. ``columns``: for each dimension, the indices without what all
     accesses have in common, at each of ``count`` points, None where they are not known; ``steps``: the values of loop variables; ``exact``:
     whether it is certain that all of it is touched."""
@@ -40,16 +44,16 @@ def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], p
     accesses = [op for op in find(launch.operation, *FIRST_INDEX) if op in accesses]  # in the order of the program
     if not accesses:
         return full
-    around = [[a for a in reversed(ancestors(u)) if a.name == "tir.for" and launch.operation in ancestors(a)] for u in accesses]
+    around = [loops_between(u, launch.operation) for u in accesses]
     common = 0
-    while all(len(c) > common for c in around) and all(c[common] == around[0][common] for c in around):
+    while all(len(c) > common for c in around) and all(c[common].operation == around[0][common].operation for c in around):
         common += 1
     ids = {a.id for a in launch.axes.values() if private or not a.is_thread}
-    loops = {op.opview.variable for op in around[0][:common]}
-    forms = [[linear(i) for i in list(a.operands)[FIRST_INDEX[a.name]:]] for a in accesses]
+    loops = {loop.variable for loop in around[0][:common]}
+    forms = [[linear(i) for i in indices_of(a)] for a in accesses]
     for outer in (ids | loops, ids):
         bases = [base_of([f[axis] for f in forms], outer) for axis in range(len(full))]
-        touched = [touches(launch, a, f, bases, [op.opview for op in c if op.opview.variable not in outer], outer)
+        touched = [touches(launch, a, f, bases, [loop for loop in c if loop.variable not in outer], outer)
                    for a, f, c in zip(accesses, forms, around)]
         moving = [(axis, v) for axis, base in enumerate(bases) if base is not None for v in base.terms if v in loops]
         if not moving or fresh(touched, forms) or (len(moving) == 1 and apart(touched, bases[moving[0][0]], *moving[0])):
@@ -66,27 +70,26 @@ def base_of(forms: list[Linear], outer: set[ir.Value]) -> Linear | None:
 
 
 def touches(launch: Launch, access: ir.Operation, forms: list[Linear], bases: Sequence[Linear | None], steps: list[ForOp],
-            outer: set[ir.Value]) -> Touched:
+            outer: set[ir.Value]) -> TouchedWindow:
     counted = [loop for loop in steps if can_count(loop)]
-    points = Points([a for a in launch.threads if a.id not in outer], counted, lambda _: False)
+    points = points_of([a for a in launch.threads if a.id not in outer], counted, lambda _: False)
     if points.count > MOST_POINTS:
-        return Touched(access, [None] * len(forms), {}, 0, False)
+        return TouchedWindow(access, [None] * len(forms), {}, 0, False)
     mask, exact = points.mask(conditions(access, launch.operation))
     flat = mask.reshape(-1)
     columns: list[np.ndarray | None] = []
     for form, base in zip(forms, bases):
-        total: Form | None = Form({}, np.full(points.shape, form.constant, np.int64))
+        total: Sample | None = Sample({}, np.full(points.shape, form.constant, np.int64))
         for value, factor in (form - base).terms.items() if base is not None else ():
             term = points.evaluate(value)
             total = None if term is None or total is None else total.plus(term.times(factor))
         columns.append(None if total is None or base is None else points.flat(total.array)[flat])
     values = {loop.variable: points.flat(points.values[loop.variable])[flat] for loop in counted}
-    around = ancestors(access)
-    plain = all(a.name in ("tir.for", "scf.if") for a in around[:around.index(launch.operation)])
-    return Touched(access, columns, values, int(flat.sum()), exact and plain and len(counted) == len(steps))
+    plain = all(a.name in ("tir.for", "scf.if") for a in chain(access, launch.operation))
+    return TouchedWindow(access, columns, values, int(flat.sum()), exact and plain and len(counted) == len(steps))
 
 
-def fresh(touched: list[Touched], forms: list[list[Linear]]) -> bool:
+def fresh(touched: list[TouchedWindow], forms: list[list[Linear]]) -> bool:
     """Whether everything that is read was written before, in the same step of the loops around."""
     for number, read in enumerate(touched):
         if read.writes:
@@ -100,7 +103,7 @@ def fresh(touched: list[Touched], forms: list[list[Linear]]) -> bool:
     return True
 
 
-def written_before(read: Touched, write: Touched, read_forms: list[Linear], write_forms: list[Linear]) -> np.ndarray:
+def written_before(read: TouchedWindow, write: TouchedWindow, read_forms: list[Linear], write_forms: list[Linear]) -> np.ndarray:
     """At which points what is read is what a statement in front of it has written: in the same step of the loops around both, or in their
     first one."""
     mine, others = [], []
@@ -120,7 +123,7 @@ def written_before(read: Touched, write: Touched, read_forms: list[Linear], writ
     return always | np.isin(now, then)
 
 
-def apart(touched: list[Touched], base: Linear, axis: int, variable: ir.Value) -> bool:
+def apart(touched: list[TouchedWindow], base: Linear, axis: int, variable: ir.Value) -> bool:
     """Whether the steps of a loop touch different places."""
     columns = [t.columns[axis] for t in touched]
     if any(c is None for c in columns):
@@ -129,7 +132,7 @@ def apart(touched: list[Touched], base: Linear, axis: int, variable: ir.Value) -
     return not found or abs(base.terms[variable]) > max(int(c.max()) for c in found) - min(int(c.min()) for c in found)
 
 
-def check_private(launch: Launch, made: AllocBufferOp, touched: list[Touched], forms: list[list[Linear]],
+def check_private(launch: Launch, made: AllocBufferOp, touched: list[TouchedWindow], forms: list[list[Linear]],
                   bases: Sequence[Linear | None]) -> None:
     """PassFailed where threads would use each other's elements of a local buffer."""
     threads = {a.id for a in launch.threads}
@@ -151,7 +154,7 @@ def check_private(launch: Launch, made: AllocBufferOp, touched: list[Touched], f
 
 
 def shrink(full: list[int], accesses: list[ir.Operation], forms: list[list[Linear]], bases: Sequence[Linear | None],
-           touched: list[Touched]) -> list[int]:
+           touched: list[TouchedWindow]) -> list[int]:
     """The shape of what is touched; the accesses are changed to begin at 0."""
     shape = []
     for axis, (size, base) in enumerate(zip(full, bases)):

@@ -2,14 +2,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from legato.analysis.linear import Linear
+from legato.analysis.accesses import accesses_in
+from legato.analysis.indices.conditions import constraints
+from legato.analysis.indices.forms import depends
+from legato.analysis.indices.linear import Linear, variables
 from legato.core.ir_helpers import body, copy
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import OPAQUE, REDUCE, SERIAL, SPATIAL, BlockOp, before_end
-from legato.passes.loops.raising.conditions import constraints, is_certain
-from legato.passes.loops.raising.indices import Indices
+from legato.passes.loops.raising.axes import AxisForms
 from legato.passes.loops.raising.kept import Kept
-from legato.passes.loops.raising.sizes import Size, Sizes
+from legato.passes.loops.raising.sizes import KernelSizes, Size
 from legato.passes.loops.raising.statements import Statement, localize, shown
 from legato.passes.loops.raising.straighten import Guard, straighten
 from legato.passes.loops.raising.units import with_units
@@ -43,12 +45,12 @@ class Store:
 
 
 @dataclass
-class Nest:
+class StatementNest:
     """``axes``: arguments of ``block``, and units; ``accumulated``: the loads of what a reduction writes, with the number of its store."""
 
     name: str
     block: ir.Block
-    indices: Indices
+    indices: AxisForms
     kinds: dict[Any, str]
     loads: list[Load]
     stores: list[Store]
@@ -68,13 +70,13 @@ class Nest:
         return REDUCE in self.kinds.values()
 
 
-def read_nests(statement: Statement, sizes: Sizes) -> list[Nest]:
+def read_nests(statement: Statement, sizes: KernelSizes) -> list[StatementNest]:
     """The nests of a statement: its init's, and its own. Raises Kept where that has no structured form."""
     block = statement.block
     if any(loop.kind != SERIAL for loop in statement.loops):
         kind = next(loop.kind for loop in statement.loops if loop.kind != SERIAL)
         raise Kept(f"the loops around {shown(block)} are scheduled by hand: one is {kind}")
-    indices = Indices(dict(zip(block.block.arguments, axis_extents(statement, sizes))), sizes)
+    indices = AxisForms(dict(zip(block.block.arguments, axis_extents(statement, sizes))), sizes)
     turn_around(block, indices)
     straight = straighten(block, indices)
     main = read_nest(block, block.block, indices, straight.guards, statement.own)
@@ -89,7 +91,7 @@ def read_nests(statement: Statement, sizes: Sizes) -> list[Nest]:
 # --- axes ---
 
 
-def axis_extents(statement: Statement, sizes: Sizes) -> list[Size]:
+def axis_extents(statement: Statement, sizes: KernelSizes) -> list[Size]:
     """How many values each axis takes. Begins that are not 0 are added inside of the block."""
     block, loops = statement.block, {}
     for loop in statement.loops:
@@ -97,7 +99,7 @@ def axis_extents(statement: Statement, sizes: Sizes) -> list[Size]:
         if lower is None or upper is None:
             raise Kept(f"the bounds of the loop {loop.name} depend on other loops, or on data")
         loops[loop.variable] = lower, upper - lower
-    over = Indices({v: extent for v, (_, extent) in loops.items()}, sizes, {v: Linear({v: 1}, lower) for v, (lower, _) in loops.items()})
+    over = AxisForms({v: extent for v, (_, extent) in loops.items()}, sizes, {v: Linear({v: 1}, lower) for v, (lower, _) in loops.items()})
     forms = [over.form(v) for v in block.values]
     used = [v for form in forms for v in form.terms]
     for loop in statement.loops:
@@ -134,13 +136,13 @@ def axis_extent(form: Linear, loops: dict[ir.Value, tuple[Size, Size]], name: st
     return expected
 
 
-def predicate(statement: Statement, over: Indices, forms: list[Linear]) -> dict[int, Size]:
+def predicate(statement: Statement, over: AxisForms, forms: list[Linear]) -> dict[int, Size]:
     """Where conditions around the block end its axes. Other conditions are put into the block."""
     ends: dict[int, Size] = {}
     block = statement.block
     for test in statement.tests:
         found = constraints(test, over)
-        left = [c for c in found or [] if not is_certain(c, over)]
+        left = [c for c in found or [] if not over.is_natural(c)]
         cuts = [next((n for n, form in enumerate(forms) if (c + form).is_constant and form.terms), None) for c in left]
         if found is None or None in cuts:
             into_block(block, test)
@@ -169,7 +171,7 @@ def into_block(block: BlockOp, test: ir.Value) -> None:
     localize(block, set())
 
 
-def begin_at(block: BlockOp, number: int, begin: Size, sizes: Sizes) -> None:
+def begin_at(block: BlockOp, number: int, begin: Size, sizes: KernelSizes) -> None:
     """Lets an axis begin at 0."""
     for inside in (block.init_block, block.block):
         if inside is not None:
@@ -179,7 +181,7 @@ def begin_at(block: BlockOp, number: int, begin: Size, sizes: Sizes) -> None:
             replace_but(argument, shifted)
 
 
-def turn_around(block: BlockOp, indices: Indices) -> None:
+def turn_around(block: BlockOp, indices: AxisForms) -> None:
     """Lets axes along which the block writes backwards run the other way."""
     arguments = list(block.block.arguments)
     for store in [op for op in body(block.block) if op.name == "memref.store"]:
@@ -205,13 +207,12 @@ def replace_but(old: ir.Value, new: ir.Value) -> None:
 # --- accesses ---
 
 
-def read_nest(block: BlockOp, inside: ir.Block, indices: Indices, guards: dict[ir.Value, list[Guard]], own: bool) -> Nest:
+def read_nest(block: BlockOp, inside: ir.Block, indices: AxisForms, guards: dict[ir.Value, list[Guard]], own: bool) -> StatementNest:
     """What a block, or its init, does."""
     name, arguments = shown(block), list(inside.arguments)
-    accesses = [op for op in body(inside) if op.name in ("memref.load", "memref.store")]
-    stores = [Store(op, [indices.form(v) for v in list(op.operands)[2:]]) for op in accesses if op.name == "memref.store"]
-    loads = [Load(op, [indices.form(v) for v in list(op.operands)[1:]], guards.get(op.results[0], [])) for op in accesses
-             if op.name == "memref.load"]
+    found = [(access, [indices.form(v) for v in access.indices]) for access in accesses_in([inside])]
+    stores = [Store(access.op, forms) for access, forms in found if access.writes]
+    loads = [Load(access.op, forms, guards.get(access.op.results[0], [])) for access, forms in found if not access.writes]
     if not stores:
         raise Kept(f"{name} writes nothing that is seen")
     kinds = dict(zip(arguments, block.kinds))
@@ -223,21 +224,21 @@ def read_nest(block: BlockOp, inside: ir.Block, indices: Indices, guards: dict[i
         raise Kept(f"{name} has opaque axes")
     if inside != block.block:
         kinds = {a: SPATIAL for a, kind in kinds.items() if kind == SPATIAL}
-        indices = Indices({a: e for a, e in indices.extents.items() if a in kinds}, indices.sizes)
+        indices = AxisForms({a: e for a, e in indices.extents.items() if a in kinds}, indices.sizes)
     for store in stores:
         check_store(name, store, kinds, indices, block)
     kinds, indices = with_units([*stores, *loads], len(stores), kinds, indices)
-    nest = Nest(name, inside, indices, kinds, loads, stores, {}, block.operation.location)
+    nest = StatementNest(name, inside, indices, kinds, loads, stores, {}, block.operation.location)
     if nest.reduces:
         take_accumulated(nest, own, block)
     return nest
 
 
-def check_store(name: str, store: Store, kinds: dict[ir.Value, str], indices: Indices, block: BlockOp) -> None:
+def check_store(name: str, store: Store, kinds: dict[ir.Value, str], indices: AxisForms, block: BlockOp) -> None:
     """A store has a place of its own for all values of the spatial axes, and one place for all steps of a reduction."""
     axes = dict(zip(kinds, block.axes if len(kinds) == len(block.axes) else [str(n) for n in range(len(kinds))]))
-    found = [key for form in store.forms for key in keys(form)]
-    if any(key not in kinds for key in found):
+    found = {variable for form in store.forms for variable in variables(form)}
+    if any(variable not in kinds for variable in found):
         raise Kept(f"{name} writes at places that are computed from data")
     for axis, kind in kinds.items():
         if kind == REDUCE and axis in found:
@@ -246,15 +247,7 @@ def check_store(name: str, store: Store, kinds: dict[ir.Value, str], indices: In
             raise Kept(f"{name} writes one place for all values of its spatial axis {axes[axis]}")
 
 
-def keys(form: Linear) -> list[ir.Value]:
-    """The axes, and whatever else, in a form."""
-    found = []
-    for key in form.terms:
-        found += keys(key.numerator) if hasattr(key, "numerator") else [key]
-    return found
-
-
-def take_accumulated(nest: Nest, own: bool, block: BlockOp) -> None:
+def take_accumulated(nest: StatementNest, own: bool, block: BlockOp) -> None:
     """Tells the loads of what a reduction writes from the others. The steps' order must not matter."""
     names = ", ".join(axis for axis, kind in zip(block.axes, block.kinds) if kind == REDUCE)
     for number, store in enumerate(nest.stores):
@@ -267,14 +260,6 @@ def take_accumulated(nest: Nest, own: bool, block: BlockOp) -> None:
         if own and not combines(store.op.operands[0], values):
             raise Kept(f"the steps along {names} depend on each other in their order: what they write is no sum, product, maximum or "
                        "minimum")
-
-
-def depends(value: ir.Value, values: set[ir.Value]) -> bool:
-    """Whether a value is computed from one of some others."""
-    if value in values:
-        return True
-    owner = value.owner
-    return not isinstance(owner, ir.Block) and any(depends(v, values) for v in owner.operands)
 
 
 def combines(value: ir.Value, former: set[ir.Value]) -> bool:

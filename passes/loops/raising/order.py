@@ -2,27 +2,27 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from legato.analysis.linear import Linear
-from legato.core.ir_helpers import find
+from legato.analysis.accesses import accesses_in, one_step_only
+from legato.analysis.indices.linear import Linear
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp
-from legato.passes.loops.raising.indices import Indices
+from legato.passes.loops.raising.axes import AxisForms
 from legato.passes.loops.raising.kept import Kept
-from legato.passes.loops.raising.sizes import Size, Sizes
+from legato.passes.loops.raising.sizes import KernelSizes, Size
 from legato.passes.loops.raising.statements import Statement
 
 
 @dataclass
-class Access:
+class StatementAccess:
     """An element of a buffer that a statement touches, its index in loop variables."""
 
     buffer: ir.Value
     forms: list[Linear]
     writes: bool
-    indices: Indices
+    indices: AxisForms
 
 
-def check_order(statements: list[Statement], sizes: Sizes, names: dict[ir.Value, str]) -> None:
+def check_order(statements: list[Statement], sizes: KernelSizes, names: dict[ir.Value, str]) -> None:
     """Raises Kept where a loop's statements depend on each other over its steps."""
     accesses = {s.order: accesses_of(s, sizes) for s in statements}
     for a in statements:
@@ -42,7 +42,7 @@ def shared(a: Statement, b: Statement) -> list[ForOp]:
     return [x for x, y in zip(a.loops, b.loops) if x.operation == y.operation]
 
 
-def touching(first: list[Access], second: list[Access]) -> Iterator[tuple[Access, Access]]:
+def touching(first: list[StatementAccess], second: list[StatementAccess]) -> Iterator[tuple[StatementAccess, StatementAccess]]:
     """Accesses of one buffer of which one writes."""
     for x in first:
         for y in second:
@@ -50,7 +50,7 @@ def touching(first: list[Access], second: list[Access]) -> Iterator[tuple[Access
                 yield x, y
 
 
-def in_one_step(x: Access, y: Access, loop: ForOp) -> bool:
+def in_one_step(x: StatementAccess, y: StatementAccess, loop: ForOp) -> bool:
     """Whether two accesses touch the same element in the same step of a loop only."""
     variable = loop.variable
     for f, g in zip(x.forms, y.forms):
@@ -62,13 +62,12 @@ def in_one_step(x: Access, y: Access, loop: ForOp) -> bool:
             if f == g and list(f.terms) == [variable]:
                 return True
             continue
-        (a, b), (c, d) = low_high[0] or (0, 0), low_high[1] or (0, 0)
-        if max(abs(d - a), abs(b - c)) < abs(factor):
+        if one_step_only(low_high[0] or (0, 0), low_high[1] or (0, 0), factor):
             return True
     return False
 
 
-def accesses_of(statement: Statement, sizes: Sizes) -> list[Access]:
+def accesses_of(statement: Statement, sizes: KernelSizes) -> list[StatementAccess]:
     """All accesses of a statement, its axes replaced by what they take."""
     extents: dict[ir.Value, Size] = {}
     for loop in statement.loops:
@@ -76,16 +75,12 @@ def accesses_of(statement: Statement, sizes: Sizes) -> list[Access]:
         if lower is None or upper is None:
             raise Kept(f"the bounds of the loop {loop.name} depend on other loops, or on data")
         extents[loop.variable] = upper  # from 0 on: more than there is, where it begins later
-    over = Indices(extents, sizes)
+    over = AxisForms(extents, sizes)
     found = []
     block = statement.block
     for inside in (block.init_block, block.block):
         if inside is None:
             continue
-        axes = {a: over.form(v) for a, v in zip(inside.arguments, block.values)}
-        indices = Indices(extents, sizes, axes)
-        for root in inside.operations:
-            for op in find(root.operation, "memref.load", "memref.store"):
-                at = 1 if op.name == "memref.store" else 0
-                found.append(Access(op.operands[at], [indices.form(v) for v in list(op.operands)[at + 1:]], at == 1, indices))
+        indices = AxisForms(extents, sizes, {a: over.form(v) for a, v in zip(inside.arguments, block.values)})
+        found += [StatementAccess(a.buffer, [indices.form(v) for v in a.indices], a.writes, indices) for a in accesses_in([inside])]
     return found

@@ -1,13 +1,15 @@
 """A buffer that each step of a loop uses anew, as one that holds what it has in every step: the loop's statements can be split then."""
-from legato.core.ir_helpers import body, everything
+from legato.analysis.accesses import ElementAccess, accesses_in
+from legato.analysis.indices.forms import depends
+from legato.core.ir_helpers import body
 from legato.core.mlir import ir, memref
 from legato.dialects.tir.loops import REDUCE, SPATIAL, ForOp, constant_of, make_buffer
 from legato.passes.loops.raising.order import shared
-from legato.passes.loops.raising.sizes import DYNAMIC, Sizes
+from legato.passes.loops.raising.sizes import DYNAMIC, KernelSizes
 from legato.passes.loops.raising.statements import Statement
 
 
-def privatize(statements: list[Statement], own: dict[ir.Value, str], sizes: Sizes) -> dict[ir.Value, str]:
+def privatize(statements: list[Statement], own: dict[ir.Value, str], sizes: KernelSizes) -> dict[ir.Value, str]:
     """Replaces the kernel's own buffers that are used anew in each step. Returns the buffers that there are then."""
     found = {}
     for buffer, name in own.items():
@@ -35,12 +37,9 @@ def loops_of(users: list[Statement]) -> list[ForOp]:
     return loops
 
 
-def accesses(statement: Statement, buffer: ir.Value) -> list[tuple[ir.Operation, int]]:
-    """The loads and stores of a buffer in a statement, in order, with the number of their first index among the operands."""
-    block = statement.block
-    inside = [b for b in (block.init_block, block.block) if b is not None]
-    found = [op for b in inside for one in b.operations for op in everything(one.operation) if op.name in ("memref.load", "memref.store")]
-    return [(op, at) for op, at in ((op, 1 if op.name == "memref.load" else 2) for op in found) if op.operands[at - 1] == buffer]
+def accesses(statement: Statement, buffer: ir.Value) -> list[ElementAccess]:
+    """The loads and stores of a buffer in a statement, in order."""
+    return accesses_in([statement.block.init_block, statement.block.block], [buffer])
 
 
 def touches(statement: Statement, buffer: ir.Value) -> bool:
@@ -65,12 +64,7 @@ def reads_by(statement: Statement, buffer: ir.Value, loop: ForOp) -> bool:
         return True
     block = statement.block
     own = [b.arguments[number] for b in (block.init_block, block.block) if b is not None]
-    return any(depends(v, own) for op, at in accesses(statement, buffer) for v in list(op.operands)[at:])
-
-
-def depends(value: ir.Value, values: list[ir.Value]) -> bool:
-    owner = value.owner
-    return value in values or (not isinstance(owner, ir.Block) and any(depends(v, values) for v in owner.operands))
+    return any(depends(v, own) for access in accesses(statement, buffer) for v in access.indices)
 
 
 def begins_anew(statement: Statement, buffer: ir.Value) -> bool:
@@ -78,17 +72,16 @@ def begins_anew(statement: Statement, buffer: ir.Value) -> bool:
     block = statement.block
     if statement.tests:
         return False
-    op, at = accesses(statement, buffer)[0]
+    first = accesses(statement, buffer)[0]
     inside = block.init_block if block.init_block is not None else block.block
-    if op.name != "memref.store" or op not in body(inside):
+    if not first.writes or first.op not in body(inside):
         return False
     axes = {a: extent for a, extent in zip(inside.arguments, block.extents)}
     sizes = list(buffer.type.shape)
-    return all((constant_of(v) == 0 and size == 1) or (v in axes and axes[v] == size != DYNAMIC) for v, size in
-               zip(list(op.operands)[at:], sizes))
+    return all((constant_of(v) == 0 and size == 1) or (v in axes and axes[v] == size != DYNAMIC) for v, size in zip(first.indices, sizes))
 
 
-def widened(buffer: ir.Value, name: str, loops: list[ForOp], users: list[Statement], sizes: Sizes) -> ir.Value:
+def widened(buffer: ir.Value, name: str, loops: list[ForOp], users: list[Statement], sizes: KernelSizes) -> ir.Value:
     """The buffer with a dimension for each loop, in front of its own; without those of one element."""
     kept = [n for n, size in enumerate(buffer.type.shape) if size != 1]
     old = buffer.owner.operation
@@ -99,14 +92,15 @@ def widened(buffer: ir.Value, name: str, loops: list[ForOp], users: list[Stateme
         made = make_buffer(ir.MemRefType.get(shape, buffer.type.element_type), name, "global", given)
     for statement in users:
         numbers = [axis(statement, loop) for loop in loops]
-        for op, at in accesses(statement, buffer):
+        for access in accesses(statement, buffer):
+            op, given = access.op, access.indices
             inside = argument_block(op, statement)
-            indices = [inside.arguments[n] for n in numbers if n is not None] + [op.operands[at + n] for n in kept]
+            indices = [inside.arguments[n] for n in numbers if n is not None] + [given[n] for n in kept]
             with ir.InsertionPoint(op), op.location:
-                if op.name == "memref.load":
-                    op.results[0].replace_all_uses_with(memref.LoadOp(made, indices).result)
-                else:
+                if access.writes:
                     memref.StoreOp(op.operands[0], made, indices)
+                else:
+                    op.results[0].replace_all_uses_with(memref.LoadOp(made, indices).result)
             op.erase()
     return made
 
@@ -122,6 +116,6 @@ def argument_block(op: ir.Operation, statement: Statement) -> ir.Block:
 def set_kinds(statement: Statement) -> None:
     """An axis is spatial where the stores' places depend on it."""
     block = statement.block
-    stores = [op for one in block.block.operations for op in everything(one.operation) if op.name == "memref.store"]
-    kinds = [SPATIAL if any(depends(v, [a]) for s in stores for v in list(s.operands)[2:]) else REDUCE for a in block.block.arguments]
+    places = [v for access in accesses_in([block.block]) if access.writes for v in access.indices]
+    kinds = [SPATIAL if any(depends(v, [a]) for v in places) else REDUCE for a in block.block.arguments]
     block.operation.attributes["kinds"] = ir.ArrayAttr.get([ir.StringAttr.get(k) for k in kinds])

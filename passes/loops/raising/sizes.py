@@ -2,17 +2,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+from legato.analysis.indices.sizes import size_of
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import NAMES, SIGNATURE
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
-CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui")
 Size = Any  # an int or a Dim: an expression of symbols
 
 
-class Sizes:
+class KernelSizes:
     """``shapes``: the sizes of each tensor and buffer."""
 
     def __init__(self, kernel: func.FuncOp):
@@ -44,30 +44,17 @@ class Sizes:
 
     def of(self, value: ir.Value) -> Size | None:
         """The size that an integer outside of all loops is; None for what is computed from data or from loop variables."""
-        number = constant_of(value)
-        if number is not None:
-            return number
+        return size_of(value, self.given)
+
+    def given(self, value: ir.Value) -> Size | None:
+        """The size that a value is said to be: a parameter, or a size of a tensor or buffer; None for any other."""
         if value in self.scalars:
             return self.scalars[value]
         owner = value.owner
-        if isinstance(owner, ir.Block):
+        if isinstance(owner, ir.Block) or owner.name not in ("memref.dim", "tensor.dim"):
             return None
-        name, operands = owner.name, list(owner.operands)
-        if name in ("memref.dim", "tensor.dim"):
-            axis = constant_of(operands[1])
-            return self.shapes[operands[0]][axis] if operands[0] in self.shapes and axis is not None else None
-        if name in CASTS:
-            return self.of(operands[0])
-        if name not in ("arith.addi", "arith.subi", "arith.muli", "arith.floordivsi", "arith.maxsi", "arith.minsi"):
-            return None
-        a, b = (self.of(v) for v in operands)
-        if a is None or b is None:
-            return None
-        if name == "arith.floordivsi":
-            return dims.floor_divide(a, b) if isinstance(b, int) and b > 0 else None
-        build = {"arith.addi": lambda: a + b, "arith.subi": lambda: a - b, "arith.muli": lambda: a * b,
-                 "arith.maxsi": lambda: dims.maximum(a, b), "arith.minsi": lambda: dims.minimum(a, b)}
-        return build[name]()
+        shape, axis = self.shapes.get(owner.operands[0]), constant_of(owner.operands[1])
+        return shape[axis] if shape is not None and axis is not None and 0 <= axis < len(shape) else None
 
     def value(self, size: Size) -> ir.Value:
         """A size as a value, at the insertion point."""
@@ -94,9 +81,3 @@ class Sizes:
 def static(sizes: Sequence[Size]) -> list[int]:
     """A tensor type's shape."""
     return [s if isinstance(s, int) else DYNAMIC for s in sizes]
-
-
-def at_most(a: Size, b: Size) -> bool | None:
-    """Whether ``a <= b``; None where that depends on the symbols."""
-    difference = b - a
-    return difference >= 0 if isinstance(difference, int) else None

@@ -1,12 +1,12 @@
 """Makes a block's body a straight line: conditions become selections, and each place is read before it is written, once."""
 from dataclasses import dataclass, field
 
-from legato.analysis.linear import Linear
+from legato.analysis.indices.conditions import zeros
+from legato.analysis.indices.linear import Linear
 from legato.core.ir_helpers import body, everything, find, substitute, terminator
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import REDUCE, BlockOp, before_end, constant_of, make_yield
-from legato.passes.loops.raising.conditions import zeros
-from legato.passes.loops.raising.indices import Indices
+from legato.passes.loops.raising.axes import AxisForms
 from legato.passes.loops.raising.kept import Kept
 from legato.passes.loops.raising.statements import PURE, described, shown
 
@@ -26,11 +26,11 @@ class Straight:
     """``guards``: of loads, by their results."""
 
     block: BlockOp
-    indices: Indices
+    indices: AxisForms
     guards: dict[ir.Value, list[Guard]] = field(default_factory=dict)
 
 
-def straighten(block: BlockOp, indices: Indices) -> Straight:
+def straighten(block: BlockOp, indices: AxisForms) -> Straight:
     """Rewrites the block. Raises Kept for what cannot be put into one line."""
     made = Straight(block, indices)
     take_init(block, indices)
@@ -42,7 +42,7 @@ def straighten(block: BlockOp, indices: Indices) -> Straight:
     return made
 
 
-def take_init(block: BlockOp, indices: Indices) -> None:
+def take_init(block: BlockOp, indices: AxisForms) -> None:
     """``if k == 0: C[i, j] = 0`` in front of all else is the block's init, where ``k`` is all that it reduces over."""
     operations = [op for op in body(block.block) if op.name == "scf.if" or op.name == "memref.store"]
     if not operations or operations[0].name != "scf.if" or block.init_block is not None or operations[0].results:

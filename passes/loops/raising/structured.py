@@ -1,13 +1,13 @@
 """Builds the structured op of a nest on the tensors that its buffers hold."""
 from dataclasses import dataclass, field
 
+from legato.analysis.indices.linear import quotients
 from legato.core.ir_helpers import body, copy
 from legato.core.mlir import arith, ir, linalg, tensor
 from legato.dialects.tir.loops import REDUCE
-from legato.passes.loops.raising.indices import quotients
 from legato.passes.loops.raising.kept import Kept
-from legato.passes.loops.raising.nests import Load, Nest, Store
-from legato.passes.loops.raising.sizes import Size, Sizes
+from legato.passes.loops.raising.nests import Load, StatementNest, Store
+from legato.passes.loops.raising.sizes import KernelSizes, Size
 from legato.passes.loops.raising.views import Part, View, collapsed, cut, expanded, is_static, padded, part, put
 
 
@@ -15,7 +15,7 @@ from legato.passes.loops.raising.views import Part, View, collapsed, cut, expand
 class Tensors:
     """``current``: the tensor that each buffer holds; none for one that nothing has been written to. ``own``: the kernel's own buffers."""
 
-    sizes: Sizes
+    sizes: KernelSizes
     current: dict[ir.Value, ir.Value]
     names: dict[ir.Value, str]
     own: set[ir.Value]
@@ -61,7 +61,7 @@ class Operands:
         return len(self.values) - 1
 
 
-def build(nest: Nest, tensors: Tensors) -> None:
+def build(nest: StatementNest, tensors: Tensors) -> None:
     """Builds the op at the insertion point; the buffers that the nest writes hold its results from then on. Raises Kept."""
     axes = nest.axes
     inputs, seen, extracted = Operands(), {}, {}
@@ -87,7 +87,7 @@ def build(nest: Nest, tensors: Tensors) -> None:
 # --- what is read ---
 
 
-def seen_by(load: Load, nest: Nest, tensors: Tensors) -> View | None:
+def seen_by(load: Load, nest: StatementNest, tensors: Tensors) -> View | None:
     """What a load reads as an operand of a structured op; None where it has to be read element by element."""
     view = View(tensors.read(load.buffer), list(tensors.sizes.shapes[load.buffer]), load.forms, nest.indices)
     if not all(nest.indices.is_linear(f) or quotients(f) for f in view.forms):
@@ -108,13 +108,13 @@ def seen_by(load: Load, nest: Nest, tensors: Tensors) -> View | None:
     return view if is_static(view) else None
 
 
-def is_known(nest: Nest, form, size: Size) -> bool:
+def is_known(nest: StatementNest, form, size: Size) -> bool:
     """Whether the sizes that say if an index is inside of a dimension are known now."""
     bounds = nest.indices.bounds(form) if nest.indices.is_linear(form) else None  # those of quotients are wider than what is reached
     return bounds is not None and isinstance(bounds[0], int) and isinstance(size - bounds[1], int)
 
 
-def is_fill(nest: Nest, tensors: Tensors) -> bool:
+def is_fill(nest: StatementNest, tensors: Tensors) -> bool:
     """Builds fills where a nest writes scalars into all of its buffers."""
     if nest.loads or nest.reduces:
         return False
@@ -136,13 +136,13 @@ def is_outside(value: ir.Value) -> bool:
     return owner.name == "arith.constant" or owner.operation.parent.name == "func.func"
 
 
-def is_whole(store: Store, nest: Nest, shape: tuple[Size, ...]) -> bool:
+def is_whole(store: Store, nest: StatementNest, shape: tuple[Size, ...]) -> bool:
     axes = [form.variable for form in store.forms]
     extents = nest.indices.extents
     return all(axis is not None and axis in extents and extents[axis] == size for axis, size in zip(axes, shape))
 
 
-def is_copy(nest: Nest, inputs: Operands, tensors: Tensors) -> bool:
+def is_copy(nest: StatementNest, inputs: Operands, tensors: Tensors) -> bool:
     """A buffer of the kernel's own that is a copy of a tensor is that tensor."""
     if len(nest.stores) != 1 or len(inputs.values) != 1 or nest.reduces or nest.stores[0].buffer not in tensors.own:
         return False
@@ -157,7 +157,7 @@ def is_copy(nest: Nest, inputs: Operands, tensors: Tensors) -> bool:
     return True
 
 
-def stored_load(nest: Nest, store: Store) -> Load | None:
+def stored_load(nest: StatementNest, store: Store) -> Load | None:
     """The load whose value is stored as it is, or where its guard does not say otherwise."""
     value = store.op.operands[0]
     load = next((one for one in nest.loads if one.op.results[0] == value), None)
@@ -169,7 +169,7 @@ def stored_load(nest: Nest, store: Store) -> Load | None:
 # --- what is written ---
 
 
-def target(store: Store, nest: Nest, tensors: Tensors, read_first: bool) -> Target:
+def target(store: Store, nest: StatementNest, tensors: Tensors, read_first: bool) -> Target:
     """Where a store writes. Raises Kept where that is no part of a tensor."""
     shape = list(tensors.sizes.shapes[store.buffer])
     probe = View(store.buffer, shape, store.forms, nest.indices)
@@ -213,7 +213,7 @@ def back(result: ir.Value, reshaped: ir.Value, whole: ir.Value) -> ir.Value:
 # --- the op ---
 
 
-def span(nest: Nest, inputs: Operands, outputs: list[list[ir.AffineExpr]], tensors: Tensors) -> None:
+def span(nest: StatementNest, inputs: Operands, outputs: list[list[ir.AffineExpr]], tensors: Tensors) -> None:
     """Adds an operand of which only the shape counts, for axes that no other operand has alone: the windows of pooling."""
     alone = {e.position for m in (*inputs.maps, *outputs) for e in m if isinstance(e, ir.AffineDimExpr)}
     missing = [n for n in range(len(nest.axes)) if n not in alone]
@@ -223,7 +223,7 @@ def span(nest: Nest, inputs: Operands, outputs: list[list[ir.AffineExpr]], tenso
         inputs.maps.append([ir.AffineExpr.get_dim(n) for n in missing])
 
 
-def generic(nest: Nest, inputs: Operands, outs: list[View], maps: list[list[ir.AffineExpr]], numbers: dict[ir.Value, int],
+def generic(nest: StatementNest, inputs: Operands, outs: list[View], maps: list[list[ir.AffineExpr]], numbers: dict[ir.Value, int],
             extracted: dict[ir.Value, Load], tensors: Tensors) -> list[ir.Value]:
     """The ``linalg.generic``: what the nest's block does to elements is copied into it."""
     rank = len(nest.axes)
@@ -254,7 +254,7 @@ def generic(nest: Nest, inputs: Operands, outs: list[View], maps: list[list[ir.A
     return list(op.results)
 
 
-def padded_loads(nest: Nest) -> list[ir.Value]:
+def padded_loads(nest: StatementNest) -> list[ir.Value]:
     return [load.op.results[0] for load in nest.loads if load.padded]
 
 

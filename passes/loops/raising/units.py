@@ -3,9 +3,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from legato.analysis.linear import Linear
+from legato.analysis.indices.linear import Linear
 from legato.dialects.tir.loops import SPATIAL
-from legato.passes.loops.raising.indices import Indices
+from legato.passes.loops.raising.axes import AxisForms
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Unit:
     number: int
 
 
-def with_units(accesses: Sequence[Any], stores: int, kinds: dict[Any, str], indices: Indices) -> tuple[dict[Any, str], Indices]:
+def with_units(accesses: Sequence[Any], stores: int, kinds: dict[Any, str], indices: AxisForms) -> tuple[dict[Any, str], AxisForms]:
     """Gives dimensions of one element, which are read and written at 0, axes. ``accesses``: the stores, which come first, and the loads."""
     units: list[Unit] = []
     for number, access in enumerate(accesses):
@@ -37,4 +37,4 @@ def with_units(accesses: Sequence[Any], stores: int, kinds: dict[Any, str], indi
         at = next(n for n, form in enumerate(forms) if form.terms == {unit: 1})
         before = [key for form in forms[:at] for key in form.terms if key in order]
         order.insert(order.index(before[-1]) + 1 if before else 0, unit)
-    return {axis: kinds.get(axis, SPATIAL) for axis in order}, Indices({**dict.fromkeys(units, 1), **indices.extents}, indices.sizes)
+    return {axis: kinds.get(axis, SPATIAL) for axis in order}, AxisForms({**dict.fromkeys(units, 1), **indices.extents}, indices.sizes)

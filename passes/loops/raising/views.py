@@ -2,14 +2,15 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from legato.analysis.linear import Linear
+from legato.analysis.indices.conditions import constraints
+from legato.analysis.indices.forms import at_most
+from legato.analysis.indices.linear import Linear, digits, quotients
 from legato.core.mlir import ir, tensor
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import REDUCE
-from legato.passes.loops.raising.conditions import constraints, is_certain
-from legato.passes.loops.raising.indices import Indices, digits, quotients
+from legato.passes.loops.raising.axes import AxisForms
 from legato.passes.loops.raising.nests import Load
-from legato.passes.loops.raising.sizes import Size, at_most, static
+from legato.passes.loops.raising.sizes import Size, static
 
 
 @dataclass
@@ -19,7 +20,7 @@ class View:
     value: ir.Value
     shape: list[Size]
     forms: list[Linear]
-    indices: Indices
+    indices: AxisForms
 
     @property
     def element(self) -> ir.Type:
@@ -100,7 +101,7 @@ def padded(view: View, load: Load) -> View | None:
         found = constraints(guard.condition, view.indices, guard.holds)
         if found is None:
             return None
-        required += [c for c in found if not is_certain(c, view.indices)]
+        required += [c for c in found if not view.indices.is_natural(c)]
     low, high = [], []
     for form, size in zip(view.forms, view.shape):
         bounds = view.indices.bounds(form)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
+from legato.analysis.indices.sizes import never_negative
 from legato.dialects.relax.dims import Size, floor_divide, maximum, substitute, symbols
-from legato.passes.memory.plan_memory.sizes import never_negative
 
 ALIGNMENT = 64
 TYPICAL = 128   # what a symbol is taken for where sizes have to be compared

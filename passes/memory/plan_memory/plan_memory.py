@@ -28,7 +28,7 @@ from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
 from legato.passes.memory.plan_memory.lifetimes import Buffer, find_buffers
 from legato.passes.memory.plan_memory.placement import Life, Placement, place
-from legato.passes.memory.plan_memory.sizes import Sizes
+from legato.passes.memory.plan_memory.sizes import MemrefSizes
 from legato.passes.memory.plan_memory.stages import Stage, find_stages, pass_sizes, stage_of
 from legato.passes.memory.signature import Boundary, requirements
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -61,7 +61,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     if main is None:
         raise LegatoError("memory is planned for the function @main, which this module does not have")
     boundary = Boundary.of(main)
-    sizes = Sizes(main, [value.shape for value in (*boundary.inputs, *boundary.weights)])
+    sizes = MemrefSizes(main, [value.shape for value in (*boundary.inputs, *boundary.weights)])
     stages = find_stages(main, boundary.symbols, sizes)
     buffers = find_buffers(main)
     returned = list(_last(main).operands)
@@ -119,7 +119,7 @@ def _known(shape: tuple[Size, ...], op: ir.Operation) -> tuple[Size, ...]:
 class _Rewrite:
     """Main's new arguments, and what takes the place of its allocations."""
 
-    def __init__(self, main: func.FuncOp, boundary: Boundary, sizes: Sizes, arena_bytes: Size, stages: list[Stage]) -> None:
+    def __init__(self, main: func.FuncOp, boundary: Boundary, sizes: MemrefSizes, arena_bytes: Size, stages: list[Stage]) -> None:
         self.main, self.boundary, self.sizes, self.arena_bytes, self.stages = main, boundary, sizes, arena_bytes, stages
         block = main.body.blocks[0]
         self.attributes = [{NAME: ir.StringAttr.get(v.name)} for v in boundary.inputs]

@@ -14,7 +14,7 @@ from legato.dialects.relax.dialect import DimsAttr
 from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, symbols
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, RETURNS, SIGNATURE, SIZES, SYMBOL
 from legato.passes.memory.plan_memory.arguments import SizeValues
-from legato.passes.memory.plan_memory.sizes import Sizes
+from legato.passes.memory.plan_memory.sizes import MemrefSizes
 
 
 @dataclass(eq=False)
@@ -51,7 +51,7 @@ class Stage:
         return table
 
 
-def find_stages(main: func.FuncOp, given: Sequence[str], sizes: Sizes) -> list[Stage]:
+def find_stages(main: func.FuncOp, given: Sequence[str], sizes: MemrefSizes) -> list[Stage]:
     """The stages of main, whose beginning knows the symbols ``given``; tells ``sizes`` the shapes of what packed functions return.
 
     PassFailed for a call that gives a size and stands in a loop or a branch, and for a size that cannot be read off a result.

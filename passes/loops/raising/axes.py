@@ -1,0 +1,19 @@
+"""Indices as forms of a statement's axes."""
+from collections.abc import Mapping
+
+from legato.analysis.indices.forms import Forms
+from legato.analysis.indices.linear import Linear, Term
+from legato.core.mlir import ir
+from legato.passes.loops.raising.sizes import KernelSizes, Size
+
+
+class AxisForms(Forms):
+    """``extents``: the axes (or loop variables), which run from 0, by the number of their values; ``others``: what stands for values."""
+
+    def __init__(self, extents: Mapping[Term, Size], sizes: KernelSizes, others: Mapping[ir.Value, Linear] | None = None) -> None:
+        super().__init__(extents, others, sizes.given)
+        self.sizes = sizes
+
+    def renamed(self, axes: list[ir.Value]) -> "AxisForms":
+        """The same for other names of the axes."""
+        return AxisForms(dict(zip(axes, self.extents.values(), strict=True)), self.sizes)
