@@ -1,4 +1,4 @@
-"""Programs written as Python functions, in the manner of TVMScript: ``from legato.script import tir as T, relax as R, ir as I``."""
+"""Programs written as Python functions, similar to TVMScript: ``from legato.script import tir as T, relax as R, ir as I``."""
 
 from legato.frontends.script.namespaces import I, R, T
 from legato.frontends.script.printer.module import print_script

@@ -1,4 +1,4 @@
-"""Kernels and graphs as users hold them: what ``@T.prim_func`` and ``@R.function`` make of a Python function."""
+"""Kernels and graphs as users hold them: the values of ``@T.prim_func`` and ``@R.function``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ class PrimFunc(Function):
         return module_of_kernel(self, context)
 
     def text_for(self, types: Sequence[ir.Type]) -> str:
-        """The kernel as MLIR text, for arguments of these types: what a rule's ``op.call_prim_func(kernel)`` takes."""
+        """The kernel as MLIR text, for arguments of these types: the argument of a rule's ``op.call_prim_func(kernel)``."""
         return text_of_kernel(self, types)
 
 
@@ -62,7 +62,7 @@ def module_of_kernel(kernel: Function, context: ir.Context | None = None) -> Mod
 
 
 def text_of_kernel(kernel: Function, types: Sequence[ir.Type]) -> str:
-    """A kernel as MLIR text, for arguments of these types: inputs, then outputs. LegatoError where they are not its own."""
+    """A kernel as MLIR text, for arguments of these types: inputs, then outputs. LegatoError where they do not fit."""
     program = Program(types[0].context)
     signature = program.signature(kernel).attributes[SIGNATURE].value
     table: dict[str, Any] = {}
@@ -75,9 +75,9 @@ def text_of_kernel(kernel: Function, types: Sequence[ir.Type]) -> str:
 
 
 def module_of_class(cls: type) -> Module:
-    """The module that a class of kernels and graphs is: its public graphs, ``main`` if there is one only, and its kernels.
+    """The module of a class of kernels and graphs: its public graphs (named ``main`` if there is only one) and its kernels.
 
-    ScriptError, at its line, for what is wrong in a function. A class of one kernel alone gets a ``main`` that calls it.
+    ScriptError, with its line, for an error in a function. A class of a single kernel gets a ``main`` that calls it.
     """
     members = vars(cls)
     program = Program(make_context(), cls.__name__, members)

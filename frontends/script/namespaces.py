@@ -1,7 +1,7 @@
-"""The namespaces that scripts import, ``T``, ``R`` and ``I``: which of their words are values in Python.
+"""The namespaces that scripts import, ``T``, ``R`` and ``I``, and which of their words are values in Python.
 
-All other words have a meaning inside of a script only, where the parsers' tables say it (``kernel/vocabulary.py`` for the functions of
-``T``, ``tvm/`` and relax's ops for ``R``).
+All other words have a meaning in scripts only, defined by the parsers' tables (``kernel/vocabulary.py`` for the functions of ``T``,
+``tvm/`` and relax's ops for ``R``).
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from legato.frontends.script.language.words import Namespace
 
 
 class ScalarWord(ScalarType):
-    """``T.int32``: a type in an annotation; called on a number, as in ``T.int64(128)``, that number."""
+    """``T.int32``: a type in an annotation; a call, as ``T.int64(128)``, gives the number."""
 
     def __call__(self, *arguments: Any, **_: Any) -> Any:
         if len(arguments) == 1 and isinstance(arguments[0], (int, float)):
@@ -28,17 +28,17 @@ class ScalarWord(ScalarType):
 
 
 def nothing(*_: Any, **__: Any) -> None:
-    """A word of TVM that says nothing here."""
+    """A word of TVM that is ignored."""
 
 
 def call_graph_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
-    """``R.extern("name")`` in Python: the name, by which a graph knows a packed function."""
+    """``R.extern("name")`` in Python: the name of a packed function in a graph."""
     name = arguments[0] if len(arguments) == 1 else None
     return (name,) if word in ("extern", "ExternFunc") and isinstance(name, str) else None
 
 
 def no_call(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """A word that means nothing when Python calls it."""
+    """A word that Python cannot call."""
 
 
 BUFFER = BufferWord()

@@ -1,4 +1,4 @@
-"""The module that scripts are parsed into: each kernel once for its sizes, and calls of kernels."""
+"""The module that scripts are parsed into, with a kernel for each set of sizes, and calls of kernels."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ C_FUNCTIONS = frozenset("exp exp2 log log2 log10 log1p expm1 sqrt sin cos tan as
 
 
 class Program:
-    """A module that is being built. ``class_name``, ``members``: of the class that it is written as; ``module``: one to add to."""
+    """A module that is being built. ``class_name``, ``members``: of the class it is written as; ``module``: an existing one to add to."""
 
     def __init__(self, context: ir.Context, class_name: str = "", members: Mapping[str, Any] | None = None, module: Module | None = None):
         self.context, self.class_name = context, class_name
@@ -29,14 +29,14 @@ class Program:
         self.declared: dict[Function, func.FuncOp] = {}
 
     def signature(self, function: Function) -> func.FuncOp:
-        """The prim_func of a kernel for no sizes in particular, outside of the module: its attributes are the kernel's signature."""
+        """The prim_func of a kernel without known sizes, outside of the module: its attributes are the kernel's signature."""
         if function not in self.declared:
             with self.context, ir.Location.unknown():
                 self.declared[function] = function.build(self.scratch)
         return self.declared[function]
 
     def kernel(self, function: Function, sizes: Mapping[str, int] | None = None) -> func.FuncOp:
-        """The prim_func of a kernel in the module, for the size symbols that are known at a call. It is built at its first use."""
+        """The prim_func of a kernel in the module, for the size symbols that are known at a call. Built at the first use."""
         key = function, tuple(sorted((sizes or {}).items()))
         if key not in self.kernels:
             with self.context, ir.Location.unknown():
@@ -50,13 +50,14 @@ class Program:
         return any(f is function for f, _ in self.kernels)
 
     def member(self, base: str, name: str, known: Mapping[str, Any]) -> Function | None:
-        """The function that ``cls.name``, or ``Module.name``, is; None where ``base``, a name among ``known``, is something else."""
+        """The function that ``cls.name``, or ``Module.name``, refers to; None where ``base``, a name among ``known``, is something
+        else."""
         if name in self.members and (base in ("cls", self.class_name) or base not in known):
             return self.members[name]
         return None
 
     def wrap(self, kernel: func.FuncOp) -> func.FuncOp:
-        """Adds a graph ``main`` that calls the kernel. Problem where an integer parameter of it is no size of an input."""
+        """Adds a graph ``main`` that calls the kernel. Problem for an integer parameter that is not a size of an input."""
         with self.context, kernel.location:
             signature = kernel.attributes[SIGNATURE].value
             names = [a.value for a in kernel.attributes[NAMES]]
@@ -77,7 +78,7 @@ class Program:
 
 
 def symbol_value(name: str, main: func.FuncOp) -> ir.Value:
-    """The value of an integer parameter, which has to be the size of an input."""
+    """The value of an integer parameter, which has to be a size of an input."""
     symbol = dims.symbol(dims.symbol_name(name))
     if str(symbol) not in dims.symbol_table(main):
         raise Problem(f"the parameter '{name}' is not the size of an input: call the kernel from a graph, by R.call_tir(..., tir_vars=...)")
@@ -92,10 +93,10 @@ def call_kernel(kernel: func.FuncOp, operands: list[ir.Value], outputs: list[ir.
 
 
 def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    """The tensor in another type of the same layout: with relax's dims, or without."""
+    """The tensor with another type of the same layout: with relax's dims, or without."""
     return value if value.type == type_ else builtin.unrealized_conversion_cast([type_], [value])
 
 
 def plain(value: ir.Value) -> ir.Value:
-    """The tensor in its type without relax's dims."""
+    """The tensor with its type without relax's dims."""
     return cast(value, tir.plain_type(value.type))

@@ -1,4 +1,4 @@
-"""The arguments of ``R.call_tir`` and the calls like it: callee, operands, types of the outputs, integers."""
+"""The arguments of ``R.call_tir`` and similar calls: callee, operands, types of the outputs, integers."""
 
 import ast
 from collections.abc import Callable
@@ -16,7 +16,7 @@ RESULT_TYPES = ("out_sinfo", "out_ty", "sinfo_args", "ty_args", "out_shape")  # 
 
 @dataclass(frozen=True)
 class CallArguments:
-    """The arguments of ``R.call_tir`` and its kind. ``several``: whether the result is a tuple; ``integers``: ``tir_vars``."""
+    """The arguments of ``R.call_tir`` or a similar call. ``several``: whether the result is a tuple; ``integers``: ``tir_vars``."""
 
     callee: Any
     operands: list[Any]
@@ -26,7 +26,7 @@ class CallArguments:
 
 
 def tensor_argument(parser: GraphParser, value: Any, node: ast.expr) -> ir.Value:
-    """A tensor itself. ScriptError for any other argument of a kernel."""
+    """The tensor that an argument of a kernel is. ScriptError for any other value."""
     if not isinstance(value, ir.Value):
         raise parser.error("its arguments are tensors, in a tuple; integers go by tir_vars=R.shape([...])", node)
     return value

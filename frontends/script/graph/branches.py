@@ -1,4 +1,4 @@
-"""``if`` in a graph: on Python values, on sizes, and on a tensor's value."""
+"""``if`` in a graph: on Python values, on sizes, and on tensor values."""
 
 import ast
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ PREDICATES = {ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge", ast.
 
 @dataclass(frozen=True)
 class SizeTest:
-    """A condition on sizes, ``n % 16 == 0``, which is decided when the graph is called."""
+    """A condition on sizes, ``n % 16 == 0``, that is evaluated when the graph is called."""
 
     parts: tuple[Any, ...]  # (predicate, size, size), or ("and" | "or" | "not", tests...)
 
 
 def compared(node: ast.Compare, left: Any, right: Any) -> Any:
-    """The comparison of two sizes: a bool, or a SizeTest where symbols decide it."""
+    """The comparison of two sizes: a bool, or a SizeTest where it depends on symbols."""
     form = left - right if isinstance(left, dims.Dim) else -(right - left)
     op = type(node.ops[0])
     if isinstance(form, int):

@@ -1,4 +1,4 @@
-"""Calls of kernels: the sizes that the kernel is built for are those of the operands."""
+"""Calls of kernels, which are built for the sizes of the operands."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from legato.frontends.script.program import Program, call_kernel, plain
 
 def call(program: Program, callee: Function, operands: list[ir.Value], outputs: list[ir.Type], main: func.FuncOp,
          integers: Sequence[Any] | None = None) -> list[ir.Value]:
-    """A call of a kernel, built for these types, at the insertion point in ``main``. Problem where they are not the kernel's.
+    """Builds a call of a kernel for these types at the insertion point in ``main``. Problem where they do not fit the kernel.
 
     ``integers``: the values of its integer parameters, where they are not sizes of the operands.
     """
@@ -43,7 +43,7 @@ def call(program: Program, callee: Function, operands: list[ir.Value], outputs: 
 
 
 def match_type(table: dict[str, Any], callee: str, name: str, expected: ir.Type, found: ir.Type) -> None:
-    """Enters the kernel's size symbols into ``table`` as the sizes in a call. Problem where the types do not fit."""
+    """Enters the kernel's size symbols into ``table`` with the sizes in a call. Problem where the types do not fit."""
     wrong = Problem(f"'{callee}' has {shown(expected)} for {name}; here it is {shown(found)}")
     if expected.rank != found.rank or expected.element_type != found.element_type:
         raise wrong
@@ -62,6 +62,6 @@ def match_type(table: dict[str, Any], callee: str, name: str, expected: ir.Type,
 
 
 def shown(type_: ir.Type) -> str:
-    """A tensor type in the words of an error."""
+    """A tensor type as messages show it."""
     sizes = ", ".join(map(str, dims.dims(type_)))
     return f"({sizes}) of {type_.element_type}"

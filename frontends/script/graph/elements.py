@@ -9,7 +9,7 @@ from legato.frontends.script.language.types import ShapeInfo
 
 
 def element_of(parser: GraphParser, node: ast.Subscript) -> Any:
-    """``t[0]``. Problem for what has no elements when the graph is parsed: a tensor."""
+    """``t[0]``. Problem for a value without elements at parse time, such as a tensor."""
     base = parser.expression(node.value)
     if not isinstance(base, (tuple, list, dict, ShapeInfo)):
         raise Problem("elements can be taken of tuples; of tensors by R.take and R.strided_slice")

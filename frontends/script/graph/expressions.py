@@ -31,7 +31,7 @@ def literal(parser: GraphParser, node: ast.Constant) -> Any:
 
 
 def name(parser: GraphParser, node: ast.Name) -> Any:
-    """A local name, a size, a name of the surroundings, or a function of the class."""
+    """A local name, a size, a captured name, or a function of the class."""
     for table in (parser.scope, parser.symbols, parser.source.names):
         if node.id in table:
             value = table[node.id]
@@ -69,12 +69,12 @@ def elements(parser: GraphParser, node: ast.Tuple | ast.List) -> tuple[Any, ...]
 
 
 def in_python(parser: GraphParser, node: ast.JoinedStr | ast.Dict) -> Any:
-    """A formatted text or a dictionary: Python's value of it."""
+    """A formatted text or a dictionary, evaluated in Python."""
     return parser.python(node)
 
 
 def binary_operator(parser: GraphParser, node: ast.BinOp) -> Any:
-    """``x + y``: the op where one is a tensor, else Python's value."""
+    """``x + y``: the op where one is a tensor, else evaluated in Python."""
     if type(node.op) not in BINARY:
         return unsupported(parser, node)
     left, right = parser.expression(node.left), parser.expression(node.right)
@@ -84,7 +84,7 @@ def binary_operator(parser: GraphParser, node: ast.BinOp) -> Any:
 
 
 def comparison(parser: GraphParser, node: ast.Compare) -> Any:
-    """``x < y``: the op where one is a tensor, a SizeTest where one is a size, else Python's value."""
+    """``x < y``: the op where one is a tensor, a SizeTest where one is a size, else evaluated in Python."""
     if len(node.ops) != 1 or type(node.ops[0]) not in COMPARE:
         return unsupported(parser, node)
     left, right = parser.expression(node.left), parser.expression(node.comparators[0])
@@ -96,7 +96,7 @@ def comparison(parser: GraphParser, node: ast.Compare) -> Any:
 
 
 def unary_operator(parser: GraphParser, node: ast.UnaryOp) -> Any:
-    """``-x``, ``+x``, ``~x``, ``not x``: the op of a tensor, else Python's value."""
+    """``-x``, ``+x``, ``~x``, ``not x``: the op of a tensor, else evaluated in Python."""
     x = parser.expression(node.operand)
     if isinstance(x, ir.Value):
         return x if isinstance(node.op, ast.UAdd) else build(UNARY[type(node.op)], [x], {})
@@ -104,7 +104,7 @@ def unary_operator(parser: GraphParser, node: ast.UnaryOp) -> Any:
 
 
 def boolean_operator(parser: GraphParser, node: ast.BoolOp) -> Any:
-    """``a and b``, ``a or b``, of bools and tests of sizes."""
+    """``a and b``, ``a or b``, of bools and size tests."""
     return combined("and" if isinstance(node.op, ast.And) else "or", [parser.expression(v) for v in node.values])
 
 

@@ -1,4 +1,4 @@
-"""Functions that a graph calls: other graphs and functions defined inside, which are inlined, and Python functions."""
+"""Functions that a graph calls: other graphs and local functions, which are inlined, and Python functions."""
 
 import ast
 import copy
@@ -18,7 +18,7 @@ MOST = 1 << 16  # elements of a range
 
 
 class LocalFunction:
-    """``@R.function`` inside of a graph: its syntax, and what its free names stand for where it is defined."""
+    """``@R.function`` inside of a graph: its syntax, and the values of its free names where it is defined."""
 
     def __init__(self, tree: ast.FunctionDef, source: Source, scope: dict[str, Any], symbols: dict[str, Any]):
         self.__name__ = tree.name
@@ -28,7 +28,7 @@ class LocalFunction:
 
 
 def define(parser: GraphParser, node: ast.FunctionDef) -> None:
-    """A function defined inside of a graph: a value, to be called or returned."""
+    """A function defined in a graph, as a value to call or return."""
     words = [parser.word(d) for d in node.decorator_list]
     if words not in (["R.function"], ["R.func"]):
         raise Problem("a function inside of a graph is one itself, under @R.function; kernels stand outside, or in the class")
@@ -36,7 +36,7 @@ def define(parser: GraphParser, node: ast.FunctionDef) -> None:
 
 
 def call_function(parser: GraphParser, node: ast.Call) -> Any:
-    """A call of what is no word: a graph, ``x.astype``, or a Python function on what is known when the graph is parsed."""
+    """A call of anything but a word of ``R``: a graph, ``x.astype``, or a Python function of values known at parse time."""
     if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
         base = parser.expression(node.func.value)
         if isinstance(base, ir.Value):
@@ -55,7 +55,7 @@ def keywords_of(parser: GraphParser, node: ast.Call) -> dict[str, Any]:
 
 
 def inlined(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
-    """The result of a graph's statements, built here. Its names of sizes are bound to the sizes of the arguments."""
+    """Builds a graph's statements here. Returns their result. Its size names are bound to the arguments' sizes."""
     if callee in parser.inlined:
         raise Problem(f"'{callee.__name__}' calls itself: recursion is not supported")
     tree = callee.source.tree
@@ -80,7 +80,7 @@ def inlined(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
 
 
 def call_python(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
-    """``float(n)``, ``range(3)``: Python's result, of arguments that are no tensors."""
+    """``float(n)``, ``range(3)``: evaluated in Python; tensors are not allowed."""
     if not callable(callee) or any(isinstance(a, ir.Value) for a in spread(parser, node.args)):
         raise Problem("a graph calls words of the script (R.add, ...) and other graphs; Python's functions on numbers and shapes only")
     made = parser.python(node)
@@ -90,7 +90,7 @@ def call_python(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
 
 
 def bind_shape(parser: GraphParser, info: Any, value: Any, at: ast.AST) -> None:
-    """Binds the names of sizes in a parameter's type to the sizes of the argument. ScriptError where the type does not fit."""
+    """Binds the size names in a parameter's type to the argument's sizes. ScriptError where the type does not fit."""
     if isinstance(info, ShapeInfo) and isinstance(value, ShapeInfo):
         bind_sizes(parser, info.sizes, value.sizes, at)
     elif isinstance(info, TensorInfo) and info.shape is not None and isinstance(value, ir.Value):
@@ -98,7 +98,7 @@ def bind_shape(parser: GraphParser, info: Any, value: Any, at: ast.AST) -> None:
 
 
 def bind_sizes(parser: GraphParser, names: Any, found: Any, at: ast.AST) -> None:
-    """Binds names of sizes, ``names``, in their order. ScriptError where a size that is stated is another."""
+    """Binds the size names ``names`` in order. ScriptError where a stated size differs."""
     if names is None:
         return
     if len(found) != len(names):

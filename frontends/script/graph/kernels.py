@@ -16,7 +16,8 @@ HOW = "R.call_tir_inplace(cls.kernel, (x, y), inplace_indices=[0, -1], out_sinfo
 
 
 def call_tir(parser: GraphParser, node: ast.Call) -> Any:
-    """``R.call_tir(cls.kernel, (x, y), out_sinfo=R.Tensor((n,), "float32"))``; of a name, as in early TVM, a packed function."""
+    """``R.call_tir(cls.kernel, (x, y), out_sinfo=R.Tensor((n,), "float32"))``; with a text as callee, as in early TVM, a packed
+    function."""
     given = call_arguments(parser, node)
     if isinstance(given.callee, str):
         return call_dps_packed(parser, node)
@@ -32,9 +33,9 @@ def called(parser: GraphParser, given: CallArguments, operands: list[ir.Value]) 
 
 
 def call_tir_inplace(parser: GraphParser, node: ast.Call) -> Any:
-    """``R.call_tir_inplace``: the results are the new contents of arguments, which keep the old ones for other users.
+    """``R.call_tir_inplace``: the results are new contents of arguments; other users of these keep the old ones.
 
-    ``inplace_indices``: for each output, the argument whose new content it is, or -1 for an output of its own.
+    ``inplace_indices``: for each output, the argument that it updates, or -1 for a separate output.
     """
     names = ("callee", "args", "inplace_indices", "out_sinfo", "tir_vars")
     keywords = dict(zip(names, node.args)) | {str(k.arg): k.value for k in node.keywords}
@@ -56,7 +57,7 @@ def call_tir_inplace(parser: GraphParser, node: ast.Call) -> Any:
     kernel = parser.program.signature(given.callee)
     places = list(kernel.attributes[INPLACE]) if INPLACE in kernel.attributes else [-1] * len(outputs)
     if len(places) == len(found):
-        # an argument that the kernel writes before it reads it is an output alone: its old content is not passed
+        # an argument that the kernel writes before it reads it is only an output: its old content is not passed
         unread = {index for index, place in zip(found, places) if index >= 0 and place < 0}
         kept = [n for n in range(len(operands)) if n not in unread]
         operands = [operands[n] for n in kept]

@@ -1,6 +1,6 @@
 """Sizes that a graph's script states to be equal: by ``R.match_cast``, an annotation of a variable, or the type of the result.
 
-What follows for a symbol is learned by parsing the graph again; the rest is checked when the graph is called.
+Where this determines a symbol, the graph is parsed again with the symbol replaced; other equalities are checked when the graph is called.
 """
 
 import ast
@@ -17,7 +17,7 @@ from legato.frontends.script.program import cast
 
 
 class Restart(Exception):
-    """A symbol has turned out to be another size: the graph is parsed again with it, so that its arguments' types say so."""
+    """Raised where a symbol was found to be another size: the graph is parsed again with it, so that argument types have it."""
 
 
 def match_cast(parser: GraphParser, node: ast.Call) -> Any:
@@ -36,7 +36,7 @@ def match_cast(parser: GraphParser, node: ast.Call) -> Any:
 
 
 def match(parser: GraphParser, value: ir.Value, info: Any, node: ast.AST) -> ir.Value:
-    """A tensor as one of a stated type. ScriptError where it cannot be of that type."""
+    """The tensor with a stated type. ScriptError where it cannot have that type."""
     if not isinstance(value, ir.Value) or not isinstance(info, TensorInfo):
         raise parser.error("a tensor and R.Tensor(shape, dtype), or a shape and R.Shape(...), can be matched", node)
     dtype = info.dtype or dtype_name(value.type.element_type)
@@ -52,15 +52,15 @@ def match(parser: GraphParser, value: ir.Value, info: Any, node: ast.AST) -> ir.
 
 
 def unify(parser: GraphParser, value: ir.Value, said: ir.Type, node: ast.AST) -> None:
-    """States that the sizes of a tensor are those of a type of the same rank."""
+    """Requires the sizes of a tensor to be those of a type of the same rank."""
     for axis, (a, b) in enumerate(zip(dims.dims(value.type), dims.dims(said))):
         equate(parser, a, b, node, f"dimension {axis}")
 
 
 def equate(parser: GraphParser, found: Any, said: Any, node: ast.AST, what: str) -> None:
-    """States that two sizes are equal. ScriptError where they never are, or no call could check it.
+    """Requires two sizes to be equal. ScriptError where they never are, or no call could check it.
 
-    Where this determines a symbol, it is learned, and the types of the arguments carry it; else calls check it (``required``).
+    Where this determines a symbol, it is replaced in the arguments' types; otherwise calls check it (``required``).
     """
     if found == said:
         return
@@ -88,7 +88,7 @@ def equate(parser: GraphParser, found: Any, said: Any, node: ast.AST, what: str)
 
 
 def place(parser: GraphParser, node: ast.AST) -> str:
-    """Where two sizes are stated to be equal, for the error of a call with others."""
+    """The place where two sizes are stated to be equal, for the error of a call with others."""
     target = node.args[0] if isinstance(node, ast.Call) and node.args else None
     of = f" of '{ast.unparse(target)}'" if isinstance(target, ast.Name) else ""
     kinds = {ast.Call: "the match_cast", ast.Return: "the function's result"}
@@ -97,7 +97,7 @@ def place(parser: GraphParser, node: ast.AST) -> str:
 
 
 def learn(parser: GraphParser, name: str, found: Any) -> NoReturn:
-    """Has the graph parsed again with a symbol replaced by a size."""
+    """Restarts the parse of the graph with a symbol replaced by a size."""
     known = parser.facts.known
     learned = {k: dims.substitute(v, {name: found}) for k, v in known.items()} | {name: found}
     known.clear()

@@ -1,4 +1,4 @@
-"""The state of a graph that is being parsed. What its syntax nodes mean is said by tables of functions, which parse.py puts together."""
+"""The state of a graph's parser. The meaning of syntax nodes is in tables of functions, assembled by parse.py."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ WAY_OUT = {
 
 @dataclass(frozen=True)
 class Tables:
-    """What a graph's syntax nodes mean, by their class."""
+    """The functions that parse a graph's syntax nodes, by node class."""
 
     expressions: Mapping[type[ast.AST], Callable[["GraphParser", Any], Any]]
     statements: Mapping[type[ast.AST], Callable[["GraphParser", Any], None]]
@@ -38,7 +38,7 @@ class Tables:
 
 @dataclass
 class SizeFacts:
-    """What is known of size symbols, by name, in a graph and all functions that are inlined in it."""
+    """The known facts about size symbols, by name, in a graph and all functions inlined in it."""
 
     known: dict[str, Any]                         # symbols that turned out to be other sizes: they are substituted
     taken: set[str]                               # names that fresh symbols must not have
@@ -58,8 +58,8 @@ class GraphParser:
         self.program, self.source, self.tables, self.facts = program, source, tables, facts
         self.inlined = inlined                   # the functions around, this one last
         self.main: func.FuncOp = None            # the function that is being built
-        self.scope: dict[str, Any] = {}          # what local names stand for
-        self.symbols: dict[str, Any] = {}        # the sizes that names of sizes stand for
+        self.scope: dict[str, Any] = {}          # the values of local names
+        self.symbols: dict[str, Any] = {}        # the sizes of size names
         self.own_symbols: dict[str, Any] = {}    # in an inlined function: its symbols, by their names in the script
         self.renames = False                     # whether names of sizes make symbols of their own, as in an inlined function
         self.unnamed: set[str] = set()           # symbols that the script gives no name
@@ -74,7 +74,7 @@ class GraphParser:
     # --- what syntax nodes are ---
 
     def word(self, node: ast.AST) -> str | None:
-        """The word that an expression is, or calls: ``R.nn.relu``; None where it is none."""
+        """The word of ``R`` that an expression is, or calls: ``R.nn.relu``; None where it is none."""
         path = word_path(node, self.source.names, self.scope)
         return None if path is None else ".".join(path)
 
@@ -89,13 +89,13 @@ class GraphParser:
         return self.source.evaluate(node, {**bare, **self.symbols, **plain}, at)
 
     def own_symbol(self, name: str) -> Any:
-        """The symbol that a name of a size stands for: in an inlined function, one of its own."""
+        """The symbol of a size name; in an inlined function a fresh one."""
         if self.renames and name not in self.own_symbols:
             self.own_symbols[name] = dims.symbol(fresh_name(name, self.facts.taken))
         return self.own_symbols.get(name, dims.symbol(name))
 
     def given(self) -> set[str]:
-        """The symbols that the shapes of the graph's arguments have."""
+        """The symbols in the shapes of the graph's arguments."""
         return {n for a in self.main.arguments for s in dims.dims(a.type) for n in dims.symbols(s)}
 
     # --- dispatch ---
@@ -122,7 +122,7 @@ class GraphParser:
             raise self.source.error(str(problem), node) from None
 
     def body(self, statements: list[ast.stmt]) -> tuple[Any, ast.Return]:
-        """Builds a function's statements; the value that they return, and the statement that does."""
+        """Builds a function's statements. Returns the value that they return, and the return statement."""
         for node in statements:
             if isinstance(node, ast.Return):
                 return self.expression(node.value), node
@@ -130,7 +130,7 @@ class GraphParser:
         raise self.error("a graph returns something", self.source.tree)
 
     def location(self, node: ast.stmt) -> ir.Location:
-        """The place of a statement, under the name that it gives a value."""
+        """The location of a statement, named after the variable that it assigns."""
         place = self.source.location(node)
         name = node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else None
         return ir.Location.name(name, place) if name else place
@@ -146,19 +146,20 @@ def unsupported(parser: GraphParser, node: ast.AST) -> Any:
 
 
 def described(value: ir.Value) -> SimpleNamespace:
-    """What a tensor's type says in Python expressions: ``shape``, ``dtype``, ``ndim``, and the type itself by TVM's names for it."""
+    """The attributes of a tensor's type in Python expressions: ``shape``, ``dtype``, ``ndim``, and the type itself by TVM's names for
+    it."""
     shape, dtype = dims.dims(value.type), dtype_name(value.type.element_type)
     info = TensorInfo(tuple(shape), dtype, len(shape))
     return SimpleNamespace(shape=shape, dtype=dtype, ndim=len(shape), struct_info=info, ty=info)
 
 
 def names_in(tree: ast.AST) -> set[str]:
-    """All that could be names of sizes in a function."""
+    """All names in a function, which may be size names."""
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     texts = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     return names | {dims.symbol_name(t) for t in texts if t.isidentifier()}
 
 
 def facts_at_start(function: Function, known: Mapping[str, Any]) -> SizeFacts:
-    """What is known of a graph's symbols at the start of a parse: ``known``, by earlier ones."""
+    """The facts about a graph's symbols at the start of a parse; ``known``: those found by earlier parses."""
     return SizeFacts(dict(known), names_in(function.source.tree))

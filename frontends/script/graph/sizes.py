@@ -15,7 +15,7 @@ from legato.frontends.script.language.words import makes_size
 
 
 def size(parser: GraphParser, value: Any) -> Any:
-    """A size, with what is known of its symbols substituted. Texts and symbols of ``T.int64()`` are names of this function's own."""
+    """A size with known symbols substituted. Texts and symbols of ``T.int64()`` are size names of this function."""
     found = size_of(dims.symbol_name(value) if isinstance(value, str) and value.isidentifier() else value)
     if isinstance(found, int) or found is dims.UNKNOWN:
         return found
@@ -30,7 +30,7 @@ def is_size(parser: GraphParser, node: ast.expr) -> bool:
 
 
 def names_of_sizes(parser: GraphParser, tree: ast.FunctionDef) -> list[str]:
-    """The names that statements give to size symbols: ``n = T.int64()``."""
+    """The size names that statements define: ``n = T.int64()``."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
@@ -88,7 +88,7 @@ def packed_types(parser: GraphParser, callee: str, infos: Sequence[Any], node: a
 
 
 def check_sizes(parser: GraphParser, value: ir.Value) -> None:
-    """Problem for a size of a tensor whose value no argument gives, nor a packed function's result, nor an op that counts."""
+    """Problem for a size of a tensor whose value is given by no argument, packed function's result or counting op."""
     facts = parser.facts
     there = parser.given() | facts.late | facts.counted
     for one in dims.dims(value.type):

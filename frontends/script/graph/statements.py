@@ -17,7 +17,7 @@ EFFECTS = ("R.match_cast", "R.call_packed")  # calls that check something, or ha
 
 
 def assign_statement(parser: GraphParser, node: ast.Assign) -> None:
-    """``x = ...``, ``x, y = ...``; ``n = T.int64()`` makes a name of a size, which the function's start has taken already."""
+    """``x = ...``, ``x, y = ...``; ``n = T.int64()`` defines a size name, which is handled at the function's start."""
     if len(node.targets) != 1:
         unsupported(parser, node)
     values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
@@ -27,7 +27,7 @@ def assign_statement(parser: GraphParser, node: ast.Assign) -> None:
 
 
 def assign(parser: GraphParser, target: ast.expr, value: Any) -> None:
-    """Gives a name, or several, a value. Problem for any other target."""
+    """Assigns a value to a name, or to several. Problem for any other target."""
     if isinstance(target, ast.Name):
         parser.scope[target.id] = value
     elif isinstance(target, ast.Tuple) and isinstance(value, (tuple, list)) and len(target.elts) == len(value):
@@ -38,7 +38,7 @@ def assign(parser: GraphParser, target: ast.expr, value: Any) -> None:
 
 
 def assign_annotated(parser: GraphParser, node: ast.AnnAssign) -> None:
-    """``y: R.Tensor((n, 4), "float32") = ...``: the value as one of that type."""
+    """``y: R.Tensor((n, 4), "float32") = ...``: the value with that type."""
     if node.value is None or not isinstance(node.target, ast.Name):
         unsupported(parser, node)
     value = parser.expression(node.value)
@@ -61,7 +61,7 @@ def expression_statement(parser: GraphParser, node: ast.Expr) -> None:
 
 
 def dataflow(parser: GraphParser, node: ast.With) -> None:
-    """``with R.dataflow():``; behind it, only the names in its ``R.output`` keep a meaning."""
+    """``with R.dataflow():``; after it, only the names in its ``R.output`` are visible."""
     context = node.items[0].context_expr
     if parser.word(context) not in ("R.dataflow", "dataflow"):
         raise parser.error("'with' opens a dataflow block: with R.dataflow()", context)

@@ -1,4 +1,4 @@
-"""The words of ``R`` that are no ops: calls of kernels and packed functions, constants, shapes, tuples."""
+"""The words of ``R`` that are not ops: calls of kernels and packed functions, constants, shapes, tuples."""
 
 import ast
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Which parameters a kernel reads and writes, in the order of its text: read off the syntax tree, before anything is built."""
+"""Finds the parameters that a kernel reads and writes, in the order of its text, from the syntax tree."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
@@ -62,7 +62,7 @@ class Accesses:
             yield from self.expression(node.value)
 
     def packed(self, call: ast.Call) -> Iterator[tuple[str, str]]:
-        """A packed function reads the buffers that it is given; of several, it writes the last one."""
+        """A call of a packed function reads the buffers it is given; of several, it writes the last one."""
         names = [a.value if isinstance(a, ast.Subscript) else a for a in call.args]
         given = [a.id for a in names if isinstance(a, ast.Name) and (a.id in self.buffers or a.id in self.lies_in)]
         for number, name in enumerate(given):
@@ -102,7 +102,7 @@ class Accesses:
                 yield WRITE if node.func.attr == "vstore" else READ, self.root(node.func.value.id)
 
     def expanded(self, macro: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, str]]:
-        """The accesses of a macro's statements, of the buffers that the call gives to its parameters."""
+        """The accesses of a macro's statements to the buffers that the call gives for its parameters."""
         given = {p.arg: a.id for p, a in zip(macro.args.args, call.args) if isinstance(a, ast.Name)}
         given |= {k.arg: k.value.id for k in call.keywords if k.arg and isinstance(k.value, ast.Name)}
         inner = Accesses(self.word, self.macro, self.buffers)
@@ -122,5 +122,5 @@ class Accesses:
             self.lies_in[target.id] = self.root(node.id)
 
     def root(self, name: str) -> str:
-        """The buffer that a view aliases; any other name itself."""
+        """The buffer that a view aliases; other names as they are."""
         return self.lies_in.get(name, name)

@@ -1,4 +1,4 @@
-"""Buffers that a kernel's statements make: memory of its own, or a view of another buffer."""
+"""Buffers that a kernel's statements define: allocations and views."""
 
 import ast
 from math import prod
@@ -24,12 +24,12 @@ DECLARED = ("shape", "dtype", "data", "strides", "elem_offset", "scope", *HINTS)
 
 
 def makes_buffer(parser: KernelParser, node: ast.expr) -> bool:
-    """Whether an expression makes memory or a view."""
+    """Whether an expression allocates memory or makes a view."""
     return isinstance(node, ast.Call) and parser.word(node) in (*ALLOCATIONS, "match_buffer")
 
 
 def allocate(parser: KernelParser, name: str, call: ast.Call) -> Buffer:
-    """The buffer that a call gives, under the name of the variable that it is assigned to."""
+    """The buffer that a call makes, named after the variable that it is assigned to."""
     word = str(parser.word(call))
     if word == "match_buffer":
         return match_part(parser, name, call)

@@ -1,4 +1,4 @@
-"""Arithmetic of a kernel's values: on two literals in Python, else as ops of arith and math at the insertion point."""
+"""Arithmetic on a kernel's values: of two literals in Python, otherwise as ops of arith and math at the insertion point."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ CONTRACTED = ("+", "-", "*")  # carry the flag contract, so that LLVM may form f
 
 
 def binary(op: str, a: Any, b: Any) -> Any:
-    """``a op b``: on two literals in Python, else on values."""
+    """``a op b``, of two literals in Python, otherwise on SSA values."""
     if not isinstance(a, Scalar) and not isinstance(b, Scalar) and op in PYTHON:
         for x in (a, b):
             dtype_of(x)  # Problem for what is no number

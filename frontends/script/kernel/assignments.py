@@ -17,7 +17,7 @@ from legato.frontends.script.language.words import makes_size
 
 @dataclass(frozen=True)
 class Cell:
-    """A variable (``x: T.float32 = 0.0``, assigned to again): a buffer of one element, which is loaded where its name is read."""
+    """A variable (``x: T.float32 = 0.0`` that is assigned again): a buffer of one element, loaded where its name is read."""
 
     buffer: Buffer
 
@@ -45,7 +45,7 @@ def assign(parser: KernelParser, node: ast.Assign) -> None:
 
 
 def assignable(parser: KernelParser, target: ast.expr) -> str:
-    """The name of a target. ScriptError where it has a meaning in a scope around, which cannot change here."""
+    """The name of a target. ScriptError where it belongs to an outer scope, and cannot change here."""
     name = variable(parser, target)
     if name in parser.fixed:
         raise parser.error(f"'{name}' has a value outside, which cannot change here: declare a variable, {name}: T.float32 = ..., "
@@ -54,7 +54,7 @@ def assignable(parser: KernelParser, target: ast.expr) -> str:
 
 
 def name_value(parser: KernelParser, target: ast.expr, value: ast.expr) -> None:
-    """``x = value``: stores it where x is a variable, else makes x a name of it (a value, a buffer, a size symbol)."""
+    """``x = value``: stores it where x is a variable, otherwise binds the name to it (a value, a buffer, a size symbol)."""
     if isinstance(target, ast.Name) and isinstance(cell := parser.scope.get(target.id), Cell):
         cell.buffer.store(number(parser.expression(value)), [])
         return
@@ -95,7 +95,7 @@ def assign_augmented(parser: KernelParser, node: ast.AugAssign) -> None:
 
 
 def assign_annotated(parser: KernelParser, node: ast.AnnAssign) -> None:
-    """``x: T.float32 = ...`` is a variable where it is assigned to again; else, and as ``T.let[...]``, a name of a value."""
+    """``x: T.float32 = ...`` is a variable where it is assigned again; otherwise, and as ``T.let[...]``, a name for the value."""
     if node.value is None:
         raise Problem("a name is given a value where it is declared")
     let = isinstance(node.annotation, ast.Subscript) and parser.word(node.annotation.value) == "let"

@@ -83,7 +83,7 @@ def extent_of(value: Any) -> int | None:
 
 
 def check_axes(parser: KernelParser, name: str, axes: dict[str, BoundAxis], node: ast.AST) -> None:
-    """ScriptError where two axes are bound to one loop, or a loop has more steps than its axis has values."""
+    """ScriptError where two axes are bound to one loop, or a loop's extent exceeds its axis's."""
     seen: dict[ir.Value, str] = {}
     for axis, bound in axes.items():
         loop = loops.loop_of(bound.value)

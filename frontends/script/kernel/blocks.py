@@ -20,7 +20,7 @@ HINTS = ("func_attr", "block_attr", "sblock_attr")  # statements that change no 
 
 
 def block(parser: KernelParser, name: str, node: ast.With) -> None:
-    """Builds ``with T.block(name):`` with what its body says of it: axes, T.where, T.reads, T.writes, T.init, T.block_attr."""
+    """Builds ``with T.block(name):`` with the properties that its body states: axes, T.where, T.reads, T.writes, T.init, T.block_attr."""
     axes: dict[str, BoundAxis] = {}
     where: list[Any] = []
     lists: list[Any] = []  # the calls of T.reads and T.writes, the last one of each
@@ -67,7 +67,7 @@ def axis_values(axes: dict[str, BoundAxis], inside: ir.Block) -> dict[str, Any]:
 
 
 def given_names(parser: KernelParser, statements: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements that name values and views, but not those that make axes or memory: an init sees the names in front of it."""
+    """The statements that name values and views, without those of axes and memory: an init sees the names defined before it."""
     return [s for s in statements if isinstance(s, ast.Assign) and not axis_kinds(parser, s)
             and not isinstance(s.targets[0], ast.Subscript)
             and (not makes_buffer(parser, s.value) or parser.word(s.value) == "match_buffer")]
@@ -75,7 +75,7 @@ def given_names(parser: KernelParser, statements: list[ast.stmt]) -> list[ast.st
 
 @contextmanager
 def under(tests: list[ir.Value]) -> Iterator[None]:
-    """What is built inside runs only where all tests hold: the predicate of a block, T.where."""
+    """Puts the ops built inside under all tests: the predicate of a block, T.where."""
     if not tests:
         yield
         return

@@ -1,4 +1,4 @@
-"""Buffers of a kernel: elements are loaded and stored in the script's types."""
+"""Buffers of a kernel, whose elements are loaded and stored in the script's types."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 @dataclass(frozen=True)
 class Buffer:
-    """A memref under its name in the script, with the script's element type (``bool`` where the memref has bytes)."""
+    """A memref with its name and element type in the script (``bool`` where the memref has bytes)."""
 
     value: ir.Value
     dtype: str
@@ -43,7 +43,7 @@ class Buffer:
         return tuple(self.size(axis) for axis in range(self.rank))
 
     def strides(self) -> tuple[Any, ...]:
-        """The steps from one element to the next in memory, in elements: buffers lie row by row, without gaps."""
+        """The stride of each dimension, in elements: buffers are row-major without gaps."""
         return row_major(self.shape)
 
     def offset(self) -> Any:
@@ -80,7 +80,8 @@ class Buffer:
         return [as_index(i) for i in indices]
 
     def check_bounds(self, indices: list[Any]) -> None:
-        """Problem where the number of indices is not the rank, or an index is certain to be outside, at some step of the loops around."""
+        """Problem where the number of indices is not the rank, or an index is certain to be outside in some iteration of the loops
+        around."""
         if len(indices) != self.rank:
             raise Problem(f"'{self.name}' has {self.rank} dimension{'s' * (self.rank != 1)}, and {len(indices)} "
                           f"{'index is' if len(indices) == 1 else 'indices are'} given")

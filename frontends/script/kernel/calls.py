@@ -72,7 +72,7 @@ def to_vector(dtype: str, x: Any) -> Lanes:
 
 
 def call_object(parser: KernelParser, node: ast.Call) -> Any:
-    """A call of what is no word: a method of a buffer or a value, a builtin, or a Python function."""
+    """A call of anything but a word of ``T``: a method of a buffer or value, a builtin, or a Python function."""
     if isinstance(node.func, ast.Attribute):
         base = parser.expression(node.func.value)
         if isinstance(base, Buffer):
@@ -96,7 +96,7 @@ def call_object(parser: KernelParser, node: ast.Call) -> Any:
 
 
 def buffer_method(parser: KernelParser, buffer: Buffer, name: str, node: ast.Call) -> Any:
-    """A method of a buffer, by its name. Problem for one that buffers do not have."""
+    """A method of a buffer, by name. Problem for an unknown one."""
     if name not in METHODS:
         raise Problem(refused(f"Buffer.{name}") or f"a buffer has no method '{name}'; it has {', '.join(METHODS)}")
     return METHODS[name](parser, buffer, node)
@@ -122,7 +122,7 @@ def vstore(parser: KernelParser, buffer: Buffer, node: ast.Call) -> None:
 
 
 def lanes_from(begin: Any, count: int) -> list[Any]:
-    """The indices of ``count`` elements in a row."""
+    """The indices of ``count`` consecutive elements."""
     found = list(begin) if isinstance(begin, tuple) else [begin]
     found[-1] = ramp(found[-1], 1, count) if count > 1 else found[-1]
     return found

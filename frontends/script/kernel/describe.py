@@ -1,4 +1,4 @@
-"""Constructs of Python that a kernel does not have, in the words of an error."""
+"""Errors for constructs of Python that a kernel does not have."""
 
 import ast
 

@@ -31,12 +31,12 @@ def constant(parser: KernelParser, node: ast.Constant) -> Any:
 
 
 def formatted(parser: KernelParser, node: ast.JoinedStr) -> str:
-    """``f"{name}_{size}"``, of what is known when the kernel is parsed."""
+    """``f"{name}_{size}"``, of values known at parse time."""
     return str(parser.python(node))
 
 
 def name(parser: KernelParser, node: ast.Name) -> Any:
-    """A local name, or one of the surroundings."""
+    """A local name, or a captured one."""
     if node.id in parser.scope:
         found = parser.scope[node.id]
         return found.buffer.load([]) if isinstance(found, Cell) else found
@@ -65,7 +65,7 @@ def attribute(parser: KernelParser, node: ast.Attribute) -> Any:
 
 
 def buffer_attribute(buffer: Buffer, name: str) -> Any:
-    """``A.shape``, ``A.strides``, ``A.data``, ...: what a script can ask of a buffer."""
+    """``A.shape``, ``A.strides``, ``A.data``, ...: the attributes of a buffer in scripts."""
     if name in ("shape", "dtype", "name"):
         return getattr(buffer, name)
     if name == "strides":

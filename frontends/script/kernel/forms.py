@@ -1,4 +1,4 @@
-"""Words of a kernel's script whose arguments are not just values: the syntax node is given to them as it is."""
+"""Words of a kernel's script that take their arguments as syntax, not only as values."""
 
 import ast
 from typing import Any

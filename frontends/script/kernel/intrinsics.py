@@ -1,4 +1,4 @@
-"""What the functions of a kernel's script do to values: vocabulary.py has their names."""
+"""The functions of a kernel's script on values; vocabulary.py has their names."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

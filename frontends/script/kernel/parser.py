@@ -1,4 +1,4 @@
-"""The state of a kernel that is being parsed. What its syntax nodes mean is said by tables of functions, which parse.py puts together."""
+"""The state of a kernel's parser. The meaning of syntax nodes is in tables of functions, assembled by parse.py."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,8 @@ OLDER = {"ramp": "Ramp", "broadcast": "Broadcast", "shuffle": "Shuffle", "select
 
 @dataclass(frozen=True)
 class Tables:
-    """What a kernel's syntax nodes mean, by their class, and the words that as a statement open a scope to the end of the body."""
+    """The functions that parse a kernel's syntax nodes, by node class, and the words that as a statement open a scope to the end of
+    the body."""
 
     expressions: Mapping[type[ast.AST], Callable[["KernelParser", Any], Any]]
     statements: Mapping[type[ast.AST], Callable[["KernelParser", Any], None]]
@@ -32,7 +33,7 @@ class KernelParser:
 
     def __init__(self, source: Source, tables: Tables):
         self.source, self.tables = source, tables
-        self.scope: dict[str, Any] = {}      # what local names stand for
+        self.scope: dict[str, Any] = {}      # the values of local names
         self.fixed: set[str] = set()         # names of the scopes around, which cannot be assigned to inside of a loop or a block
         self.symbols: dict[str, Any] = {}    # size symbols by their names in the script
         self.loops: list[str] = []           # the variables of the loops around, outermost first
@@ -78,7 +79,7 @@ class KernelParser:
             build(self, node)
 
     def statements(self, nodes: list[ast.stmt]) -> None:
-        """Builds statements one after the other."""
+        """Builds statements in order."""
         for number, node in enumerate(nodes):
             call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
             open_scope = self.tables.to_the_end.get(str(self.word(call))) if call is not None else None
@@ -96,7 +97,7 @@ class KernelParser:
 
     @contextmanager
     def at(self, node: ast.AST) -> Iterator[None]:
-        """A Problem inside becomes a ScriptError that points at a node."""
+        """Raises a Problem inside as a ScriptError at a node."""
         source = self.source
         try:
             yield
@@ -105,7 +106,7 @@ class KernelParser:
 
     @contextmanager
     def inside(self, /, **names: Any) -> Iterator[None]:
-        """A scope: names that are given a meaning inside have none behind it; those of outside cannot be assigned to."""
+        """A scope: names defined inside are removed after it; outer names cannot be assigned to."""
         outer_scope, outer_fixed = self.scope, self.fixed
         self.scope, self.fixed = {**self.scope, **names}, set(self.scope)
         yield

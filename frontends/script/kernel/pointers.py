@@ -41,7 +41,7 @@ def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
 
 
 def strides_in_memory(buffer: Buffer) -> tuple[Any, ...]:
-    """The steps from one element to the next, in elements, where the kernel runs: perhaps inside one with larger buffers."""
+    """The strides in elements where the kernel runs, which may be inside of a kernel with larger buffers."""
     if isinstance(buffer, Part):
         strides = strides_in_memory(buffer.base)
         return tuple(strides[dimension] for dimension in buffer.kept)

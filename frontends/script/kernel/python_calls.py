@@ -1,4 +1,4 @@
-"""Python functions that a kernel calls while it is parsed, and what the words of ``T`` do in them."""
+"""Python functions that a kernel calls at parse time, and the words of ``T`` in them."""
 
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -41,7 +41,7 @@ def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -
 
 
 def call_python(called: FunctionType, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    """Runs a Python function on a kernel's values, on which Python's operators build expressions. Problem for whatever it raises."""
+    """Runs a Python function on a kernel's values, whose operators build expressions. Problem for any exception it raises."""
     _running.append(called)
     try:
         result = called(*arguments, **keywords)
@@ -84,7 +84,7 @@ def call_builtin(called: Callable[..., Any], arguments: list[Any]) -> Any:
 
 
 def captured(name: str, value: Any) -> Any:
-    """A Python value of the surroundings as a value of a kernel. Problem for one of a type that has no meaning there."""
+    """A captured Python value as a value of a kernel. Problem for a type without a meaning there."""
     if isinstance(value, (bool, int, float, str, tuple, list)) or value is None:
         return tuple(value) if isinstance(value, list) else value
     if isinstance(value, np.generic):

@@ -1,4 +1,4 @@
-"""What ``with`` opens in a kernel: blocks, threads, buffers and names for the statements inside."""
+"""The ``with`` statements of a kernel: blocks, threads, buffers and names for the statements inside."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""The signature of a kernel: its parameters, which of them are outputs, and the buffers and sizes that they stand for in the body."""
+"""The signature of a kernel: its parameters, which of them are outputs, and their buffers and sizes in the body."""
 
 import ast
 from collections.abc import Mapping
@@ -37,8 +37,8 @@ MATCH_BUFFER = ("param", "shape", "dtype", "data", "strides", "elem_offset", "sc
 class Parameter:
     """A parameter: a buffer, or an integer (``shape`` is None).
 
-    ``shape``: sizes as relax has them. ``changes``: the name of the input whose new content an output is. ``strides``, ``offset``: the
-    size symbols, as syntax, that get the values of the buffer's strides and offset.
+    ``shape``: sizes in relax's form. ``changes``: the name of the input that an output updates. ``strides``, ``offset``: the size
+    symbols, as syntax, that get the values of the buffer's strides and offset.
     """
 
     name: str
@@ -106,7 +106,7 @@ def described(parser: KernelParser, name: str, node: ast.AST, given: BufferType)
 
 
 def declares(parser: KernelParser, statement: ast.stmt, parameters: dict[str, Parameter | ast.arg]) -> bool:
-    """Whether a statement only makes size symbols, describes a handle, or is a docstring or a hint; the first two are carried out."""
+    """Whether a statement only defines size symbols, describes a handle, or is a docstring or a hint; the first two are executed here."""
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant) or parser.word(statement.value) in HINTS
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -165,9 +165,9 @@ def specialize(parser: KernelParser, parameters: list[Parameter], sizes: Mapping
 # --- outputs ---
 
 def outputs_of(parser: KernelParser, parameters: list[Parameter], statements: list[ast.stmt]) -> tuple[list[Parameter], list[Parameter]]:
-    """The buffers that are written, and those among them that are changed in place: they are inputs, too.
+    """The buffers that are written, and those among them that are updated in place: they are inputs too.
 
-    An output alone is one of the last parameters, and is written before it is read.
+    A separate output is one of the last parameters, and is written before it is read.
     """
     first: dict[str, str] = {}
     written: set[str] = set()

@@ -29,7 +29,7 @@ def return_(parser: KernelParser, node: ast.Return) -> None:
 
 
 def assert_(parser: KernelParser, node: ast.Assert) -> None:
-    """``assert n % 4 == 0, "..."`` of what is known when the kernel is parsed."""
+    """``assert n % 4 == 0, "..."``, of values known at parse time."""
     test = parser.expression(node.test)
     if isinstance(test, Scalar):
         raise Problem("assert checks what is known when the kernel is parsed, and this is known at run time only: the sizes of buffers "
@@ -66,7 +66,7 @@ def effect(parser: KernelParser, node: ast.Expr) -> None:
 
 
 def hint(parser: KernelParser, node: ast.Expr) -> None:
-    """``T.func_attr({...})``, ``T.block_attr({...})``: they change no value."""
+    """``T.func_attr({...})``, ``T.block_attr({...})``, which are ignored."""
 
 
 def attr(parser: KernelParser, node: ast.Expr) -> None:
@@ -93,7 +93,7 @@ def evaluate(parser: KernelParser, node: ast.Expr) -> None:
 
 
 def packed(parser: KernelParser, node: ast.Expr) -> None:
-    """``T.call_packed("name", A, ...)``, whose result is not used."""
+    """``T.call_packed("name", A, ...)`` without use of its result."""
     if isinstance(node.value, ast.Call):
         call_packed(parser, node.value, result=False)
     else:

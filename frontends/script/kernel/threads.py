@@ -21,7 +21,7 @@ class Thread:
 
 
 def thread_tag(tag: Any) -> str:
-    """The name of a thread axis itself. Problem for what is none."""
+    """The name of a thread axis. Problem for any other value."""
     if tag not in THREADS:
         reason = refused("vthread") if isinstance(tag, str) and "vthread" in tag else None
         raise Problem(reason or f"there are the threads {', '.join(THREADS)}; not {tag!r}")
@@ -46,4 +46,4 @@ def launch(parser: KernelParser, call: ast.Call, body: list[ast.stmt], target: a
         parser.statements(body)
 
 
-TO_THE_END = {"launch_thread": launch}  # as a statement it holds for the statements behind it
+TO_THE_END = {"launch_thread": launch}  # as a statement it applies to the statements after it

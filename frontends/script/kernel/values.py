@@ -1,6 +1,6 @@
-"""Scalar values of a kernel: Python numbers until an operation needs them in a type, then MLIR values with the script's types.
+"""Scalar values of a kernel: literals are Python numbers until an operation gives them a type, then SSA values with the script's types.
 
-Loop variables, axes and sizes are of type ``index``; in arithmetic with an integer of a type they take that type.
+Loop variables, axes and sizes are of type ``index``; in arithmetic with a typed integer they take its type.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ INT, FLOAT = "int", "float"  # the types of literals
 
 
 class Value:
-    """A value of a kernel, or several side by side. python_calls.py gives it Python's operators, which build expressions."""
+    """A value of a kernel, or several lanes. python_calls.py adds Python's operators, which build expressions."""
 
     def __bool__(self) -> bool:
         raise TypeError("whether a value of the kernel holds is known at run time only: use T.if_then_else or T.Select")
@@ -35,7 +35,7 @@ class Scalar(Value):
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether integer ops take the value without a sign; so are booleans."""
+        """Whether integer ops on the value are unsigned; booleans count as unsigned."""
         return self.dtype.startswith("uint") or self.dtype == "bool"
 
 
@@ -58,7 +58,7 @@ def describe(x: Any) -> str:
 
 
 def constant(number: Any, dtype: str) -> Scalar:
-    """A literal as a value of a type. Problem where the type does not have the number."""
+    """A literal as a value of a type. Problem where the type cannot represent it."""
     type_ = value_type(dtype)
     if dtype in FLOATS:
         return Scalar(arith.ConstantOp(type_, float(number)).result, dtype)
@@ -103,7 +103,7 @@ def condition(x: Any) -> ir.Value:
 
 
 def nonzero(x: Scalar) -> Scalar:
-    """``x != 0``."""
+    """Whether x is not 0."""
     zero = constant(0, x.dtype)
     if x.is_float:
         return Scalar(arith.CmpFOp(arith.CmpFPredicate.UNE, x.value, zero.value).result, "bool")
@@ -119,7 +119,7 @@ def number_of(x: Scalar) -> int | None:
 
 
 def common(a: Any, b: Any) -> str:
-    """The type in which two operands meet."""
+    """The type of an operation on two operands."""
     left, right = dtype_of(a), dtype_of(b)
     if left == right:
         return left
@@ -138,18 +138,18 @@ def common(a: Any, b: Any) -> str:
 
 
 def without_literals(dtype: str) -> str:
-    """A type that values have: int32 and float32 for those of literals."""
+    """The type of a value: int32 and float32 in place of the types of literals."""
     return {INT: "int32", FLOAT: "float32"}.get(dtype, dtype)
 
 
 def meet(a: Any, b: Any) -> tuple[Scalar, Scalar]:
-    """Two operands in one type."""
+    """Two operands converted to one type."""
     dtype = without_literals(common(a, b))
     return convert(a, dtype), convert(b, dtype)
 
 
 def convert(x: Any, dtype: str) -> Scalar:
-    """A value as one of another type; Problem for a literal that the type does not have."""
+    """A value converted to another type; Problem for a literal that the type cannot represent."""
     return cast(x, dtype) if isinstance(x, Scalar) else constant(x, dtype)
 
 

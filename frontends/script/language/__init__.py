@@ -1,1 +1,1 @@
-"""What kernels and graphs have in common: source text, words, types in annotations, functions as data."""
+"""The parts that parsers of kernels and graphs share: source text, words, types in annotations, functions as data."""

@@ -1,4 +1,4 @@
-"""What the words of annotations make: ``T.Buffer``, ``T.handle``, ``R.Tensor``, ``R.Shape``, ``R.Tuple``."""
+"""The values of words in annotations: ``T.Buffer``, ``T.handle``, ``R.Tensor``, ``R.Shape``, ``R.Tuple``."""
 
 import math
 from typing import Any
@@ -12,9 +12,9 @@ MOST_DIMENSIONS = 64  # of a tensor that only its rank is given for
 def buffer(shape: Any = (), dtype: Any = "float32", data: Any = None, strides: Any = None, elem_offset: Any = None,
            scope: str = "global", align: Any = None, offset_factor: Any = None, buffer_type: Any = None,
            axis_separators: Any = None) -> BufferType:
-    """``T.Buffer((n, 128), "float32")``. ``strides`` have to be those of a row-major buffer without gaps; alignment changes no value.
+    """``T.Buffer((n, 128), "float32")``. ``strides`` have to be those of a row-major buffer without gaps; alignment is ignored.
 
-    LegatoError for other strides, and for ``data`` or ``elem_offset``: a parameter is memory of its own.
+    LegatoError for other strides, and for ``data`` or ``elem_offset``: a parameter has its own memory.
     """
     del align, offset_factor, buffer_type, axis_separators
     dtype = dtype.dtype if isinstance(dtype, ScalarType) else dtype
@@ -42,7 +42,7 @@ class BufferWord:
 
 
 class HandleWord(HandleType):
-    """``T.handle``, and ``T.handle("float32")``, which says no more."""
+    """``T.handle``, and ``T.handle("float32")``, which means the same."""
 
     def __call__(self, *_: Any, **__: Any) -> HandleType:
         return self

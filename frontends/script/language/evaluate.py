@@ -1,4 +1,4 @@
-"""What the parsers of kernels and of graphs do alike with lists of expressions."""
+"""Evaluation of lists of expressions, for the parsers of kernels and of graphs."""
 
 import ast
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from legato.frontends.script.language.source import Source
 
 
 class Evaluator(Protocol):
-    """A parser: it knows the source, and gives the value of an expression. ScriptError at the place of what is wrong."""
+    """A parser: the source, and evaluation of expressions. ScriptError at the place of an error."""
 
     source: Source
 

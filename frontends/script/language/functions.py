@@ -1,4 +1,4 @@
-"""Functions of a script as data: what the decorators make of Python functions, before anything is parsed.
+"""Functions of a script as data: the values of the decorators, before parsing.
 
 The parsers see kernels and graphs in this form only; ``legato.frontends.script.functions`` has the values that users hold.
 """
@@ -16,10 +16,10 @@ KERNEL, GRAPH = "kernel", "graph"
 
 
 class Function:
-    """A kernel or a graph of a script: its name, its kind and its source, which holds what its free names stand for.
+    """A kernel or a graph of a script: its name, kind and source, with the values of its free names.
 
-    ``source`` is None for a kernel that no Python function stands behind (``T.create_prim_func``). ``private``: a graph that is not
-    callable from outside of its module.
+    ``source`` is None for a kernel without a Python function (``T.create_prim_func``). ``private``: a graph that is not callable from
+    outside of its module.
     """
 
     def __init__(self, name: str, kind: str, source: Source | None = None, doc: str | None = None, private: bool = False):
@@ -44,7 +44,7 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class Macro:
-    """Statements of kernels under ``@T.macro``. ``hygienic``: its free names are looked up where it is defined, not where it is used."""
+    """Statements of kernels under ``@T.macro``. ``hygienic``: free names are looked up where it is defined, not where it is used."""
 
     source: Source
     hygienic: bool = True
@@ -61,5 +61,5 @@ def is_graph(x: Any) -> TypeGuard[Function]:
 
 
 def source_of(function: Callable[..., Any], names: Mapping[str, Any]) -> Source:
-    """The source of a Python function. Its free names are its own globals and closure, then ``names``."""
+    """The source of a Python function. Its free names are looked up in its globals and closure, then in ``names``."""
     return Source(function, {**names, **names_of_function(function)})

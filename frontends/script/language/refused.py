@@ -1,4 +1,4 @@
-"""Words of TVMScript that Legato does not support: why, and what to write instead."""
+"""Words of TVMScript that Legato does not support: the reason, and what to write instead."""
 
 LOWERED = "what TVM lowers kernels to; a script is written above that: {instead}"
 DEVICE = "an instruction of one device: call it by T.call_extern, or give a rule for the intrinsic (@legato.lower_intrinsic)"
@@ -67,7 +67,7 @@ GRAPH: dict[str, str] = {
 
 
 def refused(word: str, table: dict[str, str] | None = None, face: str = "T") -> str | None:
-    """Why a word of TVMScript is not supported, and what to write instead; None for a word that the table does not have."""
+    """The reason why a word of TVMScript is not supported, and what to write instead; None for a word that is not in the table."""
     table = WORDS if table is None else table
     reason = table.get(word)
     if reason is None:

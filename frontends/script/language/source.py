@@ -28,11 +28,11 @@ class ScriptError(LegatoError):
 
 
 class Problem(Exception):
-    """An error without its place: the parser catches it at the syntax node that it is working on, and raises a ScriptError there."""
+    """An error without its place; the parser raises it again as a ScriptError at the syntax node it is parsing."""
 
 
 class Source:
-    """The syntax tree of a function or class, its place in the file, and ``names``: what its free names stand for."""
+    """The syntax tree of a function or class, its place in the file, and ``names``: the values of its free names."""
 
     def __init__(self, thing: Any, names: Mapping[str, Any] | None = None):
         self.filename, self.first_line, text = _read(thing)
@@ -61,7 +61,7 @@ class Source:
         """Evaluates an expression in Python, with ``names`` over the source's own. ScriptError at ``at``, or at ``node``, if it raises."""
         try:
             return eval(ast.unparse(node), {**self.names, **names})
-        except Exception as error:  # whatever the user's own expression raises
+        except Exception as error:  # any exception of the user's expression
             kind = "" if isinstance(error, (LegatoError, NameError)) else f"{type(error).__name__}: "
             raise self.error(f"{kind}{error}", at or node) from None
 
@@ -87,7 +87,7 @@ def _read(thing: Any) -> tuple[str, int, str]:
 
 
 def names_of_function(function: Callable) -> dict[str, Any]:
-    """What the free names of a function stand for: builtins, globals and closure variables."""
+    """The values of a function's free names: builtins, globals and closure variables."""
     names = {**vars(builtins), **function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:

@@ -1,4 +1,4 @@
-"""Types in annotations (buffers, tensors, scalars, sizes), and the script's element types in MLIR's."""
+"""Types in annotations (buffers, tensors, scalars, sizes), and the script's element types as MLIR types."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,12 +106,12 @@ def value_type(dtype: str) -> ir.Type:
 
 
 def size_of(value: Any) -> Any:
-    """A size as relax has it: an int, or a ``dims.Dim``, an expression of symbols."""
+    """A size in relax's form: an int, or a ``dims.Dim``, an expression of symbols."""
     return dims.as_size(value)
 
 
 def sizes_of(shape: Sequence[Any] | Any) -> tuple[Any, ...]:
-    """The sizes of a shape, as ``size_of`` gives them; one size alone is a shape of rank 1."""
+    """The sizes of a shape, in the form of ``size_of``; a single size is a shape of rank 1."""
     if not isinstance(shape, (list, tuple)):
         shape = (shape,)
     return tuple(size_of(s) for s in shape)

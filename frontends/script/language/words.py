@@ -1,4 +1,4 @@
-"""The words of the script language: the namespaces ``T``, ``R`` and ``I``, and how a syntax tree names a word of one."""
+"""The words of the script language: the namespaces ``T``, ``R`` and ``I``, and how syntax trees refer to their words."""
 
 import ast
 from collections.abc import Callable, Collection, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 from legato.core.errors import LegatoError
 
-# what a namespace does with a word that Python calls: (word, arguments, keywords) -> a tuple of the result, or None
+# called when Python calls a word: (word, arguments, keywords) -> a tuple of the result, or None
 Call = Callable[[str, tuple[Any, ...], dict[str, Any]], tuple[Any] | None]
 
 NAMES_OF_SIZES = ("var", "Var", "size_var", "SizeVar", "dyn")  # T.var("int64"), T.Var("n", "int64"): a new size symbol
@@ -16,8 +16,8 @@ NAMES_OF_SIZES = ("var", "Var", "size_var", "SizeVar", "dyn")  # T.var("int64"),
 class Namespace:
     """A namespace of the script language.
 
-    ``members`` are values in Python too: decorators, and types for annotations. Any other name is a Word. ``call`` says what a word does
-    when Python calls it rather than a script.
+    ``members`` are values in Python too: decorators, and types for annotations. Any other name is a Word. ``call`` is run when Python,
+    not a script, calls a word.
     """
 
     def __init__(self, name: str, doc: str, members: Mapping[str, Any], call: Call):
@@ -34,7 +34,7 @@ class Namespace:
 
 
 class Word:
-    """A word whose meaning the parsers know: ``T.exp``, ``R.nn.relu``."""
+    """A word that the parsers interpret: ``T.exp``, ``R.nn.relu``."""
 
     def __init__(self, namespace: str, name: str, call: Call):
         self._namespace, self._name, self._call = namespace, name, call
@@ -55,7 +55,7 @@ class Word:
 def word_path(node: ast.AST, names: Mapping[str, Any], scope: Collection[str]) -> list[str] | None:
     """The word that an expression is, or calls: ``["R", "nn", "relu"]``; None where it is no word.
 
-    ``names``: what the function's free names stand for; ``scope``: local names, which hide them.
+    ``names``: the values of the function's free names; ``scope``: local names, which hide them.
     """
     if isinstance(node, ast.Call):
         node = node.func
