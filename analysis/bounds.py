@@ -1,4 +1,4 @@
-"""Accesses that lie outside of their buffers, where that can be seen for certain."""
+"""Detection of accesses that are certain to lie outside of their buffers."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ from legato.dialects.tir.walk import buffer_name
 
 
 def outside(sizes: Sequence[int | None], indices: Sequence[ir.Value], around: ir.Operation) -> tuple[int, int, int] | None:
-    """The axis, and the least and the greatest index on it, of an access under ``around`` that leaves a buffer of these sizes.
+    """The axis, least and greatest index of an access in ``around`` that leaves a buffer of these sizes; None where none is seen.
 
-    None if none is seen to. What a condition guards may never happen, and is not looked at; nor are sizes that are not known (None).
+    Accesses under conditions and dynamic sizes (None) are not checked.
     """
     extents = extents_around(around)
     if extents is None:
@@ -25,7 +25,9 @@ def outside(sizes: Sequence[int | None], indices: Sequence[ir.Value], around: ir
 
 
 def extents_around(op: ir.Operation) -> dict[ir.Value, int] | None:
-    """The number of steps of each loop around, and at, an op that runs from 0; None if a condition, or another loop, is among them."""
+    """The extents of all loops around (and at) an op; None where one does not start at 0 or has a dynamic extent, or where a
+    condition is among them.
+    """
     extents: dict[ir.Value, int] = {}
     while op.name != "func.func":
         if op.name == "tir.for":
@@ -40,7 +42,7 @@ def extents_around(op: ir.Operation) -> dict[ir.Value, int] | None:
 
 
 def leaves_buffer(access: ir.Operation) -> str | None:
-    """What is wrong with a load or store that is seen to leave its buffer."""
+    """The message for a load or store that is certain to leave its buffer, else None."""
     one = ElementAccess(access)
     sizes = [None if size == DYNAMIC else size for size in one.buffer.type.shape]
     found = outside(sizes, one.indices, access.parent.operation)

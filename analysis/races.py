@@ -1,4 +1,4 @@
-"""Loops whose steps may happen at once although they write the same place, or one reads what another writes."""
+"""Detection of parallel and vectorized loops whose iterations write one element, or read what another writes."""
 
 from legato.analysis.accesses import ElementAccess, accesses_under, chain
 from legato.analysis.indices.forms import in_loops, roots
@@ -10,7 +10,7 @@ from legato.dialects.tir.walk import blocks, buffer_name
 
 
 def race(loop: ForOp) -> str | None:
-    """What is wrong with the loop's kind, where it can be seen for certain."""
+    """The message for a loop whose kind is certain to be wrong, else None."""
     if loop.kind not in (PARALLEL, VECTORIZED) or loop.extent in (0, 1):
         return None
     for block in blocks(loop.operation):
@@ -22,7 +22,7 @@ def race(loop: ForOp) -> str | None:
 
 
 def _same_place(loop: ForOp) -> str | None:
-    """Two steps that write one place, or of which one reads what the other writes."""
+    """The message for two iterations of which one writes an element that the other reads or writes."""
     accesses = [a for a in accesses_under(loop.operation) if _shared(a.buffer, loop) and _unconditional(a.op, loop)]
     places = [(access, place) for access in accesses if (place := _place(access, loop)) is not None]
     for store, here in places:
@@ -40,7 +40,8 @@ def _same_place(loop: ForOp) -> str | None:
 
 
 def _shared(buffer: ir.Value, loop: ForOp) -> bool:
-    """Whether all steps of the loop have the same buffer. One of the kernel's own that is used inside only becomes one for each step."""
+    """Whether all iterations use one buffer. A buffer allocated in the kernel and used only in the loop becomes one for each
+    iteration."""
     owner = buffer.owner
     if _is_inside(buffer, loop):
         return False
@@ -50,14 +51,14 @@ def _shared(buffer: ir.Value, loop: ForOp) -> bool:
 
 
 def _is_inside(value: ir.Value, loop: ForOp) -> bool:
-    """Whether a value is made in the loop, or is its variable."""
+    """Whether a value is defined in the loop, or is its variable."""
     owner = value.owner
     home = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation
     return home == loop.operation or loop.operation in ancestors(home)
 
 
 def _unconditional(access: ir.Operation, loop: ForOp) -> bool:
-    """Whether each step of the loop does the access, for the same steps of the loops inside."""
+    """Whether each iteration does the access, in the same iterations of inner loops."""
     for op in chain(access, loop.operation):
         if op.name == "tir.block":
             continue
@@ -67,7 +68,7 @@ def _unconditional(access: ir.Operation, loop: ForOp) -> bool:
 
 
 def _place(access: ElementAccess, loop: ForOp) -> list[Linear] | None:
-    """The indices as linear forms of loop variables, and of what does not change in the loop; None where they are not."""
+    """The indices as linear forms of loop variables and of values that are constant in the loop; None where they are not."""
     forms = [in_loops(v) for v in access.indices]
     for form in forms:
         if any(_is_inside(v, loop) and loop_of(v) is None for v in variables(form)):
@@ -78,7 +79,8 @@ def _place(access: ElementAccess, loop: ForOp) -> list[Linear] | None:
 
 
 def _distance(here: list[Linear], there: list[Linear], loop: ForOp) -> int | None:
-    """After how many steps of the loop ``there`` is the place that ``here`` was, the loops inside being at one step; None if never."""
+    """The number of iterations after which ``there`` accesses the element of ``here``, with inner loops at one iteration; None for
+    never."""
     steps: set[int] = set()
     for one, other in zip(here, there):
         gap, factor = one - other, one.coefficient(loop.variable)

@@ -27,10 +27,12 @@ from legato.schedule.state import (
 
 
 def under(op: ir.Operation, loop: ForOp) -> bool:
+    """Whether an op is inside of a loop."""
     return loop.operation in ancestors(op)
 
 
 def one_written(block: BlockOp, what: str) -> ir.Value:
+    """The only buffer that a block writes. ScheduleError where there are several."""
     found = writes(block)
     if len(found) != 1:
         raise ScheduleError(f"{what}: block '{block.name}' writes {len(found)} buffers; it has to be one")
@@ -38,8 +40,10 @@ def one_written(block: BlockOp, what: str) -> ir.Value:
 
 
 def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_threads: bool = False) -> list[tuple[Linear, int]]:
-    """For each dimension, where what the accesses touch during one step of the loop begins, and how many places it has. ``all_threads``:
-    what all threads of a block touch, not one of them."""
+    """For each dimension, the begin and size of the region that the accesses touch in one iteration of the loop.
+
+    ``all_threads``: the region of all threads of a block, not of one.
+    """
     around = [a.opview for a in [loop.operation, *ancestors(loop.operation)] if a.name == "tir.for"]
     outer = {a.variable for a in around if not (all_threads and (a.thread or "").startswith("threadIdx"))}
     found: list[tuple[Linear, int]] = []
@@ -58,13 +62,13 @@ def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_thre
 
 
 def place_of(access: ir.Operation, axis: int) -> Linear:
-    """An index of an access as a form of loop variables: through the axes of the blocks around."""
+    """An index of an access as a form of loop variables, through the axes of the blocks around."""
     return moving(in_loops(indices_of(access)[axis], quotients=False))
 
 
 def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]], shape: dict[int, int], place: ir.InsertionPoint,
            unit_loops: bool) -> None:
-    """Puts a block into new loops at a place: the axes in ``begins`` run over a part, the others over all their values."""
+    """Moves a block into new loops at a place: the axes in ``begins`` iterate over a region, the others over all their values."""
     allocate_first(kernel, block)
     old = kernel.top(block)
     ranges = [begins[n][1] if n in begins else extent for n, extent in enumerate(block.extents)]
@@ -79,7 +83,7 @@ def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]]
                 values.append(build(begin + Linear({variable: 1} if variable is not None else {})))
                 if n in begins and overflows(begin, extent, shape[n]):
                     tests.append(arith.CmpIOp(arith.CmpIPredicate.slt, values[-1], index(shape[n])).result)
-            here = arith.ConstantOp(ir.IndexType.get(), 0).operation  # where the block goes
+            here = arith.ConstantOp(ir.IndexType.get(), 0).operation  # marks the block's new place
     for n, value in enumerate(values):
         block.operation.operands[n] = value
     block.operation.move_before(here)
@@ -95,7 +99,7 @@ def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]]
 
 
 def allocate_first(kernel: Kernel, block: BlockOp) -> None:
-    """Buffers that a block writes are there before all else: the block may go to the front."""
+    """Moves the allocations of buffers that a block writes to the front: the block may be moved there."""
     first = kernel.top(first_statement(kernel))
     for buffer in writes(block):
         owner = buffer.owner.operation
@@ -104,6 +108,7 @@ def allocate_first(kernel: Kernel, block: BlockOp) -> None:
 
 
 def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> None:
+    """ScheduleError where another block writes the buffer."""
     others = [b.name for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)
               and b.operation not in ancestors(block.operation) and block.operation not in ancestors(b.operation)]
     if others:
@@ -111,7 +116,7 @@ def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> 
 
 
 def overflows(begin: Linear, extent: int, size: int) -> bool:
-    """Whether a part may reach beyond a dimension."""
+    """Whether a region may reach beyond a dimension."""
     known = {}
     for value in begin.terms:
         owner = value.owner
@@ -122,7 +127,7 @@ def overflows(begin: Linear, extent: int, size: int) -> bool:
 
 
 def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
-    """The producer is computed inside a loop of its consumers: in each step what that step needs."""
+    """Computes a block inside of a loop around its consumers: in each iteration the region that the iteration reads."""
     buffer = one_written(block, "compute_at")
     only_accessed(kernel, buffer, "compute_at")
     only_writer(kernel, buffer, block, "compute_at")
@@ -150,7 +155,7 @@ def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = F
 
 
 def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
-    """The consumer runs inside a loop of its producer: in each step it takes what that step has computed."""
+    """Computes a block inside of a loop around its producer: in each iteration the region that the iteration wrote."""
     if under(block.operation, loop):
         raise ScheduleError(f"reverse_compute_at: block '{block.name}' is under the loop {loop.name} already")
     only_block(kernel, block, "reverse_compute_at")
@@ -184,7 +189,7 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
 # --- inlining ---
 
 def elementwise(kernel: Kernel, block: BlockOp, what: str) -> tuple[ir.Operation, ir.Value]:
-    """The one store of a block without reduce axes, and its buffer."""
+    """The only store of a block without reduction, and its buffer. ScheduleError for other blocks."""
     buffer = one_written(block, what)
     stores = accesses(block, "memref.store")
     if len(stores) != 1 or REDUCE in block.kinds or block.init_block is not None:
@@ -196,7 +201,7 @@ def elementwise(kernel: Kernel, block: BlockOp, what: str) -> tuple[ir.Operation
 
 
 def compute_inline(kernel: Kernel, block: BlockOp) -> None:
-    """Each read of what the block computes computes it itself; the block goes."""
+    """Replaces each read of the block's buffer by the block's computation, and removes the block."""
     store, buffer = elementwise(kernel, block, "compute_inline")
     kernel.allocation(buffer, "compute_inline")
     only_accessed(kernel, buffer, "compute_inline")
@@ -219,7 +224,7 @@ def compute_inline(kernel: Kernel, block: BlockOp) -> None:
 
 
 def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
-    """The producer of what the block reads computes and writes the block's result itself; the block goes."""
+    """Moves the block's computation to its producer's store, and removes the block."""
     elementwise(kernel, block, "reverse_compute_inline")
     produced = [b for b in reads(block) if b.owner.operation.name == "tir.alloc_buffer"]
     if len(produced) != 1:

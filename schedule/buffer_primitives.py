@@ -47,7 +47,7 @@ def copy_nest(kernel: Kernel, source: ir.Value, target: ir.Value, name: str) -> 
 
 
 def pick(kernel: Kernel, found: Sequence[ir.Value], at: int | str, block: BlockOp, what: str, does: str) -> ir.Value:
-    """One of the buffers that a block reads or writes: by its number, or by its name."""
+    """One of the buffers that a block reads or writes, by number or name. ScheduleError where there is none."""
     names = [buffer_name(b) for b in found]
     if isinstance(at, str) and names.count(at) == 1:
         return found[names.index(at)]
@@ -57,12 +57,13 @@ def pick(kernel: Kernel, found: Sequence[ir.Value], at: int | str, block: BlockO
 
 
 def redirect(operations: list[ir.Operation], new: ir.Value) -> None:
+    """Makes loads and stores access another buffer."""
     for op in operations:
         op.operands[0 if op.name == "memref.load" else 1] = new
 
 
 def cache_read(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:
-    """The block reads a copy of a buffer, which a block of its own makes in front."""
+    """Makes the block read a copy of a buffer, which a new block in front computes. Returns that block."""
     buffer = pick(kernel, reads(block), at, block, "cache_read", "reads")
     alone_in_nest(kernel, block, buffer, "cache_read", "memref.store", "written")
     new = cached(kernel, buffer, scope)
@@ -73,7 +74,7 @@ def cache_read(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Blo
 
 
 def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> BlockOp:
-    """The block writes a buffer of its own, from which a block behind copies."""
+    """Makes the block write a new buffer, which a new block after it copies. Returns that block."""
     buffer = pick(kernel, writes(block), at, block, "cache_write", "writes")
     others = [b for b in blocks(kernel.function.operation) if b.operation != block.operation and buffer in writes(b)]
     only_accessed(kernel, buffer, "cache_write")
@@ -92,7 +93,7 @@ def cache_write(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> Bl
 
 
 def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, kind: str, done: str) -> None:
-    """The copy is made in front of a block's whole nest, or behind it: no other block in it may need it earlier, or later."""
+    """ScheduleError where another block in the same nest accesses the buffer: copies are made before or after the whole nest."""
     around = kernel.top(block)
     for other in blocks(around):
         if other.operation != block.operation and block.operation not in ancestors(other.operation) and any(
@@ -102,14 +103,14 @@ def alone_in_nest(kernel: Kernel, block: BlockOp, buffer: ir.Value, what: str, k
 
 
 def set_scope(kernel: Kernel, block: BlockOp, at: int | str, scope: str) -> None:
-    """Says where a buffer that the block writes lies."""
+    """Sets the scope of a buffer that the block writes."""
     buffer = pick(kernel, writes(block), at, block, "set_scope", "writes")
     made = kernel.allocation(buffer, "set_scope")
     made.operation.attributes["scope"] = ir.StringAttr.get(scope, made.operation.context)
 
 
 def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.AffineMap, side: str = "write") -> None:
-    """The buffer that the block writes (or reads) gets another layout: the element at (i, j, ...) moves to the map's place."""
+    """Changes the layout of a buffer that the block writes (or reads): element (i, j, ...) moves to the map's result."""
     if side not in ("read", "write"):
         raise ScheduleError(f"transform_layout: the buffer is one that the block has on its side 'read' or 'write', not '{side}'")
     buffer = pick(kernel, writes(block) if side == "write" else reads(block), at, block, "transform_layout", f"{side}s")
@@ -133,7 +134,7 @@ def transform_layout(kernel: Kernel, block: BlockOp, at: int | str, map: ir.Affi
 
 
 def map_shape(index_map: ir.AffineMap, shape: list[int]) -> list[int]:
-    """The shape that holds all places of a map: the largest of each result, plus 1. Every place has to be distinct and within."""
+    """The shape that holds all results of a map. ScheduleError where they are negative or not distinct."""
     total = 1
     for size in shape:
         total *= size
@@ -151,7 +152,7 @@ def map_shape(index_map: ir.AffineMap, shape: list[int]) -> list[int]:
 
 
 def expression(e: ir.AffineExpr, indices: list[ir.Value]) -> ir.Value:
-    """The value of an affine expression of index values, at the insertion point. Indices are not negative."""
+    """The value of an affine expression of index values >= 0, at the insertion point."""
     e = e.maybe_downcast() if hasattr(e, "maybe_downcast") else e
     if isinstance(e, ir.AffineDimExpr):
         return indices[e.position]

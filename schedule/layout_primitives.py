@@ -1,4 +1,4 @@
-"""Primitives that change how much, and in which order, a block reads: pack and pad."""
+"""Primitives that change layouts and extents: pack and pad."""
 from legato.analysis.accesses import buffer_of, indices_of
 from legato.core.ir_helpers import body, find
 from legato.core.mlir import arith, bufferization, ir, memref, scf
@@ -12,9 +12,9 @@ from legato.schedule.state import Kernel, ScheduleError, accesses, only_accessed
 
 
 def pack(kernel: Kernel, block: BlockOp, at: int | str, tiles: list[int]) -> None:
-    """The buffer that the block reads as this number lies in tiles: (n, m) becomes (n / t, m / u, t, u).
+    """Tiles the layout of buffer number ``at`` of those that the block reads: (n, m) becomes (n / t, m / u, t, u).
 
-    A parameter of the kernel is packed by who calls it, by ops of the graph: a constant at compile time, any other value by a kernel.
+    A parameter of the kernel is packed by its callers, by graph ops: a constant at compile time, any other value by a kernel.
     """
     buffer = pick(kernel, reads(block), at, block, "pack", "reads")
     type_ = buffer.type
@@ -31,12 +31,14 @@ def pack(kernel: Kernel, block: BlockOp, at: int | str, tiles: list[int]) -> Non
 
 
 def tile_map(tiles: list[int]) -> ir.AffineMap:
+    """The map from an index to its tile and its place in the tile."""
     d = [ir.AffineExpr.get_dim(n) for n in range(len(tiles))]
     numbers = [ir.AffineExpr.get_floor_div(e, t) for e, t in zip(d, tiles)]
     return ir.AffineMap.get(len(tiles), 0, [*numbers, *(e % t for e, t in zip(d, tiles))])
 
 
 def pack_parameter(kernel: Kernel, buffer: ir.Value, tiles: list[int]) -> None:
+    """Packs a parameter in the kernel and in all calls."""
     made = buffer.owner.operation
     argument, shape = ir.BlockArgument(made.operands[0]), list(buffer.type.shape)
     number, element = argument.arg_number, buffer.type.element_type
@@ -58,7 +60,7 @@ def pack_parameter(kernel: Kernel, buffer: ir.Value, tiles: list[int]) -> None:
 
 
 def retype(kernel: Kernel, number: int, shape: list[int]) -> None:
-    """The kernel's types say the new shape of a parameter."""
+    """Changes the shape of a parameter in the kernel's types."""
     attributes = kernel.function.attributes
     for name in ("function_type", SIGNATURE):
         if name in attributes:
@@ -69,12 +71,13 @@ def retype(kernel: Kernel, number: int, shape: list[int]) -> None:
 
 
 def calls_of(kernel: Kernel) -> list[ir.Operation]:
+    """All calls of the kernel."""
     module = kernel.function.operation.parent
     return [c for c in find(module, "func.call") if c.attributes["callee"].value == kernel.function.name.value]
 
 
 def packed_value(value: ir.Value, shape: list[int], tiles: list[int]) -> ir.Value:
-    """The value in tiles, by ops of the graph."""
+    """The value in tiles, by graph ops."""
     rest = [-s % t for s, t in zip(shape, tiles)]
     if any(rest):
         value = relax.pad(value, pads=[*[0] * len(shape), *rest])
@@ -87,7 +90,7 @@ def packed_value(value: ir.Value, shape: list[int], tiles: list[int]) -> ir.Valu
 # --- pad ---
 
 def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
-    """The block works on extents that are multiples of these, one for each axis: it reads 0 beyond, what it writes there is dropped."""
+    """Rounds the extents of the block's axes up to multiples of ``sizes``: it reads 0 beyond, and what it writes there is dropped."""
     if len(sizes) != len(block.axes) or any(s < 1 for s in sizes) or None in block.extents:
         raise ScheduleError(f"pad: block '{block.name}' has the axes {', '.join(block.axes)}, of extents {block.extents}; {sizes} do not "
                             "fit")
@@ -132,7 +135,7 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
 
 
 class SmallerView:
-    """The first elements of a buffer, in another's shape."""
+    """A view of the first elements of a buffer, in another's shape."""
 
     def __init__(self, buffer: ir.Value, like: ir.Value):
         shape, strides = list(like.type.shape), list(buffer.type.get_strides_and_offset()[0])
@@ -143,12 +146,13 @@ class SmallerView:
 
 
 def is_sum_of_products(block: BlockOp) -> bool:
+    """Whether a block multiplies and adds, and nothing else."""
     names = [op.name for op in body(block.block) if op.name.startswith("arith.") and not isinstance(op.results[0].type, ir.IndexType)]
     return names in (["arith.mulf", "arith.addf"], ["arith.muli", "arith.addi"])
 
 
 def fill_nest(kernel: Kernel, source: ir.Value, target: ir.Value) -> None:
-    """Loops that copy a buffer into a larger one, and fill what is beyond with 0."""
+    """Loops that copy a buffer into a larger one, and fill the rest with 0."""
     shape, element = list(target.type.shape), target.type.element_type
     made = nest([(s, SERIAL, f"ax{d}", None) for d, s in enumerate(shape)])
     with before_end(made[-1].block):

@@ -23,11 +23,12 @@ from legato.dialects.tir.walk import blocks
 from legato.schedule.state import Kernel, ScheduleError, arithmetic, dependent_axes, is_shared, require_static, statements
 
 MOST_UNROLLED = 1024
-LONGEST_NAME = 100  # of a fused loop after its parts: splits and fusions of each other's loops double it
+LONGEST_NAME = 100  # limit for names of fused loops, which repeated splits and fusions would double
 
 
 def split(kernel: Kernel, loop: ForOp, factors: list[int]) -> list[ForOp]:
-    """Nested loops in the place of one; one of the factors may be -1: what is left. The last step is partial where they don't divide."""
+    """Replaces a loop by nested ones; one of the factors may be -1, which is computed. Where they do not divide, the last iteration
+    is partial."""
     extent = require_static(loop, "split")
     if not factors or any(f < 1 and f != -1 for f in factors) or factors.count(-1) > 1:
         raise ScheduleError(f"split: the factors are positive, one of them may be None; not {factors}")
@@ -65,13 +66,13 @@ def nest(loops: list[tuple[int | tuple[ir.Value, ir.Value], str, str, str | None
 
 
 def take(loop: ForOp, into: ir.Block, value: ir.Value) -> None:
-    """Moves a loop's body to the end of a block, ``value`` in the place of its variable."""
+    """Moves a loop's body to the end of a block, its variable replaced by ``value``."""
     replace_uses(loop.block, [value])
     move_before(body(loop.block), terminator(into))
 
 
 def limit(block: ir.Block, value: ir.Value, extent: int) -> None:
-    """What stands in a block happens only where ``value`` is below ``extent``: the blocks get a predicate."""
+    """Puts the blocks in a block under the predicate ``value < extent``."""
     for op in [b.operation for b in blocks(block.owner.operation) if block.owner.operation in ancestors(b.operation)]:
         if any(a.name == "tir.block" for a in within(op, block.owner.operation)):
             continue  # the one around it has it already
@@ -83,15 +84,17 @@ def limit(block: ir.Block, value: ir.Value, extent: int) -> None:
 
 
 def times(value: ir.Value, factor: int) -> ir.Value:
+    """value * factor."""
     return value if factor == 1 else arith.MulIOp(value, index(factor)).result
 
 
 def plus(a: ir.Value, b: ir.Value) -> ir.Value:
+    """a + b."""
     return arith.AddIOp(a, b).result
 
 
 def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
-    """One loop in the place of several that stand directly in each other."""
+    """Replaces perfectly nested loops by one."""
     extents = [require_static(loop, "fuse") for loop in loops]
     for outer, inner in pairwise(loops):
         if statements(outer.block) != [inner.operation]:
@@ -120,7 +123,7 @@ def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
 
 
 def fused_kind(loops: list[ForOp]) -> str:
-    """The kind of the first loop, where the others may be of it too."""
+    """The kind of the first loop. ScheduleError where the others cannot have it."""
     kinds = [loop.kind for loop in loops]
     if len(loops) > 1 and (THREAD in kinds or (len(set(kinds)) > 1 and not {*kinds} <= {SERIAL, PARALLEL})):
         described = ", ".join(f"{loop.name} ({loop.thread or loop.kind})" for loop in loops)
@@ -132,7 +135,7 @@ def fused_kind(loops: list[ForOp]) -> str:
 
 
 def reorder(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
-    """Puts loops of one nest in this order; those between them that are not named stay where they are."""
+    """Puts loops of one nest in this order; loops between them that are not named stay where they are."""
     if len({loop.operation for loop in loops}) != len(loops):
         raise ScheduleError("reorder: a loop is named twice")
     depth = {loop.operation: len(ancestors(loop.operation)) for loop in loops}
@@ -158,7 +161,7 @@ def reorder(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
     inside = [op for old in chain[:-1] for op in body(old.block) if arithmetic(op)] + body(inner.block)
     with ir.InsertionPoint(outer), outer.operation.location:
         here = index(0).owner.operation
-    for one in order:  # out of each other, then into each other: the loops themselves stay, with the handles to them
+    for one in order:  # taken apart, then nested anew: the loops stay, with their handles
         one.operation.move_before(here)
     move_before(inside, terminator(order[-1].block))
     for around_it, one in reversed(list(pairwise(order))):
@@ -169,7 +172,7 @@ def reorder(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
 
 
 def bounds_first(order: list[ForOp]) -> None:
-    """Bounds that were computed between loops are needed in front of them."""
+    """Moves bounds computed between loops in front of them."""
     for loop in order:
         for value in loop.bounds:
             owner = value.owner
@@ -178,7 +181,7 @@ def bounds_first(order: list[ForOp]) -> None:
 
 
 def check_order_free(loop: ForOp) -> None:
-    """Only what stands in blocks with known axes may happen in another order."""
+    """ScheduleError for statements outside of blocks and opaque axes, which cannot be reordered."""
     for access in [*find(loop.operation, "memref.store"), *find(loop.operation, "func.call")]:
         if not any(a.name == "tir.block" for a in ancestors(access)):
             raise ScheduleError(f"reorder: a statement under {loop.name} stands in no block: whether its order matters is not known")
@@ -190,6 +193,7 @@ def check_order_free(loop: ForOp) -> None:
 # --- kinds ---
 
 def set_kind(loop: ForOp, kind: str, thread: str | None = None) -> None:
+    """Sets a loop's kind and thread."""
     attributes = loop.operation.attributes
     attributes["kind"] = ir.StringAttr.get(kind, loop.operation.context)
     if thread is not None:
@@ -199,7 +203,7 @@ def set_kind(loop: ForOp, kind: str, thread: str | None = None) -> None:
 
 
 def check_independent(loop: ForOp, what: str) -> None:
-    """The steps of a loop write different places. ScheduleError, naming block and axis, where they don't, or where it is not seen."""
+    """ScheduleError, with block and axis, unless the iterations of a loop are known to write different elements."""
     if loop.extent == 1:
         return
     inside = [b for b in blocks(loop.operation) if not any(a.name == "tir.block" for a in within(b.operation, loop.operation))]
@@ -221,6 +225,7 @@ def within(op: ir.Operation, outer: ir.Operation) -> list[ir.Operation]:
 
 
 def check_block(block: BlockOp, loop: ForOp, what: str) -> None:
+    """ScheduleError where a block's writes may coincide in different iterations of the loop."""
     axes = dependent_axes(block, loop.variable)
     reduced = [axis for axis, kind in axes if kind == REDUCE]
     if reduced:
@@ -235,17 +240,19 @@ def check_block(block: BlockOp, loop: ForOp, what: str) -> None:
 
 
 def private(buffer: ir.Value, loop: ForOp) -> bool:
-    """Whether a buffer is used only inside a loop, where each step gets one of its own."""
+    """Whether a buffer is used only inside of a loop, so that each iteration gets its own."""
     return all(loop.operation in ancestors(u.owner.operation) for u in buffer.uses)
 
 
 def parallel(kernel: Kernel, loop: ForOp) -> list[ForOp]:
+    """Makes a loop parallel."""
     check_independent(loop, "parallel")
     set_kind(loop, PARALLEL)
     return []
 
 
 def vectorize(kernel: Kernel, loop: ForOp) -> list[ForOp]:
+    """Makes a loop vectorized. ScheduleError unless blocks write along the last dimension over it."""
     extent = require_static(loop, "vectorize")
     check_independent(loop, "vectorize")
     if lanes_of(loop) == 1 and extent != 1:
@@ -263,6 +270,7 @@ def vectorize(kernel: Kernel, loop: ForOp) -> list[ForOp]:
 
 
 def unroll(kernel: Kernel, loop: ForOp) -> list[ForOp]:
+    """Makes a loop unrolled. ScheduleError beyond ``MOST_UNROLLED``."""
     if require_static(loop, "unroll") > MOST_UNROLLED:
         raise ScheduleError(f"unroll: {loop.extent} copies of the body of {loop.name} are too many; at most {MOST_UNROLLED}")
     set_kind(loop, UNROLLED)
@@ -270,7 +278,7 @@ def unroll(kernel: Kernel, loop: ForOp) -> list[ForOp]:
 
 
 def check_bound_again(loop: ForOp, around: ForOp, thread: str) -> None:
-    """Inside of a loop bound to an axis, another can be bound to it only to fill a shared buffer: there all threads work together."""
+    """ScheduleError where a loop inside of one bound to the same axis does more than fill a shared buffer."""
     stores = find(loop.operation, "memref.store")
     if not thread.startswith("threadIdx") or not all(is_shared(store.operands[1]) for store in stores):
         raise ScheduleError(f"bind: {thread} is bound to the loop {around.name} already, around {loop.name}: it can be bound again only "
@@ -282,6 +290,7 @@ def check_bound_again(loop: ForOp, around: ForOp, thread: str) -> None:
 
 
 def bind(kernel: Kernel, loop: ForOp, thread: str) -> list[ForOp]:
+    """Binds a loop to a thread axis."""
     if thread not in THREADS:
         raise ScheduleError(f"bind: there are the threads {', '.join(THREADS)}, not '{thread}'")
     for around in ancestors(loop.operation):

@@ -1,4 +1,4 @@
-"""Primitives that find blocks and loops: by name, around and under others, by what they read and write."""
+"""Primitives that find blocks and loops: by name, around and inside of others, by what they read and write."""
 from legato.analysis.accesses import buffer_of
 from legato.core.ir_helpers import ancestors
 from legato.core.mlir import ir
@@ -8,7 +8,7 @@ from legato.schedule.state import Kernel, ScheduleError, accesses, writes
 
 
 def get_block(root: ir.Operation, name: str) -> BlockOp:
-    """The block of that name under an op: a kernel, a loop, a block, or a module of kernels."""
+    """The block of that name in an op: a kernel, a loop, a block, or a module. ScheduleError where there is none, or several."""
     found = [b for b in blocks(root) if b.name == name]
     if len(found) == 1:
         return found[0]
@@ -18,7 +18,7 @@ def get_block(root: ir.Operation, name: str) -> BlockOp:
 
 
 def named(op: ir.Operation) -> str:
-    """An op as a user knows it."""
+    """An op as messages call it."""
     if op.name == "builtin.module":
         return "the module"
     view = op.opview
@@ -32,7 +32,7 @@ def get_loops(kernel: Kernel, block: BlockOp) -> list[ForOp]:
 
 
 def get_child_blocks(root: ir.Operation) -> list[BlockOp]:
-    """The blocks under a block or a loop that stand in no other block under it."""
+    """The blocks in a block or loop that are in no other block in it."""
     inside = blocks(root)
     if root.name == "tir.block":
         inside = [b for b in inside if b.operation != root]
@@ -41,30 +41,31 @@ def get_child_blocks(root: ir.Operation) -> list[BlockOp]:
 
 
 def get_producers(kernel: Kernel, block: BlockOp) -> list[BlockOp]:
-    """The blocks in front of a block that write what it reads."""
+    """The blocks before a block that write buffers it reads."""
     read = touched(block, "memref.load")
     before, _ = others(kernel, block)
     return [b for b in before if any(buffer in read for buffer in writes(b))]
 
 
 def get_consumers(kernel: Kernel, block: BlockOp) -> list[BlockOp]:
-    """The blocks behind a block that read what it writes."""
+    """The blocks after a block that read buffers it writes."""
     written = writes(block)
     _, behind = others(kernel, block)
     return [b for b in behind if any(buffer in written for buffer in touched(b, "memref.load"))]
 
 
 def get_output_blocks(kernel: Kernel, root: ir.Operation) -> list[BlockOp]:
-    """The blocks under an op that write outputs of the kernel."""
+    """The blocks in an op that write outputs of the kernel."""
     return [b for b in blocks(root) if b.operation != root and any(kernel.is_output(buffer) for buffer in writes(b))]
 
 
 def touched(block: BlockOp, kind: str) -> list[ir.Value]:
+    """The buffers of a block's loads or stores."""
     return [buffer_of(op) for op in accesses(block.operation, kind)]
 
 
 def others(kernel: Kernel, block: BlockOp) -> tuple[list[BlockOp], list[BlockOp]]:
-    """The blocks in front of a block and behind it, without those around it and in it."""
+    """The blocks before a block and after it, without those around it and in it."""
     found = blocks(kernel.function.operation)
     number = next(n for n, b in enumerate(found) if b.operation == block.operation)
     around = ancestors(block.operation)

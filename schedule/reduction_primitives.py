@@ -15,7 +15,7 @@ COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maxi
 
 
 def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
-    """The init becomes a block of its own in front of the loop; the block is left with the update."""
+    """Makes the init a block of its own in front of the loop. Returns it."""
     if block.init_block is None:
         raise ScheduleError(f"decompose_reduction: block '{block.name}' has no init")
     around = loops_around(block.operation)
@@ -46,7 +46,7 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
         mapping = {a.variable: m.variable for a, m in zip(inner, made)}
         with before_end(made[-1].block) if made else ir.InsertionPoint.current:
             place = ir.InsertionPoint.current
-            for test in tests:  # what holds for all steps of the reduction holds for the init
+            for test in tests:  # conditions that hold for all steps of the reduction hold for the init
                 if not any(r in under and r not in mapping for r in roots(test)):
                     with place:
                         place = before_end(conditional(rebuild(test, mapping)))
@@ -62,7 +62,7 @@ def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
 
 
 def conditional(test: ir.Value) -> ir.Block:
-    """The block of an ``scf.if`` at the insertion point."""
+    """The block of a new ``scf.if`` at the insertion point."""
     made = scf.IfOp(test)
     with ir.InsertionPoint(made.then_block):
         scf.YieldOp([])
@@ -70,7 +70,7 @@ def conditional(test: ir.Value) -> ir.Block:
 
 
 def rebuild(value: ir.Value, mapping: dict[ir.Value, ir.Value]) -> ir.Value:
-    """The value computed anew at the insertion point, from other loop variables."""
+    """The value recomputed at the insertion point, from other loop variables."""
     if value in mapping:
         return mapping[value]
     if isinstance(value.owner, ir.Block):
@@ -84,7 +84,7 @@ def rebuild(value: ir.Value, mapping: dict[ir.Value, ir.Value]) -> ir.Value:
 
 
 def drop_init(kernel: Kernel, block: BlockOp) -> None:
-    """Takes a block's init away; the block stays, with the handles to it."""
+    """Removes a block's init; the block and its handles stay."""
     with ir.InsertionPoint(block.operation), block.operation.location:
         rest = make_block("init", [], [], [], [])
     block.init_block.append_to(rest.operation.regions[0])
@@ -92,9 +92,9 @@ def drop_init(kernel: Kernel, block: BlockOp) -> None:
 
 
 def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[BlockOp]:
-    """Each step of a reduction's loop adds up into a place of its own; a block behind, which has the old name, adds these up.
+    """Accumulates each iteration of a reduction's loop into an element of its own; a block after it, with the old name, combines these.
 
-    Gives the block of the steps, and the one behind.
+    Returns the block of the iterations, and the one after it.
     """
     buffer = one_written(block, "rfactor")
     stores = [op for op in body(block.block) if op.name == "memref.store"]
@@ -136,11 +136,12 @@ def rfactor(kernel: Kernel, block: BlockOp, loop: ForOp, axis: int) -> list[Bloc
 
 
 def is_constant(value: ir.Value) -> bool:
+    """Whether a value is an arith.constant."""
     return not isinstance(value.owner, ir.Block) and value.owner.operation.name == "arith.constant"
 
 
 def combiner_of(block: BlockOp, store: ir.Operation, buffer: ir.Value) -> ir.Operation:
-    """The op that adds to what was there."""
+    """The op that combines with the stored element. ScheduleError where there is none that can be reordered."""
     owner = store.operands[0].owner
     combiner = None if isinstance(owner, ir.Block) else owner.operation
     if combiner is None or combiner.name not in COMBINERS:
@@ -154,6 +155,7 @@ def combiner_of(block: BlockOp, store: ir.Operation, buffer: ir.Value) -> ir.Ope
 
 def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: ir.Operation, parts: ir.Value, axes: list[int], at: int,
                 extent: int, initial: ir.Operation, behind: ir.Operation) -> BlockOp:
+    """The block that combines the partial results."""
     names = [block.axes[a] for a in axes]
     extents = [block.extents[a] for a in axes]
     if None in extents:
@@ -178,11 +180,12 @@ def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: i
 
 
 def constant_copy(value: ir.Value) -> ir.Value:
+    """A clone of a constant at the insertion point."""
     return value.owner.operation.clone().results[0]
 
 
 def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axes: list[int], at: int, extent: int) -> BlockOp:
-    """The block with the loop as a spatial axis: the reduce axis that it was part of becomes what is left of it."""
+    """The block with the loop as a spatial axis; the reduce axis that contained it becomes axes of its other loops."""
     number = next(n for n, v in enumerate(block.values) if loop.variable in roots(v))
     form = linear(block.values[number])
     rest = form.without([loop.variable])
@@ -208,6 +211,7 @@ def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axe
 
 
 def loop_extent(value: ir.Value) -> int | None:
+    """The extent of the loop whose variable a value is; None for other values."""
     owner = value.owner
     if not isinstance(owner, ir.Block) or owner.owner.operation.name != "tir.for":
         return None
@@ -215,7 +219,7 @@ def loop_extent(value: ir.Value) -> int | None:
 
 
 def retarget(kernel: Kernel, block: ir.Block, parts: ir.Value, at: int, step: ir.Value, buffer: ir.Value) -> None:
-    """What was read and written in the result is in the step's part."""
+    """Makes a block access the iteration's part instead of the result."""
     for op in body(block):
         if op.name in ("memref.load", "memref.store") and buffer_of(op) == buffer:
             first = 1 if op.name == "memref.load" else 2

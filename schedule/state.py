@@ -1,4 +1,4 @@
-"""What primitives share: finding blocks, loops and buffers in a kernel, and the reasons for which a step is refused."""
+"""The kernel under scheduling with its handles, and helpers of the primitives."""
 from collections.abc import Callable, Collection
 from itertools import count
 from weakref import WeakSet
@@ -15,11 +15,11 @@ from legato.dialects.tir.walk import blocks, buffer_name
 
 
 class ScheduleError(LegatoError):
-    """A step of a schedule that is not legal, or that finds nothing; it says why. The kernel is as it was."""
+    """A step of a schedule that is not legal, or that matches nothing, with the reason. The kernel is unchanged."""
 
 
 class Cell:
-    """What a handle stands for: a block or a loop, which steps may replace (another op) or take away (None)."""
+    """The block or loop of a handle, which steps may replace by another op or remove (None)."""
 
     def __init__(self, op: ir.Operation, value: ir.Value | None = None):
         self.op: ir.Operation | None = op
@@ -27,10 +27,10 @@ class Cell:
 
 
 class Kernel:
-    """A kernel under scheduling. All that primitives take out of it goes through ``erase``, so that no handle is left to what is gone.
+    """A kernel under scheduling. Primitives remove ops through ``erase``, so that no handle is left to an erased op.
 
-    ``eraser``: how ops are erased, where somebody else keeps handles too: the transform interpreter. Steps change loops and blocks in
-    place wherever they can: whoever has a handle to one has it still.
+    ``eraser``: erases an op; the transform interpreter, which has handles of its own, gives another one. Steps change loops and blocks in
+    place where they can, so that handles stay valid.
     """
 
     def __init__(self, function: func.FuncOp, eraser: Callable[[ir.Operation], None] = ir.Operation.erase):
@@ -39,18 +39,19 @@ class Kernel:
         self._eraser = eraser
 
     def cell(self, op: ir.Operation, value: ir.Value | None = None) -> Cell:
+        """A new handle to an op."""
         made = Cell(op.operation, value)
         self.cells.add(made)
         return made
 
     def replaced(self, old: ir.Operation, new: ir.Operation) -> None:
-        """``new`` stands for ``old``, which is about to go."""
+        """Makes handles to ``old``, which is about to be erased, refer to ``new``."""
         for cell in list(self.cells):
             if cell.op is not None and cell.op == old.operation:
                 cell.op = new.operation
 
     def erase(self, op: ir.Operation) -> None:
-        """Takes an op away with all that is in it."""
+        """Erases an op with all ops in it, and invalidates the handles to them."""
         gone = [op.operation, *find(op.operation, "tir.for", "tir.block")] if op.operation.regions else []
         for cell in list(self.cells) if gone else ():
             if cell.op is not None and cell.op in gone:
@@ -63,6 +64,7 @@ class Kernel:
         return fresh(name, taken)
 
     def is_output(self, buffer: ir.Value) -> bool:
+        """Whether a buffer is that of an output."""
         owner = buffer.owner.operation
         if owner.name != "bufferization.to_buffer":
             return False
@@ -70,12 +72,13 @@ class Kernel:
         return ir.BlockArgument(owner.operands[0]).arg_number >= first
 
     def top(self, op: ir.Operation) -> ir.Operation:
-        """The statement of the function's body that holds an op."""
+        """The op of the function's body that contains an op."""
         while op.operation.parent.name != "func.func":
             op = op.operation.parent
         return op.operation
 
     def allocation(self, buffer: ir.Value, what: str) -> AllocBufferOp:
+        """The allocation of a buffer. ScheduleError for a parameter."""
         owner = buffer.owner.operation
         if owner.name != "tir.alloc_buffer":
             raise ScheduleError(f"{what}: '{buffer_name(buffer)}' is a parameter of the kernel, not a buffer of its own")
@@ -83,40 +86,41 @@ class Kernel:
 
 
 def fresh(name: str, taken: Collection[str]) -> str:
-    """A name that is not taken: the given one, with a number if it has to be."""
+    """``name``, with a number where it is taken."""
     return name if name not in taken else next(f"{name}_{n}" for n in count(1) if f"{name}_{n}" not in taken)
 
 
 # --- accesses ---
 
 def accesses(op: ir.Operation, kind: str) -> list[ir.Operation]:
-    """The loads (``memref.load``) or stores (``memref.store``) under an op."""
+    """The loads (``memref.load``) or stores (``memref.store``) in an op."""
     return find(op.operation, kind)
 
 
 def is_shared(buffer: ir.Value) -> bool:
-    """Whether a buffer is one for all threads of a block."""
+    """Whether a buffer is shared by all threads of a block."""
     made = None if isinstance(buffer.owner, ir.Block) else buffer.owner.operation
     return made is not None and made.name == "tir.alloc_buffer" and made.opview.scope.startswith("shared")
 
 
 def reads(block: BlockOp) -> list[ir.Value]:
-    """The buffers that a block reads, in order of first use; those that it only adds to are not among them."""
+    """The buffers that a block reads, in order of first use, without those that it also writes."""
     written = writes(block)
     return list(dict.fromkeys(buffer_of(o) for o in accesses(block, "memref.load") if buffer_of(o) not in written))
 
 
 def writes(block: BlockOp) -> list[ir.Value]:
+    """The buffers that a block writes, in order of first use."""
     return list(dict.fromkeys(buffer_of(o) for o in accesses(block, "memref.store")))
 
 
 def users(buffer: ir.Value, kind: str) -> list[ir.Operation]:
-    """The loads or stores of a buffer, anywhere."""
+    """All loads or stores of a buffer."""
     return [u.owner.operation for u in buffer.uses if u.owner.operation.name == kind and buffer_of(u.owner.operation) == buffer]
 
 
 def only_accessed(kernel: Kernel, buffer: ir.Value, what: str) -> None:
-    """ScheduleError where a buffer is used by more than loads and stores: parts of it, calls."""
+    """ScheduleError where a buffer has uses other than loads and stores: views, calls."""
     for use in buffer.uses:
         name = use.owner.operation.name
         if name not in ("memref.load", "memref.store", "memref.dim", "bufferization.to_tensor"):
@@ -126,21 +130,22 @@ def only_accessed(kernel: Kernel, buffer: ir.Value, what: str) -> None:
 # --- loops around blocks ---
 
 def dependent_axes(block: BlockOp, variable: ir.Value) -> list[tuple[str, str]]:
-    """The axes, with their kinds, whose values come from a loop variable."""
+    """The axes, with their kinds, whose values depend on a loop variable."""
     return [(axis, kind) for axis, kind, value in zip(block.axes, block.kinds, block.values) if variable in roots(value)]
 
 
 def arithmetic(op: ir.Operation) -> bool:
+    """Whether an op is one of arith."""
     return op.name.split(".")[0] == "arith"
 
 
 def statements(block: ir.Block) -> list[ir.Operation]:
-    """What a loop's body does, index arithmetic left out."""
+    """The ops of a loop's body without index arithmetic."""
     return [op for op in body(block) if not arithmetic(op)]
 
 
 def only_block(kernel: Kernel, block: BlockOp, what: str) -> ir.Operation:
-    """The whole nest of a block, which has to be alone in it."""
+    """The op of the function's body around a block. ScheduleError where it contains other blocks."""
     nest = kernel.top(block)
     if len(blocks(nest)) != 1:
         raise ScheduleError(f"{what}: the loops around block '{block.name}' hold other blocks too")
@@ -148,7 +153,7 @@ def only_block(kernel: Kernel, block: BlockOp, what: str) -> ir.Operation:
 
 
 def own_nest(block: BlockOp) -> ir.Operation:
-    """The loops around a block that hold nothing else, from the outermost; the block itself where there are none."""
+    """The outermost of the loops around a block that contain nothing else; the block itself where there are none."""
     op = block.operation
     while op.parent.name in ("tir.for", "scf.if") and statements(op.block) == [op]:
         op = op.parent.operation
@@ -156,19 +161,20 @@ def own_nest(block: BlockOp) -> ir.Operation:
 
 
 def predicate_of(block: BlockOp) -> ir.Operation | None:
-    """The ``scf.if`` right around a block."""
+    """The ``scf.if`` directly around a block, or None."""
     parent = block.operation.parent
     return parent.operation if parent.name == "scf.if" else None
 
 
 def require_static(loop: ForOp, what: str) -> int:
+    """The extent of a loop from 0. ScheduleError where it is dynamic, or the loop does not start at 0."""
     if loop.extent is None or linear(loop.bounds[0]) != Linear({}):
         raise ScheduleError(f"{what}: the extent of the loop {loop.name} is not known, or it does not begin at 0")
     return loop.extent
 
 
 def plain_axes(access: ir.Operation, block: BlockOp, what: str) -> list[int]:
-    """For each index of an access the axis that it is. ScheduleError where one is anything else."""
+    """The axis that each index of an access is. ScheduleError where an index is anything else, or two are one axis."""
     initial = block.init_block
     arguments = list((initial if initial is not None and access.block == initial else block.block).arguments)
     found = [arguments.index(v) if v in arguments else None for v in indices_of(access)]

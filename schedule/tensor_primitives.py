@@ -1,4 +1,4 @@
-"""Primitives that work on whole tiles: blockize, tensorize."""
+"""Primitives on whole tiles: blockize, tensorize."""
 from typing import Any
 
 from legato.analysis.accesses import buffer_of, indices_of
@@ -21,12 +21,13 @@ UNKNOWN_OFFSET = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
 def register_tensor_intrinsic(name: str, description: Any, implementation: Any) -> None:
-    """Names an intrinsic for ``tensorize``: two kernels (``@T.prim_func``) of the same parameters, what is matched and what replaces it."""
+    """Names an intrinsic for ``tensorize``: two kernels (``@T.prim_func``) of the same parameters, the computation that is matched
+    and its replacement."""
     TENSOR_INTRINSICS[name] = description, implementation
 
 
 def blockize(kernel: Kernel, loop: ForOp) -> BlockOp:
-    """One block for all that stands under the loop; its axes are those of the block inside, cut into tiles. Gives the outer block."""
+    """Puts all that is inside of the loop into one block, whose axes are those of the inner block in tiles. Returns the outer block."""
     found = blocks(loop.operation)
     if len(found) != 1:
         raise ScheduleError(f"blockize: under the loop {loop.name} stand {len(found)} blocks; it has to be one")
@@ -58,20 +59,20 @@ def blockize(kernel: Kernel, loop: ForOp) -> BlockOp:
 
 
 def cut(value: ir.Value, extents: dict[ir.Value, int], axis: str, block: str) -> tuple[Linear, Linear, int]:
-    """An axis's value as tile number, place in the tile, and the size of a tile."""
+    """An axis's value as tile number, index in the tile, and the size of a tile."""
     form = linear(value)
     part = form.only(set(extents))
     rest = form - part
     low, high = part.range(extents) or (1, 0)
     size = high + 1
-    inside = any(r in extents for v in rest.terms for r in roots(v))  # by a quotient or a remainder
+    inside = any(r in extents for v in rest.terms for r in roots(v))  # in a quotient or remainder
     if inside or low != 0 or any(f % size for f in rest.terms.values()) or rest.constant % size:
         raise ScheduleError(f"blockize: the axis {axis} of block '{block}' is not cut into tiles by the loops")
     return Linear({v: f // size for v, f in rest.terms.items()}, rest.constant // size), part, size
 
 
 def shift(block: ir.Block, tiles: list[ir.Value], sizes: list[int]) -> None:
-    """Who reads an axis inside the tile reads its place in the whole."""
+    """Replaces the axes inside of the tile by the axes of the whole."""
     first = block.operations[0].operation
     for argument, tile, size in zip(block.arguments, tiles, sizes):
         users = [(u.owner.operation, u.operand_number) for u in argument.uses]
@@ -97,14 +98,14 @@ def tile_init(kernel: Kernel, inner: BlockOp, outer: BlockOp, sizes: list[int]) 
 # --- tensorize ---
 
 def tensorize(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
-    """What stands under a loop, or in a block that ``blockize`` has made, is done by an intrinsic, which has to compute the same.
+    """Replaces the loops inside of a loop, or of a block that ``blockize`` made, by an intrinsic that computes the same.
 
-    Gives the block around it.
+    Returns the block around it.
     """
     loop = op.opview if op.name == "tir.for" else first_loop(op.opview, intrinsic)
     number = [f.operation for f in loops(kernel.function.operation)].index(loop.operation)
     with ir.InsertionPoint(kernel.function):
-        trial = kernel.function.operation.clone()  # a refusal comes when tiles are cut already: it happens to a copy
+        trial = kernel.function.operation.clone()  # tried on a copy, because it may fail after tiling
     try:
         replace_tile(Kernel(trial.opview), loops(trial)[number], intrinsic)
     finally:
@@ -113,7 +114,7 @@ def tensorize(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
 
 
 def first_loop(block: BlockOp, intrinsic: str) -> ForOp:
-    """The loops of a block that holds nothing else."""
+    """The loops of a block that contains nothing else. ScheduleError for other blocks."""
     inside = statements(block.block)
     if len(inside) != 1 or inside[0].name != "tir.for":
         raise ScheduleError(f"tensorize: block '{block.name}' holds no loops that '{intrinsic}' could do: blockize makes such a block")
@@ -121,6 +122,7 @@ def first_loop(block: BlockOp, intrinsic: str) -> ForOp:
 
 
 def replace_tile(kernel: Kernel, loop: ForOp, intrinsic: str) -> BlockOp:
+    """Replaces one nest by the intrinsic. ScheduleError where it computes something else."""
     if intrinsic not in TENSOR_INTRINSICS:
         raise ScheduleError(f"tensorize: there is no intrinsic '{intrinsic}'; there are: {', '.join(TENSOR_INTRINSICS) or 'none'}")
     with ir.Location.unknown():
@@ -152,20 +154,20 @@ def replace_tile(kernel: Kernel, loop: ForOp, intrinsic: str) -> BlockOp:
 
 
 def sources(kernel: Any) -> list[int]:
-    """For each output the input whose new content it is, where a kernel changes a parameter in place; -1 for others."""
+    """For each output the input that it updates, where a kernel changes a parameter in place; -1 for others."""
     attributes = kernel.attributes
     return list(attributes[INPLACE]) if INPLACE in attributes else [-1] * tir.out_count(kernel)
 
 
 def place_of(kernel: Any, argument: ir.Value) -> int:
-    """The number of a parameter as the kernel is written: what is changed in place is one."""
+    """The number of a parameter as the kernel is written, where an input that is changed in place and its output are one."""
     number, found = ir.BlockArgument(argument).arg_number, sources(kernel)
     output = number - (len(kernel.type.inputs) - len(found))
     return found[output] if output >= 0 and found[output] >= 0 else number
 
 
 def drop_copies(kernel: Any) -> None:
-    """What a kernel changes in place is one buffer, not a copy of an input: inside of another kernel it is there already."""
+    """Removes a kernel's copies of inputs into the outputs that update them."""
     changed = [n for n in sources(kernel) if n >= 0]
     for buffer in [op.results[0] for op in find(kernel.operation, "bufferization.to_buffer")]:
         if ir.BlockArgument(buffer.owner.operands[0]).arg_number in changed:
@@ -176,7 +178,7 @@ def drop_copies(kernel: Any) -> None:
 
 
 def bring_declarations(kernel: Kernel, scratch: ir.Module) -> None:
-    """C functions that an implementation calls are declared beside the kernel."""
+    """Declares the C functions that an implementation calls in the kernel's module."""
     home = kernel.function.operation.parent.regions[0].blocks[0]
     known = {op.operation.attributes["sym_name"].value for op in home.operations if "sym_name" in op.operation.attributes}
     for op in list(scratch.body.operations):
@@ -185,6 +187,7 @@ def bring_declarations(kernel: Kernel, scratch: ir.Module) -> None:
 
 
 def check_nest(loop: ForOp, description: Any, intrinsic: str) -> None:
+    """ScheduleError unless extents, axis kinds and ops of the loop are the description's."""
     wanted = [f.extent for f in loops(description.operation)]
     found = [f.extent for f in loops(loop.operation)]
     if wanted != found:
@@ -206,7 +209,8 @@ def meaningful(block: ir.Block) -> list[ir.Operation]:
 
 
 def match(block: BlockOp, described: BlockOp, intrinsic: str) -> dict[ir.Value, tuple[ir.Value, list[Linear], list[int]]]:
-    """For each buffer of the description the buffer here, where the tile begins, and its shape."""
+    """For each buffer of the description the buffer here, where the tile begins, and its shape. ScheduleError where the computations
+    differ."""
     axes = dict(zip(described.block.arguments, block.block.arguments))
     values: dict[ir.Value, ir.Value] = {}
     tiles: dict[ir.Value, tuple[ir.Value, list[Linear], list[int]]] = {}
@@ -226,7 +230,7 @@ def match(block: BlockOp, described: BlockOp, intrinsic: str) -> dict[ir.Value, 
 
 
 def beginning(wanted: list[Linear], found: list[Linear], axes: dict[ir.Value, ir.Value], inner: list[ir.Value]) -> list[Linear] | None:
-    """Where a tile begins: what the indices here have besides the description's. None where they step otherwise."""
+    """The begin of a tile: the difference of the indices here to the description's. None where they step differently."""
     extra = len(found) - len(wanted)
     if extra < 0:
         return None

@@ -1,4 +1,4 @@
-"""Structured kernels as loops and blocks, which is what schedule primitives work on."""
+"""Lowers structured kernels to loops and blocks, which schedule primitives work on."""
 from typing import Any
 
 from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, WINDOW, StructuredOp
@@ -16,7 +16,7 @@ NAMES = {CONTRACTION: "contract", WINDOW: "window", REDUCTION: "reduce", ELEMENT
 
 
 def to_loops(kernel: func.FuncOp) -> None:
-    """Rewrites a kernel of structured ops in place. ScheduleError, before anything is changed, for what has no loops here."""
+    """Rewrites a kernel of structured ops in place. ScheduleError, before anything is changed, for ops that cannot be lowered here."""
     for op in kernel.body.blocks[0].operations:
         name = op.operation.name
         if name in ("linalg.pack", "linalg.unpack") or (name not in HARMLESS and not name.startswith("linalg.")):
@@ -28,8 +28,9 @@ def to_loops(kernel: func.FuncOp) -> None:
 
 
 def separate_starts(kernel: func.FuncOp) -> None:
-    """Gives each op that starts from an empty or a filled tensor one of its own: it is overwritten in place. ScheduleError where another
-    value is overwritten that is read again."""
+    """Gives each op that starts from an empty or filled tensor its own copy, to be overwritten in place. ScheduleError where another
+    value is overwritten that is read again.
+    """
     for op in reversed([o.operation for o in kernel.body.blocks[0].operations]):
         if op.name in ("tensor.empty", "linalg.fill") or is_fill(op):
             for use in list(op.results[0].uses)[1:]:
@@ -45,7 +46,7 @@ class _Rewriter:
     def __init__(self, kernel: func.FuncOp):
         self.kernel = kernel
         self.block = kernel.body.blocks[0]
-        self.buffers: dict[ir.Value, ir.Value] = {}  # tensor to the buffer that holds it
+        self.buffers: dict[ir.Value, ir.Value] = {}  # the buffer of each tensor
         self.fills: dict[ir.Value, ir.Operation] = {}
         self.names: dict[str, int] = {}
 
@@ -137,7 +138,7 @@ class _Rewriter:
         return [expression(e, list(block.arguments)) for e in m.results]
 
     def loops(self, name: str, kinds: list[str], operands: list[ir.Value], axes: list[list[int | None]], init: bool = False) -> Any:
-        """Loops over the axes, and a block in them."""
+        """Loops over the axes, with a block inside."""
         bounds: list[Any] = []
         for axis in range(len(kinds)):
             operand, d = next((o, list(a).index(axis)) for o, a in zip(operands, axes) if axis in a)
@@ -152,28 +153,32 @@ class _Rewriter:
 
 
 def memref_type(type_: ir.RankedTensorType) -> ir.MemRefType:
+    """The memref type of a tensor."""
     return ir.MemRefType.get(type_.shape, type_.element_type)
 
 
 def block_name(op: StructuredOp) -> str:
-    """What the block of an op is called, after its kind; a convolution's is a window."""
+    """The name of an op's block, by its kind."""
     return "window" if op.kind == CONTRACTION and op.convolution is not None else NAMES.get(op.kind, "block")
 
 
 def kinds_of(op: StructuredOp) -> list[str]:
+    """The axis kinds of an op's loops."""
     return [REDUCE if kind == REDUCTION else SPATIAL for kind in op.iterator_types]
 
 
 def is_init(op: ir.Operation, value: ir.Value) -> bool:
+    """Whether a value is a destination operand of an op."""
     return value in list(op.operands)[len(op.operands) - len(op.results):]
 
 
 def is_fill(op: ir.Operation) -> bool:
-    """A generic that only writes one scalar."""
+    """Whether an op is a generic that only writes a scalar."""
     return op.name == "linalg.generic" and StructuredOp(op).body_names == ["linalg.yield"] and filled_value(op) is not None
 
 
 def filled_value(op: ir.Operation) -> ir.Value | None:
+    """The scalar that a generic writes; None where it is an element of a tensor."""
     inner = op.regions[0].blocks[0]
     value = inner.operations[0].operation.operands[0]
     if value in list(inner.arguments):
@@ -183,6 +188,6 @@ def filled_value(op: ir.Operation) -> ir.Value | None:
 
 
 def contract(op: ir.Operation) -> None:
-    """A product and a sum may be rounded once, as in kernels written by hand."""
+    """Allows a product and a sum to be fused, as in kernels written by hand."""
     if op.name in ("arith.mulf", "arith.addf"):
         op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<contract>")

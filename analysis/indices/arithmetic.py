@@ -1,7 +1,7 @@
-"""What the integer ops of ``arith`` and ``affine`` mean, over numbers of any kind.
+"""The semantics of the integer ops of ``arith`` and ``affine``, over numbers of any kind.
 
-A value of type iN is the number that its bits are in two's complement, one of type i1 is 0 or 1. ``index`` and i64 are taken not to
-overflow, as the affine dialect takes them; the result of an op on narrower integers is known only where it is seen to fit.
+A value of type iN is its bits read in two's complement, except i1, which is 0 or 1. ``index`` and i64 are assumed not to overflow, as in
+the affine dialect; the result of an op on narrower integers is known only where it is seen to fit.
 """
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -13,62 +13,68 @@ from legato.dialects.tir.loops import constant_of
 N = TypeVar("N")
 Bound = int | None
 
-WIDE = 64  # bits from which on arithmetic is taken not to overflow
-EXTENDED = ("arith.index_cast", "arith.extsi", "arith.trunci")         # the sign is kept
+WIDE = 64  # width from which on arithmetic is assumed not to overflow
+EXTENDED = ("arith.index_cast", "arith.extsi", "arith.trunci")         # sign-extended
 EXTENDED_BY_ZEROS = ("arith.index_castui", "arith.extui")
 EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)  # the predicates of arith.cmpi
 UNSIGNED = {6: LESS, 7: LESS_EQUAL, 8: GREATER, 9: GREATER_EQUAL}
 
 
 class Numbers(Generic[N]):
-    """Numbers of one kind. Methods give None where a result is no number of the kind, or not known."""
+    """Arithmetic on numbers of one kind. Methods return None where the result is not representable or not known."""
 
     def given(self, value: ir.Value) -> N | None:
-        """What a value is, where that is known before its op is looked at: a variable, say."""
+        """A value that is known without looking at its op, such as a variable; else None."""
         raise NotImplementedError
 
     def opaque(self, value: ir.Value) -> N | None:
-        """What stands for a value that no arithmetic is seen in."""
+        """The number for a value that is not computed by known arithmetic."""
         raise NotImplementedError
 
     def constant(self, number: int) -> N:
+        """The number for an int."""
         raise NotImplementedError
 
     def reach(self, a: N) -> tuple[Bound, Bound]:
-        """The least and the greatest that ``a`` can be, or numbers beyond them; None where no number is known."""
+        """A lower and an upper bound of ``a``; None for one that is not known."""
         raise NotImplementedError
 
     def add(self, a: N, b: N) -> N | None:
+        """a + b."""
         raise NotImplementedError
 
     def subtract(self, a: N, b: N) -> N | None:
+        """a - b."""
         raise NotImplementedError
 
     def multiply(self, a: N, b: N) -> N | None:
+        """a * b."""
         raise NotImplementedError
 
     def floor_divide(self, a: N, b: N) -> N | None:
-        """``a / b`` rounded down."""
+        """a / b rounded down."""
         raise NotImplementedError
 
     def ceil_divide(self, a: N, b: N) -> N | None:
-        """``a / b`` rounded up."""
+        """a / b rounded up."""
         negated = self.subtract(self.constant(0), a)
         quotient = None if negated is None else self.floor_divide(negated, b)
         return None if quotient is None else self.subtract(self.constant(0), quotient)
 
     def modulo(self, a: N, b: N) -> N | None:
-        """What ``floor_divide`` leaves: it has the sign of ``b``."""
+        """The remainder of ``floor_divide``, with the sign of ``b``."""
         quotient = self.floor_divide(a, b)
         whole = None if quotient is None else self.multiply(quotient, b)
         return None if whole is None else self.subtract(a, whole)
 
     def minimum(self, a: N, b: N) -> N | None:
+        """The lesser of a and b."""
         difference = self.subtract(b, a)
         low, high = (None, None) if difference is None else self.reach(difference)
         return a if low is not None and low >= 0 else b if high is not None and high <= 0 else None
 
     def maximum(self, a: N, b: N) -> N | None:
+        """The greater of a and b."""
         small = self.minimum(a, b)
         return None if small is None else b if small is a else a
 
@@ -78,33 +84,33 @@ class Numbers(Generic[N]):
         return (a if a == b else None) if chosen is None else a if chosen else b
 
     def compare(self, predicate: int, a: N, b: N) -> N | None:
-        """1 where a comparison of numbers holds, 0 where it does not. ``predicate``: one of the first six of arith.cmpi."""
+        """1 where a comparison holds, 0 where it does not. ``predicate``: one of the first six of arith.cmpi."""
         difference = self.subtract(a, b)
         low, high = (None, None) if difference is None else self.reach(difference)
         holds = compared(predicate, low, high)
         return None if holds is None else self.constant(int(holds))
 
     def truncated(self, name: str, a: N, b: N) -> N | None:
-        """A quotient rounded towards 0 (``arith.divsi``) or its remainder (``arith.remsi``) where an operand may be negative."""
+        """``arith.divsi`` or ``arith.remsi``, which round towards 0, of operands that may be negative."""
         return None
 
     def bitwise(self, name: str, a: N, b: N, bits: int) -> N | None:
-        """An op on the bits of two integers of a width, or on what they are without a sign (``arith.divui``)."""
+        """A bitwise or unsigned op (``arith.divui``) on integers of a width."""
         return None
 
     def wrapped(self, a: N, bits: int) -> N | None:
-        """The integer of a width whose bits are the lowest of ``a``."""
+        """The integer of a width with the lowest bits of ``a``."""
         low, high = self.reach(a)
         least, greatest = limits(bits)
         return a if low is not None and high is not None and least <= low and high <= greatest else None
 
     def is_natural(self, a: N) -> bool:
-        """Whether ``a`` is seen to be never negative."""
+        """Whether ``a`` is known to be at least 0."""
         low = self.reach(a)[0]
         return low is not None and low >= 0
 
     def known(self, a: N) -> int | None:
-        """The one number that ``a`` is."""
+        """The int that ``a`` is, where there is only one."""
         low, high = self.reach(a)
         return low if low is not None and low == high else None
 
@@ -115,7 +121,7 @@ def limits(bits: int) -> tuple[int, int]:
 
 
 def compared(predicate: int, low: Bound, high: Bound) -> bool | None:
-    """Whether a difference between two bounds is equal to 0, less, ...; None where that depends."""
+    """Whether a difference with these bounds compares to 0 as the predicate says; None where that is not known."""
     if predicate in (GREATER, GREATER_EQUAL):
         low, high = (None if high is None else -high), (None if low is None else -low)
         predicate = LESS if predicate == GREATER else LESS_EQUAL
@@ -128,21 +134,21 @@ def compared(predicate: int, low: Bound, high: Bound) -> bool | None:
 
 
 def bits_of(type_: ir.Type) -> int | None:
-    """The width of an integer type, that of ``index`` being the widest; None for other types."""
+    """The width of an integer type, ``WIDE`` for index; None for other types."""
     if isinstance(type_, ir.IndexType):
         return WIDE
     return type_.width if isinstance(type_, ir.IntegerType) else None
 
 
 class Evaluator(Generic[N]):
-    """Computes what values are. It remembers them: not to be kept while the IR changes."""
+    """Evaluates integer values and caches the results: not to be kept while the IR changes."""
 
     def __init__(self, numbers: Numbers[N]) -> None:
         self.numbers = numbers
         self.seen: dict[ir.Value, N | None] = {}
 
     def value(self, value: ir.Value) -> N | None:
-        """What an integer value is."""
+        """The number that an integer value is."""
         if value not in self.seen:
             self.seen[value] = self._value(value)
         return self.seen[value]
@@ -178,26 +184,26 @@ class Evaluator(Generic[N]):
 
 # --- the rules ---
 
-Rule = Callable[[Numbers, ir.Operation, list, int], Any]    # numbers of a kind, the op, its operands, and the bits of its result
+Rule = Callable[[Numbers, ir.Operation, list, int], Any]    # (numbers, op, operands, width of the result)
 Method = Callable[[Numbers, Any, Any], Any]
 
 
 def _extended(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
     before, number = bits_of(op.operands[0].type), operands[0]
-    if before == 1:   # a bit that is set is -1
+    if before == 1:   # sign-extended, 1 is -1
         number = numbers.subtract(numbers.constant(0), number)
     return number if number is None or before is None or before <= bits else numbers.wrapped(number, bits)
 
 
 def _extended_by_zeros(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
     before, number = bits_of(op.operands[0].type), operands[0]
-    if before is None or before >= bits:    # a cast of index to what is no wider
+    if before is None or before >= bits:    # a cast of index to an integer that is not wider
         return number if before == bits else None if before is None else numbers.wrapped(number, bits)
     return number if numbers.is_natural(number) else numbers.bitwise("arith.extui", number, numbers.constant(0), before)
 
 
 def _fitting(method: Method) -> Rule:
-    """Arithmetic that leaves the range of narrow integers."""
+    """A rule whose result is known only where it fits the width."""
     def rule(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
         if bits == 1:
             return None
@@ -207,14 +213,14 @@ def _fitting(method: Method) -> Rule:
 
 
 def _within(method: Method) -> Rule:
-    """Arithmetic whose result is between the operands, or next to 0."""
+    """A rule whose result cannot exceed the operands' range."""
     def rule(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
         return None if bits == 1 else method(numbers, *operands)
     return rule
 
 
 def _truncated(method: Method) -> Rule:
-    """Division rounded towards 0: rounded down where nothing is negative."""
+    """A rule of division that rounds towards 0, which is rounding down where nothing is negative."""
     def rule(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
         if bits == 1:
             return None
@@ -224,7 +230,7 @@ def _truncated(method: Method) -> Rule:
 
 
 def _unsigned(method: Method) -> Rule:
-    """Arithmetic without signs: the signed one where nothing is negative."""
+    """A rule of unsigned arithmetic, which is the signed one where nothing is negative."""
     def rule(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
         natural = all(map(numbers.is_natural, operands))
         return method(numbers, *operands) if natural else numbers.bitwise(op.name, *operands, bits)
@@ -274,7 +280,7 @@ def _affine(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
 
 
 def affine_value(numbers: Numbers[N], expression: ir.AffineExpr, dims: Sequence[N], symbols: Sequence[N]) -> N | None:
-    """What an affine expression is for numbers in the places of its dimensions and symbols."""
+    """The value of an affine expression for the given dimensions and symbols."""
     expression = expression.maybe_downcast()
     if isinstance(expression, ir.AffineConstantExpr):
         return numbers.constant(expression.value)

@@ -1,10 +1,10 @@
-"""IR of linear forms."""
+"""Builds IR from linear forms."""
 from legato.analysis.indices.linear import Linear, Quotient, Term
 from legato.core.mlir import arith, ir
 
 
 def build(form: Linear) -> ir.Value:
-    """The value of a form of integer values, an ``index`` built at the insertion point."""
+    """A linear form of integer values as an ``index`` value at the insertion point."""
     total = None
     for term, factor in form.terms.items():
         value = _term(term)

@@ -1,4 +1,4 @@
-"""Conditions on variables, as linear forms that are at least 0."""
+"""Reads conditions as linear forms that are at least 0."""
 from legato.analysis.indices.arithmetic import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, UNSIGNED, bits_of
 from legato.analysis.indices.forms import Forms
 from legato.analysis.indices.linear import Linear
@@ -9,7 +9,7 @@ OPPOSITE = {LESS: GREATER_EQUAL, LESS_EQUAL: GREATER, GREATER: LESS_EQUAL, GREAT
 
 
 def constraints(condition: ir.Value, forms: Forms, holds: bool = True) -> list[Linear] | None:
-    """The forms that are all at least 0 where the condition holds (or does not), and only there. None for any other condition."""
+    """The forms that are all >= 0 exactly where the condition holds (or does not); None for conditions of other kinds."""
     owner = condition.owner
     if isinstance(owner, ir.Block):
         return None
@@ -40,7 +40,7 @@ def constraints(condition: ir.Value, forms: Forms, holds: bool = True) -> list[L
 
 
 def zeros(condition: ir.Value) -> list[ir.Value] | None:
-    """The values that are all 0 where the condition holds, and only there; None for any other condition."""
+    """The values that are all 0 exactly where the condition holds; None for conditions of other kinds."""
     owner = condition.owner
     if isinstance(owner, ir.Block):
         return None
@@ -54,7 +54,7 @@ def zeros(condition: ir.Value) -> list[ir.Value] | None:
 
 
 def conjuncts(condition: ir.Value) -> list[ir.Value]:
-    """The conditions that all hold where a condition holds."""
+    """The operands of a conjunction, flattened; the condition alone where it is none."""
     owner = condition.owner
     if not isinstance(owner, ir.Block) and owner.operation.name == "arith.andi":
         return [c for operand in owner.operation.operands for c in conjuncts(operand)]

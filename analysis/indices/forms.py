@@ -10,12 +10,11 @@ from legato.dialects.tir.loops import constant_of, loop_of
 
 
 class Forms(Numbers[Linear]):
-    """Reads indices as forms of variables.
+    """Reads indices as linear forms of variables.
 
-    ``extents``: variables that run from 0, by the number of their values; the variable of another loop runs over the loop's bounds, where
-    these are constant. ``substitutes``: forms that stand for values. ``known``: the sizes that values are, which become part of the
-    constant. ``quotients``: whether forms have quotients as terms; without, a quotient that is no sum is a variable, as all else is that
-    no arithmetic is seen in, and all terms are values of the IR.
+    ``extents``: variables that start at 0, and the number of their values; variables of other loops have the loop's bounds where these are
+    constant. ``substitutes``: forms for values. ``known``: maps values to sizes, which become part of the constant. ``quotients``: whether
+    forms may have quotients as terms; if not, a quotient is a variable unless it is a sum, and all terms are values of the IR.
     """
 
     def __init__(self, extents: Mapping[Term, Size] | None = None, substitutes: Mapping[ir.Value, Linear] | None = None,
@@ -99,7 +98,7 @@ class Forms(Numbers[Linear]):
         return None if size is None else Linear({}, size)
 
     def quotient(self, form: Linear, divisor: int) -> Linear:
-        """``form // divisor``, rounded down, of a form with an int as its constant; as much of it as possible without a quotient."""
+        """``form // divisor``, rounded down, of a form with an int constant, with as few quotients as possible."""
         whole = {term: f // divisor for term, f in form.terms.items() if f % divisor == 0}
         number, rest_number = divmod(form.constant, divisor)
         rest = Linear({term: f for term, f in form.terms.items() if f % divisor}, rest_number)
@@ -114,7 +113,7 @@ class Forms(Numbers[Linear]):
     # --- ranges ---
 
     def bounds(self, form: Linear) -> tuple[Size, Size] | None:
-        """The least and the greatest value, or numbers beyond them, ints or symbolic; None where a variable is not known to have any."""
+        """A lower and an upper bound, ints or symbolic; None where a variable has no known range."""
         for term, factor in form.terms.items():
             if isinstance(term, Quotient) and factor % term.divisor == 0:  # k * (x - x // n * n) is k times a remainder
                 times = -factor // term.divisor
@@ -144,7 +143,7 @@ class Forms(Numbers[Linear]):
         return None if lower is None or upper is None or lower >= upper else (lower, upper - 1)
 
     def is_inside(self, form: Linear, size: Size) -> bool:
-        """Whether an index is seen to be one of a dimension of ``size``."""
+        """Whether an index is known to be in [0, size)."""
         bounds = self.bounds(form)
         return bounds is not None and at_most(0, bounds[0]) is True and at_most(bounds[1], size - 1) is True
 
@@ -154,13 +153,13 @@ class Forms(Numbers[Linear]):
 
 
 def at_most(a: Size, b: Size) -> bool | None:
-    """Whether ``a <= b``; None where that depends on the symbols."""
+    """Whether ``a <= b``; None where that depends on symbols."""
     difference = b - a
     return difference >= 0 if isinstance(difference, int) else None
 
 
 class _ThroughBlocks(Forms):
-    """Replaces the axes of blocks by what they are bound to."""
+    """Replaces the axes of blocks by the values they are bound to."""
 
     def given(self, value: ir.Value) -> Linear | None:
         owner = value.owner
@@ -173,33 +172,33 @@ PLAIN = Forms(quotients=False)
 
 
 def linear(value: ir.Value) -> Linear:
-    """The form of an integer value, all terms of which are values of the IR."""
+    """The form of an integer value; all terms are values of the IR."""
     return PLAIN.form(value)
 
 
 def in_loops(value: ir.Value, quotients: bool = True) -> Linear:
-    """The form of an index inside of blocks, in loop variables: the axes of the blocks are replaced by what they are bound to."""
+    """The form of an index in loop variables: the axes of blocks are replaced by the values they are bound to."""
     return _ThroughBlocks(quotients=quotients).form(value)
 
 
 def place(value: ir.Value) -> Linear:
-    """``linear`` without the variables of loops that have one step, at 0."""
+    """``linear`` without the variables of one-step loops from 0."""
     return moving(linear(value))
 
 
 def moving(form: Linear) -> Linear:
-    """A form of values of the IR without the variables of loops that have one step, at 0."""
+    """A form of values of the IR without the variables of one-step loops from 0."""
     return form.without([v for v in form.terms if stands_still(v)])
 
 
 def stands_still(value: ir.Value) -> bool:
-    """Whether a value is the variable of a loop that takes the value 0 only."""
+    """Whether a value is the variable of a loop with the single value 0."""
     loop = loop_of(value)
     return loop is not None and loop.extent == 1 and constant_of(loop.bounds[0]) == 0
 
 
 def depends(value: ir.Value, values: Collection[ir.Value]) -> bool:
-    """Whether a value is one of some others, or computed from one."""
+    """Whether a value is one of ``values``, or computed from one."""
     seen, todo = {value}, [value]
     while todo:
         one = todo.pop()
@@ -212,7 +211,7 @@ def depends(value: ir.Value, values: Collection[ir.Value]) -> bool:
 
 
 def roots(value: ir.Value) -> set[ir.Value]:
-    """The loop variables and arguments that a value is computed from."""
+    """The block arguments (loop variables and parameters) that a value is computed from."""
     seen, todo = {value}, [value]
     while todo:
         one = todo.pop()

@@ -1,4 +1,4 @@
-"""Index arithmetic at many points at once: all threads of a block and all steps of some loops."""
+"""Index arithmetic at many points at once: all threads of a block and all iterations of some loops."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -22,25 +22,28 @@ UNSIGNED = {"arith.divui": np.floor_divide, "arith.remui": np.remainder, "arith.
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """``sum of symbol * factor + array``: the array has a value for each point; the symbols are values that are the same at all points."""
+    """``sum of symbol * factor + array``: the array has a value for each point; symbols are values that are equal at all points."""
 
     symbols: dict[ir.Value, int]
     array: np.ndarray
 
     def plus(self, other: "Sample", sign: int = 1) -> "Sample":
+        """The sum with ``sign * other``."""
         symbols = dict(self.symbols)
         for value, factor in other.symbols.items():
             symbols[value] = symbols.get(value, 0) + sign * factor
         return Sample({v: f for v, f in symbols.items() if f}, self.array + sign * other.array)
 
     def times(self, factor: int) -> "Sample":
+        """The sample multiplied by an int."""
         return Sample({v: f * factor for v, f in self.symbols.items() if factor}, self.array * factor)
 
 
 class Points(Numbers[Sample]):
-    """All combinations of the values of variables: each a value of the IR with its first value, and how many it takes.
+    """All combinations of the values of some variables: each an IR value with its first value and the number of its values.
 
-    ``uniform(value)``: whether a value is one for all points that differ in variables only; it becomes a symbol, where it is not known.
+    ``uniform(value)``: whether a value is equal at all points that differ in variables only; such a value becomes a symbol where it is not
+    known.
     """
 
     def __init__(self, ranges: Sequence[tuple[ir.Value, int, int]], uniform: Callable[[ir.Value], bool]) -> None:
@@ -55,10 +58,11 @@ class Points(Numbers[Sample]):
 
     @property
     def count(self) -> int:
+        """The number of points."""
         return prod(self.shape)
 
     def flat(self, array: np.ndarray) -> np.ndarray:
-        """The value at each point, one after the other."""
+        """The value at each point, as one dimension."""
         return np.broadcast_to(array, self.shape).reshape(-1)
 
     def evaluate(self, value: ir.Value) -> Sample | None:
@@ -66,7 +70,7 @@ class Points(Numbers[Sample]):
         return self._evaluator.value(value)
 
     def mask(self, tests: Sequence[tuple[ir.Value, bool]]) -> tuple[np.ndarray, bool]:
-        """At which points conditions are what they have to be; and whether all of them are known."""
+        """The points at which conditions have the values that they have to have, and whether all conditions are known."""
         mask, exact = np.ones(self.shape, bool), True
         for test, wanted in tests:
             for part in conjuncts(test) if wanted else [test]:
@@ -175,10 +179,10 @@ class Points(Numbers[Sample]):
 
 
 def _not_0(divisor: np.ndarray) -> np.ndarray:
-    """Divisors, with 1 in the places of 0: there the division is not done."""
+    """Divisors with 0 replaced by 1: there the division is not executed."""
     return np.where(divisor == 0, np.ones((), divisor.dtype), divisor)
 
 
 def can_count(loop: ForOp) -> bool:
-    """Whether the steps of a loop are known."""
+    """Whether the bounds of a loop are constant."""
     return loop.extent is not None and constant_of(loop.bounds[0]) is not None

@@ -1,4 +1,4 @@
-"""Index arithmetic as sizes: ints, and expressions of the symbols that a signature names."""
+"""Index arithmetic as sizes: ints, and expressions of the symbols of a signature."""
 from collections.abc import Callable
 
 from legato.analysis.indices.arithmetic import Bound, Evaluator, Numbers
@@ -10,8 +10,9 @@ Known = Callable[[ir.Value], Size | None]
 
 
 class SizeNumbers(Numbers[Size]):
-    """``known(value)``: the size that a value is said to be, one of a buffer's for example. ``by_symbols``: whether quotients by a symbolic
-    size are sizes. They are computed where a size is needed, perhaps where no division was: the symbol must not be 0 there."""
+    """``known(value)``: the size that a value is known to be, such as a dimension of a buffer; else None. ``by_symbols``: whether
+    quotients by symbolic sizes are allowed; they may be computed where the program does not divide, so the symbol must not be 0 there.
+    """
 
     def __init__(self, known: Known, by_symbols: bool = False) -> None:
         self._known, self._by_symbols = known, by_symbols
@@ -57,12 +58,12 @@ class SizeNumbers(Numbers[Size]):
 
 
 def size_of(value: ir.Value, known: Known) -> Size | None:
-    """The size that an integer is; None for what is computed from data or from loop variables."""
+    """The size that an integer is; None for a value computed from data or loop variables."""
     return Evaluator(SizeNumbers(known)).value(value)
 
 
 def never_negative(size: Size) -> bool:
-    """Whether ``size`` is sure to be 0 or more: symbols are, and sums and products of what is."""
+    """Whether ``size`` is known to be at least 0: symbols are, and so are sums and products of such sizes."""
     if isinstance(size, int):
         return size >= 0
     if not isinstance(size, Dim):

@@ -1,5 +1,5 @@
-"""Where the buffers of loop kernels live, and how large they are: each goes into the innermost code that holds all its users, and becomes
-as large as what they touch there."""
+"""Placement of the buffers of loop kernels: each is allocated in the innermost block around all its users, as large as what they
+access."""
 from collections.abc import Iterable
 
 from legato.analysis.accesses import buffer_of, indices_of, one_step_only, varies
@@ -16,12 +16,13 @@ ALIGNMENT = 64
 
 
 def place_buffers(kernel: ir.Operation) -> None:
-    """Replaces every ``tir.alloc_buffer`` of a kernel, whose blocks are gone already, by an allocation."""
+    """Replaces every ``tir.alloc_buffer`` of a kernel, whose blocks are inlined already, by an allocation."""
     for op in find(kernel, "tir.alloc_buffer"):
         place_buffer(op.opview)
 
 
 def place_buffer(made: AllocBufferOp) -> None:
+    """Replaces one ``tir.alloc_buffer`` by a memref.alloc."""
     buffer = made.operation.results[0]
     users = [use.owner.operation for use in buffer.uses]
     if not users:
@@ -48,7 +49,7 @@ def place_buffer(made: AllocBufferOp) -> None:
 
 
 def common_block(made: AllocBufferOp, users: list[ir.Operation]) -> ir.Block:
-    """The innermost loop body, or the block of the allocation, that holds all the users, and whose steps do not need what others wrote."""
+    """The innermost loop body around all users whose iterations do not need what others wrote, or the block of the allocation."""
     chains = [[op for op in reversed(ancestors(u)) if op.name in ("tir.for", "func.func")] for u in users]
     depth = 0
     while all(len(c) > depth for c in chains) and all(c[depth] == chains[0][depth] for c in chains):
@@ -60,7 +61,7 @@ def common_block(made: AllocBufferOp, users: list[ir.Operation]) -> ir.Block:
 
 
 def carries_over(loop: ForOp, made: AllocBufferOp, users: list[ir.Operation]) -> bool:
-    """Whether a step of a loop may read what another step has written."""
+    """Whether an iteration of a loop may read what another one wrote."""
     if loop.extent == 1:
         return False
     accesses = [u for u in users if u.name in FIRST_INDEX]
@@ -73,12 +74,12 @@ def carries_over(loop: ForOp, made: AllocBufferOp, users: list[ir.Operation]) ->
 
 
 def places(access: ir.Operation) -> list[Linear]:
-    """The indices of an access."""
+    """The indices of an access as linear forms."""
     return [place(v) for v in indices_of(access)]
 
 
 def is_apart(f: Linear, g: Linear, loop: ForOp, *accesses: ir.Operation) -> bool:
-    """Whether two indices are the same in one step of a loop only."""
+    """Whether two indices are equal in the same iteration of a loop only."""
     factor = f.coefficient(loop.variable)
     if factor == 0 or g.coefficient(loop.variable) != factor:
         return False
@@ -92,7 +93,7 @@ def is_apart(f: Linear, g: Linear, loop: ForOp, *accesses: ir.Operation) -> bool
 
 
 def inner_extents(loop: ForOp, accesses: Iterable[ir.Operation]) -> dict[ir.Value, int]:
-    """The loops between a loop and accesses in it, by their extents; those that run from 0 on, by a number of steps that is known."""
+    """The extents of loops between a loop and accesses in it, for those from 0 with constant extent."""
     found = {}
     for access in accesses:
         for op in ancestors(access):
@@ -104,7 +105,7 @@ def inner_extents(loop: ForOp, accesses: Iterable[ir.Operation]) -> dict[ir.Valu
 
 
 def begins_anew(loop: ForOp, made: AllocBufferOp, accesses: list[ir.Operation]) -> bool:
-    """Whether each step first writes all of the buffer that it touches."""
+    """Whether each iteration first writes all of the buffer that it accesses."""
     order = [op for op in find(loop.operation, *FIRST_INDEX) if op in accesses]
     first = order[0] if order else None
     if first is None or first.name != "memref.store":
@@ -126,7 +127,7 @@ def begins_anew(loop: ForOp, made: AllocBufferOp, accesses: list[ir.Operation]) 
 
 
 def shrink(home: ir.Block, accesses: list[ir.Operation]) -> tuple[list[int], list[list[Linear]]] | None:
-    """The shape that holds all that is touched during one run of ``home``, and the indices in it; None where that is not seen."""
+    """The shape of the region accessed in one run of ``home``, and the indices in it; None where it is not known."""
     extents: dict[ir.Value, int] = {}
     inner: set[ir.Value] = set()
     holder = home.owner.operation

@@ -1,7 +1,7 @@
-"""tir-lower-loops: kernels written as loops and blocks become scf, memref and vector.
+"""tir-lower-loops: lowers kernels of loops and blocks to scf, memref and vector.
 
-Blocks are put in place, their axes replaced by the values that they take; buffers get their place and size; loops become scf loops of their
-kind, vectors, or copies of their bodies. The tensors of the signature stay: ``bufferization.to_buffer`` and ``to_tensor`` are between.
+Blocks are inlined, their axes replaced by the bound values; buffers are placed and sized; loops become scf loops of their kind, vectors,
+or copies of their bodies. The signature keeps its tensors, through ``bufferization.to_buffer`` and ``to_tensor``.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -25,7 +25,7 @@ MOST_COPIES = 1024
 
 @dataclass(frozen=True)
 class LowerLoops(ModulePass):
-    """Lowers tir.block, tir.for and tir.alloc_buffer to scf, memref and vector. Refuses loops bound to threads."""
+    """Lowers tir.block, tir.for and tir.alloc_buffer to scf, memref and vector. PassFailed for loops bound to threads."""
 
     name: ClassVar[str] = "tir-lower-loops"
 
@@ -56,7 +56,7 @@ def lower_kernel(kernel: func.FuncOp, warnings: list[str]) -> None:
 
 
 def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str]) -> None:
-    """Lowers the loops under an op of the kernel ``name``; its blocks and buffers are lowered already."""
+    """Lowers the loops in an op of the kernel ``name``; blocks and buffers are lowered already."""
     for loop in find(operation, "tir.for", inner_first=True):
         try:
             lower_loop(loop.opview)
@@ -66,7 +66,7 @@ def lower_loops_under(operation: ir.Operation, name: str, warnings: list[str]) -
 
 
 def mark_inputs(kernel: func.FuncOp) -> None:
-    """Says of the buffers of inputs that they are only read. Not sooner: upstream's canonicalization then reads the tensor instead."""
+    """Marks the buffers of inputs as read-only. Not earlier: upstream's canonicalization would then read the tensor instead."""
     inputs = list(kernel.arguments)[: len(kernel.type.inputs) - tir.out_count(kernel)]
     for op in find(kernel.operation, "bufferization.to_buffer"):
         if op.operands[0] in inputs:
@@ -74,7 +74,7 @@ def mark_inputs(kernel: func.FuncOp) -> None:
 
 
 def lower_loop(loop: ForOp) -> None:
-    """Replaces a loop, inside of which no other tir.for is left."""
+    """Lowers a loop without tir.for inside."""
     if loop.kind == VECTORIZED:
         vectorize(loop)
     elif loop.kind == UNROLLED:
@@ -86,6 +86,7 @@ def lower_loop(loop: ForOp) -> None:
 
 
 def unroll(loop: ForOp) -> None:
+    """Replaces a loop by copies of its body. PassFailed for a dynamic extent, and beyond ``MOST_COPIES``."""
     extent, lower = loop.extent, constant_of(loop.bounds[0])
     if extent is None or lower is None or extent > MOST_COPIES:
         raise PassFailed(f"the loop {loop.name} cannot be unrolled: its extent is {extent if extent else 'not known'}; "
@@ -97,6 +98,7 @@ def unroll(loop: ForOp) -> None:
 
 
 def to_serial(loop: ForOp) -> None:
+    """Makes the loop an scf.for."""
     with ir.InsertionPoint(loop), loop.operation.location:
         new = scf.ForOp(*loop.bounds, index(1))
         with ir.InsertionPoint(new.body):
@@ -105,6 +107,7 @@ def to_serial(loop: ForOp) -> None:
 
 
 def to_parallel(loop: ForOp) -> None:
+    """Makes the loop an scf.parallel."""
     with ir.InsertionPoint(loop), loop.operation.location:
         segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0])}
         new = ir.Operation.create("scf.parallel", [], [*loop.bounds, index(1)], segments, regions=1)
@@ -115,6 +118,7 @@ def to_parallel(loop: ForOp) -> None:
 
 
 def take_body(loop: ForOp, into: ir.Block) -> None:
+    """Moves a loop's body into a block and erases the loop."""
     replace_uses(loop.block, [into.arguments[0]])
     move_before(body(loop.block), terminator(into))
     loop.operation.erase()

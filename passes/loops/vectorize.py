@@ -1,4 +1,4 @@
-"""A loop whose steps become the lanes of vectors: its body, rewritten on vectors."""
+"""Vectorization of one loop: its body is rewritten on vectors whose lanes are the iterations."""
 
 from legato.analysis.indices.forms import linear
 from legato.analysis.lanes import MOST_LANES, NotVectorizable, lanes_of
@@ -8,7 +8,7 @@ from legato.dialects.tir.loops import ForOp, constant_of
 
 
 def vectorize(loop: ForOp) -> None:
-    """Replaces a loop by the same on vectors. Raises NotVectorizable before it changes anything."""
+    """Replaces a loop by vector ops. NotVectorizable, before anything is changed, where its body has no vector form."""
     lanes, extent = lanes_of(loop), loop.extent
     if lanes == 1 and extent != 1:
         raise NotVectorizable(f"its extent, {extent}, has no divisor up to {MOST_LANES}")
@@ -26,7 +26,7 @@ def vectorize(loop: ForOp) -> None:
 
 
 def varying_values(block: ir.Block, variable: ir.Value) -> set[ir.Value]:
-    """The values in a block that differ between the lanes."""
+    """The values in a block that differ between lanes."""
     varying = {variable}
 
     def visit(inside: ir.Block) -> None:
@@ -42,7 +42,7 @@ def varying_values(block: ir.Block, variable: ir.Value) -> set[ir.Value]:
 
 
 def check(block: ir.Block, variable: ir.Value) -> None:
-    """Raises NotVectorizable for a body that has no form on vectors."""
+    """NotVectorizable for a body without vector form."""
     varying = varying_values(block, variable)
 
     def visit(inside: ir.Block) -> None:
@@ -67,11 +67,12 @@ def check(block: ir.Block, variable: ir.Value) -> None:
 
 
 def elementwise(op: ir.Operation) -> bool:
+    """Whether an op of arith or math works on vectors elementwise."""
     return op.name.split(".")[0] in ("arith", "math")
 
 
 def place(op: ir.Operation, first: int, variable: ir.Value, varying: set[ir.Value]) -> None:
-    """Checks that an access walks along the last dimension, one element a lane."""
+    """NotVectorizable for an access that does not move along the last dimension by one element for each lane."""
     *outer, last = list(op.operands)[first:] or [None]
     form = None if last is None else linear(last)
     steps = form is not None and form.coefficient(variable) == 1 and not any(v in varying for v in form.terms if v != variable)
@@ -93,12 +94,14 @@ class Lanes:
         self.varying = {variable}
 
     def block(self, block: ir.Block) -> None:
+        """Builds the ops of a block; values made in it are forgotten after it."""
         first, vectors = dict(self.first), dict(self.vectors)
         for op in body(block):
             self.op(op)
-        self.first, self.vectors = first, vectors  # what was made inside is not seen behind
+        self.first, self.vectors = first, vectors  # values made inside are not visible after the block
 
     def op(self, op: ir.Operation) -> None:
+        """Builds one op: stores and varying ops on vectors, others as scalars."""
         differs = any(v in self.varying for v in op.operands)
         with op.location:
             if op.name == "memref.store":
@@ -110,6 +113,7 @@ class Lanes:
                 self.varied(op)
 
     def uniform(self, op: ir.Operation) -> None:
+        """Builds an op that is equal in all lanes, as a scalar."""
         if op.name == "scf.if":
             regions = [r for r in op.regions if len(r.blocks)]
             made = scf.IfOp(self.scalar(op.operands[0]), has_else=len(regions) > 1)
@@ -127,6 +131,7 @@ class Lanes:
             self.first.update(zip(op.results, self.clone(op)))
 
     def clone(self, op: ir.Operation) -> list[ir.Value]:
+        """A clone of an op on first-lane values. Returns its results."""
         operands = [self.scalar(v) for v in op.operands]  # before the op that takes them
         new = op.clone()
         for number, operand in enumerate(operands):
@@ -134,23 +139,25 @@ class Lanes:
         return list(new.results)
 
     def varied(self, op: ir.Operation) -> None:
+        """Builds an op that differs between lanes, except index arithmetic, which is built on demand."""
         result = op.results[0]
         if op.name == "memref.load":
             type_ = ir.VectorType.get([self.lanes], result.type)
             self.vectors[result] = vector.LoadOp(type_, op.operands[0], [self.scalar(v) for v in list(op.operands)[1:]]).result
             return
         if isinstance(result.type, ir.IndexType) or is_index_cast(op):
-            return  # made when it is asked for: an address needs the first lane only
+            return  # built on demand: an address needs the first lane only
         fused = self.fused_multiply_add(op)
         self.vectors[result] = fused if fused is not None else self.elementwise(op)
 
     def elementwise(self, op: ir.Operation) -> ir.Value:
+        """The op on vectors."""
         type_ = ir.VectorType.get([self.lanes], op.results[0].type)
         attributes = {name: op.attributes[name] for name in op.attributes}
         return ir.Operation.create(op.name, [type_], [self.vector(v) for v in op.operands], attributes).results[0]
 
     def fused_multiply_add(self, op: ir.Operation) -> ir.Value | None:
-        """``a * b + c`` in one rounding, where the script's own product is read only here."""
+        """``a * b + c`` as one fma, where the script allows it and the product has no other use; else None."""
         if op.name != "arith.addf" or "contract" not in str(op.attributes["fastmath"]):
             return None
         for number in (0, 1):
@@ -190,4 +197,5 @@ class Lanes:
 
 
 def is_index_cast(op: ir.Operation) -> bool:
+    """Whether an op casts between index and integers."""
     return op.name in ("arith.index_cast", "arith.index_castui")

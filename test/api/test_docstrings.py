@@ -9,8 +9,7 @@ import pytest
 import legato
 
 ROOT = Path(legato.__file__).resolve().parent.parent
-FOLDERS = ("core", "dialects", "analysis/patterns", "analysis/structured", "passes/calls", "passes/cpu", "passes/graph", "passes/legalize",
-           "passes/partition", "passes/pipeline", "passes/structured", "codegen", "targets", "frontends/onnx", "frontends/script/graph",
+FOLDERS = ("core", "dialects", "analysis", "passes", "schedule", "codegen", "targets", "frontends/onnx", "frontends/script/graph",
            "frontends/script/kernel", "frontends/script/language", "frontends/script/tvm", "runtime", "tools", "legato", "bench",
            "examples")
 

@@ -1,4 +1,4 @@
-"""What threads read and write in memory that they share, and where two threads may meet."""
+"""Accesses of threads to shared memory, and detection of conflicts between threads."""
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -16,13 +16,16 @@ from legato.passes.gpu.threads.memory import buffer_of
 from legato.passes.gpu.threads.points import as_keys, points_of, thread_numbers
 from legato.passes.gpu.threads.uniform import Uniform
 
-FEW = 4  # blocks on an axis that are looked at
+FEW = 4  # blocks of an axis that are checked
 
 
 @dataclass(frozen=True, eq=False)
 class ThreadAccess:
-    """``indices``: None where they are not known. ``loops``: those around it in the launch, outermost first; ``tests``: the conditions
-    around it, each with what it has to be."""
+    """An access in a launch.
+
+    ``indices``: None where they are not known. ``loops``: the loops around it in the launch, outermost first; ``tests``: the conditions
+    around it, each with the value it has to have.
+    """
 
     op: ir.Operation
     buffer: ir.Value
@@ -36,8 +39,11 @@ class ThreadAccess:
 
 @dataclass(frozen=True)
 class TouchedElements:
-    """The elements that an access touches, point by point. ``thread``: whose; ``columns``: for each dimension its symbols and its indices;
-    ``steps``: the values of loop variables; ``exact``: whether no condition was left out."""
+    """The elements that an access touches, as columns with a row for each point.
+
+    ``thread``: the thread's number; ``columns``: for each dimension its symbols and indices; ``steps``: the values of loop variables;
+    ``exact``: whether all conditions were evaluated.
+    """
 
     thread: np.ndarray
     columns: list[tuple[dict[ir.Value, int], np.ndarray]]
@@ -46,23 +52,22 @@ class TouchedElements:
 
 
 def access_of(op: ir.Operation, buffer_operand: int, launch: Launch, writes: bool, reads: bool) -> ThreadAccess:
-    """An access by an op to the buffer that is one of its operands."""
+    """An op's access to the buffer that is operand number ``buffer_operand``."""
     indices = indices_of(op) if op.name in FIRST_INDEX else None
     if indices is not None and buffer_of(op.operands[buffer_operand]) != op.operands[buffer_operand]:
-        indices = None  # through a view: the index is another
+        indices = None  # through a view: the index differs
     return ThreadAccess(op, buffer_of(op.operands[buffer_operand]), writes, reads, indices, loops_between(op, launch.operation),
                         conditions(op, launch.operation))
 
 
 class Conflicts:
-    """Whether two threads of a block may touch the same element by two accesses, one of which writes. ``certain``: whether they do, in any
-    case."""
+    """Decides whether two threads of a block may access one element, one of them writing. ``certain``: whether they are certain to."""
 
     def __init__(self, launch: Launch, uniform: Uniform, certain: bool = False):
         self.launch, self.uniform, self.certain = launch, uniform, certain
 
     def touched(self, access: ThreadAccess, kept: Sequence[ForOp], blocks: Sequence[LaunchAxis] = ()) -> TouchedElements | None:
-        """What an access touches; the steps of the loops ``kept`` are told apart. ``blocks``: axes of the grid that are counted too."""
+        """The elements that an access touches, with the iterations of the loops ``kept``; ``blocks``: grid axes to include."""
         key = (tuple(loop.variable for loop in kept), tuple(b.name for b in blocks))
         if key not in access.cache:
             access.cache[key] = self._touched(access, kept, blocks)
@@ -86,12 +91,12 @@ class Conflicts:
                                {loop.variable: points.flat(points.values[loop.variable])[flat] for loop in steps}, exact)
 
     def in_step(self, first: ThreadAccess, second: ThreadAccess) -> bool:
-        """Whether two threads may meet where ``second`` follows ``first``, in one step of all loops around both."""
+        """Whether two threads may conflict where ``second`` follows ``first`` in the same iteration of all loops around both."""
         common = shared_loops(first, second)
         return self._meet(first, second, [loop for loop in common if can_count(loop)], set(), {})
 
     def carried(self, first: ThreadAccess, second: ThreadAccess, loop: ForOp, next_only: bool) -> bool:
-        """Whether two threads may meet where ``second`` is in a later step of the loop than ``first``; ``next_only``: in the next one."""
+        """Whether two threads may conflict where ``second`` is in a later iteration of the loop; ``next_only``: in the next one."""
         common = shared_loops(first, second)
         at = next(n for n, one in enumerate(common) if one.operation == loop.operation)
         outer = [one for one in common[:at] if can_count(one)]
@@ -103,7 +108,7 @@ class Conflicts:
         return self._meet(first, second, outer, free - {loop.variable}, {loop.variable: 1})
 
     def _meet(self, first: ThreadAccess, second: ThreadAccess, kept: list[ForOp], free: set[ir.Value], shift: dict[ir.Value, int]) -> bool:
-        """``free``: loop variables that differ between the two; ``shift``: by how much a variable is greater for the second."""
+        """``free``: loop variables that differ between the two; ``shift``: the amount by which a variable is greater for the second."""
         if first.buffer != second.buffer or not (first.writes or second.writes) or self.launch.thread_count == 1:
             return False
         a, b = self.touched(first, kept), self.touched(second, kept)
@@ -126,7 +131,7 @@ class Conflicts:
         return meeting(a.thread, left, b.thread, right) is not None
 
     def _apart(self, first: ThreadAccess, second: ThreadAccess, outer: list[ForOp], loop: ForOp) -> bool:
-        """Whether threads meet in an element in different steps of a loop, and not only in one step: then it is no matter of the loop."""
+        """Whether threads conflict in different iterations of a loop, and not in the same one only."""
         kept = [*outer, loop]
         a, b = (self.touched(one, kept) for one in (first, second)) if can_count(loop) else (None, None)
         if a is None or b is None or any(x != y or x for (x, _), (y, _) in zip(a.columns, b.columns)):
@@ -138,7 +143,7 @@ class Conflicts:
         return bool(((low != high) & (begin != end)).any())
 
     def one_value(self, access: ThreadAccess, sources: Sequence[ir.Value], blocks: Sequence[LaunchAxis] = ()) -> bool:
-        """Whether all threads that write one element at once by a store have the same ``sources``, which the value is computed from."""
+        """Whether threads that write one element at once have equal ``sources``, from which the stored value is computed."""
         kept = [loop for loop in access.loops if can_count(loop)]
         found = self.touched(replace(access, indices=[*access.indices, *sources], cache={}), kept, blocks)
         if found is None:
@@ -149,15 +154,16 @@ class Conflicts:
         return len(np.unique(places)) == len(np.unique(values))
 
     def in_doubt(self, first: ThreadAccess, second: ThreadAccess) -> bool:
-        """Whether threads are taken to meet where it is not seen: in shared memory yes; in global memory, where statements say where each
-        thread's results go, not by writing alone, and not where one index is read and written."""
+        """Whether to assume a conflict that cannot be decided. In shared memory yes; in global memory not between two writes, and not
+        where the read and the written index are the same.
+        """
         if self.certain:
             return False
         shared = isinstance(first.buffer.owner, ir.Block) and first.buffer.owner.owner.operation == self.launch.operation
         return shared or (not (first.writes and second.writes) and first.indices != second.indices)
 
     def across_blocks(self, first: ThreadAccess, second: ThreadAccess) -> str | None:
-        """Which two blocks meet in an element, in words; None where this is not, or cannot be seen. The first blocks are looked at."""
+        """Two blocks that conflict in an element, as text; None where there are none or it cannot be decided. Checks the first blocks."""
         if first.buffer != second.buffer:
             return None
         blocks = [LaunchAxis(b.name, b.id, min(b.extent or 2, FEW)) for b in self.launch.blocks]
@@ -169,8 +175,10 @@ class Conflicts:
         return None if found is None else describe(blocks, *found)
 
     def race(self, access: ThreadAccess, blocks: Sequence[LaunchAxis] = ()) -> str | None:
-        """Which two threads write one element at once by a store, in words; None where this is not, or cannot be seen. ``blocks``: axes of
-        the grid, of which the first two blocks are looked at."""
+        """Two threads that write one element at once by a store, as text; None where there are none or it cannot be decided.
+
+        ``blocks``: grid axes, of which the first two blocks are checked.
+        """
         kept = [loop for loop in access.loops if can_count(loop)]
         found = self.touched(access, kept, blocks)
         if found is None or not found.exact:
@@ -183,7 +191,7 @@ class Conflicts:
 
 
 def describe(axes: Sequence[LaunchAxis], one: int, other: int) -> str:
-    """Two threads, or blocks, by the indices in which they differ."""
+    """Two threads, or blocks, as text: the indices in which they differ."""
     texts = []
     for number in (one, other):
         places = []
@@ -196,19 +204,19 @@ def describe(axes: Sequence[LaunchAxis], one: int, other: int) -> str:
 
 
 def shared_loops(first: ThreadAccess, second: ThreadAccess) -> list[ForOp]:
-    """The loops around both, outermost first."""
+    """The loops around both accesses, outermost first."""
     return [a for a, b in zip(first.loops, second.loops) if a.operation == b.operation]
 
 
 def same_place(first: ThreadAccess, second: ThreadAccess, differing: set[ir.Value]) -> bool:
-    """Whether both use the very same index values, in the same step: then a thread meets itself."""
+    """Whether both accesses have the same index values in the same iteration, so that a thread meets only itself."""
     if first.indices is None or second.indices is None or first.indices != second.indices:
         return False
     return not any(roots(i) & differing for i in first.indices)
 
 
 def meeting(thread: np.ndarray, left: list[np.ndarray], other: np.ndarray, right: list[np.ndarray]) -> tuple[int, int] | None:
-    """Two different threads that touch one element: rows of ``left`` by ``thread``, and of ``right`` by ``other``; None without any."""
+    """Two different threads that touch one element: rows of ``left`` by ``thread``, rows of ``right`` by ``other``; None without any."""
     if not len(thread) or not len(other):
         return None
     a, b = as_keys([left, right])
@@ -220,7 +228,7 @@ def meeting(thread: np.ndarray, left: list[np.ndarray], other: np.ndarray, right
 
 
 def spans(keys: np.ndarray, thread: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each key once, with the least and the greatest thread that has it."""
+    """The distinct keys, with the least and the greatest thread that has each."""
     order = np.lexsort((thread, keys))
     keys, thread = keys[order], thread[order]
     first = np.concatenate([[True], keys[1:] != keys[:-1]])

@@ -1,8 +1,7 @@
-"""The threads of a block combine what each of them has.
+"""All-reduce over the threads of a block.
 
-Where groups of threads are whole warps, or parts of one, the lanes of a warp exchange values (a butterfly of shuffles), and only one
-value of each warp goes through shared memory. Else a tree in shared memory: in each step a thread combines its value with that of one
-half as far away as before. The barriers are put in afterwards.
+Where groups of threads are whole warps, or parts of one, the lanes of a warp exchange values by shuffles (a butterfly), and only one value
+of each warp goes through shared memory. Otherwise a tree in shared memory. Barriers are inserted later.
 """
 from collections.abc import Callable
 from math import prod
@@ -16,8 +15,11 @@ WARP = 32
 
 
 def all_reduce(launch: Launch, across: list[LaunchAxis], part: ir.Value, combiner: ir.Operation, name: str) -> Callable[[], ir.Value]:
-    """Combines the elements of the local buffers ``part`` of all threads of the axes ``across``; the other axes' threads are groups of
-    their own. At the insertion point; gives what reads the result, which the first thread of a group has in any case."""
+    """Combines the first elements of the local buffers ``part`` of all threads along the axes ``across``, at the insertion point.
+
+    Threads that differ in other axes are separate groups. Returns a function that reads the result, valid at least on a group's first
+    thread.
+    """
     count = prod(a.extent for a in across)
     mine = memref.LoadOp(part, [index(0)]).result
     if across == launch.threads[:len(across)] and launch.thread_count % WARP == 0 and combiner.results[0].type.width <= 32:
@@ -31,7 +33,7 @@ def all_reduce(launch: Launch, across: list[LaunchAxis], part: ir.Value, combine
 
 
 def by_warps(launch: Launch, across: list[LaunchAxis], mine: ir.Value, combiner: ir.Operation, name: str) -> ir.Value:
-    """Each warp combines what its lanes have, then what all warps of the group have."""
+    """Combines the lanes of each warp, then the warps of each group."""
     warps = prod(a.extent for a in across) // WARP
     parts, group, place = scratch(launch, across, warps, mine.type, name)
     lane, warp = arith.RemUIOp(place, index(WARP)).result, arith.DivUIOp(place, index(WARP)).result
@@ -41,7 +43,7 @@ def by_warps(launch: Launch, across: list[LaunchAxis], mine: ir.Value, combiner:
         scf.YieldOp([])
     if warps == 1:
         return one
-    lanes = 1 << (warps - 1).bit_length()  # each of these groups of lanes comes to the same result
+    lanes = 1 << (warps - 1).bit_length()  # all groups of so many lanes compute the same result
     source = lane if lanes == WARP else arith.RemUIOp(lane, index(lanes)).result
     if lanes == warps:
         return butterfly(memref.LoadOp(parts, [group, source]).result, lanes, combiner)
@@ -51,7 +53,7 @@ def by_warps(launch: Launch, across: list[LaunchAxis], mine: ir.Value, combiner:
 
 
 def butterfly(value: ir.Value, lanes: int, combiner: ir.Operation) -> ir.Value:
-    """What groups of so many lanes (a power of 2) have, combined; each lane has the result."""
+    """Combines groups of ``lanes`` lanes (a power of 2); each lane has the result."""
     reach = lanes // 2
     while reach:
         value = combine(combiner, value, shuffle(value, reach))
@@ -76,7 +78,7 @@ def shuffle(value: ir.Value, offset: int) -> ir.Value:
 
 
 def tree(launch: Launch, across: list[LaunchAxis], mine: ir.Value, combiner: ir.Operation, name: str) -> Callable[[], ir.Value]:
-    """The same in shared memory alone, for any number of threads."""
+    """All-reduce in shared memory, for any number of threads."""
     count = prod(a.extent for a in across)
     parts, group, place = scratch(launch, across, count, mine.type, name)
     memref.StoreOp(mine, parts, [group, place])
@@ -97,14 +99,14 @@ def when(test: ir.Value) -> ir.InsertionPoint:
 
 
 def scratch(launch: Launch, across: list[LaunchAxis], count: int, type_: ir.Type, name: str) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """A shared buffer with so many places for each group, the number of a thread's group, and its number in it."""
+    """A shared buffer with ``count`` elements for each group, the number of a thread's group, and its number in the group."""
     others = [a for a in launch.threads if a not in across]
     parts = make_buffer(ir.MemRefType.get([prod(a.extent for a in others), count], type_), f"{name}_parts", "shared")
     return parts, linear(others), linear(across)
 
 
 def linear(axes: list[LaunchAxis]) -> ir.Value:
-    """The number of a thread among those of some axes, the first axis the fastest."""
+    """The number of a thread along some axes, the first varying fastest."""
     total, stride = index(0), 1
     for axis in axes:
         step = axis.id if stride == 1 else arith.MulIOp(axis.id, index(stride)).result

@@ -1,7 +1,7 @@
-"""Barriers between what one thread of a block writes and another reads, or overwrites.
+"""Insertion of barriers between conflicting accesses of different threads of a block.
 
-They are put in front of the statement that needs them, in the innermost loop that holds both; where the steps of a loop need one, at its
-beginning. A condition that differs between the threads is never around a barrier: it is taken apart (see ``splitting``).
+A barrier is put in front of the statement that needs it, in the innermost loop around both accesses; for conflicts between iterations, at
+the beginning of the loop. Conditions that differ between threads are split around barriers (see ``splitting``).
 """
 from dataclasses import dataclass, field
 
@@ -17,13 +17,17 @@ from legato.passes.gpu.threads.uniform import Uniform
 
 BARRIER = "gpu.barrier"
 SCOPE = "#gpu.barrier_scope<workgroup>"
-KNOWN = {"memref.load": (0, False, True), "memref.store": (1, True, False)}  # which operand is the buffer, does it write, does it read
+# (the buffer's operand number, whether it writes, whether it reads)
+KNOWN = {"memref.load": (0, False, True), "memref.store": (1, True, False)}
 
 
 @dataclass
 class Summary:
-    """What a statement does between its barriers. ``head``: before the first; ``tail``: behind the last; where there may be none, all is in
-    both. ``barrier``: whether there is one in any case."""
+    """The accesses of a statement around its barriers.
+
+    ``head``: before the first barrier; ``tail``: after the last; if there may be no barrier, all are in both. ``barrier``: whether there
+    is always one.
+    """
 
     head: list[ThreadAccess] = field(default_factory=list)
     tail: list[ThreadAccess] = field(default_factory=list)
@@ -31,7 +35,8 @@ class Summary:
 
 
 def insert_barriers(launch: Launch) -> int:
-    """Puts barriers into a launch whose blocks are in place. Returns how many. PassFailed where threads would have to meet and cannot."""
+    """Inserts barriers into a launch whose blocks are inlined. Returns how many. PassFailed where one is needed and cannot be
+    inserted."""
     inserter = Inserter(launch)
     inserter.check_races()
     inserter.check_blocks()
@@ -42,7 +47,7 @@ def insert_barriers(launch: Launch) -> int:
 
 
 def check_reached(launch: Launch) -> None:
-    """PassFailed for a barrier that not all threads of a block would reach: those that do would wait forever."""
+    """PassFailed for a barrier that only some threads of a block would reach: those would wait forever."""
     uniform = Uniform(launch)
     for op in everything(launch.operation):
         for around in ancestors(op) if op.name in BARRIERS else ():
@@ -53,7 +58,7 @@ def check_reached(launch: Launch) -> None:
 
 
 class Inserter:
-    """Puts barriers into one launch."""
+    """Inserts barriers into one launch."""
 
     def __init__(self, launch: Launch):
         self.launch = launch
@@ -64,12 +69,12 @@ class Inserter:
         self.seen: dict[int, ThreadAccess] = {}
 
     def tracked(self, buffer: ir.Value) -> bool:
-        """Whether threads can meet in a buffer: it is written, and not a thread's own."""
+        """Whether threads can conflict in a buffer: it is written, and not local."""
         owner = buffer.owner
         return buffer in self.written and (isinstance(owner, ir.Block) or owner.operation.name != "memref.alloca")
 
     def check_races(self) -> None:
-        """PassFailed for a statement by which several threads write one element at once, each its own value."""
+        """PassFailed for a store by which several threads write different values to one element at once."""
         blocks = [LaunchAxis(b.name, b.id, 2) for b in self.launch.blocks]
         for op in everything(self.launch.operation):
             if op.name != "memref.store" or not self.tracked(buffer_of(op.operands[1])):
@@ -85,7 +90,7 @@ class Inserter:
                                  "block", op)
 
     def check_blocks(self) -> None:
-        """PassFailed where a block uses what another one writes in the same launch: blocks do not wait for each other."""
+        """PassFailed where a block reads what another one writes in the same launch: there is no barrier between blocks."""
         found = [a for op in everything(self.launch.operation) for a in self.accesses(op)
                  if not isinstance(a.buffer.owner, ir.Block) or a.buffer.owner.owner.operation != self.launch.operation]
         for write in (a for a in found if a.writes and not a.reads):
@@ -96,7 +101,7 @@ class Inserter:
                                      "blocks do not wait for each other; make two nests of it, which are two launches", read.op)
 
     def sequence(self, block: ir.Block) -> Summary:
-        """Statements that follow each other."""
+        """Inserts barriers between the statements of a block."""
         whole = Summary()
         for op in body(block):
             one = self.statement(op)
@@ -112,14 +117,15 @@ class Inserter:
         return whole
 
     def in_step(self, before: ThreadAccess, after: ThreadAccess) -> bool:
-        """Whether threads have to meet between two accesses, in one step of the loops around both."""
+        """Whether a barrier is needed between two accesses, in the same iteration of the loops around both."""
         return self.conflicts.in_step(before, after)
 
     def carried(self, before: ThreadAccess, after: ThreadAccess, loop: ForOp, next_only: bool) -> bool:
-        """The same between two steps of a loop."""
+        """Whether a barrier is needed between two accesses in different iterations of a loop."""
         return self.conflicts.carried(before, after, loop, next_only)
 
     def statement(self, op: ir.Operation) -> Summary:
+        """Inserts the barriers inside of one statement."""
         if op.name == BARRIER:
             return Summary(barrier=True)
         if op.name == "tir.for":
@@ -132,6 +138,7 @@ class Inserter:
         return Summary(list(found), list(found))
 
     def accesses(self, op: ir.Operation) -> list[ThreadAccess]:
+        """The accesses of an op to tracked buffers; an op that is not known is assumed to read and write."""
         if op.name in KNOWN:
             number, writes, reads = KNOWN[op.name]
             buffers = [(number, writes, reads)] if self.tracked(buffer_of(op.operands[number])) else []
@@ -143,7 +150,7 @@ class Inserter:
         return [access_of(op, number, self.launch, writes, reads) for number, writes, reads in buffers]
 
     def opaque(self, op: ir.Operation) -> Summary:
-        """A while loop, or another op with regions: threads go through it each on its own."""
+        """A while loop or another op with regions, which each thread executes for itself. PassFailed where it needs a barrier."""
         found = [a for inner in everything(op) for a in self.accesses(inner)]
         barrier = next((o for o in everything(op) if o.name in BARRIERS), None)
         pairs = [(a, b) for a in found for b in found if self.conflicts.in_step(a, b)]
@@ -155,6 +162,7 @@ class Inserter:
         return Summary(list(found), list(found))
 
     def condition(self, op: ir.Operation) -> Summary:
+        """Inserts barriers into both branches. PassFailed where threads in different branches conflict."""
         branches = [self.sequence(region.blocks[0]) for region in op.regions if len(region.blocks)]
         whole = Summary(barrier=len(branches) == 2 and all(b.barrier for b in branches))
         for branch in branches:
@@ -170,6 +178,7 @@ class Inserter:
         return whole
 
     def loop(self, loop: ForOp) -> Summary:
+        """Inserts barriers into a loop. PassFailed where it needs one and its bounds differ between threads."""
         one = self.sequence(loop.block)
         if any(self.carried(before, after, loop, one.barrier) for before in one.tail for after in one.head):
             barrier_before(body(loop.block)[0])
@@ -184,11 +193,12 @@ class Inserter:
 
 
 def everything_in(region: ir.Region) -> list[ir.Operation]:
+    """All ops in a region, in program order."""
     return [o for block in region.blocks for op in block.operations for o in everything(op.operation)]
 
 
 def merged(*groups: list[ThreadAccess]) -> list[ThreadAccess]:
-    """All of them, each once."""
+    """The accesses of all groups without duplicates."""
     found: list[ThreadAccess] = []
     for access in (a for group in groups for a in group):
         if not any(a is access for a in found):
@@ -197,5 +207,6 @@ def merged(*groups: list[ThreadAccess]) -> list[ThreadAccess]:
 
 
 def barrier_before(op: ir.Operation) -> None:
+    """Inserts a barrier in front of an op."""
     with ir.InsertionPoint(op), op.location:
         ir.Operation.create(BARRIER, [], [], {"scope": ir.Attribute.parse(SCOPE)})

@@ -1,4 +1,4 @@
-"""Statements that stand outside of the loops of an axis: they happen once, on the first thread, not once on each."""
+"""Statements outside of the loops of an axis run on the axis's first thread only."""
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, find, terminator
 from legato.core.mlir import arith, ir, scf
@@ -10,16 +10,17 @@ MOVABLE = ("arith.", "memref.dim", "math.")
 
 
 def guard(launch: Launch) -> None:
-    """Puts what is outside of some axis's loops under the condition that the index on it is 0.
+    """Puts statements outside of an axis's loops under the condition that the index on it is 0.
 
-    Writes of local buffers are left to all threads: each has its own. PassFailed for a local buffer that is written in a loop bound to
-    threads and read outside of it."""
+    Writes of local buffers stay on all threads. PassFailed for a local buffer that is written in a loop bound to threads and read outside
+    of it.
+    """
     check_local(launch)
     _guard(launch.block, launch, frozenset())
 
 
 def check_local(launch: Launch) -> None:
-    """Each thread reads from its own local buffers what it wrote there itself."""
+    """PassFailed for a local buffer that is read outside of a loop bound to threads in which it is written."""
     for made in find(launch.operation.parent.operation, "tir.alloc_buffer"):
         buffer = made.results[0]
         if scope_of(buffer) != LOCAL:
@@ -36,7 +37,7 @@ def check_local(launch: Launch) -> None:
 
 
 def axes_around(op: ir.Operation, launch: Launch) -> set[str]:
-    """The axes in whose loops an op stands."""
+    """The axes whose loops are around an op."""
     return {a.opview.thread for a in ancestors(op) if a.name == "tir.for" and a.opview.thread in launch.axes}
 
 
@@ -64,7 +65,7 @@ def _guard(block: ir.Block, launch: Launch, covered: frozenset[str]) -> None:
 
 
 def _wrap(run: list[ir.Operation], missing: list[LaunchAxis]) -> None:
-    """Puts statements that follow each other under the condition; what is read behind them is computed by all threads."""
+    """Puts consecutive statements under the condition; values that are used after them are computed by all threads."""
     effects = [any(has_effect(o) for o in everything(op)) for op in run]
     while run and not effects[-1]:
         run, effects = run[:-1], effects[:-1]
@@ -98,5 +99,5 @@ def _wrap(run: list[ir.Operation], missing: list[LaunchAxis]) -> None:
 
 
 def within(op: ir.Operation, run: list[ir.Operation]) -> bool:
-    """Whether an op is one of some, or under one of them."""
+    """Whether an op is one of ``run``, or nested in one of them."""
     return any(o in run for o in (op, *ancestors(op)))

@@ -1,4 +1,4 @@
-"""A nest of loops bound to threads as one launch: its axes, how far they reach, and the loops replaced by the threads' own indices."""
+"""A launch: its axes and sizes, and replacement of loops bound to threads by the threads' indices."""
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -10,7 +10,8 @@ from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import PARALLEL, THREAD, THREADS, VECTORIZED, ForOp, constant_of, index
 from legato.dialects.tir.walk import loops
 
-NO_CLUSTERS = [0] + [1] * 6 + [0] * 5  # it waits for nothing; blocks and threads in x, y, z; no clusters, no shared memory at run time
+# operand counts: no dependencies; blocks and threads in x, y, z; no clusters, no dynamic shared memory
+NO_CLUSTERS = [0] + [1] * 6 + [0] * 5
 PURE = ("arith.", "memref.dim", "index.", "affine.")
 MOST_BLOCKS = {"blockIdx.x": 2**31 - 1, "blockIdx.y": 65535, "blockIdx.z": 65535}
 MOST_THREADS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64}
@@ -18,7 +19,8 @@ MOST_THREADS = {"threadIdx.x": 1024, "threadIdx.y": 1024, "threadIdx.z": 64}
 
 @dataclass(frozen=True)
 class LaunchAxis:
-    """``name``: ``blockIdx.x`` or the like; ``id``: the index on it, inside the launch; ``extent``: how many there are, 0 if not known."""
+    """``name``: as ``blockIdx.x``; ``id``: the index on it, inside of the launch; ``extent``: the number of indices, 0 if not
+    constant."""
 
     name: str
     id: ir.Value
@@ -26,18 +28,20 @@ class LaunchAxis:
 
     @property
     def is_thread(self) -> bool:
+        """Whether it is an axis of threads in a block, not of blocks."""
         return self.name.startswith("thread")
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A ``gpu.launch``. ``axes``: those that have more than one index."""
+    """A ``gpu.launch``. ``axes``: those with more than one index."""
 
     operation: ir.Operation
     axes: dict[str, LaunchAxis]
 
     @property
     def block(self) -> ir.Block:
+        """The body of the launch."""
         return self.operation.regions[0].blocks[0]
 
     @property
@@ -47,20 +51,22 @@ class Launch:
 
     @property
     def blocks(self) -> list[LaunchAxis]:
+        """The axes of the grid's blocks."""
         return [a for a in self.axes.values() if not a.is_thread]
 
     @property
     def thread_count(self) -> int:
+        """The number of threads in a block."""
         return prod(a.extent for a in self.threads)
 
 
 def thread_loops(root: ir.Operation) -> list[ForOp]:
-    """The loops under an op, itself included, that are bound to threads, outer ones first."""
+    """The loops bound to threads in an op, itself included, outer ones first."""
     return [loop for loop in loops(root) if loop.kind == THREAD]
 
 
 def check_nest(root: ir.Operation) -> None:
-    """Raises PassFailed for loops bound to threads that stand where no thread can be."""
+    """PassFailed for loops bound to threads inside of parallel, vectorized or while loops, or bound twice to one axis in conflict."""
     for loop in thread_loops(root):
         for outer in (a.opview for a in ancestors(loop.operation) if a.name == "tir.for"):
             if outer.kind in (PARALLEL, VECTORIZED):
@@ -75,7 +81,7 @@ def check_nest(root: ir.Operation) -> None:
 
 
 def check_twice(outer: ForOp, inner: ForOp) -> None:
-    """An axis bound again inside of itself: there every thread has its one index, which the inner loop takes."""
+    """PassFailed where a nested loop bound to the same axis does not fit in the outer one, or is used together with it."""
     if not inner.thread.startswith("thread"):
         raise PassFailed(f"the loops {outer.name} and {inner.name}, one inside of the other, are both bound to {inner.thread}: a block has "
                          "one index on it; bind one of them to another axis", inner.operation)
@@ -89,7 +95,7 @@ def check_twice(outer: ForOp, inner: ForOp) -> None:
 
 
 def everything(root: ir.Operation) -> list[ir.Operation]:
-    """An op and all ops under it, in the order of the program."""
+    """An op and all ops in it, in program order."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -101,7 +107,7 @@ def everything(root: ir.Operation) -> list[ir.Operation]:
 
 
 def make_launch(root: ir.Operation) -> Launch:
-    """Puts a nest into a ``gpu.launch`` of the size that its loops ask for. The loops are still there."""
+    """Puts a nest into a ``gpu.launch`` of the size that its loops need. The loops stay."""
     check_nest(root)
     found = thread_loops(root)
     with ir.InsertionPoint(root), root.location:
@@ -118,6 +124,7 @@ def make_launch(root: ir.Operation) -> Launch:
 
 
 def check_sizes(root: ir.Operation, extents: dict[str, int | None]) -> None:
+    """PassFailed for sizes beyond the limits of the axes, or more than 1024 threads in a block."""
     threads = {name: extent for name, extent in extents.items() if name.startswith("thread")}
     for name, extent in extents.items():
         most = {**MOST_BLOCKS, **MOST_THREADS}[name]
@@ -130,7 +137,7 @@ def check_sizes(root: ir.Operation, extents: dict[str, int | None]) -> None:
 
 
 def size(root: ir.Operation, found: list[ForOp]) -> ir.Value:
-    """How many indices an axis has, at the insertion point in front of the nest: as many as the longest of its loops has steps."""
+    """The number of indices on an axis, at the insertion point in front of the nest: the greatest extent of its loops."""
     largest: ir.Value | None = None
     for loop in found:
         if loop.extent is None and loop.thread.startswith("thread"):
@@ -153,7 +160,7 @@ def at_host(loop: ForOp, root: ir.Operation) -> ir.Value:
 
 
 def outside(value: ir.Value, root: ir.Operation, loop: ForOp) -> ir.Value:
-    """A value of the nest computed anew at the insertion point, in front of it."""
+    """A value of the nest, recomputed at the insertion point in front of it."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         if root == owner.owner.operation or root in ancestors(owner.owner.operation):
@@ -174,7 +181,7 @@ def outside(value: ir.Value, root: ir.Operation, loop: ForOp) -> ir.Value:
 
 
 def same(a: ir.Value, b: ir.Value) -> bool:
-    """Whether two values are computed in one way from the same values."""
+    """Whether two values are the same computation of the same values."""
     if a == b:
         return True
     if isinstance(a.owner, ir.Block) or isinstance(b.owner, ir.Block):
@@ -185,11 +192,12 @@ def same(a: ir.Value, b: ir.Value) -> bool:
 
 
 def attributes(op: ir.Operation) -> dict[str, ir.Attribute]:
+    """An op's attributes by name."""
     return {name: op.attributes[name] for name in op.attributes}
 
 
 def take_indices(launch: Launch, root: ir.Operation) -> None:
-    """Replaces the loops of a launch by the threads' own indices; threads beyond a loop's extent skip what was in it."""
+    """Replaces the loops of a launch by the threads' indices; threads beyond a loop's extent skip its body."""
     for loop in reversed(thread_loops(root)):
         axis = launch.axes.get(loop.thread)
         lower, upper = loop.bounds
@@ -208,7 +216,7 @@ def take_indices(launch: Launch, root: ir.Operation) -> None:
 
 
 def covers(loop: ForOp, axis: LaunchAxis, launch: Launch) -> bool:
-    """Whether the loop has a step for each index of its axis."""
+    """Whether the loop's extent is the number of indices on its axis."""
     if axis.extent:
         return loop.extent == axis.extent
     sizes = list(launch.operation.operands)

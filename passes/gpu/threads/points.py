@@ -1,4 +1,4 @@
-"""The threads of a block, and the steps of loops in it, as points at which indices are evaluated."""
+"""The threads of a block, and iterations of loops in it, as points at which indices are evaluated."""
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,14 +10,16 @@ from legato.passes.gpu.threads.launch import LaunchAxis
 
 
 def points_of(axes: Sequence[LaunchAxis], steps: Sequence[ForOp], uniform: Callable[[ir.Value], bool]) -> Points:
-    """All combinations of the indices on some axes of a launch, and the steps of some loops, of known extent. ``uniform(value)``: whether a
-    value is one for all threads."""
+    """All combinations of the indices on some axes of a launch and the iterations of some loops, of constant extent.
+
+    ``uniform(value)``: whether a value is the same for all threads.
+    """
     return Points([*((a.id, 0, a.extent) for a in axes),
                    *((loop.variable, constant_of(loop.bounds[0]) or 0, loop.extent or 0) for loop in steps)], uniform)
 
 
 def thread_numbers(points: Points, axes: Sequence[LaunchAxis]) -> np.ndarray:
-    """The number of the thread at each point, the first axis being the fastest."""
+    """The number of the thread at each point, the first axis varying fastest."""
     number, stride = np.zeros([1] * len(points.shape), np.int64), 1
     for axis in axes:
         number = number + points.values[axis.id] * stride
@@ -26,7 +28,7 @@ def thread_numbers(points: Points, axes: Sequence[LaunchAxis]) -> np.ndarray:
 
 
 def as_keys(rows: list[list[np.ndarray]]) -> list[np.ndarray]:
-    """Rows of several columns as one number each, the same in all tables."""
+    """Rows of several columns as one number each, equal for equal rows of all tables."""
     if not rows[0]:
         raise ValueError("no columns")
     totals = [np.zeros(len(table[0]), np.int64) for table in rows]

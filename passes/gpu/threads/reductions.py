@@ -1,8 +1,8 @@
-"""Reductions over loops bound to threads: each thread adds up its part, then the threads of a block add up what they have.
+"""Reductions over loops bound to threads: each thread reduces its part, then the threads of a block combine their results.
 
-A block whose reduce axis takes the index of a thread becomes: a local accumulator, which begins with what changes nothing (0, 1, the least
-or the greatest number); the block, adding to it; an all-reduce; and the store of the result, with the block's init, by one thread, or by
-each where the result is local.
+A block whose reduce axis is bound to a thread's index becomes: a local accumulator, initialized with the identity of the op; the block,
+accumulating into it; an all-reduce; and the store of the result, combined with the block's init, by one thread, or by each where the
+result is local.
 """
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +22,11 @@ from legato.passes.gpu.threads.memory import LOCAL, buffer_of, name_of, scope_of
 
 @dataclass(frozen=True)
 class Sum:
-    """One store of a reduction. ``combiner``: the op that adds ``value`` to what is in ``buffer`` at ``indices``; ``init``: what it begins
-    with, None where the block has no init."""
+    """One store of a reduction.
+
+    ``combiner``: the op that combines ``value`` with the element of ``buffer`` at ``indices``; ``init``: the initial value, None where
+    the block has no init.
+    """
 
     store: ir.Operation
     combiner: ir.Operation
@@ -34,7 +37,7 @@ class Sum:
 
 
 def lower_reductions(launch: Launch) -> None:
-    """Lowers the blocks of a launch that reduce over threads; the loops bound to threads are replaced by indices already."""
+    """Lowers the blocks of a launch that reduce over threads; loops bound to threads are replaced by indices already."""
     for block in blocks(launch.operation):
         across = reduced_axes(launch, block)
         if across:
@@ -42,7 +45,7 @@ def lower_reductions(launch: Launch) -> None:
 
 
 def reduced_axes(launch: Launch, block: BlockOp) -> list[LaunchAxis]:
-    """The axes whose threads add up. Raises PassFailed for those that cannot."""
+    """The axes over whose threads a block reduces. PassFailed for axes of blocks, and for ones that also give a spatial axis."""
     reduced = {r for kind, v in zip(block.kinds, block.values) if kind == REDUCE for r in roots(v)}
     others = {r for kind, v in zip(block.kinds, block.values) if kind != REDUCE for r in roots(v)}
     found = [a for a in launch.axes.values() if a.id in reduced]
@@ -58,6 +61,7 @@ def reduced_axes(launch: Launch, block: BlockOp) -> list[LaunchAxis]:
 
 
 def lower_reduction(launch: Launch, block: BlockOp, across: list[LaunchAxis]) -> None:
+    """Lowers one block that reduces over the axes ``across``."""
     sums = sums_of(block)
     for axis, kind, value in zip(block.axes, block.kinds, block.values):
         for root in roots(value) if kind == REDUCE else ():
@@ -94,7 +98,7 @@ def lower_reduction(launch: Launch, block: BlockOp, across: list[LaunchAxis]) ->
 
 
 def sums_of(block: BlockOp) -> list[Sum]:
-    """What a block adds up. Raises PassFailed for a block that does more than to add."""
+    """The reductions of a block. PassFailed for a block that does anything else."""
     stores = [op for op in everything(block.operation) if op.name == "memref.store" and op.block == block.block]
     first = [] if block.init_block is None else body(block.init_block)
     inits = {buffer_of(op.operands[1]): op for op in first if op.name == "memref.store"}
@@ -132,15 +136,17 @@ def inside(op: ir.Operation, launch: Launch) -> list[ir.Operation]:
 
 
 def depends(op: ir.Operation, varying: set[ir.Value]) -> bool:
-    """Whether a loop, or a condition, is one of those that the reduction runs over."""
+    """Whether a loop or condition depends on the reduced variables."""
     if op.name == "tir.for":
         return op.opview.variable in varying
     return op.name == "scf.if" and bool(roots(op.operands[0]) & varying)
 
 
 def inner_tests(block: BlockOp, chain: list[ir.Operation], varying: set[ir.Value]) -> list[ir.Value]:
-    """The conditions, among those inside of the outermost reduced loop, that do not depend on what is reduced: they say which results are
-    written. Raises PassFailed for what cannot stand in a reduction."""
+    """The conditions inside of the outermost reduced loop that do not depend on reduced variables: they tell which results are written.
+
+    PassFailed for ops that cannot stand in a reduction.
+    """
     tests = []
     for op, inner in zip(chain, [*chain[1:], block.operation]):
         if op.name == "tir.for":
@@ -161,7 +167,7 @@ def inner_tests(block: BlockOp, chain: list[ir.Operation], varying: set[ir.Value
 
 
 def check_alone(block: BlockOp, sums: list[Sum], top: ir.Operation) -> None:
-    """Nobody else uses the result while it is made."""
+    """PassFailed where the result is used while it is computed."""
     results = [buffer_of(s.buffer) for s in sums]
     for op in everything(top):
         if op.name in ("memref.load", "memref.store") and block.operation not in ancestors(op):
@@ -177,13 +183,13 @@ def check_alone(block: BlockOp, sums: list[Sum], top: ir.Operation) -> None:
 
 
 def before(one: Sum) -> ir.Operation:
-    """The load of what was there."""
+    """The load of the accumulated element."""
     a, b = one.combiner.operands
     return (b if a == one.value else a).owner.operation
 
 
 def behind(top: ir.Operation) -> ir.InsertionPoint:
-    """The insertion point behind an op."""
+    """The insertion point after an op."""
     following = [op.operation for op in top.block.operations]
     return ir.InsertionPoint(following[following.index(top) + 1])
 
@@ -206,7 +212,7 @@ def write(block: BlockOp, sums: list[Sum], totals: list[Callable[[], ir.Value]],
             place = ir.InsertionPoint(terminator(made.then_block))
         with place:
             indices = [rebuild(i, spatial) for i in one.indices]
-            result = total()  # here: who does not write it need not wait for it
+            result = total()  # here, so that only threads that write the result read it
             if one.init is None:
                 result = combine(one.combiner, memref.LoadOp(one.buffer, indices).result, result)
             elif not is_identity(one.init, one.combiner):
@@ -215,8 +221,7 @@ def write(block: BlockOp, sums: list[Sum], totals: list[Callable[[], ir.Value]],
 
 
 def rebuild(value: ir.Value, mapping: dict[ir.Value, ir.Value]) -> ir.Value:
-    """The value computed anew at the insertion point, with other values for a block's arguments; all its ops are copied, so that it does
-    not matter where it was computed."""
+    """A value recomputed at the insertion point, with a block's arguments replaced; all its ops are cloned."""
     if value in mapping:
         return rebuild(mapping[value], {})
     owner = value.owner

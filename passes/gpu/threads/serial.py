@@ -1,4 +1,4 @@
-"""Kernels with loops bound to threads on a CPU, where their steps run one after the other: right where no step waits for a later one."""
+"""Checks that loops bound to threads can run serially on a CPU: no iteration may need what a later one writes."""
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import func, ir
@@ -11,12 +11,12 @@ from legato.passes.gpu.threads.launch import Launch, thread_loops
 from legato.passes.gpu.threads.memory import SHARED, scope_of
 from legato.passes.gpu.threads.nests import make_launches
 
-LOOPS = "tir.threads"  # of a loop or an access, while it is looked at: the loops bound to threads around it, by number
+LOOPS = "tir.threads"  # temporary attribute of loops and accesses: the numbers of the loops bound to threads around them
 UNBOUNDED = 1 << 62
 
 
 def check_serial(kernel: func.FuncOp) -> None:
-    """PassFailed for a statement that uses what a later step of the same loop writes, where that is certain."""
+    """PassFailed for a statement that is certain to use what a later iteration of the same loop writes."""
     if not any(scope_of(op.results[0]) == SHARED for op in find(kernel.operation, "tir.alloc_buffer")):
         return
     tried = kernel.operation.clone()
@@ -31,7 +31,7 @@ def check_serial(kernel: func.FuncOp) -> None:
             place_global(tried)
             place_buffers(tried, launches, UNBOUNDED)
         except PassFailed:
-            return  # it is no kernel for a GPU: its loops are loops
+            return  # it is not a GPU kernel: its loops are plain loops
         for launch in launches:
             Checker(launch, threads).sequence(launch.block)
     finally:
@@ -39,7 +39,7 @@ def check_serial(kernel: func.FuncOp) -> None:
 
 
 class Checker(Inserter):
-    """Finds where threads would meet inside of one loop bound to them. ``threads``: the names and axes of these loops, by number."""
+    """Finds conflicts inside of one loop bound to threads. ``threads``: the names and axes of these loops, by number."""
 
     def __init__(self, launch: Launch, threads: list[tuple[str, str]]):
         super().__init__(launch)
@@ -59,7 +59,7 @@ class Checker(Inserter):
         return False
 
     def refuse_together(self, before: ThreadAccess, after: ThreadAccess, loops: list[int]) -> None:
-        """PassFailed where both accesses stand in one loop, in each step of which not all threads do the first."""
+        """PassFailed where both accesses are in one loop whose iterations do not each run all threads for the write."""
         write = before if before.writes else after
         for number in loops:
             name, axis = self.threads[number]
@@ -71,6 +71,7 @@ class Checker(Inserter):
 
 
 def numbers(op: ir.Operation) -> list[int]:
+    """The numbers of the loops bound to threads around an op."""
     return list(op.attributes[LOOPS]) if LOOPS in op.attributes else []
 
 

@@ -1,4 +1,4 @@
-"""Vectors in memory: quotients that all their lanes share, and what is known of their alignment, so that they are moved at once."""
+"""Vector accesses: index simplification and alignment, so that each becomes one memory instruction."""
 from math import gcd
 
 from legato.analysis.indices.build import build
@@ -8,12 +8,14 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects.tir.loops import constant_of, loop_of
 
-MOST = 16  # bytes of one access; buffers begin at a multiple of that
+MOST = 16  # bytes of one access; buffers are aligned to it
 
 
 def simplify_steps(root: ir.Operation) -> None:
-    """Quotients and comparisons lose the short steps that do not change them: of ``(16 * i + j) // 32``, where j is less than 16, the j.
-    Remainders keep them as a term of a sum."""
+    """Removes from quotients and comparisons the variables of short loops that do not change the result.
+
+    In ``(16 * i + j) // 32`` with j < 16, the j is removed; in remainders it is added to the result.
+    """
     for op in find(root, "arith.floordivsi", "arith.divui", "arith.remui", "arith.cmpi"):
         if op.name != "arith.cmpi":
             simplify(op, 0, 1)
@@ -24,7 +26,7 @@ def simplify_steps(root: ir.Operation) -> None:
 
 
 def simplify(op: ir.Operation, at: int, other: int) -> None:
-    """Drops the variables of short loops from an operand, where all else in it, and the other operand, are multiples of their extents."""
+    """Removes variables of short loops from an operand, where all other terms and the other operand are multiples of their extents."""
     bound = constant_of(op.operands[other])
     form = linear(op.operands[at])
     if not bound or bound < 0 or form.is_constant:
@@ -40,7 +42,7 @@ def simplify(op: ir.Operation, at: int, other: int) -> None:
 
 
 def put_behind(op: ir.Operation, variable: ir.Value) -> None:
-    """Who reads an op's result reads its sum with a value."""
+    """Replaces the uses of an op's result by its sum with a value."""
     uses = list(op.results[0].uses)
     with ir.InsertionPoint(op), op.location:
         total = arith.AddIOp(op.results[0], variable)
@@ -50,7 +52,7 @@ def put_behind(op: ir.Operation, variable: ir.Value) -> None:
 
 
 def short_steps(form: Linear) -> list[tuple[ir.Value, int]]:
-    """The variables in a form of loops from 0 with a known extent, and the extents."""
+    """The variables in a form of loops from 0 with constant extent, with the extents."""
     found = []
     for value, factor in form.terms.items():
         loop = loop_of(value)
@@ -60,7 +62,7 @@ def short_steps(form: Linear) -> list[tuple[ir.Value, int]]:
 
 
 def align_vectors(root: ir.Operation) -> None:
-    """Says of the loads and stores of vectors how they are aligned, where all rows of the buffer begin aligned."""
+    """Sets the alignment of loads and stores of vectors, where all rows of the buffer are aligned."""
     for op in find(root, "vector.load", "vector.store"):
         load = op.name == "vector.load"
         buffer, indices = op.operands[0 if load else 1], list(op.operands)[1 if load else 2:]
@@ -75,17 +77,17 @@ def align_vectors(root: ir.Operation) -> None:
 
 
 def strides(type_: ir.MemRefType) -> list[int]:
-    """By how many elements each index moves; 1 where it is not known."""
+    """The stride of each dimension in elements; 1 where it is dynamic."""
     return [1 if s == ir.ShapedType.get_dynamic_stride_or_offset() else s for s in type_.get_strides_and_offset()[0]]
 
 
 def divisor(value: ir.Value) -> int:
-    """A number that an index is a multiple of in any case; 0 for the index 0."""
+    """A number that an index is always a multiple of; 0 for the index 0."""
     return linear(value).divisor(_divisor)
 
 
 def _divisor(value: ir.Value) -> int:
-    """The same for what is no sum: a loop's variable, a remainder."""
+    """As ``divisor``, for values that are no sums: a loop's variable, a remainder."""
     owner = value.owner
     if not isinstance(owner, ir.Block):
         op = owner.operation

@@ -1,4 +1,4 @@
-"""How much of a buffer one block, or one thread, touches: that is what it gets, however large the buffer was written down."""
+"""Shrinks shared and local buffers to the region that one block, or one thread, accesses."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,9 +20,11 @@ from legato.passes.gpu.threads.points import as_keys, points_of
 
 @dataclass(frozen=True)
 class TouchedWindow:
-    """What an access touches during one step of the loops around all users. ``columns``: for each dimension, the indices without what all
-    accesses have in common, at each of ``count`` points, None where they are not known; ``steps``: the values of loop variables; ``exact``:
-    whether it is certain that all of it is touched."""
+    """The elements that an access touches during one iteration of the loops around all users.
+
+    ``columns``: for each dimension, the indices without the base that all accesses have in common, at each of ``count`` points; None
+    where they are not known. ``steps``: the values of loop variables. ``exact``: whether all of these elements are certain to be touched.
+    """
 
     op: ir.Operation
     columns: list[np.ndarray | None]
@@ -32,14 +34,16 @@ class TouchedWindow:
 
     @property
     def writes(self) -> bool:
+        """Whether the access is a store."""
         return self.op.name == "memref.store"
 
 
 def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], private: bool) -> list[int]:
-    """The shape of what one block (``private``: one thread) touches of a buffer; the accesses are changed to begin at 0.
+    """The shape of the region that one block (``private``: one thread) accesses; rebases the accesses to start at 0.
 
-    Where each step of the loops around all users writes what it reads, the steps use the same place. PassFailed where a thread would read
-    from a buffer of its own what another wrote."""
+    Where each iteration of the loops around all users writes what it reads, iterations reuse the region. PassFailed where a thread would
+    read from a local buffer what another wrote.
+    """
     full = list(made.operation.results[0].type.shape)
     accesses = [op for op in find(launch.operation, *FIRST_INDEX) if op in accesses]  # in the order of the program
     if not accesses:
@@ -64,13 +68,14 @@ def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], p
 
 
 def base_of(forms: list[Linear], outer: set[ir.Value]) -> Linear | None:
-    """What all accesses have in common along one dimension."""
+    """The part of the index in variables of ``outer``, where all accesses have it in common; else None."""
     base = forms[0].only(outer)
     return base if all(f.only(outer).terms == base.terms for f in forms) else None
 
 
 def touches(launch: Launch, access: ir.Operation, forms: list[Linear], bases: Sequence[Linear | None], steps: list[ForOp],
             outer: set[ir.Value]) -> TouchedWindow:
+    """The elements that an access touches, for all threads and the iterations of ``steps``."""
     counted = [loop for loop in steps if can_count(loop)]
     points = points_of([a for a in launch.threads if a.id not in outer], counted, lambda _: False)
     if points.count > MOST_POINTS:
@@ -90,7 +95,7 @@ def touches(launch: Launch, access: ir.Operation, forms: list[Linear], bases: Se
 
 
 def fresh(touched: list[TouchedWindow], forms: list[list[Linear]]) -> bool:
-    """Whether everything that is read was written before, in the same step of the loops around."""
+    """Whether every element that is read was written before in the same iteration of the loops around."""
     for number, read in enumerate(touched):
         if read.writes:
             continue
@@ -104,8 +109,9 @@ def fresh(touched: list[TouchedWindow], forms: list[list[Linear]]) -> bool:
 
 
 def written_before(read: TouchedWindow, write: TouchedWindow, read_forms: list[Linear], write_forms: list[Linear]) -> np.ndarray:
-    """At which points what is read is what a statement in front of it has written: in the same step of the loops around both, or in their
-    first one."""
+    """The points at which an element is read that ``write`` wrote before: in the same iteration of the loops around both, or in
+    their first one.
+    """
     mine, others = [], []
     for a, b, x, y in zip(read.columns, write.columns, read_forms, write_forms):
         if a is not None and b is not None:
@@ -124,7 +130,7 @@ def written_before(read: TouchedWindow, write: TouchedWindow, read_forms: list[L
 
 
 def apart(touched: list[TouchedWindow], base: Linear, axis: int, variable: ir.Value) -> bool:
-    """Whether the steps of a loop touch different places."""
+    """Whether the iterations of a loop touch different elements."""
     columns = [t.columns[axis] for t in touched]
     if any(c is None for c in columns):
         return False
@@ -155,7 +161,7 @@ def check_private(launch: Launch, made: AllocBufferOp, touched: list[TouchedWind
 
 def shrink(full: list[int], accesses: list[ir.Operation], forms: list[list[Linear]], bases: Sequence[Linear | None],
            touched: list[TouchedWindow]) -> list[int]:
-    """The shape of what is touched; the accesses are changed to begin at 0."""
+    """The shape of the region; rebases the accesses to start at 0."""
     shape = []
     for axis, (size, base) in enumerate(zip(full, bases)):
         columns = [t.columns[axis] for t in touched]

@@ -1,4 +1,4 @@
-"""Indices as forms of a statement's axes."""
+"""Indices as linear forms of a statement's axes."""
 from collections.abc import Mapping
 
 from legato.analysis.indices.forms import Forms
@@ -8,12 +8,12 @@ from legato.passes.loops.raising.sizes import KernelSizes, Size
 
 
 class AxisForms(Forms):
-    """``extents``: the axes (or loop variables), which run from 0, by the number of their values; ``others``: what stands for values."""
+    """``extents``: the axes (or loop variables), which start at 0, and the number of their values; ``others``: forms for values."""
 
     def __init__(self, extents: Mapping[Term, Size], sizes: KernelSizes, others: Mapping[ir.Value, Linear] | None = None) -> None:
         super().__init__(extents, others, sizes.given)
         self.sizes = sizes
 
     def renamed(self, axes: list[ir.Value]) -> "AxisForms":
-        """The same for other names of the axes."""
+        """The same extents for other axis arguments."""
         return AxisForms(dict(zip(axes, self.extents.values(), strict=True)), self.sizes)

@@ -1,4 +1,4 @@
-"""Upstream's names for structured ops that were loops: schedules look for them."""
+"""Gives raised structured ops upstream's named forms, which schedules match."""
 import re
 
 from legato.analysis.structured import CONTRACTION, WINDOW, StructuredOp
@@ -17,7 +17,7 @@ WINDOWED = re.compile(r"d(\d+)(?: \* (\d+))? \+ d(\d+)(?: \* (\d+))?")
 
 
 def name_structures(kernel: func.FuncOp) -> None:
-    """Gives sums of products and windows upstream's names (matmul, convolution, pooling); what has none stays generic."""
+    """Replaces sums of products and windows by upstream's named ops (matmul, convolution, pooling); others stay generic."""
     for op in [o.operation for o in kernel.body.blocks[0].operations]:
         if op.name != "linalg.generic" or name_pool(op) or StructuredOp(op).kind not in (CONTRACTION, WINDOW) or batches(op) > 1:
             continue
@@ -30,13 +30,13 @@ def name_structures(kernel: func.FuncOp) -> None:
 
 
 def batches(op: ir.Operation) -> int:
-    """How many loops run over all operands of a contraction; upstream's names are for one at most."""
+    """The number of loops that index all operands of a contraction; upstream's named ops have at most one."""
     inside = [{str(e) for e in ir.AffineMapAttr(a).value.results} for a in op.attributes["indexing_maps"]]
     return len(set.intersection(*inside))
 
 
 def name_pool(op: ir.Operation) -> bool:
-    """Names a maximum or a sum over two-dimensional windows. False where the op is none."""
+    """Replaces a maximum, minimum or sum over two-dimensional windows by the named op. Returns whether the op is one."""
     if len(StructuredOp(op).body) != 2 or len(op.operands) != 3 or len(op.results) != 1:
         return False
     combine = body(op.regions[0].blocks[0])[0]
@@ -66,4 +66,5 @@ def name_pool(op: ir.Operation) -> bool:
 
 
 def dense(numbers: list[int]) -> ir.Attribute:
+    """An i64 vector attribute."""
     return ir.Attribute.parse(f"dense<[{', '.join(map(str, numbers))}]> : tensor<{len(numbers)}xi64>")

@@ -1,4 +1,4 @@
-"""A statement as loops over axes that start at 0: its axes' extents, and what it loads and stores for their values."""
+"""Reads a statement as a nest of axes that start at 0: their extents, and its loads and stores."""
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maxi
 
 @dataclass
 class Load:
-    """``guards``: the conditions under which it is read; ``padded``: it reads a padded tensor, and its selection says nothing more."""
+    """``guards``: the conditions under which it is read; ``padded``: it reads a padded tensor, which replaces its selection."""
 
     op: ir.Operation
     forms: list[Linear]
@@ -31,22 +31,28 @@ class Load:
 
     @property
     def buffer(self) -> ir.Value:
+        """The buffer that is read."""
         return self.op.operands[0]
 
 
 @dataclass
 class Store:
+    """A store of a nest. ``forms``: its indices."""
+
     op: ir.Operation
     forms: list[Linear]
 
     @property
     def buffer(self) -> ir.Value:
+        """The buffer that is written."""
         return self.op.operands[1]
 
 
 @dataclass
 class StatementNest:
-    """``axes``: arguments of ``block``, and units; ``accumulated``: the loads of what a reduction writes, with the number of its store."""
+    """``axes``: arguments of ``block``, and units; ``accumulated``: the loads of elements that a reduction accumulates, with the number
+    of the store.
+    """
 
     name: str
     block: ir.Block
@@ -59,19 +65,22 @@ class StatementNest:
 
     @property
     def axes(self) -> list[Any]:
+        """The axes, outermost first."""
         return list(self.kinds)
 
     @property
     def extents(self) -> list[Size]:
+        """The extent of each axis."""
         return [self.indices.extents[a] for a in self.axes]
 
     @property
     def reduces(self) -> bool:
+        """Whether it has a reduce axis."""
         return REDUCE in self.kinds.values()
 
 
 def read_nests(statement: Statement, sizes: KernelSizes) -> list[StatementNest]:
-    """The nests of a statement: its init's, and its own. Raises Kept where that has no structured form."""
+    """The nests of a statement: of its init, and its own. Kept where it has no structured form."""
     block = statement.block
     if any(loop.kind != SERIAL for loop in statement.loops):
         kind = next(loop.kind for loop in statement.loops if loop.kind != SERIAL)
@@ -92,7 +101,7 @@ def read_nests(statement: Statement, sizes: KernelSizes) -> list[StatementNest]:
 
 
 def axis_extents(statement: Statement, sizes: KernelSizes) -> list[Size]:
-    """How many values each axis takes. Begins that are not 0 are added inside of the block."""
+    """The extent of each axis. Lower bounds other than 0 are added inside of the block."""
     block, loops = statement.block, {}
     for loop in statement.loops:
         lower, upper = (sizes.of(v) for v in loop.bounds)
@@ -121,7 +130,7 @@ def axis_extents(statement: Statement, sizes: KernelSizes) -> list[Size]:
 
 
 def axis_extent(form: Linear, loops: dict[ir.Value, tuple[Size, Size]], name: str) -> Size:
-    """How many values an axis takes: loops as the digits of a number, most significant first."""
+    """The extent of an axis bound to loops that are the digits of its index. Kept where they are not."""
     if len(form.terms) == 1 and next(iter(form.terms.values())) == 1 and next(iter(form.terms)) in loops:
         return loops[next(iter(form.terms))][1]
     expected = 1
@@ -137,7 +146,7 @@ def axis_extent(form: Linear, loops: dict[ir.Value, tuple[Size, Size]], name: st
 
 
 def predicate(statement: Statement, over: AxisForms, forms: list[Linear]) -> dict[int, Size]:
-    """Where conditions around the block end its axes. Other conditions are put into the block."""
+    """The extents that conditions around the block give its axes. Other conditions are moved into the block."""
     ends: dict[int, Size] = {}
     block = statement.block
     for test in statement.tests:
@@ -156,7 +165,7 @@ def predicate(statement: Statement, over: AxisForms, forms: list[Linear]) -> dic
 
 
 def into_block(block: BlockOp, test: ir.Value) -> None:
-    """Puts a condition around the block into it."""
+    """Moves a condition around the block into it."""
     for inside in (block.init_block, block.block):
         if inside is None:
             continue
@@ -172,7 +181,7 @@ def into_block(block: BlockOp, test: ir.Value) -> None:
 
 
 def begin_at(block: BlockOp, number: int, begin: Size, sizes: KernelSizes) -> None:
-    """Lets an axis begin at 0."""
+    """Makes an axis start at 0: its lower bound is added inside of the block."""
     for inside in (block.init_block, block.block):
         if inside is not None:
             argument = inside.arguments[number]
@@ -182,7 +191,7 @@ def begin_at(block: BlockOp, number: int, begin: Size, sizes: KernelSizes) -> No
 
 
 def turn_around(block: BlockOp, indices: AxisForms) -> None:
-    """Lets axes along which the block writes backwards run the other way."""
+    """Reverses axes along which the block writes backwards."""
     arguments = list(block.block.arguments)
     for store in [op for op in body(block.block) if op.name == "memref.store"]:
         for form in [indices.form(v) for v in list(store.operands)[2:]]:
@@ -198,7 +207,7 @@ def turn_around(block: BlockOp, indices: AxisForms) -> None:
 
 
 def replace_but(old: ir.Value, new: ir.Value) -> None:
-    """Who reads a value reads the one that is computed from it."""
+    """Replaces the uses of ``old``, except in the op that defines ``new``."""
     for use in list(old.uses):
         if use.owner.operation != new.owner.operation:
             use.owner.operation.operands[use.operand_number] = new
@@ -208,7 +217,7 @@ def replace_but(old: ir.Value, new: ir.Value) -> None:
 
 
 def read_nest(block: BlockOp, inside: ir.Block, indices: AxisForms, guards: dict[ir.Value, list[Guard]], own: bool) -> StatementNest:
-    """What a block, or its init, does."""
+    """The nest of a block's body, or of its init."""
     name, arguments = shown(block), list(inside.arguments)
     found = [(access, [indices.form(v) for v in access.indices]) for access in accesses_in([inside])]
     stores = [Store(access.op, forms) for access, forms in found if access.writes]
@@ -235,7 +244,7 @@ def read_nest(block: BlockOp, inside: ir.Block, indices: AxisForms, guards: dict
 
 
 def check_store(name: str, store: Store, kinds: dict[ir.Value, str], indices: AxisForms, block: BlockOp) -> None:
-    """A store has a place of its own for all values of the spatial axes, and one place for all steps of a reduction."""
+    """Kept unless a store writes a different element for each value of the spatial axes, and the same one along a reduction."""
     axes = dict(zip(kinds, block.axes if len(kinds) == len(block.axes) else [str(n) for n in range(len(kinds))]))
     found = {variable for form in store.forms for variable in variables(form)}
     if any(variable not in kinds for variable in found):
@@ -248,7 +257,7 @@ def check_store(name: str, store: Store, kinds: dict[ir.Value, str], indices: Ax
 
 
 def take_accumulated(nest: StatementNest, own: bool, block: BlockOp) -> None:
-    """Tells the loads of what a reduction writes from the others. The steps' order must not matter."""
+    """Separates the loads of accumulated elements. Kept where the order of a reduction's steps may matter."""
     names = ", ".join(axis for axis, kind in zip(block.axes, block.kinds) if kind == REDUCE)
     for number, store in enumerate(nest.stores):
         former = [load for load in nest.loads if load.buffer == store.buffer]
@@ -263,7 +272,7 @@ def take_accumulated(nest: StatementNest, own: bool, block: BlockOp) -> None:
 
 
 def combines(value: ir.Value, former: set[ir.Value]) -> bool:
-    """Whether a value is the former one and another that does not depend on it, put together in a way whose order does not matter."""
+    """Whether a value is the former one combined with an independent one by an associative, commutative op."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name not in COMBINERS:
         return False

@@ -1,4 +1,4 @@
-"""Whether loops that hold several statements can be done one statement after the other."""
+"""Checks that loops with several statements can be split into one loop nest for each statement."""
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from legato.passes.loops.raising.statements import Statement
 
 @dataclass
 class StatementAccess:
-    """An element of a buffer that a statement touches, its index in loop variables."""
+    """An access of a statement, with its indices as forms of loop variables."""
 
     buffer: ir.Value
     forms: list[Linear]
@@ -23,7 +23,7 @@ class StatementAccess:
 
 
 def check_order(statements: list[Statement], sizes: KernelSizes, names: dict[ir.Value, str]) -> None:
-    """Raises Kept where a loop's statements depend on each other over its steps."""
+    """Kept where the statements of a loop depend on each other across iterations."""
     accesses = {s.order: accesses_of(s, sizes) for s in statements}
     for a in statements:
         for b in statements:
@@ -43,7 +43,7 @@ def shared(a: Statement, b: Statement) -> list[ForOp]:
 
 
 def touching(first: list[StatementAccess], second: list[StatementAccess]) -> Iterator[tuple[StatementAccess, StatementAccess]]:
-    """Accesses of one buffer of which one writes."""
+    """Pairs of accesses to one buffer of which one writes."""
     for x in first:
         for y in second:
             if x.buffer == y.buffer and (x.writes or y.writes):
@@ -51,7 +51,7 @@ def touching(first: list[StatementAccess], second: list[StatementAccess]) -> Ite
 
 
 def in_one_step(x: StatementAccess, y: StatementAccess, loop: ForOp) -> bool:
-    """Whether two accesses touch the same element in the same step of a loop only."""
+    """Whether two accesses touch the same element in the same iteration of a loop only."""
     variable = loop.variable
     for f, g in zip(x.forms, y.forms):
         factor = f.coefficient(variable)
@@ -68,13 +68,13 @@ def in_one_step(x: StatementAccess, y: StatementAccess, loop: ForOp) -> bool:
 
 
 def accesses_of(statement: Statement, sizes: KernelSizes) -> list[StatementAccess]:
-    """All accesses of a statement, its axes replaced by what they take."""
+    """All accesses of a statement, its axes replaced by the values they are bound to."""
     extents: dict[ir.Value, Size] = {}
     for loop in statement.loops:
         lower, upper = (sizes.of(v) for v in loop.bounds)
         if lower is None or upper is None:
             raise Kept(f"the bounds of the loop {loop.name} depend on other loops, or on data")
-        extents[loop.variable] = upper  # from 0 on: more than there is, where it begins later
+        extents[loop.variable] = upper  # assumed to start at 0, which covers later starts
     over = AxisForms(extents, sizes)
     found = []
     block = statement.block

@@ -1,4 +1,4 @@
-"""A buffer that each step of a loop uses anew, as one that holds what it has in every step: the loop's statements can be split then."""
+"""Expands buffers that each iteration of a loop writes anew by a dimension for the loop, so that the loop can be split."""
 from legato.analysis.accesses import ElementAccess, accesses_in
 from legato.analysis.indices.forms import depends
 from legato.core.ir_helpers import body
@@ -10,7 +10,7 @@ from legato.passes.loops.raising.statements import Statement
 
 
 def privatize(statements: list[Statement], own: dict[ir.Value, str], sizes: KernelSizes) -> dict[ir.Value, str]:
-    """Replaces the kernel's own buffers that are used anew in each step. Returns the buffers that there are then."""
+    """Expands the kernel's own buffers that are written anew in each iteration. Returns the names by buffer, with the new ones."""
     found = {}
     for buffer, name in own.items():
         users = [s for s in statements if touches(s, buffer)]
@@ -43,22 +43,23 @@ def accesses(statement: Statement, buffer: ir.Value) -> list[ElementAccess]:
 
 
 def touches(statement: Statement, buffer: ir.Value) -> bool:
+    """Whether a statement accesses a buffer."""
     return bool(accesses(statement, buffer))
 
 
 def axis(statement: Statement, loop: ForOp) -> int | None:
-    """The number of the axis that takes a loop's variable."""
+    """The number of the axis bound to a loop's variable; None where there is none."""
     return next((n for n, v in enumerate(statement.block.values) if v == loop.variable), None)
 
 
 def reduces_over(statement: Statement, loop: ForOp) -> bool:
-    """Whether a block says that it adds up over a loop: what it has so far is kept from step to step."""
+    """Whether a block has a reduce axis over a loop: its value is kept between iterations."""
     number = axis(statement, loop)
     return number is not None and statement.block.kinds[number] == REDUCE
 
 
 def reads_by(statement: Statement, buffer: ir.Value, loop: ForOp) -> bool:
-    """Whether an index of the buffer depends on a loop, in a statement."""
+    """Whether an index of the buffer in a statement depends on a loop."""
     number = axis(statement, loop)
     if number is None:
         return True
@@ -68,7 +69,7 @@ def reads_by(statement: Statement, buffer: ir.Value, loop: ForOp) -> bool:
 
 
 def begins_anew(statement: Statement, buffer: ir.Value) -> bool:
-    """Whether the first that a step does to a buffer is to write all of it."""
+    """Whether an iteration first writes all of a buffer."""
     block = statement.block
     if statement.tests:
         return False
@@ -82,7 +83,7 @@ def begins_anew(statement: Statement, buffer: ir.Value) -> bool:
 
 
 def widened(buffer: ir.Value, name: str, loops: list[ForOp], users: list[Statement], sizes: KernelSizes) -> ir.Value:
-    """The buffer with a dimension for each loop, in front of its own; without those of one element."""
+    """The buffer with a leading dimension for each loop, without its dimensions of size 1."""
     kept = [n for n, size in enumerate(buffer.type.shape) if size != 1]
     old = buffer.owner.operation
     extents = [sizes.of(loop.bounds[1]) for loop in loops]
@@ -106,7 +107,7 @@ def widened(buffer: ir.Value, name: str, loops: list[ForOp], users: list[Stateme
 
 
 def argument_block(op: ir.Operation, statement: Statement) -> ir.Block:
-    """The region's block of a statement that an op is in: the init's or the body's."""
+    """The block of a statement, init or body, that an op is in."""
     block, at = op.block, statement.block.operation
     while block.owner.operation != at:
         block = block.owner.operation.block
@@ -114,7 +115,7 @@ def argument_block(op: ir.Operation, statement: Statement) -> ir.Block:
 
 
 def set_kinds(statement: Statement) -> None:
-    """An axis is spatial where the stores' places depend on it."""
+    """Makes the axes that stores' indices depend on spatial, and the others reduce axes."""
     block = statement.block
     places = [v for access in accesses_in([block.block]) if access.writes for v in access.indices]
     kinds = [SPATIAL if any(depends(v, [a]) for v in places) else REDUCE for a in block.block.arguments]

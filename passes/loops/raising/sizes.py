@@ -1,4 +1,4 @@
-"""The sizes in a kernel: numbers, and expressions of the symbols that its signature names."""
+"""The sizes in a kernel: ints, and expressions of the symbols of its signature."""
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +9,7 @@ from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import NAMES, SIGNATURE
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
-Size = Any  # an int or a Dim: an expression of symbols
+Size = Any  # an int or a Dim, an expression of symbols
 
 
 class KernelSizes:
@@ -37,17 +37,17 @@ class KernelSizes:
                     self.symbols.setdefault(str(size), (argument, axis))
 
     def allocate(self, buffer: ir.Value, sizes: Sequence[ir.Value]) -> None:
-        """Takes note of a buffer of the kernel's own."""
+        """Records the shape of a buffer that the kernel allocates; ``sizes``: its dynamic sizes."""
         given = iter(sizes)
         found = [self.of(next(given)) if s == DYNAMIC else s for s in buffer.type.shape]
         self.shapes[buffer] = tuple(dims.symbol(f"unknown_{len(self.shapes)}_{n}") if s is None else s for n, s in enumerate(found))
 
     def of(self, value: ir.Value) -> Size | None:
-        """The size that an integer outside of all loops is; None for what is computed from data or from loop variables."""
+        """The size that an integer outside of all loops is; None for a value computed from data or loop variables."""
         return size_of(value, self.given)
 
     def given(self, value: ir.Value) -> Size | None:
-        """The size that a value is said to be: a parameter, or a size of a tensor or buffer; None for any other."""
+        """The size that a value is by definition: a scalar parameter, or a dimension of a tensor or buffer; None for any other."""
         if value in self.scalars:
             return self.scalars[value]
         owner = value.owner
@@ -57,14 +57,14 @@ class KernelSizes:
         return shape[axis] if shape is not None and axis is not None and 0 <= axis < len(shape) else None
 
     def value(self, size: Size) -> ir.Value:
-        """A size as a value, at the insertion point."""
+        """A size as a value at the insertion point."""
         if not isinstance(size, int):
             for name in dims.symbols(size):
                 self._symbol(name)
         return dims.materialize(size, self.made)
 
     def values(self, sizes: Sequence[Size]) -> list[ir.Value]:
-        """The values of those sizes that are known at run time only."""
+        """The values of the sizes that are not ints."""
         return [self.value(s) for s in sizes if not isinstance(s, int)]
 
     def _symbol(self, name: str) -> None:
@@ -79,5 +79,5 @@ class KernelSizes:
 
 
 def static(sizes: Sequence[Size]) -> list[int]:
-    """A tensor type's shape."""
+    """The shape of a tensor type with these sizes."""
     return [s if isinstance(s, int) else DYNAMIC for s in sizes]

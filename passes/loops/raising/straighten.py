@@ -1,4 +1,4 @@
-"""Makes a block's body a straight line: conditions become selections, and each place is read before it is written, once."""
+"""Makes a block's body straight-line code: conditions become selections; each element is read before it is written, once."""
 from dataclasses import dataclass, field
 
 from legato.analysis.indices.conditions import zeros
@@ -15,7 +15,7 @@ DIVISIONS = ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.
 
 @dataclass
 class Guard:
-    """A load happens only where the condition holds (or does not)."""
+    """A load is executed only where the condition holds (or does not)."""
 
     condition: ir.Value
     holds: bool
@@ -31,7 +31,7 @@ class Straight:
 
 
 def straighten(block: BlockOp, indices: AxisForms) -> Straight:
-    """Rewrites the block. Raises Kept for what cannot be put into one line."""
+    """Rewrites the block. Kept where it cannot be straight-line code."""
     made = Straight(block, indices)
     take_init(block, indices)
     for inside in (block.init_block, block.block):
@@ -43,7 +43,7 @@ def straighten(block: BlockOp, indices: AxisForms) -> Straight:
 
 
 def take_init(block: BlockOp, indices: AxisForms) -> None:
-    """``if k == 0: C[i, j] = 0`` in front of all else is the block's init, where ``k`` is all that it reduces over."""
+    """Makes the block's init of ``if k == 0: C[i, j] = 0`` in front of all else, where ``k`` are all its reduce axes."""
     operations = [op for op in body(block.block) if op.name == "scf.if" or op.name == "memref.store"]
     if not operations or operations[0].name != "scf.if" or block.init_block is not None or operations[0].results:
         return
@@ -75,7 +75,7 @@ def take_init(block: BlockOp, indices: AxisForms) -> None:
 
 
 def flatten(inside: ir.Block, guards: list[Guard], made: Straight) -> None:
-    """Moves what is under conditions in front of them."""
+    """Moves ops out of conditions, to the places in front of them."""
     for op in body(inside):
         if op.name == "scf.if":
             flatten_if(op, guards, made)
@@ -88,6 +88,7 @@ def flatten(inside: ir.Block, guards: list[Guard], made: Straight) -> None:
 
 
 def flatten_if(op: ir.Operation, guards: list[Guard], made: Straight) -> None:
+    """Replaces one scf.if by its branches' ops, with selections of stored values and results."""
     condition = op.operands[0]
     branches = [region.blocks[0] if len(region.blocks) else None for region in op.regions]
     stores: list[list[ir.Operation]] = []
@@ -119,7 +120,7 @@ def flatten_if(op: ir.Operation, guards: list[Guard], made: Straight) -> None:
 
 
 def merge(op: ir.Operation, condition: ir.Value, then: ir.Operation | None, other: ir.Operation | None, made: Straight) -> None:
-    """A store of one value or the other; of the former one where a branch stores nothing."""
+    """A store of a selection of two values; where a branch stores nothing, of the old value."""
     store = then or other
     assert store is not None
     buffer, *places = list(store.operands)[1:]
@@ -143,7 +144,7 @@ def merge(op: ir.Operation, condition: ir.Value, then: ir.Operation | None, othe
 
 
 def forward(inside: ir.Block, made: Straight) -> None:
-    """Who reads what the block has just written gets the value; of several stores to one place the last stays, at the end."""
+    """Forwards stored values to later loads; of several stores to one element, keeps the last, at the end."""
     last: list[tuple[ir.Value, list[Linear], ir.Operation]] = []
     for op in body(inside):
         if op.name not in ("memref.store", "memref.load"):

@@ -13,7 +13,8 @@ from legato.passes.loops.raising.views import Part, View, collapsed, cut, expand
 
 @dataclass
 class Tensors:
-    """``current``: the tensor that each buffer holds; none for one that nothing has been written to. ``own``: the kernel's own buffers."""
+    """``current``: the tensor that each buffer holds; a buffer that is not written yet has none. ``own``: buffers that the kernel
+    allocates."""
 
     sizes: KernelSizes
     current: dict[ir.Value, ir.Value]
@@ -21,15 +22,17 @@ class Tensors:
     own: set[ir.Value]
 
     def read(self, buffer: ir.Value) -> ir.Value:
+        """The tensor that a buffer holds. Kept where nothing was written to it."""
         if buffer not in self.current:
             raise Kept(f"'{self.names.get(buffer, 'a buffer')}' is read before anything is written there")
         return self.current[buffer]
 
     def empty(self, shape: list[Size], element: ir.Type) -> ir.Value:
+        """An empty tensor."""
         return tensor.EmptyOp([s if isinstance(s, int) else self.sizes.value(s) for s in shape], element).result
 
     def whole(self, buffer: ir.Value) -> ir.Value:
-        """What a part is written into."""
+        """The tensor that a slice is inserted into: the buffer's, or an empty one."""
         if buffer not in self.current:
             return self.empty(list(self.sizes.shapes[buffer]), buffer.type.element_type)
         return self.current[buffer]
@@ -37,7 +40,9 @@ class Tensors:
 
 @dataclass
 class Target:
-    """What a store writes: ``views`` from the buffer's tensor to the one that the op writes, with the part between the first two."""
+    """The destination of a store: views from the buffer's tensor to the tensor that the op writes; ``found``: the slice between
+    ``before`` and ``view``.
+    """
 
     whole: View
     found: Part | None
@@ -47,12 +52,13 @@ class Target:
 
 @dataclass
 class Operands:
-    """The inputs of an op, each once."""
+    """The inputs of an op, without duplicates."""
 
     values: list[ir.Value] = field(default_factory=list)
     maps: list[list[ir.AffineExpr]] = field(default_factory=list)
 
     def add(self, value: ir.Value, map_: list[ir.AffineExpr]) -> int:
+        """Adds an operand with its indexing map. Returns its number."""
         for number, (other, m) in enumerate(zip(self.values, self.maps)):
             if other == value and m == map_:
                 return number
@@ -62,7 +68,7 @@ class Operands:
 
 
 def build(nest: StatementNest, tensors: Tensors) -> None:
-    """Builds the op at the insertion point; the buffers that the nest writes hold its results from then on. Raises Kept."""
+    """Builds the op at the insertion point; buffers that the nest writes hold its results afterwards. Kept where there is none."""
     axes = nest.axes
     inputs, seen, extracted = Operands(), {}, {}
     for load in nest.loads:
@@ -84,11 +90,11 @@ def build(nest: StatementNest, tensors: Tensors) -> None:
         tensors.current[store.buffer] = written(one, result)
 
 
-# --- what is read ---
+# --- reading ---
 
 
 def seen_by(load: Load, nest: StatementNest, tensors: Tensors) -> View | None:
-    """What a load reads as an operand of a structured op; None where it has to be read element by element."""
+    """What a load reads, as an operand of a structured op; None where it has to extract elements."""
     view = View(tensors.read(load.buffer), list(tensors.sizes.shapes[load.buffer]), load.forms, nest.indices)
     if not all(nest.indices.is_linear(f) or quotients(f) for f in view.forms):
         return None
@@ -109,13 +115,13 @@ def seen_by(load: Load, nest: StatementNest, tensors: Tensors) -> View | None:
 
 
 def is_known(nest: StatementNest, form, size: Size) -> bool:
-    """Whether the sizes that say if an index is inside of a dimension are known now."""
-    bounds = nest.indices.bounds(form) if nest.indices.is_linear(form) else None  # those of quotients are wider than what is reached
+    """Whether it is known statically if an index is inside of a dimension."""
+    bounds = nest.indices.bounds(form) if nest.indices.is_linear(form) else None  # bounds of quotients are not exact
     return bounds is not None and isinstance(bounds[0], int) and isinstance(size - bounds[1], int)
 
 
 def is_fill(nest: StatementNest, tensors: Tensors) -> bool:
-    """Builds fills where a nest writes scalars into all of its buffers."""
+    """Builds fills for a nest that writes scalars into all of its buffers. Returns whether it is one."""
     if nest.loads or nest.reduces:
         return False
     shapes = [tensors.sizes.shapes[store.buffer] for store in nest.stores]
@@ -129,7 +135,7 @@ def is_fill(nest: StatementNest, tensors: Tensors) -> bool:
 
 
 def is_outside(value: ir.Value) -> bool:
-    """Whether a scalar is a constant, or comes from outside of all loops."""
+    """Whether a scalar is a constant, or defined outside of all loops."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         return owner.owner.operation.name == "func.func"
@@ -137,13 +143,14 @@ def is_outside(value: ir.Value) -> bool:
 
 
 def is_whole(store: Store, nest: StatementNest, shape: tuple[Size, ...]) -> bool:
+    """Whether a store writes all elements of its buffer."""
     axes = [form.variable for form in store.forms]
     extents = nest.indices.extents
     return all(axis is not None and axis in extents and extents[axis] == size for axis, size in zip(axes, shape))
 
 
 def is_copy(nest: StatementNest, inputs: Operands, tensors: Tensors) -> bool:
-    """A buffer of the kernel's own that is a copy of a tensor is that tensor."""
+    """Makes an own buffer that is a copy of a tensor hold that tensor. Returns whether the nest is such a copy."""
     if len(nest.stores) != 1 or len(inputs.values) != 1 or nest.reduces or nest.stores[0].buffer not in tensors.own:
         return False
     store, value = nest.stores[0], inputs.values[0]
@@ -158,7 +165,7 @@ def is_copy(nest: StatementNest, inputs: Operands, tensors: Tensors) -> bool:
 
 
 def stored_load(nest: StatementNest, store: Store) -> Load | None:
-    """The load whose value is stored as it is, or where its guard does not say otherwise."""
+    """The load whose value is stored unchanged, or changed by its own padding selection only; else None."""
     value = store.op.operands[0]
     load = next((one for one in nest.loads if one.op.results[0] == value), None)
     if load is None and not isinstance(value.owner, ir.Block) and value.owner.name == "arith.select" and len(nest.loads) == 1:
@@ -166,11 +173,11 @@ def stored_load(nest: StatementNest, store: Store) -> Load | None:
     return load
 
 
-# --- what is written ---
+# --- writing ---
 
 
 def target(store: Store, nest: StatementNest, tensors: Tensors, read_first: bool) -> Target:
-    """Where a store writes. Raises Kept where that is no part of a tensor."""
+    """The destination of a store. Kept where it is not a slice of a tensor."""
     shape = list(tensors.sizes.shapes[store.buffer])
     probe = View(store.buffer, shape, store.forms, nest.indices)
     plain = part(probe) is None and all(f.variable is not None or f.is_constant for f in store.forms)
@@ -188,14 +195,14 @@ def target(store: Store, nest: StatementNest, tensors: Tensors, read_first: bool
 
 
 def written(one: Target, result: ir.Value) -> ir.Value:
-    """The buffer's tensor with an op's result in its place."""
+    """The buffer's tensor with an op's result inserted."""
     if one.found is not None:
         result = put(result, one.before.value, one.found, one.before)
     return back(result, one.before.value, one.whole.value)
 
 
 def back(result: ir.Value, reshaped: ir.Value, whole: ir.Value) -> ir.Value:
-    """Undoes the reshapes that made ``reshaped`` of ``whole``."""
+    """Undoes the reshapes from ``whole`` to ``reshaped``."""
     if reshaped == whole:
         return result
     op = reshaped.owner.operation
@@ -214,7 +221,7 @@ def back(result: ir.Value, reshaped: ir.Value, whole: ir.Value) -> ir.Value:
 
 
 def span(nest: StatementNest, inputs: Operands, outputs: list[list[ir.AffineExpr]], tensors: Tensors) -> None:
-    """Adds an operand of which only the shape counts, for axes that no other operand has alone: the windows of pooling."""
+    """Adds an operand for its shape only, which gives the extents of axes that no operand is indexed by alone: the windows of pooling."""
     alone = {e.position for m in (*inputs.maps, *outputs) for e in m if isinstance(e, ir.AffineDimExpr)}
     missing = [n for n in range(len(nest.axes)) if n not in alone]
     if missing:
@@ -225,7 +232,7 @@ def span(nest: StatementNest, inputs: Operands, outputs: list[list[ir.AffineExpr
 
 def generic(nest: StatementNest, inputs: Operands, outs: list[View], maps: list[list[ir.AffineExpr]], numbers: dict[ir.Value, int],
             extracted: dict[ir.Value, Load], tensors: Tensors) -> list[ir.Value]:
-    """The ``linalg.generic``: what the nest's block does to elements is copied into it."""
+    """Builds the ``linalg.generic``, with a copy of the nest's block as its body."""
     rank = len(nest.axes)
     kinds = ["reduction" if kind == REDUCE else "parallel" for kind in nest.kinds.values()]
     attributes = {
@@ -255,17 +262,18 @@ def generic(nest: StatementNest, inputs: Operands, outs: list[View], maps: list[
 
 
 def padded_loads(nest: StatementNest) -> list[ir.Value]:
+    """The values of loads that read padded tensors."""
     return [load.op.results[0] for load in nest.loads if load.padded]
 
 
 def drop_selection(value: ir.Value, mapping: dict[ir.Value, ir.Value]) -> None:
-    """What selects between an element and the padding is the padded tensor's element."""
+    """Maps the selection between an element and the padding to the padded tensor's element."""
     select = next(iter(value.uses)).owner.operation
     mapping[select.results[0]] = mapping[value]
 
 
 def element(load: Load, mapping: dict[ir.Value, ir.Value], tensors: Tensors) -> ir.Value:
-    """One element of a tensor; of a guarded load, one that is there in any case."""
+    """Extracts one element; the indices of a guarded load are clamped to the tensor."""
     value = tensors.read(load.buffer)
     indices = [mapping.get(v, v) for v in list(load.op.operands)[1:]]
     if load.guards:
@@ -279,6 +287,6 @@ def element(load: Load, mapping: dict[ir.Value, ir.Value], tensors: Tensors) -> 
 
 
 def plain_arithmetic(op: ir.Operation) -> None:
-    """Takes the permission to round once away: schedules make fused multiply-adds themselves."""
+    """Removes fast-math flags: schedules make fused multiply-adds themselves."""
     if "fastmath" in op.attributes:
         op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<none>")

@@ -1,4 +1,4 @@
-"""Axes of one value, for dimensions of one element: structured ops then go through all dimensions alike."""
+"""Axes of extent 1 for dimensions of size 1, so that structured ops index all dimensions."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +10,13 @@ from legato.passes.loops.raising.axes import AxisForms
 
 @dataclass(frozen=True)
 class Unit:
-    """An axis of one value, for a dimension of one element."""
+    """An axis of extent 1, for a dimension of size 1."""
 
     number: int
 
 
 def with_units(accesses: Sequence[Any], stores: int, kinds: dict[Any, str], indices: AxisForms) -> tuple[dict[Any, str], AxisForms]:
-    """Gives dimensions of one element, which are read and written at 0, axes. ``accesses``: the stores, which come first, and the loads."""
+    """Gives dimensions of size 1 that are accessed at 0 axes. ``accesses``: the stores, followed by the loads."""
     units: list[Unit] = []
     for number, access in enumerate(accesses):
         shape, used = indices.sizes.shapes[access.buffer], 0
@@ -32,7 +32,7 @@ def with_units(accesses: Sequence[Any], stores: int, kinds: dict[Any, str], indi
     if not units:
         return kinds, indices
     order = list(kinds)
-    for unit in units:  # each behind the axis of the dimension in front of it
+    for unit in units:  # each after the axis of the dimension before it
         forms = next(a.forms for a in accesses if any(form.terms == {unit: 1} for form in a.forms))
         at = next(n for n, form in enumerate(forms) if form.terms == {unit: 1})
         before = [key for form in forms[:at] for key in form.terms if key in order]

@@ -1,4 +1,4 @@
-"""Tensors as an access sees them: padded, cut, reshaped, so that each dimension runs over one axis, or over windows of several."""
+"""Views of tensors for accesses: padded, sliced and reshaped so that each dimension is indexed by one axis, or by windows of several."""
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from legato.passes.loops.raising.sizes import Size, static
 
 @dataclass
 class View:
-    """A tensor, its sizes, and the form of the index of each dimension."""
+    """A tensor, its sizes, and the index form of each dimension."""
 
     value: ir.Value
     shape: list[Size]
@@ -24,10 +24,11 @@ class View:
 
     @property
     def element(self) -> ir.Type:
+        """The element type."""
         return self.value.type.element_type
 
     def expressions(self, axes: list[ir.Value]) -> list[ir.AffineExpr]:
-        """The indices as expressions of the axes by number."""
+        """The indices as affine expressions of the axes by number."""
         found = []
         for form in self.forms:
             total: Any = None
@@ -46,7 +47,7 @@ class View:
 
 
 def collapsed(view: View) -> View:
-    """Neighbouring dimensions read by ``i // n`` and ``i % n`` as the one that ``i`` runs over."""
+    """Merges neighbouring dimensions indexed by ``i // n`` and ``i % n`` into one indexed by ``i``."""
     forms, shape = list(view.forms), list(view.shape)
     groups = [[n] for n in range(len(forms))]
     at = 0
@@ -66,13 +67,13 @@ def collapsed(view: View) -> View:
 
 
 def expanded(view: View, kinds: dict[ir.Value, str]) -> View:
-    """A dimension that several axes run over as the digits of a number as one dimension for each of them."""
+    """Splits a dimension indexed by several axes as digits of a number into one for each axis."""
     forms: list[Linear] = []
     shape: list[Size] = []
     groups: list[list[int]] = []
     for form, size in zip(view.forms, view.shape):
         found = digits(form, view.indices.extents, size)
-        if found is None or len({kinds[key] == REDUCE for key in found}) > 1:  # else windows side by side, which pooling has words for
+        if found is None or len({kinds[key] == REDUCE for key in found}) > 1:  # else adjacent windows, which have named pooling ops
             groups.append([len(forms)])
             forms.append(form)
             shape.append(size)
@@ -91,7 +92,7 @@ def expanded(view: View, kinds: dict[ir.Value, str]) -> View:
 
 
 def padded(view: View, load: Load) -> View | None:
-    """The view of a load that is guarded so that it stays inside of the buffer, on the padded tensor. None where the guard says more."""
+    """The view of a guarded load on the padded tensor. None where the guard is not just that the index is inside."""
     filler = filler_of(load)
     if filler is None:
         return None
@@ -128,14 +129,14 @@ def padded(view: View, load: Load) -> View | None:
 
 @dataclass
 class Implied:
-    """The condition of a selection of what is read and something else."""
+    """The condition of a selection between a loaded value and another."""
 
     condition: ir.Value
     holds: bool
 
 
 def filler_of(load: Load) -> tuple[ir.Operation, bool, ir.Value] | None:
-    """The selection of a load or a constant, where that is all that the load is used for."""
+    """The selection between a load and a constant, where that is the load's only use; else None."""
     users = [use.owner.operation for use in load.op.results[0].uses]
     if not users or any(user != users[0] for user in users) or users[0].name != "arith.select" or len(load.guards) > 1:
         return None
@@ -151,12 +152,12 @@ def filler_of(load: Load) -> tuple[ir.Operation, bool, ir.Value] | None:
     return select, holds, filler
 
 
-# --- parts ---
+# --- slices ---
 
 
 @dataclass
 class Part:
-    """A part of a tensor: begin, size and step of each dimension; ``dropped``: those of size 1 that the part has not."""
+    """A slice: begin, size and step of each dimension; ``dropped``: dimensions of size 1 that the slice drops."""
 
     begins: list[Size]
     sizes: list[Size]
@@ -165,7 +166,7 @@ class Part:
 
 
 def part(view: View) -> Part | None:
-    """The part that an access touches, where it is less than all, or not from 0 on. None where it is all."""
+    """The slice that an access touches; None where it is the whole tensor."""
     found = Part([], [], [], [])
     whole = True
     for form, size in zip(view.forms, view.shape):
@@ -187,7 +188,7 @@ def part(view: View) -> Part | None:
 
 
 def cut(view: View, found: Part) -> View:
-    """The view on a part alone."""
+    """The view on a slice."""
     sizes = view.indices.sizes
     shape = [s for s, drop in zip(found.sizes, found.dropped) if not drop]
     type_ = ir.RankedTensorType.get(static(shape), view.element)
@@ -202,13 +203,13 @@ def cut(view: View, found: Part) -> View:
 
 
 def put(value: ir.Value, into: ir.Value, found: Part, view: View) -> ir.Value:
-    """A tensor with a part of it replaced."""
+    """The tensor with a slice replaced."""
     sizes = view.indices.sizes
     return tensor.InsertSliceOp(value, into, sizes.values(found.begins), sizes.values(found.sizes), [], static(found.begins),
                                 static(found.sizes), found.steps).result
 
 
 def is_static(view: View) -> bool:
-    """Whether all that is left in the indices but axes is known now. Axes count upwards: tiling takes the first index for the least."""
+    """Whether indices are axes and int constants, with positive factors: tiling takes the first index as the least."""
     return all(isinstance(form.constant, int) and view.indices.is_linear(form) and all(f > 0 for f in form.terms.values())
                for form in view.forms)

@@ -1,7 +1,7 @@
-"""Where buffers lie in one arena, so that those in use at the same time do not overlap. No IR here: sizes and lifetimes in, offsets out.
+"""Placement of buffers in one arena so that those live at the same time do not overlap. Works on sizes and lifetimes only.
 
-Buffers of constant size are placed by first fit, the largest first. Behind them come slots for buffers whose size depends on symbols: a
-slot is as large as its largest member, its members are never in use at the same time, and the offsets of slots are sums of sizes.
+Buffers of constant size are placed by first fit, largest first. After them come slots for buffers of symbolic size: a slot is as large as
+its largest member, its members are never live at the same time, and the offsets of slots are sums of sizes.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,24 +11,25 @@ from legato.analysis.indices.sizes import never_negative
 from legato.dialects.relax.dims import Size, floor_divide, maximum, substitute, symbols
 
 ALIGNMENT = 64
-TYPICAL = 128   # what a symbol is taken for where sizes have to be compared
+TYPICAL = 128   # assumed value of a symbol where sizes are compared
 
 
 @dataclass(frozen=True)
 class Life:
-    """A buffer: its size in bytes, and the first and the last op that touches it."""
+    """A buffer: its size in bytes, and the first and the last op that uses it."""
 
     size: Size
     first: int
     last: int
 
     def overlaps(self, other: "Life") -> bool:
+        """Whether two buffers are live at the same time."""
         return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Offsets in bytes, in the order of the buffers; the arena's size; and what it were if nothing were reused."""
+    """Offsets in bytes, in the order of the buffers; the arena's size; and the size without reuse."""
 
     offsets: tuple[Size, ...]
     total: Size
@@ -37,7 +38,7 @@ class Placement:
 
 @dataclass
 class _Slot:
-    """``sizes``: of its members, without those that are never larger than another."""
+    """``sizes``: the members' sizes, without those that are never greater than another's."""
 
     members: list[int] = field(default_factory=list)
     sizes: list[Size] = field(default_factory=list)
@@ -64,12 +65,12 @@ def align(size: Size) -> Size:
 
 
 def typical(size: Size) -> int:
-    """The value of an expression if every symbol were 128."""
+    """The value of an expression with every symbol at 128."""
     return int(substitute(size, dict.fromkeys(symbols(size), TYPICAL)))
 
 
 def _first_fit(buffers: Sequence[Life], sizes: dict[int, int]) -> dict[int, int]:
-    """The offset of each buffer in ``sizes``: the first gap that is large enough, the largest buffer first."""
+    """The offset of each buffer in ``sizes``: the first gap that is large enough, largest buffer first."""
     placed: dict[int, int] = {}
     for i in sorted(sizes, key=lambda i: (-sizes[i], buffers[i].first)):
         offset = 0
@@ -82,7 +83,8 @@ def _first_fit(buffers: Sequence[Life], sizes: dict[int, int]) -> dict[int, int]
 
 
 def _slots(buffers: Sequence[Life], chosen: list[int]) -> list[_Slot]:
-    """Groups of buffers that can take turns: in a slot of one's own size if there is one that is free, else where least is wasted."""
+    """Groups of buffers that are never live together; a buffer goes to a free slot of its own size if there is one, else where least
+    is wasted."""
     slots: list[_Slot] = []
     for i in sorted(chosen, key=lambda i: (-typical(buffers[i].size), buffers[i].first)):
         size = buffers[i].size

@@ -1,4 +1,4 @@
-"""tir-plan-memory: main allocates nothing; its buffers lie in one arena, its results in what the caller gives.
+"""tir-plan-memory: puts main's buffers into one arena; results are written to memory that the caller gives.
 
 Before: ``main(inputs, weights) -> results``, with a ``memref.alloc`` for every buffer. After::
 
@@ -8,9 +8,9 @@ Before: ``main(inputs, weights) -> results``, with a ``memref.alloc`` for every 
 Every argument is a bare pointer: a memref of static shape, or a memref of rank 0 where sizes are symbolic, whose shape main rebuilds from
 the ``sizes`` (marked ``relax.symbol``). Results are marked ``tir.out``, the arena ``tir.arena``.
 
-Where sizes depend on data (memory/stages.py), main asks for memory as soon as it knows them: each stage behind its beginning has an arena
-of its own (``@legato.late_arena``), results as large are asked for (``@legato.late_result``; their arguments are null), and what sizes must
-satisfy is checked (``@legato.late_check``). tir-lower-packed gives these declarations their bodies.
+Where sizes depend on data (memory/stages.py), main asks for memory once it knows them: each later stage has an arena of its own
+(``@legato.late_arena``), results of such sizes are asked for (``@legato.late_result``; their arguments are null), and requirements on
+sizes are checked (``@legato.late_check``). tir-lower-packed gives these declarations their bodies.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WHOLE_VIEWS = {"memref.cast", "memref.expand_shape", "memref.collapse_shape"}
 
 @dataclass(frozen=True)
 class PlanMemory(ModulePass):
-    """Main's buffers share one arena by their lifetimes; results and arena become arguments; @main_sizes computes how large they are."""
+    """Puts main's buffers into one arena by their lifetimes; results and arena become arguments; @main_sizes computes their sizes."""
 
     name: ClassVar[str] = "tir-plan-memory"
 
@@ -55,8 +55,9 @@ class PlanMemory(ModulePass):
 
 
 def plan_memory(module: ir.Module) -> list[Placement]:
-    """Does the work on one module: a placement for each stage of main. Raises UnsupportedError where the size of a buffer depends on values
-    of the inputs."""
+    """Plans the memory of one module. Returns a placement for each stage of main. UnsupportedError where the size of a buffer depends on
+    values of the inputs.
+    """
     main = next((f for f in module.body.operations if isinstance(f, func.FuncOp) and f.name.value == "main" and not f.is_external), None)
     if main is None:
         raise LegatoError("memory is planned for the function @main, which this module does not have")
@@ -97,7 +98,7 @@ def _last(function: func.FuncOp) -> ir.Operation:
 
 
 def _owners(returned: list[ir.Value], main: func.FuncOp) -> dict[ir.Operation, int]:
-    """The allocations that can lie in a result's memory: each with the number of the result."""
+    """The allocations that can be replaced by a result's memory, with the number of the result."""
     owners: dict[ir.Operation, int] = {}
     for number, value in enumerate(returned):
         while not isinstance(value.owner, ir.Block) and value.owner.name in WHOLE_VIEWS:
@@ -117,7 +118,7 @@ def _known(shape: tuple[Size, ...], op: ir.Operation) -> tuple[Size, ...]:
 
 
 class _Rewrite:
-    """Main's new arguments, and what takes the place of its allocations."""
+    """Rewrites main's arguments, and replaces its allocations."""
 
     def __init__(self, main: func.FuncOp, boundary: Boundary, sizes: MemrefSizes, arena_bytes: Size, stages: list[Stage]) -> None:
         self.main, self.boundary, self.sizes, self.arena_bytes, self.stages = main, boundary, sizes, arena_bytes, stages
@@ -126,7 +127,7 @@ class _Rewrite:
         self.attributes += [{WEIGHT: ir.StringAttr.get(v.name)} for v in boundary.weights]
         with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
             self.code = arith.ConstantOp(ir.IntegerType.get_signless(32), 0)
-        self.start = self.code.operation   # what is computed once goes before it
+        self.start = self.code.operation   # values computed once go before it
         given = list(block.arguments)
         self.outputs = []
         for value, output in zip(_last(main).operands, boundary.outputs):
@@ -143,7 +144,7 @@ class _Rewrite:
         stages[0].values, stages[0].anchor = self.values, self.start
 
     def begin_stages(self, bytes_: list[Size], shapes: list[tuple[Size, ...]]) -> None:
-        """Behind each call that gives sizes: their values, checks of them, an arena, and memory for results as large."""
+        """After each call that defines sizes: computes them, checks them, and asks for an arena and results of such sizes."""
         table, required = self.symbols, requirements(self.main)
         for before, stage, wanted in zip(self.stages, self.stages[1:], bytes_[1:]):
             table = stage.begin(table)
@@ -178,7 +179,7 @@ class _Rewrite:
         argument.replace_all_uses_except(again, again.owner.operation)
 
     def results(self, owners: dict[ir.Operation, int], shapes: list[tuple[Size, ...]]) -> None:
-        """Lets results be computed where the caller wants them, or copies them there at the end; main returns a code instead."""
+        """Computes results in the caller's memory where possible, and copies the others there at the end; main returns a code."""
         claimed = set(owners.values())
         for op, number in owners.items():
             type_ = ir.MemRefType(op.results[0].type)
@@ -198,7 +199,7 @@ class _Rewrite:
         last.erase()
 
     def view(self, buffer: Buffer, offset: Size, stage: int) -> None:
-        """Puts a part of a stage's arena in the place of an allocation."""
+        """Replaces an allocation by a part of a stage's arena."""
         op = buffer.alloc
         type_ = ir.MemRefType(op.results[0].type)
         if op.opview.symbolOperands or type_.layout != ir.MemRefType.get(type_.shape, type_.element_type).layout:
@@ -210,7 +211,7 @@ class _Rewrite:
         op.erase()
 
     def finish(self) -> None:
-        """Writes main's new type and attributes."""
+        """Sets main's new type and attributes."""
         main = self.main
         for stage in self.stages[1:]:
             stage.anchor.erase()

@@ -1,4 +1,4 @@
-"""The sizes in main as expressions of the sizes of its arguments, read off the index arithmetic."""
+"""The sizes in main as expressions of its arguments' sizes, read off the index arithmetic."""
 from collections.abc import Sequence
 
 from legato.analysis.indices.arithmetic import Evaluator
@@ -11,7 +11,7 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 def element_bytes(element: ir.Type) -> int:
-    """Bytes of one element in memory, as LLVM lays it out: booleans take one each."""
+    """The bytes of one element in memory in LLVM's layout; booleans take one byte."""
     if isinstance(element, ir.IndexType):
         return 8
     width = element.width if isinstance(element, ir.IntegerType) else ir.FloatType(element).width
@@ -26,16 +26,16 @@ class MemrefSizes:
         self._sizes = Evaluator(SizeNumbers(self._known, by_symbols=True))
 
     def give(self, value: ir.Value, shape: Sequence[Size]) -> None:
-        """Says what the shape of a memref is that a call returns."""
+        """Records the shape of a memref that a call returns."""
         self._shapes[value] = tuple(shape)
 
     def value(self, value: ir.Value) -> Size:
-        """An index (or integer) value; UNKNOWN where it depends on more than the sizes of arguments and results."""
+        """The size that an index (or integer) is; UNKNOWN where it depends on more than the sizes of arguments and results."""
         size = self._sizes.value(value)
         return UNKNOWN if size is None else size
 
     def shape(self, value: ir.Value) -> tuple[Size, ...]:
-        """The shape of a memref, UNKNOWN where a size is not known."""
+        """The shape of a memref; UNKNOWN for sizes that are not known."""
         if value not in self._shapes:
             given = tuple(UNKNOWN if s == DYNAMIC else s for s in ir.MemRefType(value.type).shape)
             is_known = UNKNOWN not in given or isinstance(value.owner, ir.Block)
@@ -43,7 +43,7 @@ class MemrefSizes:
         return self._shapes[value]
 
     def _joined(self, value: ir.Value) -> tuple[Size, ...] | None:
-        """The shape of a memref that is one of two: what is the same in both. None for one that is made otherwise."""
+        """The shape of a memref that is one of two: the sizes that are equal in both. None for other memrefs."""
         op = value.owner.operation
         if op.name == "arith.select":
             either = list(op.operands)[1:]
@@ -60,7 +60,7 @@ class MemrefSizes:
         return product(self.shape(value)) * element_bytes(ir.MemRefType(value.type).element_type)
 
     def _known(self, value: ir.Value) -> Size | None:
-        """The size that a value is said to be: a symbol, or one of a memref's; None for any other."""
+        """The size that a value is by definition: a symbol, or a dimension of a memref; None for any other."""
         if isinstance(value.owner, ir.Block):
             return None
         op = value.owner.operation

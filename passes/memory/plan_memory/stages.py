@@ -1,8 +1,8 @@
-"""Sizes that depend on data: which symbols main knows from where on.
+"""Sizes that depend on data: the symbols that are known at each point of main.
 
-What a packed function returns (``relax.returns``) may give symbols that no input gives, and so does a value that a kernel has counted
-(``relax.symbol`` on the op that makes it an index). Behind each op that does, a stage begins: sizes that need its symbols are computed
-there, and what is as large is allocated there.
+Results of a packed function (``relax.returns``) may define symbols that no input does, and so may a value counted by a kernel
+(``relax.symbol`` on the op that makes it an index). A stage begins after each such op: sizes with its symbols are computed there, and
+buffers of these sizes are allocated there.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ from legato.passes.memory.plan_memory.sizes import MemrefSizes
 
 @dataclass(eq=False)
 class Stage:
-    """A part of main: from its beginning, or from behind a call on.
+    """A part of main: from its beginning, or from after a call on.
 
-    ``known``: all symbols that have values there. ``new``: those that the call gives, each with result, dimension, scale and offset.
-    ``values``, once it has begun: makes sizes there, in front of ``anchor``.
+    ``known``: all symbols with values there. ``new``: those that the call defines, each with result, dimension, scale and offset.
+    ``values``, once the stage has begun: computes sizes there, in front of ``anchor``.
     """
 
     call: ir.Operation | None
@@ -32,7 +32,7 @@ class Stage:
     anchor: ir.Operation = field(init=False)
 
     def begin(self, table: dict[str, ir.Value]) -> dict[str, ir.Value]:
-        """Makes the values of the new symbols behind the call. ``table``: all values before; returns it with the new ones."""
+        """Computes the new symbols after the call. ``table``: the symbols' values before; returns it with the new ones."""
         call, table = self.call, dict(table)
         index = ir.IndexType.get()
         operations = list(call.block.operations)
@@ -52,9 +52,9 @@ class Stage:
 
 
 def find_stages(main: func.FuncOp, given: Sequence[str], sizes: MemrefSizes) -> list[Stage]:
-    """The stages of main, whose beginning knows the symbols ``given``; tells ``sizes`` the shapes of what packed functions return.
+    """The stages of main; the symbols ``given`` are known at its beginning. Records the shapes of packed functions' results in ``sizes``.
 
-    PassFailed for a call that gives a size and stands in a loop or a branch, and for a size that cannot be read off a result.
+    PassFailed for a call in a loop or branch that defines a size, and for a size that cannot be derived from a result.
     """
     stages = [Stage(None, frozenset(given))]
     for call, declaration in packed_calls(main, counted=True):
@@ -104,8 +104,8 @@ def _check_results(call: ir.Operation, declaration: func.FuncOp, types: Sequence
 
 
 def packed_calls(main: func.FuncOp, counted: bool = False) -> list[Any]:
-    """The calls of packed functions in main, in order, each with the declaration. ``counted``: also the ops that make the values of
-    symbols, each with None."""
+    """The calls of packed functions in main, in order, each with its declaration. ``counted``: also the ops that define symbols, with
+    None."""
     module = main.operation.parent
     declarations = {op.name.value: op for op in module.regions[0].blocks[0].operations if isinstance(op, func.FuncOp) and op.is_external}
     found: list[ir.Operation] = []
@@ -140,7 +140,7 @@ def passed_sizes(declaration: func.FuncOp) -> list[Dim]:
 
 
 def pass_sizes(main: func.FuncOp, stages: Sequence[Stage]) -> None:
-    """Gives each call of a packed function the values of the sizes that it needs, as its last operands."""
+    """Appends the values of the sizes that it needs to the operands of each call of a packed function."""
     needs: dict[str, list[Dim]] = {}
     stage = stages[0]
     for call, declaration in packed_calls(main, counted=True):
@@ -164,7 +164,7 @@ def pass_sizes(main: func.FuncOp, stages: Sequence[Stage]) -> None:
 
 
 def _take_sizes(declaration: func.FuncOp, needed: Sequence[Dim]) -> None:
-    """Makes the values of sizes the last arguments of a declaration."""
+    """Appends arguments for sizes to a declaration."""
     inputs = [*declaration.type.inputs, *[ir.IndexType.get()] * len(needed)]
     declaration.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, list(declaration.type.results)))
     if "arg_attrs" in declaration.attributes:
