@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from legato.core.mlir import ir
 from legato.schedule.interpret import GONE
-from legato.schedule.state import Cell, Kernel, ScheduleError
+from legato.schedule.state import HandleTarget, Kernel, ScheduleError
 from legato.schedule.trace import Trace
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Work:
 class Handle:
     """A block or a loop of a schedule."""
 
-    def __init__(self, schedule: Schedule, work: Work, cell: Cell):
+    def __init__(self, schedule: Schedule, work: Work, cell: HandleTarget):
         self.schedule, self.work, self.cell = schedule, work, cell
 
     @property

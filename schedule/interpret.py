@@ -29,7 +29,7 @@ _Outcome = transform.DiagnosedSilenceableFailure
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedStep:
     """A step that could not be applied, and the reason."""
 
     step: str
@@ -41,7 +41,7 @@ class Interpretation:
     """One run of the interpreter: its refused steps, and the exception that ended it, if any."""
 
     def __init__(self) -> None:
-        self.refused: list[Refused] = []
+        self.refused: list[RefusedStep] = []
         self.exception: BaseException | None = None
         self.empty: list[ir.Value] = []  # results of steps that found nothing
         self._script: tuple[ir.Block, list[ir.Operation]] | None = None  # the block of the last step, and its ops
@@ -53,7 +53,7 @@ class Interpretation:
             self._apply(op, rewriter, results, state)
         except ScheduleError as error:
             step = op.operands[0].owner.operation if op.name == EXPECT else op
-            self.refused.append(Refused(str(step).strip(), str(error), op.location))
+            self.refused.append(RefusedStep(str(step).strip(), str(error), op.location))
             return _Outcome.SilenceableFailure
         except BaseException as error:  # including interrupts: raised again when the interpreter has returned
             error.add_note(f"in the step: {str(op).strip()}")
@@ -121,7 +121,7 @@ class Interpretation:
             told[0] = replace(told[0], notes=(*told[0].notes, *notes))
         return tuple(told)
 
-    def at(self, diagnostic: Diagnostic) -> Refused | None:
+    def at(self, diagnostic: Diagnostic) -> RefusedStep | None:
         """The last refused step, if the diagnostic is about it."""
         if not self.refused or position_of(self.refused[-1].location) != diagnostic.position:
             return None

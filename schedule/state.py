@@ -18,7 +18,7 @@ class ScheduleError(LegatoError):
     """A step of a schedule that is not legal, or that matches nothing, with the reason. The kernel is unchanged."""
 
 
-class Cell:
+class HandleTarget:
     """The block or loop of a handle, which steps may replace by another op or remove (None)."""
 
     def __init__(self, op: ir.Operation, value: ir.Value | None = None):
@@ -35,12 +35,12 @@ class Kernel:
 
     def __init__(self, function: func.FuncOp, eraser: Callable[[ir.Operation], None] = ir.Operation.erase):
         self.function = function
-        self.cells: WeakSet[Cell] = WeakSet()
+        self.cells: WeakSet[HandleTarget] = WeakSet()
         self._eraser = eraser
 
-    def cell(self, op: ir.Operation, value: ir.Value | None = None) -> Cell:
+    def cell(self, op: ir.Operation, value: ir.Value | None = None) -> HandleTarget:
         """A new handle to an op."""
-        made = Cell(op.operation, value)
+        made = HandleTarget(op.operation, value)
         self.cells.add(made)
         return made
 

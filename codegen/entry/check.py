@@ -1,6 +1,6 @@
 """Checks of a value against the model's inputs."""
 from legato.codegen.entry.abi import CPU, DLTensor, TensorObject, TVMFFIAny
-from legato.codegen.entry.layouts import AXES, INPUTS, Axis
+from legato.codegen.entry.layouts import AXES, INPUTS, AxisRow
 from legato.codegen.native.language import Words
 from legato.core.tvm_ffi_abi import DL_TENSOR, TENSOR
 
@@ -46,7 +46,7 @@ def check(value: TVMFFIAny, number: int, symbols: Words, data_to: Words, detail_
     return RIGHT
 
 
-def check_size(size: int, axis: Axis, symbols: Words) -> int:
+def check_size(size: int, axis: AxisRow, symbols: Words) -> int:
     """Checks a size, which defines its symbol if that has no value yet."""
     if axis.symbol < 0:
         return RIGHT if size == axis.offset else SIZE

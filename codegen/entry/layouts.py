@@ -19,7 +19,7 @@ class Counts(Struct):
     requirements: int
 
 
-class Input(Struct):
+class InputRow(Struct):
     """An input, or, after the inputs, a result of a packed function, by the function's name. ``name`` and ``expected``, the type as
     shown to people: offsets into the strings. ``first_axis``: its first row in the axes. ``width``: bytes of an element."""
 
@@ -31,7 +31,7 @@ class Input(Struct):
     width: int
 
 
-class Axis(Struct):
+class AxisRow(Struct):
     """An axis of an input: its size must be ``symbol * scale + offset``. ``symbol``: its number; -1 if the size is ``offset``."""
 
     symbol: int
@@ -39,7 +39,7 @@ class Axis(Struct):
     offset: int
 
 
-class Output(Struct):
+class OutputRow(Struct):
     """An output. ``first_size``: the index of its shape in the sizes; -1 if main requests its memory itself, once it knows the shape."""
 
     dtype: int
@@ -48,13 +48,13 @@ class Output(Struct):
     width: int
 
 
-class Symbol(Struct):
+class SymbolRow(Struct):
     """A symbol. ``name``: an offset into the strings. After the inputs' symbols come those defined by results of packed functions."""
 
     name: int
 
 
-class Requirement(Struct):
+class RequirementRow(Struct):
     """A condition on sizes. ``text``: an offset into the strings. ``size``: its index in the sizes; -1 if main checks it. ``equal``:
     1 if it must equal the size after it, 0 if it must not be negative."""
 
@@ -78,11 +78,11 @@ class FrameCounts(Struct):
 
 
 COUNTS = table(Counts, "legato.counts")
-INPUTS = table(Input, "legato.inputs")
-AXES = table(Axis, "legato.axes")
-OUTPUTS = table(Output, "legato.outputs")
-SYMBOLS = table(Symbol, "legato.symbols")
-REQUIREMENTS = table(Requirement, "legato.requirements")
+INPUTS = table(InputRow, "legato.inputs")
+AXES = table(AxisRow, "legato.axes")
+OUTPUTS = table(OutputRow, "legato.outputs")
+SYMBOLS = table(SymbolRow, "legato.symbols")
+REQUIREMENTS = table(RequirementRow, "legato.requirements")
 PACKED = table(Packed, "legato.packed")
 FRAME_COUNTS = table(FrameCounts, "legato.frame_counts")
 STRINGS = table(Text, "legato.strings")     # zero-terminated texts; the first is the signature of main

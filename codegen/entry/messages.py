@@ -2,7 +2,7 @@
 from legato.codegen.entry.abi import DLTensor, TVMFFIAny, TVMFFIErrorSetRaisedFromCStr
 from legato.codegen.entry.check import ALIGNMENT, DEVICE, DTYPE, NO_DATA, NO_TENSOR, RANK, SIZE, STRIDES, SYMBOL, tensor_of
 from legato.codegen.entry.describe import DESCRIPTION_BYTES, describe
-from legato.codegen.entry.layouts import AXES, COUNTS, INPUTS, REQUIREMENTS, STRINGS, SYMBOLS, Input
+from legato.codegen.entry.layouts import AXES, COUNTS, INPUTS, REQUIREMENTS, STRINGS, SYMBOLS, InputRow
 from legato.codegen.native.language import Text, Words, snprintf, stack
 
 REASON_BYTES = 512
@@ -29,7 +29,7 @@ def refuse(value: TVMFFIAny, number: int, symbols: Words, wrong: int, detail: in
     return -1
 
 
-def explain(to: Text, tensor: DLTensor, row: Input, wrong: int, detail: int) -> None:
+def explain(to: Text, tensor: DLTensor, row: InputRow, wrong: int, detail: int) -> None:
     """Writes the mismatch, other than of a symbol."""
     if wrong == DEVICE:
         snprintf(to, REASON_BYTES, f": it is on a device of type {tensor.device_type}, not on the CPU")
@@ -73,7 +73,7 @@ def first_with(symbol: int) -> int:
     return number
 
 
-def has(row: Input, symbol: int) -> bool:
+def has(row: InputRow, symbol: int) -> bool:
     """Whether the shape of a row has a symbol."""
     for axis in range(row.rank):
         if AXES[row.first_axis + axis].symbol == symbol:

@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS
-from legato.passes.memory.signature import Boundary, Value, packed_functions
+from legato.passes.memory.signature import Boundary, BoundaryValue, packed_functions
 
 FORMAT = 1   # increased when older runtimes cannot read a new saved model
 
@@ -48,7 +48,7 @@ def uses_openmp(module: ir.Module) -> bool:
     return found
 
 
-def _value(value: Value) -> dict:
+def _value(value: BoundaryValue) -> dict:
     return {"name": value.name, "dtype": value.dtype, "shape": list(value.shown)}
 
 

@@ -1,7 +1,18 @@
 """The part of the entry that is generated for each model: constant tables, and the call of main. Text in the LLVM dialect."""
 from collections.abc import Sequence
 
-from legato.codegen.entry.layouts import Axis, Counts, Frame, FrameCounts, Input, Instance, Output, Packed, Requirement, Symbol
+from legato.codegen.entry.layouts import (
+    AxisRow,
+    Counts,
+    Frame,
+    FrameCounts,
+    InputRow,
+    Instance,
+    OutputRow,
+    Packed,
+    RequirementRow,
+    SymbolRow,
+)
 from legato.codegen.native.body import constant_text
 from legato.codegen.native.language import Struct, fields, size_of
 from legato.core.dtypes import as_dtype, dlpack_dtype
@@ -10,7 +21,7 @@ from legato.dialects.relax.dims import Size
 from legato.dialects.relax.markers import LATE_SYMBOLS, PACKED_RESULTS, SYMBOL, WEIGHT
 from legato.dialects.tir.markers import ARENA, FRAME, FUNCTIONS, HELD, LATE_ARENAS, OUT
 from legato.passes.memory import signature
-from legato.passes.memory.signature import Boundary, Value, linear_axis, packed_functions, requirements, value_of
+from legato.passes.memory.signature import Boundary, BoundaryValue, linear_axis, packed_functions, requirements, value_of
 
 
 def model_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
@@ -46,7 +57,7 @@ def _tables(main: ir.OpView, boundary: Boundary) -> list[str]:
     symbols = [*boundary.symbols, *late]
     inputs, axes, outputs, sizes = [], [], [], 1   # the first size is the arena's
 
-    def add_row(value: Value, expected: str, rules: Sequence[signature.Axis]) -> None:
+    def add_row(value: BoundaryValue, expected: str, rules: Sequence[signature.LinearAxis]) -> None:
         inputs.append({"name": strings.add(value.name), "expected": strings.add(expected), "dtype": dlpack_dtype(value.dtype),
                        "rank": len(value.shape), "first_axis": len(axes), "width": _width(value)})
         axes.extend({"symbol": -1 if a.symbol is None else symbols.index(a.symbol), "scale": a.scale, "offset": a.offset} for a in rules)
@@ -70,18 +81,19 @@ def _tables(main: ir.OpView, boundary: Boundary) -> list[str]:
     counts = {"inputs": len(boundary.inputs), "outputs": len(outputs), "symbols": len(symbols), "sizes": sizes,
               "weights": len(boundary.weights), "packed": len(packed), "requirements": len(required)}
     return [
-        _table(Counts, "counts", [counts]), _table(Input, "inputs", inputs), _table(Axis, "axes", axes), _table(Output, "outputs", outputs),
-        _table(Symbol, "symbols", [{"name": strings.add(name)} for name in symbols]), _table(Requirement, "requirements", required),
+        _table(Counts, "counts", [counts]), _table(InputRow, "inputs", inputs), _table(AxisRow, "axes", axes),
+        _table(OutputRow, "outputs", outputs),
+        _table(SymbolRow, "symbols", [{"name": strings.add(name)} for name in symbols]), _table(RequirementRow, "requirements", required),
         _table(Packed, "packed", packed), constant_text("legato.strings", strings.text),
     ]
 
 
-def result_axes(shape: Sequence[Size]) -> list[signature.Axis]:
+def result_axes(shape: Sequence[Size]) -> list[signature.LinearAxis]:
     """The checks of a packed function's result sizes: an expression that is not a multiple of one symbol counts as a symbol."""
     rules = []
     for size in shape:
         linear = linear_axis(size)
-        rules.append(signature.Axis(str(size), 1, 0) if linear is None else linear)
+        rules.append(signature.LinearAxis(str(size), 1, 0) if linear is None else linear)
     return rules
 
 
@@ -100,7 +112,7 @@ class _Strings:
         return at
 
 
-def _width(value: Value) -> int:
+def _width(value: BoundaryValue) -> int:
     return as_dtype(value.dtype).itemsize
 
 

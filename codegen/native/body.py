@@ -16,7 +16,7 @@ CONVERSIONS = {("i64", "i32"): "arith.trunci", ("i32", "i64"): "arith.extsi", ("
 
 
 @dataclass(frozen=True)
-class Value:
+class NativeValue:
     """An SSA value, and its type in the language."""
 
     ssa: str
@@ -29,7 +29,7 @@ class Value:
 
 
 @dataclass
-class Program:
+class NativeProgram:
     """The functions of a module: those that are still to be compiled, and what they declare."""
 
     pending: list[Callable[..., Any]] = field(default_factory=list)
@@ -76,7 +76,7 @@ def symbol_of(function: Callable[..., Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class NativeParameter:
     """What a function takes, or returns: an MLIR type, and the type in the language."""
 
     mlir: str
@@ -84,11 +84,11 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Signature:
+class NativeSignature:
     """A function's annotations. ``result``: None where nothing comes back."""
 
-    parameters: Mapping[str, Parameter]
-    result: Parameter | None
+    parameters: Mapping[str, NativeParameter]
+    result: NativeParameter | None
 
     @property
     def types(self) -> str:
@@ -107,22 +107,22 @@ class Signature:
 
 
 @cache
-def signature(function: Callable[..., Any]) -> Signature:
+def signature(function: Callable[..., Any]) -> NativeSignature:
     """The signature of a native or extern function."""
     hints = get_type_hints(function, include_extras=True)
-    found = {name: None if hint is type(None) else Parameter(mlir_type(hint), plain(hint)) for name, hint in hints.items()}
+    found = {name: None if hint is type(None) else NativeParameter(mlir_type(hint), plain(hint)) for name, hint in hints.items()}
     result = found.pop("return")
-    return Signature({name: parameter for name, parameter in found.items() if parameter}, result)
+    return NativeSignature({name: parameter for name, parameter in found.items() if parameter}, result)
 
 
 class FunctionBody:
     """The lines of a function, and the values of its names at the place that is reached."""
 
-    def __init__(self, program: Program, function: Callable[..., Any]):
+    def __init__(self, program: NativeProgram, function: Callable[..., Any]):
         self.program, self.function, self.scope = program, function, function.__globals__
         self.signature = signature(function)
         self.lines: list[str] = []
-        self.names: dict[str, Value] = {}
+        self.names: dict[str, NativeValue] = {}
         self.ended = False      # the block has its terminator
         self.loops = 0          # that are open
         self._count = 0
@@ -131,28 +131,28 @@ class FunctionBody:
         """An op."""
         self.lines.append("  " + text)
 
-    def value(self, text: str, type_: type[int] = int) -> Value:
+    def value(self, text: str, type_: type[int] = int) -> NativeValue:
         """An op with a result."""
         name = self.fresh("%")
         self.line(f"{name} = {text}")
-        return Value(name, type_)
+        return NativeValue(name, type_)
 
     def fresh(self, prefix: str) -> str:
         """A name that is new in the function."""
         self._count += 1
         return f"{prefix}{self._count}"
 
-    def constant(self, number: int) -> Value:
+    def constant(self, number: int) -> NativeValue:
         """A number."""
         return self.value(f"arith.constant {number} : i64")
 
-    def block(self, label: str, arguments: Sequence[Value] = ()) -> None:
+    def block(self, label: str, arguments: Sequence[NativeValue] = ()) -> None:
         """Goes on in a new block."""
         shown = f"({', '.join(f'{v.ssa}: {v.mlir}' for v in arguments)})" if arguments else ""
         self.lines.append(f"{label}{shown}:")
         self.ended = False
 
-    def jump(self, label: str, values: Sequence[Value] = ()) -> None:
+    def jump(self, label: str, values: Sequence[NativeValue] = ()) -> None:
         """Ends the block, with what the next one takes."""
         self.end(jump(label, values))
 
@@ -165,7 +165,7 @@ class FunctionBody:
         self.line(text)
         self.ended = True
 
-    def as_mlir(self, value: Value, mlir: str) -> str:
+    def as_mlir(self, value: NativeValue, mlir: str) -> str:
         """A value in the type in which it is stored or passed."""
         return self.converted(value.ssa, value.mlir, mlir)
 
@@ -177,7 +177,7 @@ class FunctionBody:
             raise LegatoError(f"{self.function.__qualname__}: {of} does not become {to}")
         return self.value(f"{CONVERSIONS[of, to]} {ssa} : {of} to {to}").ssa
 
-    def call(self, function: Callable[..., Any], operands: Sequence[Value], how: str = "") -> Value | None:
+    def call(self, function: Callable[..., Any], operands: Sequence[NativeValue], how: str = "") -> NativeValue | None:
         """A call of a native or extern function; its result, if it has one."""
         of = signature(function)
         op = "llvm.call" if function in EXTERNS else "func.call"
@@ -188,16 +188,16 @@ class FunctionBody:
             return None
         return self.widened(self.value(text).ssa, of.result)
 
-    def widened(self, ssa: str, of: Parameter) -> Value:
+    def widened(self, ssa: str, of: NativeParameter) -> NativeValue:
         """A parameter, or what a call gives, as the language sees it."""
-        return Value(self.converted(ssa, "i32", "i64") if of.mlir == "i32" else ssa, of.type)
+        return NativeValue(self.converted(ssa, "i32", "i64") if of.mlir == "i32" else ssa, of.type)
 
     def refused(self, node: ast.AST, why: str = "is not in the language") -> LegatoError:
         """The error for code that cannot be compiled."""
         return LegatoError(f"{self.function.__module__}.{self.function.__name__}: '{ast.unparse(node)}' {why} (codegen/native/language.py)")
 
 
-def jump(label: str, values: Sequence[Value] = ()) -> str:
+def jump(label: str, values: Sequence[NativeValue] = ()) -> str:
     """The branch to a block that takes values."""
     shown = f"({', '.join(v.ssa for v in values)} : {', '.join(v.mlir for v in values)})" if values else ""
     return f"cf.br {label}{shown}"

@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from legato.codegen.native.body import FunctionBody, Program, Value, jump, symbol_of
+from legato.codegen.native.body import FunctionBody, NativeProgram, NativeValue, jump, symbol_of
 from legato.codegen.native.expressions import call, expression, fork, place
 from legato.codegen.native.language import EXPORTS
 
@@ -24,7 +24,7 @@ NOT_OPTIMIZED = "llvm.no_inline, llvm.optimize_none"
 def compile_functions(roots: Sequence[Callable[..., Any]], rare: Collection[ModuleType] = ()) -> str:
     """A module, as text, of these functions and all that they use. ``rare``: Python modules whose functions hardly ever run, and which LLVM
     shall not spend time on. LegatoError, with the function, for what is outside the language."""
-    program = Program()
+    program = NativeProgram()
     for root in roots:
         program.use(root)
     texts = []
@@ -33,7 +33,7 @@ def compile_functions(roots: Sequence[Callable[..., Any]], rare: Collection[Modu
     return "\n".join([*program.declarations.values(), *texts])
 
 
-def _function(function: Callable[..., Any], program: Program, rare: Collection[ModuleType]) -> str:
+def _function(function: Callable[..., Any], program: NativeProgram, rare: Collection[ModuleType]) -> str:
     """One function, as text."""
     module = inspect.getmodule(function)
     assert module is not None
@@ -72,10 +72,10 @@ def _update(body: FunctionBody, node: ast.AugAssign) -> None:
     _store(body, node.target, expression(body, ast.BinOp(node.target, node.op, node.value)))
 
 
-def _store(body: FunctionBody, target: ast.expr, value: Value) -> None:
+def _store(body: FunctionBody, target: ast.expr, value: NativeValue) -> None:
     if isinstance(target, ast.Name):
         old = body.names.get(target.id)
-        body.names[target.id] = value if old is None else Value(body.as_mlir(value, old.mlir), old.type)
+        body.names[target.id] = value if old is None else NativeValue(body.as_mlir(value, old.mlir), old.type)
         return
     to = place(body, target)
     if not to.mlir:
@@ -87,7 +87,7 @@ def _if(body: FunctionBody, node: ast.If) -> None:
     yes, no, join = body.fresh("^b"), body.fresh("^b"), body.fresh("^b")
     fork(body, node.test, yes, no)
     before = body.names
-    ends: list[tuple[int, dict[str, Value]]] = []   # of branches that do not return: the line of the jump, and the names there
+    ends: list[tuple[int, dict[str, NativeValue]]] = []   # of branches that do not return: the line of the jump, and the names there
     for label, part in ((yes, node.body), (no, node.orelse)):
         body.block(label)
         body.names = dict(before)
@@ -103,7 +103,7 @@ def _if(body: FunctionBody, node: ast.If) -> None:
         raise body.refused(node.test, "chooses between values of two types")
     for at, names in ends:
         body.lines[at] = "  " + jump(join, [names[name] for name in differing])
-    arguments = {name: Value(body.fresh("%"), first[name].type) for name in differing}
+    arguments = {name: NativeValue(body.fresh("%"), first[name].type) for name in differing}
     body.block(join, list(arguments.values()))
     body.names = {name: value for name, value in first.items() if name in last} | arguments
 
@@ -141,7 +141,7 @@ def _for(body: FunctionBody, node: ast.For) -> None:
     del body.names[index]
 
 
-def _loop(body: FunctionBody, node: ast.For | ast.While, own: dict[str, Value], test: Callable[[str, str], None],
+def _loop(body: FunctionBody, node: ast.For | ast.While, own: dict[str, NativeValue], test: Callable[[str, str], None],
           step: Callable[[], None]) -> None:
     """A loop that carries ``own``, and those of the names in front of it that it assigns."""
     if node.orelse:
@@ -150,7 +150,7 @@ def _loop(body: FunctionBody, node: ast.For | ast.While, own: dict[str, Value], 
     carried = {name: value for name, value in body.names.items() if name in assigned} | own
     head, inside, behind = body.fresh("^b"), body.fresh("^b"), body.fresh("^b")
     body.jump(head, list(carried.values()))
-    arguments = {name: Value(body.fresh("%"), value.type) for name, value in carried.items()}
+    arguments = {name: NativeValue(body.fresh("%"), value.type) for name, value in carried.items()}
     body.block(head, list(arguments.values()))
     at_head = body.names | arguments
     body.names = dict(at_head)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from legato.codegen.native import language
-from legato.codegen.native.body import FunctionBody, Value, signature
+from legato.codegen.native.body import FunctionBody, NativeValue, signature
 from legato.codegen.native.language import EXTERNS, Pointer, Struct, Text, Words, fields, size_of
 
 MESSAGE_BYTES = 2048
@@ -16,7 +16,7 @@ ARITHMETIC = {ast.Add: "addi", ast.Sub: "subi", ast.Mult: "muli", ast.FloorDiv: 
 COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge"}
 
 
-def expression(body: FunctionBody, node: ast.expr) -> Value:
+def expression(body: FunctionBody, node: ast.expr) -> NativeValue:
     """The value of an expression. LegatoError for one that is not in the language, or has no value."""
     compile_ = EXPRESSIONS.get(type(node))
     value = compile_(body, node) if compile_ is not None else None
@@ -67,21 +67,21 @@ def place(body: FunctionBody, node: ast.expr) -> Place:
     raise body.refused(node)
 
 
-def _offset(body: FunctionBody, pointer: Value, count: str) -> str:
+def _offset(body: FunctionBody, pointer: NativeValue, count: str) -> str:
     """The address so many bytes behind a pointer: a number, or an i64."""
     types = "(!llvm.ptr, i64)" if count.startswith("%") else "(!llvm.ptr)"
     return pointer.ssa if count == "0" else body.value(f"llvm.getelementptr {pointer.ssa}[{count}] : {types} -> !llvm.ptr, i8").ssa
 
 
-def _load(body: FunctionBody, node: ast.expr) -> Value:
+def _load(body: FunctionBody, node: ast.expr) -> NativeValue:
     found = place(body, node)
     if not found.mlir:
-        return Value(found.address, found.type)
+        return NativeValue(found.address, found.type)
     loaded = body.value(f"llvm.load {found.address} : !llvm.ptr -> {found.mlir}", found.type)
-    return Value(body.converted(loaded.ssa, "i32", "i64"), int) if found.mlir == "i32" else loaded
+    return NativeValue(body.converted(loaded.ssa, "i32", "i64"), int) if found.mlir == "i32" else loaded
 
 
-def _name(body: FunctionBody, node: ast.Name) -> Value:
+def _name(body: FunctionBody, node: ast.Name) -> NativeValue:
     if node.id in body.names:
         return body.names[node.id]
     found = body.scope.get(node.id)
@@ -92,7 +92,7 @@ def _name(body: FunctionBody, node: ast.Name) -> Value:
     raise body.refused(node)
 
 
-def _constant(body: FunctionBody, node: ast.Constant) -> Value:
+def _constant(body: FunctionBody, node: ast.Constant) -> NativeValue:
     if isinstance(node.value, bool):
         return body.value(f"arith.constant {str(node.value).lower()}", bool)
     if isinstance(node.value, int):
@@ -102,19 +102,19 @@ def _constant(body: FunctionBody, node: ast.Constant) -> Value:
     raise body.refused(node)
 
 
-def _binary(body: FunctionBody, node: ast.BinOp) -> Value:
+def _binary(body: FunctionBody, node: ast.BinOp) -> NativeValue:
     left, right = expression(body, node.left), expression(body, node.right)
     if issubclass(left.type, Pointer):
         count = right if isinstance(node.op, ast.Add) else body.value(f"arith.subi {body.constant(0).ssa}, {right.ssa} : i64")
         if not isinstance(node.op, (ast.Add, ast.Sub)) or right.type is not int:
             raise body.refused(node)
-        return Value(_offset(body, left, count.ssa), left.type)
+        return NativeValue(_offset(body, left, count.ssa), left.type)
     if type(node.op) not in ARITHMETIC or left.mlir != right.mlir:
         raise body.refused(node)
     return body.value(f"arith.{ARITHMETIC[type(node.op)]} {left.ssa}, {right.ssa} : {left.mlir}", left.type)
 
 
-def _unary(body: FunctionBody, node: ast.UnaryOp) -> Value:
+def _unary(body: FunctionBody, node: ast.UnaryOp) -> NativeValue:
     if isinstance(node.op, ast.Not):
         return _choose(body, node, ast.Constant(True), ast.Constant(False))
     if isinstance(node.op, ast.USub):
@@ -123,14 +123,14 @@ def _unary(body: FunctionBody, node: ast.UnaryOp) -> Value:
     raise body.refused(node)
 
 
-def _compare(body: FunctionBody, node: ast.Compare) -> Value:
+def _compare(body: FunctionBody, node: ast.Compare) -> NativeValue:
     if len(node.ops) != 1 or type(node.ops[0]) not in COMPARISONS:
         raise body.refused(node)
     left, right = expression(body, node.left), expression(body, node.comparators[0])
     return _compared(body, COMPARISONS[type(node.ops[0])], left, right)
 
 
-def _compared(body: FunctionBody, how: str, left: Value, right: Value) -> Value:
+def _compared(body: FunctionBody, how: str, left: NativeValue, right: NativeValue) -> NativeValue:
     """Pointers compare as numbers without sign."""
     if any(issubclass(v.type, Pointer) for v in (left, right)):
         how = how.replace("s", "u", 1) if how.startswith("s") else how
@@ -138,7 +138,7 @@ def _compared(body: FunctionBody, how: str, left: Value, right: Value) -> Value:
     return body.value(f"arith.cmpi {how}, {', '.join(numbers)} : i64", bool)
 
 
-def _choose(body: FunctionBody, test: ast.expr, yes: ast.expr, no: ast.expr) -> Value:
+def _choose(body: FunctionBody, test: ast.expr, yes: ast.expr, no: ast.expr) -> NativeValue:
     """One of two values; the other one is not computed."""
     labels, join = (body.fresh("^b"), body.fresh("^b")), body.fresh("^b")
     fork(body, test, *labels)
@@ -150,12 +150,12 @@ def _choose(body: FunctionBody, test: ast.expr, yes: ast.expr, no: ast.expr) -> 
         body.jump(join, [value])
     if types[0].mlir != types[1].mlir:
         raise body.refused(test, "chooses between values of two types")
-    chosen = Value(body.fresh("%"), types[0].type)
+    chosen = NativeValue(body.fresh("%"), types[0].type)
     body.block(join, [chosen])
     return chosen
 
 
-def call(body: FunctionBody, node: ast.Call) -> Value | None:
+def call(body: FunctionBody, node: ast.Call) -> NativeValue | None:
     """A call, whose result there may be none of."""
     if not isinstance(node.func, ast.Name) or node.keywords:
         raise body.refused(node)
@@ -164,7 +164,7 @@ def call(body: FunctionBody, node: ast.Call) -> Value | None:
         return INTRINSICS[called](body, node)
     if isinstance(called, type) and issubclass(called, int):
         value = expression(body, node.args[0])
-        return Value(body.as_mlir(value, Value("", called).mlir), called)
+        return NativeValue(body.as_mlir(value, NativeValue("", called).mlir), called)
     if called is None:
         raise body.refused(node)
     return body.call(called, [expression(body, a) for a in node.args])
@@ -177,7 +177,7 @@ def _function(body: FunctionBody, node: ast.expr) -> Callable[..., Any]:
     return found
 
 
-def _stack(body: FunctionBody, node: ast.Call) -> Value:
+def _stack(body: FunctionBody, node: ast.Call) -> NativeValue:
     if body.loops:
         raise body.refused(node, "stands in a loop, and would take more of the stack at each step")
     type_ = _pointer_type(body, node.args[0])
@@ -193,11 +193,11 @@ def _pointer_type(body: FunctionBody, node: ast.expr) -> type[Pointer]:
     return found
 
 
-def _address(body: FunctionBody, node: ast.Call) -> Value:
-    return Value(place(body, node.args[0]).address, Words)
+def _address(body: FunctionBody, node: ast.Call) -> NativeValue:
+    return NativeValue(place(body, node.args[0]).address, Words)
 
 
-def _code_of(body: FunctionBody, node: ast.Call) -> Value:
+def _code_of(body: FunctionBody, node: ast.Call) -> NativeValue:
     function = _function(body, node.args[0])
     symbol = body.program.use(function)
     if function in EXTERNS:
@@ -207,12 +207,12 @@ def _code_of(body: FunctionBody, node: ast.Call) -> Value:
     return body.value(f"builtin.unrealized_conversion_cast {made.ssa} : {type_} to !llvm.ptr", Pointer)
 
 
-def _exchange(body: FunctionBody, node: ast.Call) -> Value:
+def _exchange(body: FunctionBody, node: ast.Call) -> NativeValue:
     to, value = (expression(body, a) for a in node.args)
     return body.value(f"llvm.atomicrmw xchg {to.ssa}, {value.ssa} acquire : !llvm.ptr, !llvm.ptr", value.type)
 
 
-def _store_if_null(body: FunctionBody, node: ast.Call) -> Value:
+def _store_if_null(body: FunctionBody, node: ast.Call) -> NativeValue:
     to, value = (expression(body, a) for a in node.args)
     null = body.value("llvm.mlir.zero : !llvm.ptr").ssa
     pair = body.value(f"llvm.cmpxchg {to.ssa}, {null}, {value.ssa} release monotonic : !llvm.ptr, !llvm.ptr").ssa
@@ -223,21 +223,21 @@ def _tail_call(body: FunctionBody, node: ast.Call) -> None:
     body.call(_function(body, node.args[0]), [expression(body, a) for a in node.args[1:]], "musttail ")
 
 
-def _double_bits(body: FunctionBody, node: ast.Call) -> Value:
+def _double_bits(body: FunctionBody, node: ast.Call) -> NativeValue:
     double = body.value(f"arith.sitofp {expression(body, node.args[0]).ssa} : i64 to f64")
     return body.value(f"arith.bitcast {double.ssa} : f64 to i64")
 
 
-def _size_of(body: FunctionBody, node: ast.Call) -> Value:
+def _size_of(body: FunctionBody, node: ast.Call) -> NativeValue:
     return body.constant(size_of(_pointer_type(body, node.args[0])))
 
 
-def _snprintf(body: FunctionBody, node: ast.Call) -> Value:
+def _snprintf(body: FunctionBody, node: ast.Call) -> NativeValue:
     to, size = (expression(body, a) for a in node.args[:2])
     return _formatted(body, to, size, node.args[2], node.args[3:])
 
 
-def _formatted(body: FunctionBody, to: Value, size: Value, form: ast.expr, operands: Sequence[ast.expr] = ()) -> Value:
+def _formatted(body: FunctionBody, to: NativeValue, size: NativeValue, form: ast.expr, operands: Sequence[ast.expr] = ()) -> NativeValue:
     """Writes an f-string, or a format with its operands, to memory of a size; gives the length without that limit."""
     values = [expression(body, operand) for operand in operands]
     if isinstance(form, ast.JoinedStr):
@@ -253,10 +253,10 @@ def _formatted(body: FunctionBody, to: Value, size: Value, form: ast.expr, opera
     body.program.declare("snprintf", "llvm.func @%s(!llvm.ptr, i64, !llvm.ptr, ...) -> i32")
     written = body.value(f"llvm.call @snprintf({', '.join(v.ssa for v in passed)}) vararg(!llvm.func<i32 (ptr, i64, ptr, ...)>) : "
                          f"({', '.join(v.mlir for v in passed)}) -> i32")
-    return Value(body.converted(written.ssa, "i32", "i64"), int)
+    return NativeValue(body.converted(written.ssa, "i32", "i64"), int)
 
 
-def _message(body: FunctionBody, node: ast.JoinedStr) -> Value:
+def _message(body: FunctionBody, node: ast.JoinedStr) -> NativeValue:
     if body.loops:
         raise body.refused(node, "stands in a loop, and would take more of the stack at each step")
     size = body.constant(MESSAGE_BYTES)
@@ -265,12 +265,12 @@ def _message(body: FunctionBody, node: ast.JoinedStr) -> Value:
     return to
 
 
-EXPRESSIONS: dict[type[ast.expr], Callable[..., Value | None]] = {
+EXPRESSIONS: dict[type[ast.expr], Callable[..., NativeValue | None]] = {
     ast.Name: _name, ast.Constant: _constant, ast.Attribute: _load, ast.Subscript: _load, ast.BinOp: _binary, ast.UnaryOp: _unary,
     ast.Compare: _compare, ast.BoolOp: lambda body, node: _choose(body, node, ast.Constant(True), ast.Constant(False)),
     ast.IfExp: lambda body, node: _choose(body, node.test, node.body, node.orelse), ast.Call: call, ast.JoinedStr: _message,
 }
-INTRINSICS: dict[Any, Callable[[FunctionBody, ast.Call], Value | None]] = {
+INTRINSICS: dict[Any, Callable[[FunctionBody, ast.Call], NativeValue | None]] = {
     language.stack: _stack, language.address: _address, language.code_of: _code_of, language.exchange: _exchange,
     language.store_if_null: _store_if_null, language.tail_call: _tail_call, language.snprintf: _snprintf,
     language.double_bits: _double_bits, language.size_of: _size_of,

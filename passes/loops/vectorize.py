@@ -16,11 +16,11 @@ def vectorize(loop: ForOp) -> None:
     lower = loop.bounds[0]
     with ir.InsertionPoint(loop), loop.operation.location:
         if lanes == extent:
-            Lanes(loop.variable, lower, lanes).block(loop.block)
+            LaneBuilder(loop.variable, lower, lanes).block(loop.block)
         else:
             around = scf.ForOp(lower, loop.bounds[1], arith.ConstantOp(ir.IndexType.get(), lanes).result)
             with ir.InsertionPoint(around.body):
-                Lanes(loop.variable, around.induction_variable, lanes).block(loop.block)
+                LaneBuilder(loop.variable, around.induction_variable, lanes).block(loop.block)
                 scf.YieldOp([])
     loop.operation.erase()
 
@@ -83,7 +83,7 @@ def place(op: ir.Operation, first: int, variable: ir.Value, varying: set[ir.Valu
         raise NotVectorizable("the elements of a buffer are not next to each other")
 
 
-class Lanes:
+class LaneBuilder:
     """Builds the body on vectors at the insertion point."""
 
     def __init__(self, variable: ir.Value, start: ir.Value, lanes: int):

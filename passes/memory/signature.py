@@ -52,7 +52,7 @@ def requirements(main: ir.OpView) -> list[Requirement]:
 
 
 @dataclass(frozen=True)
-class Value:
+class BoundaryValue:
     """A tensor at the boundary. In ``shape``, an unnamed size is a new symbol; in ``shown`` it is ``?``."""
 
     name: str
@@ -65,7 +65,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Axis:
+class LinearAxis:
     """How an input's size defines a symbol: ``size == symbol * scale + offset``. ``symbol`` is None if the size is ``offset``."""
 
     symbol: str | None
@@ -77,9 +77,9 @@ class Axis:
 class Boundary:
     """The inputs, weights and outputs of a function; weights are named by their keys."""
 
-    inputs: tuple[Value, ...]
-    weights: tuple[Value, ...]
-    outputs: tuple[Value, ...]
+    inputs: tuple[BoundaryValue, ...]
+    weights: tuple[BoundaryValue, ...]
+    outputs: tuple[BoundaryValue, ...]
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Boundary:
         """Whether a shape has symbols that no input defines: it is known only in the middle of a call."""
         return any(name not in self.symbols for size in shape for name in symbols(size))
 
-    def axes(self, value: Value) -> list[Axis]:
+    def axes(self, value: BoundaryValue) -> list[LinearAxis]:
         """The checks of an input's sizes."""
         return [_axis(value, i, size) for i, size in enumerate(value.shape)]
 
@@ -133,7 +133,7 @@ def _dict(attribute: ir.Attribute) -> dict[str, ir.Attribute]:
     return {a.name: a.attr for a in ir.DictAttr(attribute)}
 
 
-def _value(name: str, type_: ir.Type, taken: set[str] | tuple | None) -> Value:
+def _value(name: str, type_: ir.Type, taken: set[str] | tuple | None) -> BoundaryValue:
     """``taken``: the symbols in use; unnamed sizes then get new symbols. None: they stay unnamed."""
     if isinstance(type_, ir.MemRefType):
         shape = tuple(UNKNOWN if s == ir.ShapedType.get_dynamic_size() else s for s in type_.shape)
@@ -144,7 +144,7 @@ def _value(name: str, type_: ir.Type, taken: set[str] | tuple | None) -> Value:
     shown = tuple(size if isinstance(size, int) else str(size) for size in shape)
     if taken is not None:
         shape = tuple(symbol(_fresh(f"{symbol_name(name)}_{i}", taken)) if size is UNKNOWN else size for i, size in enumerate(shape))
-    return Value(name, str(numpy_dtype(type_.element_type)), shape, shown)
+    return BoundaryValue(name, str(numpy_dtype(type_.element_type)), shape, shown)
 
 
 def _fresh(name: str, taken: set[str] | tuple) -> str:
@@ -153,12 +153,12 @@ def _fresh(name: str, taken: set[str] | tuple) -> str:
     return name
 
 
-def value_of(name: str, type_: ir.Type) -> Value:
+def value_of(name: str, type_: ir.Type) -> BoundaryValue:
     """A tensor with a name and a type."""
     return _value(name, type_, None)
 
 
-def _axis(value: Value, index: int, size: Size) -> Axis:
+def _axis(value: BoundaryValue, index: int, size: Size) -> LinearAxis:
     axis = linear_axis(size)
     if axis is None:
         raise UnsupportedError(f"input '{value.name}' has the size '{size}' in dimension {index}: an input's size is a number, a name, or "
@@ -166,12 +166,12 @@ def _axis(value: Value, index: int, size: Size) -> Axis:
     return axis
 
 
-def linear_axis(size: Size) -> Axis | None:
+def linear_axis(size: Size) -> LinearAxis | None:
     """How a size defines a symbol; None if it is neither a number nor a multiple of one symbol plus a number."""
     if isinstance(size, int):
-        return Axis(None, 1, size)
+        return LinearAxis(None, 1, size)
     if isinstance(size, Dim):
         (monomial, scale), *rest = size.terms
         if len(monomial) == 1 and isinstance(monomial[0], str) and scale > 0 and not (rest and (len(rest) > 1 or rest[0][0])):
-            return Axis(monomial[0], scale, rest[0][1] if rest else 0)
+            return LinearAxis(monomial[0], scale, rest[0][1] if rest else 0)
     return None

@@ -8,7 +8,7 @@ from legato.dialects.tir.loops import REDUCE
 from legato.passes.loops.raising.kept import Kept
 from legato.passes.loops.raising.nests import Load, StatementNest, Store
 from legato.passes.loops.raising.sizes import KernelSizes, Size
-from legato.passes.loops.raising.views import Part, View, collapsed, cut, expanded, is_static, padded, part, put
+from legato.passes.loops.raising.views import TensorSlice, TensorView, collapsed, cut, expanded, is_static, padded, part, put
 
 
 @dataclass
@@ -39,15 +39,15 @@ class Tensors:
 
 
 @dataclass
-class Target:
+class StoreTarget:
     """The destination of a store: views from the buffer's tensor to the tensor that the op writes; ``found``: the slice between
     ``before`` and ``view``.
     """
 
-    whole: View
-    found: Part | None
-    before: View
-    view: View
+    whole: TensorView
+    found: TensorSlice | None
+    before: TensorView
+    view: TensorView
 
 
 @dataclass
@@ -93,9 +93,9 @@ def build(nest: StatementNest, tensors: Tensors) -> None:
 # --- reading ---
 
 
-def seen_by(load: Load, nest: StatementNest, tensors: Tensors) -> View | None:
+def seen_by(load: Load, nest: StatementNest, tensors: Tensors) -> TensorView | None:
     """What a load reads, as an operand of a structured op; None where it has to extract elements."""
-    view = View(tensors.read(load.buffer), list(tensors.sizes.shapes[load.buffer]), load.forms, nest.indices)
+    view = TensorView(tensors.read(load.buffer), list(tensors.sizes.shapes[load.buffer]), load.forms, nest.indices)
     if not all(nest.indices.is_linear(f) or quotients(f) for f in view.forms):
         return None
     outside = not all(nest.indices.is_inside(f, s) for f, s in zip(view.forms, view.shape) if is_known(nest, f, s))
@@ -176,25 +176,25 @@ def stored_load(nest: StatementNest, store: Store) -> Load | None:
 # --- writing ---
 
 
-def target(store: Store, nest: StatementNest, tensors: Tensors, read_first: bool) -> Target:
+def target(store: Store, nest: StatementNest, tensors: Tensors, read_first: bool) -> StoreTarget:
     """The destination of a store. Kept where it is not a slice of a tensor."""
     shape = list(tensors.sizes.shapes[store.buffer])
-    probe = View(store.buffer, shape, store.forms, nest.indices)
+    probe = TensorView(store.buffer, shape, store.forms, nest.indices)
     plain = part(probe) is None and all(f.variable is not None or f.is_constant for f in store.forms)
     if read_first:
         value = tensors.read(store.buffer)
     else:
         value = tensors.empty(shape, store.buffer.type.element_type) if plain else tensors.whole(store.buffer)
-    first = View(value, shape, store.forms, nest.indices)
+    first = TensorView(value, shape, store.forms, nest.indices)
     reshaped = expanded(collapsed(first), nest.kinds)
     found = part(reshaped)
     view = reshaped if found is None else cut(reshaped, found)
     if not is_static(view) or not all(f.variable is not None or f.is_constant for f in view.forms):
         raise Kept(f"{nest.name} writes '{tensors.names.get(store.buffer, 'a buffer')}' at places that are no part of it")
-    return Target(first, found, reshaped, view)
+    return StoreTarget(first, found, reshaped, view)
 
 
-def written(one: Target, result: ir.Value) -> ir.Value:
+def written(one: StoreTarget, result: ir.Value) -> ir.Value:
     """The buffer's tensor with an op's result inserted."""
     if one.found is not None:
         result = put(result, one.before.value, one.found, one.before)
@@ -230,7 +230,7 @@ def span(nest: StatementNest, inputs: Operands, outputs: list[list[ir.AffineExpr
         inputs.maps.append([ir.AffineExpr.get_dim(n) for n in missing])
 
 
-def generic(nest: StatementNest, inputs: Operands, outs: list[View], maps: list[list[ir.AffineExpr]], numbers: dict[ir.Value, int],
+def generic(nest: StatementNest, inputs: Operands, outs: list[TensorView], maps: list[list[ir.AffineExpr]], numbers: dict[ir.Value, int],
             extracted: dict[ir.Value, Load], tensors: Tensors) -> list[ir.Value]:
     """Builds the ``linalg.generic``, with a copy of the nest's block as its body."""
     rank = len(nest.axes)

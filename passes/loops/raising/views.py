@@ -14,7 +14,7 @@ from legato.passes.loops.raising.sizes import Size, static
 
 
 @dataclass
-class View:
+class TensorView:
     """A tensor, its sizes, and the index form of each dimension."""
 
     value: ir.Value
@@ -46,7 +46,7 @@ class View:
 # --- reshapes ---
 
 
-def collapsed(view: View) -> View:
+def collapsed(view: TensorView) -> TensorView:
     """Merges neighbouring dimensions indexed by ``i // n`` and ``i % n`` into one indexed by ``i``."""
     forms, shape = list(view.forms), list(view.shape)
     groups = [[n] for n in range(len(forms))]
@@ -66,7 +66,7 @@ def collapsed(view: View) -> View:
     return replace(view, value=tensor.CollapseShapeOp(type_, view.value, groups).result, shape=shape, forms=forms)
 
 
-def expanded(view: View, kinds: dict[ir.Value, str]) -> View:
+def expanded(view: TensorView, kinds: dict[ir.Value, str]) -> TensorView:
     """Splits a dimension indexed by several axes as digits of a number into one for each axis."""
     forms: list[Linear] = []
     shape: list[Size] = []
@@ -91,7 +91,7 @@ def expanded(view: View, kinds: dict[ir.Value, str]) -> View:
 # --- padding ---
 
 
-def padded(view: View, load: Load) -> View | None:
+def padded(view: TensorView, load: Load) -> TensorView | None:
     """The view of a guarded load on the padded tensor. None where the guard is not just that the index is inside."""
     filler = filler_of(load)
     if filler is None:
@@ -156,7 +156,7 @@ def filler_of(load: Load) -> tuple[ir.Operation, bool, ir.Value] | None:
 
 
 @dataclass
-class Part:
+class TensorSlice:
     """A slice: begin, size and step of each dimension; ``dropped``: dimensions of size 1 that the slice drops."""
 
     begins: list[Size]
@@ -165,9 +165,9 @@ class Part:
     dropped: list[bool]
 
 
-def part(view: View) -> Part | None:
+def part(view: TensorView) -> TensorSlice | None:
     """The slice that an access touches; None where it is the whole tensor."""
-    found = Part([], [], [], [])
+    found = TensorSlice([], [], [], [])
     whole = True
     for form, size in zip(view.forms, view.shape):
         bounds = view.indices.bounds(form)
@@ -187,7 +187,7 @@ def part(view: View) -> Part | None:
     return None if whole else found
 
 
-def cut(view: View, found: Part) -> View:
+def cut(view: TensorView, found: TensorSlice) -> TensorView:
     """The view on a slice."""
     sizes = view.indices.sizes
     shape = [s for s, drop in zip(found.sizes, found.dropped) if not drop]
@@ -202,14 +202,14 @@ def cut(view: View, found: Part) -> View:
     return replace(view, value=made, shape=shape, forms=forms)
 
 
-def put(value: ir.Value, into: ir.Value, found: Part, view: View) -> ir.Value:
+def put(value: ir.Value, into: ir.Value, found: TensorSlice, view: TensorView) -> ir.Value:
     """The tensor with a slice replaced."""
     sizes = view.indices.sizes
     return tensor.InsertSliceOp(value, into, sizes.values(found.begins), sizes.values(found.sizes), [], static(found.begins),
                                 static(found.sizes), found.steps).result
 
 
-def is_static(view: View) -> bool:
+def is_static(view: TensorView) -> bool:
     """Whether indices are axes and int constants, with positive factors: tiling takes the first index as the least."""
     return all(isinstance(form.constant, int) and view.indices.is_linear(form) and all(f > 0 for f in form.terms.values())
                for form in view.forms)

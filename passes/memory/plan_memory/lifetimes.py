@@ -11,7 +11,7 @@ BRANCHES = {"scf.if", "scf.index_switch", "scf.execute_region"}   # regions that
 
 
 @dataclass(eq=False)
-class Buffer:
+class MainBuffer:
     """One ``memref.alloc`` of main. ``first`` and ``last``: the numbers of the first and last op of main's block that touch it or an
     alias; -1: none."""
 
@@ -31,7 +31,7 @@ class Buffer:
         self.last = max(self.last, index)
 
 
-def find_buffers(function: func.FuncOp) -> list[Buffer]:
+def find_buffers(function: func.FuncOp) -> list[MainBuffer]:
     """The buffers that ``function`` allocates; those allocated in regions live as long as the region's op.
 
     PassFailed for a function with branches between blocks, and for a buffer that a loop carries to its next iteration.
@@ -46,11 +46,11 @@ def find_buffers(function: func.FuncOp) -> list[Buffer]:
             op = op.parent.operation
         return position[op]
 
-    buffers: list[Buffer] = []
+    buffers: list[MainBuffer] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "memref.alloc":
-            buffers.append(Buffer(op))
+            buffers.append(MainBuffer(op))
         return ir.WalkResult.ADVANCE
 
     function.operation.walk(visit)
@@ -59,7 +59,7 @@ def find_buffers(function: func.FuncOp) -> list[Buffer]:
     return buffers
 
 
-def _follow(buffer: Buffer, index: Callable[[ir.Operation], int]) -> None:
+def _follow(buffer: MainBuffer, index: Callable[[ir.Operation], int]) -> None:
     """Finds all aliases and uses of a buffer; results of unknown ops count as aliases."""
     seen = {buffer.alloc.results[0]}
     queue = list(seen)
@@ -77,7 +77,7 @@ def _follow(buffer: Buffer, index: Callable[[ir.Operation], int]) -> None:
                     queue.append(alias)
 
 
-def _aliases(buffer: Buffer, op: ir.Operation) -> Iterator[ir.Value]:
+def _aliases(buffer: MainBuffer, op: ir.Operation) -> Iterator[ir.Value]:
     """The memrefs that may alias the buffer because ``op`` uses it."""
     if _ends_block(op) and op.name != "func.return":
         op = op.parent.operation

@@ -26,7 +26,7 @@ from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
 from legato.dialects.tir.markers import ARENA, LATE_ARENAS, OUT
 from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
-from legato.passes.memory.plan_memory.lifetimes import Buffer, find_buffers
+from legato.passes.memory.plan_memory.lifetimes import MainBuffer, find_buffers
 from legato.passes.memory.plan_memory.placement import Life, Placement, place
 from legato.passes.memory.plan_memory.sizes import MemrefSizes
 from legato.passes.memory.plan_memory.stages import Stage, find_stages, pass_sizes, stage_of
@@ -69,7 +69,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     owners = _owners(returned, main)
     shapes = [_known(sizes.shape(value), _last(main)) for value in returned]
     placed = [(b, _known((sizes.bytes(b.alloc.results[0]),), b.alloc)[0]) for b in buffers if b.alloc not in owners and b.is_used]
-    groups: list[list[tuple[Buffer, Size]]] = [[] for _ in stages]
+    groups: list[list[tuple[MainBuffer, Size]]] = [[] for _ in stages]
     for buffer, size in placed:
         groups[stage_of(stages, (size,), buffer.alloc)].append((buffer, size))
     placements = [place([Life(size, b.first, b.last) for b, size in group]) for group in groups]
@@ -198,7 +198,7 @@ class _Rewrite:
             func.ReturnOp([self.code.result])
         last.erase()
 
-    def view(self, buffer: Buffer, offset: Size, stage: int) -> None:
+    def view(self, buffer: MainBuffer, offset: Size, stage: int) -> None:
         """Replaces an allocation by a part of a stage's arena."""
         op = buffer.alloc
         type_ = ir.MemRefType(op.results[0].type)
