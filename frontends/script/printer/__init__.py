@@ -1,1 +1,1 @@
-"""Kernels, back to the source of a script."""
+"""From IR back to the source of scripts."""

@@ -8,7 +8,7 @@ from legato.core.mlir import ir
 
 @dataclass
 class Address:
-    """``parts``: the ops that compute it."""
+    """The address of an element of a buffer. ``parts``: the ops that compute it."""
 
     buffer: ir.Value
     indices: list[ir.Value]
@@ -16,7 +16,7 @@ class Address:
 
 
 def address_of(op: ir.Operation) -> Address | None:
-    """What an ``llvm.inttoptr`` points to; None where its number is not an element's address as scripts compute it."""
+    """What an ``llvm.inttoptr`` points to; None where it is not computed as a script's T.address_of is."""
     cast = made_by(op.operands[0], "arith.index_cast")
     total = cast and made_by(cast.operands[0], "arith.addi")
     base = total and made_by(total.operands[0], "memref.extract_aligned_pointer_as_index")
@@ -38,6 +38,7 @@ def address_of(op: ir.Operation) -> Address | None:
 
 
 def is_stride(value: ir.Value, axis: int, rank: int) -> bool:
+    """Whether a value is the stride of a dimension, read off a memref."""
     return made_by(value, "memref.extract_strided_metadata") is not None and ir.OpResult(value).result_number == 2 + rank + axis
 
 

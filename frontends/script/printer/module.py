@@ -1,7 +1,7 @@
-"""Modules as the source of scripts: what ``parse`` reads."""
+"""Modules as the source of scripts, which ``parse`` reads."""
 
 from legato.dialects import Module, tir
-from legato.frontends.script.printer.graph import GraphPrinter
+from legato.frontends.script.printer.graph import print_graph
 from legato.frontends.script.printer.kernel import print_kernel
 from legato.frontends.script.printer.text import NotPrintable
 
@@ -18,5 +18,5 @@ def print_script(module: Module) -> str:
         if tir.is_prim_func(function):
             parts.append(print_kernel(function, "    "))
         elif not function.is_external:
-            parts.append(GraphPrinter(function, callees, "    ").text())
+            parts.append(print_graph(function, callees, "    "))
     return HEAD + "\n".join(parts)

@@ -7,7 +7,7 @@ from legato.frontends.script.printer.text import repr_text
 
 
 def shown(notes: dict[str, Any]) -> str:
-    """Annotations as a dictionary."""
+    """Annotations as the source of a dictionary."""
     return "{" + ", ".join(f'"{key}": {repr_text(v) if isinstance(v, str) else repr(v)}' for key, v in notes.items()) + "}"
 
 
@@ -19,6 +19,7 @@ def notes_of(op: ir.Operation) -> dict[str, Any]:
 
 
 def plain(attribute: ir.Attribute) -> Any:
+    """An attribute as a Python constant."""
     if isinstance(attribute, ir.ArrayAttr):
         return [plain(a) for a in attribute]
     return bool(attribute.value) if isinstance(attribute, ir.BoolAttr) else attribute.value

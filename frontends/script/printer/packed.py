@@ -1,14 +1,10 @@
-"""Calls of packed functions from inside kernels, as they are written."""
-
-from typing import TYPE_CHECKING
+"""Calls of packed functions from kernels."""
 
 from legato.core.mlir import func, ir
 from legato.dialects.relax.markers import ARGUMENTS
 from legato.dialects.tir.markers import TIR_PACKED
-from legato.frontends.script.printer.text import dtype_of
-
-if TYPE_CHECKING:
-    from legato.frontends.script.printer.calls import Calls
+from legato.frontends.script.printer.text import dtype_of, repr_text
+from legato.frontends.script.printer.writer import KernelWriter
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
@@ -23,31 +19,32 @@ def packed_declaration(call: ir.Operation) -> func.FuncOp | None:
     return found if found is not None and TIR_PACKED in found.attributes else None
 
 
-def packed_call(printer: "Calls", call: ir.Operation, declaration: func.FuncOp) -> str:
+def packed_call(writer: KernelWriter, call: ir.Operation, declaration: func.FuncOp) -> str:
     """``T.call_packed("name", A, A[0:4, j], 3, "text")``."""
-    arguments = [operand(printer, v) for v in call.operands]
+    arguments = [operand(writer, v) for v in call.operands]
     if ARGUMENTS in declaration.attributes:
         given = iter(arguments)
         arguments = [next(given) if isinstance(a, ir.UnitAttr) else literal(a) for a in declaration.attributes[ARGUMENTS]]
     dtype = [f'dtype="{dtype_of(r.type)}"' for r in call.results]
-    return f"T.call_packed({', '.join([text(declaration.attributes[TIR_PACKED].value), *arguments, *dtype])})"
+    return f"T.call_packed({', '.join([repr_text(declaration.attributes[TIR_PACKED].value), *arguments, *dtype])})"
 
 
-def operand(printer: "Calls", value: ir.Value) -> str:
+def operand(writer: KernelWriter, value: ir.Value) -> str:
+    """A buffer, a part of one, or a value. NotPrintable for a buffer in another shape."""
     if not isinstance(value.type, ir.MemRefType):
-        return printer.read(value).source
-    if value in printer.buffers:
-        return printer.buffers[value]
-    if isinstance(value.owner, ir.Block) or value.owner.name != "memref.subview" or value.owner.operands[0] not in printer.buffers:
-        raise printer.refuse("a packed function is given a buffer in another shape")
-    return part(printer, value.owner.operation)
+        return writer.read(value).source
+    if value in writer.buffers:
+        return writer.buffers[value]
+    if isinstance(value.owner, ir.Block) or value.owner.name != "memref.subview" or value.owner.operands[0] not in writer.buffers:
+        raise writer.refuse("a packed function is given a buffer in another shape")
+    return part(writer, value.owner.operation)
 
 
-def part(printer: "Calls", view: ir.Operation) -> str:
+def part(writer: KernelWriter, view: ir.Operation) -> str:
     """``A[i:i + 4, j]``: a dimension that the part does not have is an index."""
     base, *values = view.operands
     rank, given = base.type.rank, iter(values)
-    offsets, sizes = ([number if number != DYNAMIC else printer.index(next(given)) for number in view.attributes[name]]
+    offsets, sizes = ([number if number != DYNAMIC else writer.index(next(given)) for number in view.attributes[name]]
                       for name in ("static_offsets", "static_sizes"))
     spare = rank - view.results[0].type.rank
     indices = []
@@ -58,12 +55,9 @@ def part(printer: "Calls", view: ir.Operation) -> str:
             continue
         end = begin + size if isinstance(begin, int) and isinstance(size, int) else str(size) if begin == 0 else f"{begin} + {size}"
         indices.append(f"{begin}:{end}")
-    return f"{printer.buffers[base]}[{', '.join(indices)}]"
+    return f"{writer.buffers[base]}[{', '.join(indices)}]"
 
 
 def literal(attribute: ir.Attribute) -> str:
-    return text(attribute.value) if isinstance(attribute, ir.StringAttr) else repr(attribute.value)
-
-
-def text(value: str) -> str:
-    return '"' + repr(value)[1:-1].replace('"', '\\"').replace("\\'", "'") + '"'
+    """A constant argument."""
+    return repr_text(attribute.value) if isinstance(attribute, ir.StringAttr) else repr(attribute.value)

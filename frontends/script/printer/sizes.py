@@ -1,4 +1,4 @@
-"""The sizes of a graph's tensors by name, whatever stage the graph is in."""
+"""The sizes of a graph's tensors as expressions of symbols, before and after its types lose relax's dims."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ CASTS = ("builtin.unrealized_conversion_cast", "tensor.cast", "tensor.bitcast")
 
 
 class GraphSizes:
-    """``used``: the symbols that expressions have used, which the source introduces."""
+    """Finds sizes, and collects in ``used`` the symbols that were printed, each of which needs a line ``n = T.int64()``."""
 
     def __init__(self, function: func.FuncOp):
         self.used: dict[str, None] = {}
@@ -21,7 +21,7 @@ class GraphSizes:
         self.known = {a: dims.dims(t) for a, t in zip(arguments, types) if not isinstance(t, ir.IndexType)}
 
     def of(self, value: ir.Value) -> tuple[Any, ...]:
-        """The sizes of a tensor; a size that nothing names is UNKNOWN."""
+        """The sizes of a tensor; UNKNOWN for one that no type, cast or op determines."""
         if value in self.known:
             return self.known[value]
         named = [u.owner.operation.results[0].type for u in value.uses if u.owner.operation.name in CASTS]
@@ -33,7 +33,7 @@ class GraphSizes:
         return found
 
     def made(self, op: ir.Operation, number: int, found: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The sizes of what an op gives, by what it is given."""
+        """The sizes of an op's result, by its operands."""
         if op.name in CASTS:
             return self.of(op.operands[0])
         if op.name == "func.call":
@@ -49,7 +49,7 @@ class GraphSizes:
         return found
 
     def integer(self, value: ir.Value) -> Any:
-        """The size that an integer is; None for what is computed otherwise."""
+        """The size that an integer value is; None where it is no arithmetic of sizes."""
         number = constant_of(value)
         if number is not None:
             return number
@@ -68,7 +68,7 @@ class GraphSizes:
         return None if a is None or b is None or dims.UNKNOWN in (a, b) else build[name](a, b)
 
     def shown(self, size: Any) -> str:
-        """A size as an expression of symbols."""
+        """The source of a size."""
         if not isinstance(size, int):
-            self.used |= dict.fromkeys(dims.symbols(size))
+            self.used |= dict.fromkeys(sorted(dims.symbols(size)))
         return str(size)

@@ -1,4 +1,4 @@
-"""Pieces of source: expressions with how tightly they bind, and constants as they are written."""
+"""Expressions as source, with their precedence, and constants."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,13 +13,15 @@ from legato.frontends.script.printer.words import ATOM
 
 
 class NotPrintable(LegatoError):
-    """An op for which the script has no words."""
+    """A module, function or op that a script cannot say."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """An expression. ``dtype``: the script's type of its value; ``reads``: the buffers whose elements are in it; ``literal``: how it may be
-    written where another operand says its type."""
+    """An expression. ``dtype``: its type in the script; ``binds``: its precedence; ``reads``: the buffers that it reads elements of.
+
+    ``literal``: its source without the type, for where another operand has the type.
+    """
 
     source: str
     dtype: str
@@ -28,11 +30,11 @@ class Text:
     literal: str | None = None
 
     def inside(self, binds: int) -> str:
-        """The expression as an operand of something that binds so tightly."""
+        """The source as an operand of an operator of a precedence, in parentheses where it needs them."""
         return self.source if self.binds >= binds else f"({self.source})"
 
     def short(self) -> "Text":
-        """The same without its type, where that is known from elsewhere."""
+        """The expression without its type, for where that is known from elsewhere."""
         return self if self.literal is None else replace(self, source=self.literal)
 
 

@@ -1,0 +1,84 @@
+"""Buffers of a kernel: allocations, loads, stores, addresses of elements."""
+
+from typing import Any
+
+from legato.core.mlir import ir
+from legato.frontends.script.printer.addresses import address_of
+from legato.frontends.script.printer.text import Text, dtype_of
+from legato.frontends.script.printer.values import LOADED_TRUTH
+from legato.frontends.script.printer.writer import KernelWriter
+
+
+def alloc_buffer(writer: KernelWriter, op: ir.Operation) -> None:
+    """``A = T.alloc_buffer((16,), "float32", scope="shared")``."""
+    made: Any = op.opview
+    type_ = op.results[0].type
+    sizes = iter(op.operands)
+    shape = ", ".join(writer.index(next(sizes)) if type_.is_dynamic_dim(d) else str(type_.shape[d]) for d in range(type_.rank))
+    dtype = op.attributes["dtype"].value if "dtype" in op.attributes else dtype_of(type_.element_type)
+    name = writer.buffers[op.results[0]] = writer.fresh(made.name)
+    writer.dtypes[op.results[0]] = dtype
+    scope = f', scope="{made.scope}"' if made.scope != "global" else ""
+    writer.line(f'{name} = T.alloc_buffer(({shape}{"," if type_.rank == 1 else ""}), "{dtype}"{scope})')
+
+
+def element(writer: KernelWriter, buffer: ir.Value, indices: list[ir.Value]) -> str:
+    """``A[i, j]``. NotPrintable for memory that is no buffer of the script."""
+    if buffer not in writer.buffers:
+        made_by = buffer.owner
+        raise writer.refuse(f"it reads or writes memory by {'an argument' if isinstance(made_by, ir.Block) else made_by.name}")
+    return f"{writer.buffers[buffer]}[{', '.join(writer.index(i) for i in indices) or '()'}]"
+
+
+def load(writer: KernelWriter, op: ir.Operation) -> None:
+    """``A[i]``; of a buffer of booleans its byte, which the comparison that reads it takes away again."""
+    buffer, *indices = op.operands
+    place = element(writer, buffer, indices)
+    read = frozenset([writer.buffers[buffer]])
+    is_truth = writer.dtypes[buffer] == "bool"
+    writer.remember(op.results[0], Text(f"{LOADED_TRUTH}{place})", "int8", reads=read) if is_truth else
+                    Text(place, writer.dtypes[buffer], reads=read))
+
+
+def store(writer: KernelWriter, op: ir.Operation) -> None:
+    """``A[i] = x``."""
+    value, buffer, *indices = op.operands
+    text = writer.read(value)
+    place = element(writer, buffer, indices)
+    writer.disturb(writer.buffers[buffer])
+    writer.line(f"{place} = {text.short().source}")
+
+
+def strided_metadata(writer: KernelWriter, op: ir.Operation) -> None:
+    """``A.shape[0]``, ``A.strides[0]``."""
+    buffer = op.operands[0]
+    rank = buffer.type.rank
+    writer.texts[op.results[1]] = Text("0", "index")
+    for axis in range(rank):
+        writer.texts[op.results[2 + axis]] = Text(f"{writer.buffers[buffer]}.shape[{axis}]", "index")
+        writer.texts[op.results[2 + rank + axis]] = Text(f"{writer.buffers[buffer]}.strides[{axis}]", "index")
+
+
+def aligned_pointer(writer: KernelWriter, op: ir.Operation) -> None:
+    """A part of an address: ``address`` prints it."""
+
+
+def address(writer: KernelWriter, op: ir.Operation) -> None:
+    """``T.address_of(A[i])``."""
+    found = address_of(op)
+    if found is None:
+        raise writer.refuse("it computes an address")
+    writer.texts[op.results[0]] = Text(f"T.address_of({element(writer, found.buffer, found.indices)})", "handle")
+
+
+def subview(writer: KernelWriter, op: ir.Operation) -> None:
+    """A part of a buffer, which is printed where a packed function is given it. NotPrintable where anything else reads it."""
+    if any(use.owner.operation.name != "func.call" for use in op.results[0].uses):
+        raise writer.refuse("it has memref.subview")
+
+
+OPS = {
+    "tir.alloc_buffer": alloc_buffer, "memref.load": load, "memref.store": store, "memref.subview": subview,
+    "memref.extract_strided_metadata": strided_metadata, "memref.extract_aligned_pointer_as_index": aligned_pointer,
+    "llvm.inttoptr": address,
+}
