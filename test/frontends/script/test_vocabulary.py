@@ -1,0 +1,74 @@
+"""The functions of ``T`` are one table: an entry of it makes a word of scripts, of Python functions and of the printer."""
+import ast
+
+import numpy as np
+import pytest
+
+import legato
+from legato.core.mlir import math
+from legato.frontends.script.kernel.arithmetic import binary
+from legato.frontends.script.kernel.intrinsics import Intrinsic, unary
+from legato.frontends.script.kernel.vocabulary import FUNCTIONS
+from legato.frontends.script.language.words import word_path
+from legato.script import T, parse, print_script, tir
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_entry_is_a_word_of_T(name):
+    assert callable(getattr(T, name)) and callable(getattr(tir, name))
+    call = ast.parse(f"T.{name}(x)", mode="eval").body
+    assert word_path(call, {"T": T}, ()) == ["T", name]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_entry_is_known_to_kernels(name):
+    """With arguments that are wrong it says so; a word that is no function is not supported."""
+    with pytest.raises(legato.LegatoError) as error:
+        parse(KERNEL.format(call=f"T.{name}(A, A, A, A, nonsense=A)"))
+    assert "not supported" not in str(error.value)
+    with pytest.raises(legato.LegatoError, match=f"T.no_{name} is not supported as a value in a kernel"):
+        parse(KERNEL.format(call=f"T.no_{name}(A)"))
+
+
+KERNEL = '''
+@T.prim_func
+def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        B[i] = {call}
+'''
+
+
+@pytest.fixture
+def cube(monkeypatch):
+    monkeypatch.setitem(FUNCTIONS, "cube", Intrinsic(lambda x: binary("*", x, binary("*", x, x))))
+
+
+def cube_and_one(x):
+    return T.cube(x) + 1.0
+
+
+@pytest.mark.parametrize(("call", "more"), [("T.cube(A[i])", 0), ("cube_and_one(A[i])", 1)])
+def test_one_entry_adds_a_function(cube, call, more):
+    x = np.arange(4, dtype="float32")
+    module = parse(KERNEL.format(call=call), cube_and_one=cube_and_one)
+    np.testing.assert_array_equal(legato.compile(module)(x), x**3 + more)
+
+
+def test_one_entry_adds_a_function_of_compute(cube):
+    A = T.placeholder((4,))
+    B = T.compute((4,), lambda i: T.apply("cube", A[i]), name="B")
+    x = np.arange(4, dtype="float32")
+    np.testing.assert_array_equal(legato.compile(T.create_prim_func([A, B]))(x), x**3)
+
+
+def test_without_the_entry_there_is_no_such_function():
+    with pytest.raises(legato.LegatoError, match=r"T\.cube is not supported as a value in a kernel"):
+        parse(KERNEL.format(call="T.cube(A[i])"))
+
+
+def test_one_entry_adds_a_word_of_the_printer(monkeypatch):
+    monkeypatch.setitem(FUNCTIONS, "cbrt", unary(math.CbrtOp))
+    module = parse(KERNEL.format(call="T.cbrt(A[i])"))
+    text = print_script(module)
+    assert "B[i] = T.cbrt(A[i])" in text
+    assert str(parse(text)) == str(module)
