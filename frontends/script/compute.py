@@ -1,4 +1,4 @@
-"""Kernels by what each element of a tensor is: ``compute((n, m), lambda i, j: sum(A[i, k] * B[k, j], axis=k))``, in the manner of TVM's te.
+"""Kernels as expressions of their elements, after TVM's te: ``compute((n, m), lambda i, j: sum(A[i, k] * B[k, j], axis=k))``.
 
     A, B = tir.placeholder((128, 64)), tir.placeholder((64, 32))
     k = tir.reduce_axis(64)
@@ -30,7 +30,7 @@ from legato.frontends.script.language.types import dtype_name, memory_type, rela
 
 
 class Expr:
-    """An expression of elements and axes; it is built when a kernel is made of it."""
+    """An expression of elements and axes. ``build`` makes IR of it when a kernel is built."""
 
     def __init__(self, build: Callable[["_Builder"], Any]):
         self.build = build
@@ -66,7 +66,7 @@ class ReduceAxis(Expr):
 
 @dataclass(eq=False)
 class Reduction:
-    """What ``sum`` and its kind give: it stands alone, as all of a compute's body."""
+    """A reduction over axes, made by ``sum`` and the like: the whole body of a compute."""
 
     combiner: str
     body: Any
@@ -74,7 +74,7 @@ class Reduction:
 
 
 class Tensor:
-    """A tensor of a computation: a placeholder, or what ``compute`` gives. ``T[i, j]`` is an element."""
+    """A tensor of a computation: a placeholder, or the result of ``compute``. ``T[i, j]`` is an element."""
 
     def __init__(self, shape: Any, dtype: str, name: str, body: Any = None, axes: Sequence[str] = ()):
         self.shape, self.dtype, self.name = sizes_of(shape), dtype_name(dtype), name
@@ -177,7 +177,7 @@ class Computed(Function):
         return kernel
 
     def order(self) -> list[Tensor]:
-        """All tensors, each behind those that it is computed from."""
+        """All tensors in an order in which they can be computed."""
         found: list[Tensor] = []
 
         def visit(tensor: Tensor) -> None:
@@ -193,7 +193,7 @@ class Computed(Function):
 
 
 def reads_of(tensor: Tensor) -> list[Tensor]:
-    """The tensors that a computed one reads: what the cells of its function hold."""
+    """The tensors that a computed one reads, found in the closures of its expression."""
     found: dict[Tensor, None] = {}
 
     def visit(x: Any) -> None:
@@ -241,9 +241,11 @@ class _Builder:
                     self.sizes.setdefault(str(size), as_index(self.buffers[tensor].size(axis)))
 
     def extent(self, size: Any) -> ir.Value:
+        """A size as an SSA value of type index."""
         return as_index(size) if isinstance(size, int) else dims.materialize(dims.as_size(size), self.sizes)
 
     def tensor(self, tensor: Tensor) -> None:
+        """Builds the loops that compute a tensor; allocates it unless it is a parameter."""
         shape = self.shapes[tensor]
         if tensor not in self.buffers:
             dynamic = [self.extent(s) for s in shape if not isinstance(s, int)]
@@ -256,6 +258,7 @@ class _Builder:
         self.nest(tensor, reduction, list(zip(names, extents)), [])
 
     def nest(self, tensor: Tensor, reduction: Reduction | None, left: list[tuple[str, Any]], variables: list[ir.Value]) -> None:
+        """Builds the loops of ``left``, names and extents, and in them the block that computes an element."""
         if left:
             name, extent = left[0]
             with loop(as_index(0), self.extent(extent), name=name) as made:
@@ -282,7 +285,7 @@ class _Builder:
 
 
 def neutral(combiner: str, dtype: str) -> Any:
-    """What a reduction begins with."""
+    """The neutral element of a combiner."""
     if combiner in ("max", "min"):
         return lowest(dtype, high=combiner == "min")
     return constant(0 if combiner == "+" else 1, dtype)

@@ -1,4 +1,4 @@
-"""Scripts as text."""
+"""Modules from scripts as text: ``legato.script.parse``."""
 
 import __future__
 
@@ -18,13 +18,13 @@ _numbers = count()
 def parse(text: str, filename: str | None = None, **names: Any) -> Module:
     """The module that a script's text defines: its ``@I.ir_module`` class, or its last function. ``T``, ``R`` and ``I`` are known in it.
 
-    ``names``: what else is known in it. ScriptError for what is wrong, at its line.
+    ``names``: other names that it may use. ScriptError for what is wrong, at its line.
     """
     filename = filename or f"<script {next(_numbers)}>"
     remember_text(filename, text)
     known: dict[str, Any] = {"T": T, "R": R, "I": I, **names, "__name__": "script"}
     try:
-        # types of parameters are left to the parser, which tells where they are wrong
+        # annotations stay syntax: the parser evaluates them, and points at what is wrong
         exec(compile(text, filename, "exec", flags=__future__.annotations.compiler_flag), known)
     except ScriptError:
         raise

@@ -1,4 +1,4 @@
-"""The ops of a graph's script: TVM's by their names and arguments, and relax's own by theirs."""
+"""The ops of a graph's script, ``R.name(...)``: by TVM's names and arguments, or by relax's own."""
 
 import difflib
 import inspect
@@ -15,7 +15,6 @@ from legato.frontends.script.tvm import nn as tvm_nn
 from legato.frontends.script.tvm import ops as tvm_ops
 from legato.frontends.script.tvm.values import number_like, tensor
 
-build_binary = tvm_ops.binary_of
 TVM = {**tvm_ops.OPS, **{f"nn.{n}": f for n, f in tvm_nn.OPS.items()}}
 
 
@@ -37,7 +36,7 @@ def build(name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
 
 
 def unfit(function: Any, arguments: list[Any], keywords: dict[str, Any]) -> str | None:
-    """Why arguments are not a function's."""
+    """Why a function cannot be called with these arguments; None where it can."""
     try:
         inspect.signature(function).bind(*arguments, **keywords)
     except TypeError as error:
@@ -46,7 +45,7 @@ def unfit(function: Any, arguments: list[Any], keywords: dict[str, Any]) -> str 
 
 
 def nearest(name: str) -> str:
-    """There is no such op; which ones are spelled like it."""
+    """The error for an op that does not exist, with the names that are spelled most like it."""
     near = difflib.get_close_matches(name, [*TVM, *relax.OPS], 2) or difflib.get_close_matches(
         name.rpartition(".")[2], [n for n in (*TVM, *relax.OPS) if n != "constant"], 2, 0.5)
     return f"there is no op R.{name}" + (f"; nearest: {', '.join(f'R.{n}' for n in near)}" if near else "")
@@ -70,7 +69,7 @@ def build_own(op: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
 
 
 def plain(value: Any, like: ir.Value | None = None) -> Any:
-    """An argument as relax's builders take it; a number among tensors takes the first one's type of elements."""
+    """An argument in the form that relax's builders take. ``like``: a tensor, whose element type a number takes."""
     if isinstance(value, ShapeInfo):
         return list(value.sizes or ())
     if like is not None and isinstance(value, (bool, int, float, np.generic)):
