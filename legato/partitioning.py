@@ -50,7 +50,7 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
 
 def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: bool = True,
                options: Mapping[str, str] | None = None) -> list[list[ModulePass]]:
-    """The passes that partition a graph for backends of these names, as pipelines behind each of which the IR is verified."""
+    """The passes that partition a graph for backends of these names, as pipelines; the IR is verified after each."""
     matching: list[ModulePass] = [FuseByPattern(name) for name in names]
     merging: list[ModulePass] = [*costs, *(MergeComposites(name) for name in names), OutlineExternal()]
     generating: list[ModulePass] = [RunCodegen(name, (options or {}).get(name, "")) for name in names]
@@ -58,6 +58,6 @@ def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: 
 
 
 def partition_passes(backends: Iterable[str | Backend | type[Backend]]) -> Pipeline:
-    """What a compile runs to give parts of a graph to backends, as one pipeline."""
+    """The passes by which a compile gives parts of a graph to backends, as one pipeline."""
     names = [one if isinstance(one, str) else one.name for one in backends]
     return Pipeline([BEFORE, *(one for passes in passes_for(names) for one in passes)])

@@ -1,4 +1,4 @@
-"""The pipeline of a compile: a target's stages, each with the passes that lead to it, and their text."""
+"""The pipeline of a compile: a target's stages, each with the passes that lead to it."""
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +11,10 @@ Stages = list[tuple[str, Pipeline]]
 
 
 def stages_of(target: Target, first: str | None = None, last: str | None = None, verify_each: bool = False) -> Stages:
-    """The stages of a target that a catalog has completed, behind ``first`` (None: from a graph on) up to and including ``last`` (None: the
-    end). The passes have the target as a value. LegatoError for a target without a pipeline, and for an unknown stage."""
+    """The stages after ``first`` (None: after a graph) up to and including ``last`` (None: the end), of a target completed by a catalog.
+
+    The passes get the target as a value. LegatoError for a target without a pipeline, and for an unknown stage.
+    """
     stages = target.templates(last)
     if not stages:
         raise LegatoError(f"the target '{target.name}' has no pipeline of its own, nor has one of its parents "
@@ -25,9 +27,10 @@ def stages_of(target: Target, first: str | None = None, last: str | None = None,
 
 
 def pipeline_text(target: str | Target, backends: Sequence[Any] = (), only: str | None = None) -> str:
-    """The passes of a compile as text of one pipeline: one a line, each stage under a comment. LegatoError for an unknown target or stage.
+    """The passes of a compile as the text of one pipeline: one pass in a line, each stage under a comment.
 
-    ``backends``: what the graph is partitioned for, first of all. ``only``: one stage, from the one before.
+    ``backends``: what the graph is partitioned for, first of all. ``only``: one stage, from the one before. LegatoError for an unknown
+    target or stage.
     """
     from legato.partitioning import partition_passes
 

@@ -55,7 +55,7 @@ class Catalog:
         if name not in self._entries:
             raise LegatoError(complaint + nearest(name, self.names()))
         self._targets[name] = load_entry(self._entries.pop(name))
-        self._registered = registry.snapshot()  # with what loading its package registered
+        self._registered = registry.snapshot()  # with the targets and rules that loading its package registered
         return self._targets[name]
 
     def _complete(self, target: Target, below: tuple[str, ...]) -> Target:
@@ -68,7 +68,7 @@ class Catalog:
         for parent in reversed(parents):
             options |= parent.options
         added = [replace(r, layer=REGISTERED) for t, r in self._registered.rules if t == target.name]
-        own = tuple(r for r in target.rules if r.layer != REGISTERED)  # a value from another catalog brings them along
+        own = tuple(r for r in target.rules if r.layer != REGISTERED)  # a value from another catalog has them already
         return replace(target, parents=tuple(parents), options={**options, **target.options}, rules=(*added, *own))
 
 

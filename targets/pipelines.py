@@ -1,7 +1,7 @@
 """The standard pipelines: the stages that a model passes through, each with its passes.
 
-A stage is a name and the passes that lead to it, as text: passes of ours and of upstream's that ``legato-opt`` takes, one by one or all at
-once. ``%s`` stands for the target's own text. A stage's name means the same on every target that has it:
+A stage is a name and the passes that lead to it, as text for ``legato-opt``, whether its passes run one by one or at once. ``%s`` is
+replaced by the target's own text. A stage's name means the same on every target that has it:
 
 - relax: the graph, optimized;
 - legalized: calls of prim_funcs, one for each graph op, structured on tensors;
@@ -23,14 +23,14 @@ GRAPH = ("relax-infer-shapes,relax-fold-constants,relax-canonicalize,relax-conve
          "relax-fold-constants,relax-canonicalize,relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},tir-raise-loops,func.func(canonicalize,cse)"
 
-# half floats: rules for them first, then f32 computes, then the casts that the CPU lacks are integer arithmetic
+# half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
 HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
           "func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
           "math-extend-to-supported-types),tir-halves-as-integers{target=%s}")
-# rules on whole vectors, then again on what vectors of rank 1 are made of
+# rules on whole vectors, then again after vectors are lowered to rank 1
 VECTORS = ("tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,tir-legalize-intrinsics{target=%s},"
            "tir-lower-intrinsics{target=%s}")
-# for a user's target with a prepare_function, that stands in the place of these
+# replaced by tir-prepare for a user's target with a prepare_function
 PREPARE = "tir-expand-readers,tir-gather-rows,tir-tie-reshapes,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
 BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-eliminate-empty-tensors,tir-drop-ties,"
@@ -43,9 +43,9 @@ CLEAN = "reconcile-unrealized-casts,canonicalize,cse"
 
 
 def cpu_stages(target: "Target") -> Stages:
-    """The stages of a CPU: its number of threads decides whether parallel loops are OpenMP's."""
+    """The stages of a CPU; with several threads, parallel loops use OpenMP."""
     threads = target.cpu.threads if target.cpu is not None else 1
-    if threads > 1:  # the canonicalization takes away memref.alloca_scope, which cannot hold the branches that scf becomes
+    if threads > 1:  # canonicalization removes memref.alloca_scope, which cannot contain the branches that scf is lowered to
         parallel = f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},canonicalize"
         down = f"{parallel},{LLVM},convert-openmp-to-llvm"
     else:
@@ -62,7 +62,7 @@ def cpu_stages(target: "Target") -> Stages:
     )
 
 
-OLD_NAMES = {"loops": "scheduled"}  # of stages of nvvm, whose stage outlined was called scheduled
+OLD_NAMES = {"loops": "scheduled"}  # of the stages of nvvm, whose stage outlined was called scheduled
 
 NVVM_STAGES: Stages = (
     ("relax", GRAPH),

@@ -104,7 +104,7 @@ class Target:
 
     @property
     def prepares(self) -> bool:
-        """Whether it rewrites kernels by a function before they are scheduled."""
+        """Whether the target has a function that rewrites kernels before they are scheduled."""
         return self._inherited("prepare_function") is not None
 
     def prepare(self, kernel: func.FuncOp) -> None:
@@ -118,7 +118,7 @@ class Target:
         return stages(self) if callable(stages) else stages
 
     def stage(self, name: str) -> str:
-        """The name of a stage as the pipeline has it, also for one that it had before. LegatoError if there is no such stage."""
+        """The name of a stage in the pipeline, also for a former name. LegatoError if there is no such stage."""
         names = [one for one, _ in self._stages()]
         if name not in names and OLD_NAMES.get(name) in names:
             return OLD_NAMES[name]
@@ -128,7 +128,8 @@ class Target:
 
     @property
     def runs_here(self) -> bool:
-        """Whether this process can call the code at the end of the pipeline, as the target or its nearest ancestor that says so says."""
+        """Whether this process can call the code at the end of the pipeline, as stated by the target or its nearest ancestor that
+        states it."""
         return next((t.runs for t in self.chain() if t.runs is not None), True)
 
     def templates(self, last: str | None = None) -> list[tuple[str, str]]:

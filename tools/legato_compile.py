@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def print_pipeline(options: argparse.Namespace) -> None:
-    """``--print-pipeline``: the passes of all stages, or of one, as text that a pipeline is parsed from."""
+    """``--print-pipeline``: the passes of all stages, or of one, as text of a pipeline."""
     from legato.core.errors import LegatoError
     from legato.stages import pipeline_text
     from legato.tools.user_file import register_user_files
@@ -126,7 +126,7 @@ def print_pipeline(options: argparse.Namespace) -> None:
 
 
 def write_onnx(module: Any, output: str | None) -> None:
-    """Writes the main of a module as an ONNX model. LegatoError without an output file."""
+    """Writes a module's main as an ONNX model. LegatoError without an output file."""
     from legato.core.errors import LegatoError
     from legato.targets.backends.onnx import export
 

@@ -84,8 +84,7 @@ def free_blocks(blocks: Words, first: int) -> None:
 
 
 def give_results(instance: Instance, blocks: Words, result: TVMFFIAny) -> int:
-    """Makes tvm-ffi tensors of the results' memory, which is theirs from then on, and of several an array. 0, or nonzero with the error
-    raised."""
+    """Makes tvm-ffi tensors, which own the results' memory from then on, and of several an array. 0, or nonzero with the error raised."""
     outputs = COUNTS.outputs
     tensors = stack(TVMFFIAny, outputs)
     for o in range(outputs):

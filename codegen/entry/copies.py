@@ -51,5 +51,5 @@ def elements_of(shape: Words, rank: int) -> int:
 
 
 def bytes_of(dtype: int, elements: int) -> int:
-    """The bytes of so many elements of a dtype of DLPack."""
+    """The bytes of ``elements`` elements of a DLPack dtype."""
     return elements * ((((dtype >> 8) & 255) + 7) >> 3)

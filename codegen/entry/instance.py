@@ -33,7 +33,7 @@ def create(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int
     made = stack(Words)
     code = take_handles(instance, args[1])
     if code == 0:
-        code = find_function("ffi.Array", 9, address(instance.array))   # what several results are handed over in
+        code = find_function("ffi.Array", 9, address(instance.array))   # the container of several results
     if code == 0:
         code = TVMFFIFunctionCreate(instance, code_of(call), code_of(delete), made)
     if code != 0:
@@ -69,7 +69,7 @@ def take_handles(instance: Instance, args: TVMFFIAny) -> int:
 
 
 def delete(instance: Instance) -> None:
-    """Frees an instance. Its owner goes last, by a tail call: with it may go the code that runs here."""
+    """Frees an instance. Its owner is released last, by a tail call, since this may free the running code."""
     owner = instance.owner
     for f in range(COUNTS.packed):
         drop_object(Object(instance.handles[COUNTS.weights + f]))
@@ -88,7 +88,7 @@ def refuse_usage(kind: Text) -> int:
 
 
 def refuse_unregistered(name: Text) -> int:
-    """Raises the error for a packed function that is not there. Nonzero."""
+    """Raises the error for a packed function that is not registered. Nonzero."""
     TVMFFIErrorSetRaisedFromCStr(
         "ValueError", f"the model calls the packed function '{name}', and none is registered under that name")
     return -1

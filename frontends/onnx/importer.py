@@ -11,7 +11,7 @@ from legato.core.mlir import ir
 from legato.frontends.onnx import functions, tensors
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.graph import live_nodes, node_name, reads
-from legato.frontends.onnx.node import Body, Node
+from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused, Told, Undecided
 from legato.frontends.onnx.reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
@@ -163,7 +163,7 @@ class Importer:
 
     def _build(self, entry: Entry, version: int, proto, inputs, attributes, wanted: list[bool], scope: Scope) -> list[Value]:
         """The outputs built by the table's entry."""
-        node = Node(
+        node = OnnxNode(
             proto, version, inputs, attributes, wanted, self.emitter,
             load=lambda tensor, name: tensors.constant(tensor, name, self.folder),
             body=lambda graph: self.body(graph, scope),
@@ -256,7 +256,7 @@ def _check_defined(op_type: str, schema: onnx.defs.OpSchema) -> None:
         raise Refused(REASONS.get(op_type, "this op is not supported"))
 
 
-def _folded(entry: Entry, node: Node):
+def _folded(entry: Entry, node: OnnxNode):
     """The outputs computed by the entry's fold; None if it has none, an input is unknown, or the fold cannot compute them.
 
     Invalid input that numpy rejects (an index out of range, sizes that do not fit) is left to ``build``, which has the better message.

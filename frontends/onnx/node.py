@@ -26,7 +26,7 @@ _FIELDS = {
 }
 
 
-class Node:
+class OnnxNode:
     """One node: its inputs as values, its attributes as Python values.
 
     ``version``: the since-version of the op in the node's opset. Every attribute and input must be read, or ignored explicitly: otherwise

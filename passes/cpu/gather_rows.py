@@ -1,4 +1,4 @@
-"""tir-gather-rows: gathers become a loop over the row indices around copies of rows, in place of index computations an element."""
+"""tir-gather-rows: gathers become a loop over the row indices around copies of rows, in place of index computations for each element."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 @dataclass(frozen=True)
 class GatherRows(ModulePass):
-    """Nests that read rows at computed places become loops that copy rows."""
+    """Nests that read rows at computed indices become loops that copy rows."""
 
     name: ClassVar[str] = "tir-gather-rows"
     keeps_kernels: ClassVar[bool] = True

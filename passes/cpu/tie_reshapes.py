@@ -1,4 +1,4 @@
-"""tir-tie-reshapes: what is returned reshaped is computed in the output argument, reshaped the other way; else it would be copied there."""
+"""tir-tie-reshapes: a result that is returned collapsed is computed in the expanded output argument, which saves a copy."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class TieReshapes(ModulePass):
-    """Ops whose collapsed results a kernel returns write its output through an expand_shape."""
+    """Makes the expanded output argument the destination of results that a kernel returns collapsed."""
 
     name: ClassVar[str] = "tir-tie-reshapes"
     keeps_kernels: ClassVar[bool] = True

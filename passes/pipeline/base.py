@@ -55,13 +55,13 @@ class PassContext:
         return self.resolve_target(text)
 
     def cpu(self, text: str) -> CpuMachine:
-        """The machine of a target that is a CPU. Raises LegatoError for another target."""
+        """The machine of a target that is a CPU. LegatoError for another target."""
         if (machine := self.target(text).cpu) is None:
             raise LegatoError(f"the target '{text}' is no CPU: its machine is not described by vectors, features and threads")
         return machine
 
     def gpu(self, text: str) -> GpuMachine:
-        """The machine of a target that is a GPU. Raises LegatoError for another target."""
+        """The machine of a target that is a GPU. LegatoError for another target."""
         if (machine := self.target(text).gpu) is None:
             raise LegatoError(f"the target '{self.target(text).name}' has no threads to map to: it is no GPU")
         return machine

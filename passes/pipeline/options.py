@@ -21,7 +21,7 @@ _CLOSING = {"{": "}", "[": "]", "(": ")"}
 class TargetText(str):
     """The text of a target (``llvm{threads=2}``) as the value of an option; ``PassContext.target`` resolves it.
 
-    ``value``: the target itself, where the pipeline was made for one; nothing is looked up then.
+    ``value``: the target itself, for a pipeline made for one; it is not looked up then.
     """
 
     value: TargetLike | None = None

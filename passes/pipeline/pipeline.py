@@ -98,7 +98,7 @@ class Pipeline:
             try:
                 self._run(self.steps, module, context, None)
             finally:
-                context.kernels.clear()  # nobody tells of what happens to the module after the run
+                context.kernels.clear()  # changes of the module after the run are not tracked
             if self.steps and self.verify and not self.verify_each:
                 with _timed(context, "verify"):
                     self._verify(module, None)

@@ -1,8 +1,8 @@
-"""Names of passes that are no more, with what to write in their places: a saved pipeline or a reproducer may hold them."""
+"""Names of removed passes, with their replacements, for saved pipelines and reproducers."""
 from legato.passes.pipeline.options import OptionError, split_options
 
 STAGE = "it is the stage {stage} of a target now: legato-compile --print-pipeline={stage} --target '{target}' prints its passes"
-RENAMED: dict[str, tuple[str, dict[str, str]]] = {  # a name to its answer, and the options that the answer repeats, with their defaults
+RENAMED: dict[str, tuple[str, dict[str, str]]] = {  # name: the replacement, and the options it repeats with their defaults
     "tir-lower": (STAGE.replace("{stage}", "llvm"), {"target": "llvm"}),
     "tir-map-threads": (STAGE.replace("{stage}", "outlined"), {"target": "nvvm"}),
     "tir-bufferize": (
@@ -14,7 +14,7 @@ RENAMED: dict[str, tuple[str, dict[str, str]]] = {  # a name to its answer, and 
 
 
 def answer(name: str, options: str = "") -> str | None:
-    """What stands now for the pass that was called ``name``, and was given these options (text); None for a name that never was."""
+    """The replacement for the removed pass ``name`` with these options (text); None for a name that never was a pass."""
     if name not in RENAMED:
         return None
     text, values = RENAMED[name]

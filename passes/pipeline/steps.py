@@ -114,7 +114,7 @@ def resolve(passes: object, names: PassNames) -> tuple[Step, ...]:
 
 
 def with_target(steps: Iterable[Step], target: TargetLike) -> tuple[Step, ...]:
-    """The steps for one target, which ``%s`` stands for in their options."""
+    """The steps with ``%s`` in their options replaced by one target."""
     return tuple(_with_target(step, target) for step in steps)
 
 
