@@ -13,9 +13,9 @@ from legato.frontends.script.program import Program
 
 def prim_func(function: Callable | None = None, *, private: bool = False, check_well_formed: bool = True, s_tir: bool = True,
               tirx: bool = False) -> Any:
-    """A kernel written as a Python function: ``@T.prim_func``. See docs/script.md. ScriptError, at its line, for what is wrong in it.
+    """A kernel written as a Python function: ``@T.prim_func``. See docs/script.md. ScriptError, with its line, for an error in it.
 
-    The options are TVM's, and change nothing here: a kernel is always private and checked.
+    The options are TVM's and have no effect: a kernel is always private and checked.
     """
     del private, check_well_formed, s_tir, tirx
     names = _local_names()
@@ -24,16 +24,16 @@ def prim_func(function: Callable | None = None, *, private: bool = False, check_
         if in_class(f):
             return PrimFunc(f, {})
         made = PrimFunc(f, names)
-        Program(make_context()).kernel(made)  # without a graph around it, which not every kernel can have
+        Program(make_context()).kernel(made)  # without a graph that calls it, which not every kernel can have
         return made
 
     return _decorated(function, "T.prim_func", decorate)
 
 
 def relax_function(function: Callable | None = None, *, pure: bool = True, private: bool = False, check_well_formed: bool = True) -> Any:
-    """A graph written as a Python function: ``@R.function``. ScriptError, at its line, for what is wrong in it.
+    """A graph written as a Python function: ``@R.function``. ScriptError, with its line, for an error in it.
 
-    ``private``: it cannot be called from outside of its module. The other options are TVM's, and change nothing here.
+    ``private``: it cannot be called from outside of its module. The other options are TVM's and have no effect.
     """
     del pure, check_well_formed
     names = _local_names()
@@ -49,7 +49,7 @@ def relax_function(function: Callable | None = None, *, pure: bool = True, priva
 
 
 def macro(function: Callable | None = None, *, hygienic: bool = True) -> Any:
-    """Statements of kernels, parsed in the place of each call: ``@T.macro``.
+    """Statements of kernels, parsed at each call: ``@T.macro``.
 
     ``hygienic``: free names are looked up where the macro is defined, not where it is called.
     """
@@ -72,18 +72,18 @@ def no_python(function: Any = None, **_: Any) -> Any:
 
 
 def in_class(function: Callable) -> bool:
-    """Whether a function stands in the body of a class, whose decorator parses it."""
+    """Whether a function is defined in the body of a class, whose decorator parses it."""
     outer = function.__qualname__.rpartition(".")[0]
     return bool(outer) and not outer.endswith("<locals>")
 
 
 def _local_names() -> dict[str, Any]:
-    """The local variables of the function that calls a decorator, at this time."""
+    """The current local variables of the function that calls a decorator."""
     return dict(inspect.currentframe().f_back.f_back.f_locals)
 
 
 def _decorated(function: Any, decorator: str, decorate: Callable[[Callable], Any]) -> Any:
-    """The result of a decorator, or, used with arguments, the decorator itself. LegatoError where it decorates no function."""
+    """The decorated function, or, for use with arguments, the decorator. LegatoError for anything but a function."""
     if function is None:
         return decorate
     if not inspect.isfunction(function):

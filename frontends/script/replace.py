@@ -1,4 +1,4 @@
-"""A user's kernel in the place of ops of a model."""
+"""Replaces ops of a model by a user's kernel."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,11 +15,11 @@ from legato.frontends.script.program import Program
 
 
 def replace(module: Module, what: str | Callable[[Any], bool], kernel: Function, *, operands: tuple[int, ...] | None = None) -> Module:
-    """A copy of a model in which a kernel does the work of some ops.
+    """A copy of a model in which some ops are replaced by calls of a kernel.
 
-    ``what``: an op by the model's own name (``"/layer1/conv1/Conv"``), all ops of a kind (``"relax.softmax"``), or those for which a
-    function of the op is true. The kernel takes the op's operands, or those of these numbers, and writes its results. LegatoError if no op
-    is found, or where the kernel's types are not the op's.
+    ``what``: an op by the model's own name (``"/layer1/conv1/Conv"``), all ops of a kind (``"relax.softmax"``), or a predicate on ops.
+    The kernel takes the op's operands, or those with these numbers, and writes its results. LegatoError if no op is found, or where the
+    kernel's types are not the op's.
     """
     if not is_kernel(kernel):
         raise LegatoError(f"replace takes a kernel, a function under @T.prim_func; not {kernel!r}")

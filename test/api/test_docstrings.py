@@ -9,8 +9,7 @@ import pytest
 import legato
 
 ROOT = Path(legato.__file__).resolve().parent.parent
-FOLDERS = ("core", "dialects", "analysis", "passes", "schedule", "codegen", "targets", "frontends/onnx", "frontends/script/graph",
-           "frontends/script/kernel", "frontends/script/language", "frontends/script/tvm", "runtime", "tools", "legato", "bench",
+FOLDERS = ("core", "dialects", "analysis", "passes", "schedule", "codegen", "targets", "frontends", "runtime", "tools", "legato", "bench",
            "examples")
 
 

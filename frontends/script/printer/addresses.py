@@ -1,4 +1,4 @@
-"""Addresses of elements: the arithmetic that a script's ``T.address_of(A[i, j])`` is."""
+"""Addresses of elements: the arithmetic of a script's ``T.address_of(A[i, j])``."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Address:
 
 
 def address_of(op: ir.Operation) -> Address | None:
-    """What an ``llvm.inttoptr`` points to; None where it is not computed as a script's T.address_of is."""
+    """The element that an ``llvm.inttoptr`` points to; None where it is not computed as by a script's T.address_of."""
     cast = made_by(op.operands[0], "arith.index_cast")
     total = cast and made_by(cast.operands[0], "arith.addi")
     base = total and made_by(total.operands[0], "memref.extract_aligned_pointer_as_index")
@@ -38,12 +38,12 @@ def address_of(op: ir.Operation) -> Address | None:
 
 
 def is_stride(value: ir.Value, axis: int, rank: int) -> bool:
-    """Whether a value is the stride of a dimension, read off a memref."""
+    """Whether a value is the stride of a dimension, read from a memref's metadata."""
     return made_by(value, "memref.extract_strided_metadata") is not None and ir.OpResult(value).result_number == 2 + rank + axis
 
 
 def made_by(value: ir.Value, name: str) -> ir.Operation | None:
-    """The op that computes a value, where it is of that name."""
+    """The op that defines a value, if it has that name; else None."""
     owner = value.owner
     return None if isinstance(owner, ir.Block) or owner.name != name else owner.operation
 

@@ -14,7 +14,7 @@ LETTERS = {"spatial": "S", "reduce": "R", "opaque": "O"}
 
 
 def tir_block(writer: KernelWriter, op: ir.Operation, predicate: str | None = None) -> None:
-    """``with T.block("C"):``. ``predicate``: of a T.where."""
+    """``with T.block("C"):``. ``predicate``: the condition of a T.where."""
     block: Any = op.opview
     values = list(block.values)
     sources = [writer.index(v) for v in values]
@@ -38,7 +38,7 @@ def tir_block(writer: KernelWriter, op: ir.Operation, predicate: str | None = No
 
 
 def axes(writer: KernelWriter, block: BlockOp, names: list[str], values: list[ir.Value], sources: list[str]) -> None:
-    """The lines that make the axes: one T.axis.remap where all are loops' variables over the loops' extents."""
+    """The lines that define the axes: one T.axis.remap where all are bound to loops of the same extents."""
     plain = [(loop := loop_of(v)) is not None and loop.extent == extent for v, extent in zip(values, block.extents)]
     if names and all(plain):
         letters = "".join(LETTERS[kind] for kind in block.kinds)
@@ -50,7 +50,7 @@ def axes(writer: KernelWriter, block: BlockOp, names: list[str], values: list[ir
 
 
 def dynamic_extent(writer: KernelWriter, value: ir.Value, source: str) -> str:
-    """The extent of an axis that is no number: the upper bound of its loop, or one more than its value."""
+    """The source of a dynamic extent of an axis: the upper bound of its loop, or one more than its value."""
     loop = loop_of(value)
     return writer.index(loop.bounds[1]) if loop is not None else f"{source} + 1"
 
@@ -79,7 +79,7 @@ def scf_if(writer: KernelWriter, op: ir.Operation) -> None:
 
 
 def if_then_else(writer: KernelWriter, op: ir.Operation) -> None:
-    """``T.if_then_else(test, a, b)``. NotPrintable where a branch is more than an expression."""
+    """``T.if_then_else(test, a, b)``. NotPrintable where a branch is not a single expression."""
     test, branches, count = writer.read(op.operands[0]), [], len(writer.lines)
     if len(op.results) != 1:
         raise writer.refuse("it has a condition that gives several values")

@@ -26,7 +26,7 @@ def branch(writer: GraphWriter, op: ir.Operation) -> None:
 
 
 def condition(writer: GraphWriter, value: ir.Value) -> str:
-    """The condition of a branch: a tensor's name, or a test of sizes. NotPrintable for any other."""
+    """The condition of a branch: a tensor's name, or a test of sizes. NotPrintable for other values."""
     owner = None if isinstance(value.owner, ir.Block) else value.owner
     if owner is not None and owner.name in BOOLEAN:
         return f"({f' {BOOLEAN[owner.name]} '.join(condition(writer, v) for v in owner.operands)})"

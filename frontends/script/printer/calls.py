@@ -1,4 +1,4 @@
-"""Calls of a kernel: functions of C, and packed functions."""
+"""Calls in a kernel: C functions and packed functions."""
 
 from legato.core.mlir import ir
 from legato.frontends.script.printer.packed import packed_call, packed_declaration

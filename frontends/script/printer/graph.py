@@ -18,7 +18,7 @@ SKIPPED = ("tensor.empty", "tensor.dim", "tensor.extract", "func.return")
 
 
 def print_graph(function: func.FuncOp, callees: Mapping[str, func.FuncOp], indent: str) -> str:
-    """The source of a graph's function. ``callees``: the module's functions. NotPrintable, naming the op, for what has no words."""
+    """The source of a graph's function. ``callees``: the module's functions. NotPrintable, naming the op, for an op that scripts lack."""
     writer = GraphWriter(function, callees, write)
     parameters = []
     for number, argument in enumerate(function.arguments):
@@ -43,7 +43,7 @@ def print_graph(function: func.FuncOp, callees: Mapping[str, func.FuncOp], inden
 
 
 def result(writer: GraphWriter, value: ir.Value, number: int) -> str:
-    """A returned value: by its name only where that is the result's name."""
+    """A returned value: by its name if that is the result's name too."""
     source = source_of(value)
     if source in writer.inline or (writer.given("res_attrs", number) or "") == writer.names.get(source):
         return writer.read(source)
@@ -54,7 +54,7 @@ def result(writer: GraphWriter, value: ir.Value, number: int) -> str:
 # --- ops ---
 
 def write(writer: GraphWriter, op: ir.Operation) -> None:
-    """Writes an op. NotPrintable for one without words."""
+    """Writes an op. NotPrintable for an op that scripts lack."""
     if op.name in ALIASES and is_match(op):
         writer.bind(op, f"R.match_cast({writer.read(op.operands[0])}, {writer.tensor(op.results[0])})")
     elif op.name in (*ALIASES, *SKIPPED) or (op.name.startswith("arith.") and not isinstance(op.results[0].type, ir.RankedTensorType)):
@@ -93,13 +93,13 @@ def reshape(writer: GraphWriter, op: ir.Operation) -> None:
 
 
 def graph_op(writer: GraphWriter, op: ir.Operation) -> str:
-    """An op of relax by relax's own arguments."""
+    """An op of relax, with relax's own arguments."""
     name = op.name.partition(".")[2]
     values = [writer.read(v) for v in op.operands]
     if op.name == "tensor.concat":
         return f"R.concat(({', '.join(values)}{',' if len(values) == 1 else ''}), axis={op.attributes['dim'].value})"
     attributes = relax.attributes_of(op)
-    if name == "mod":  # TVM's words for the two remainders
+    if name == "mod":  # TVM's names of the two remainders
         return f"R.{'mod' if attributes['fmod'] else 'floor_mod'}({', '.join(values)})"
     defaults = {n: a.default for n, a in relax.op_class(op).ATTRIBUTES.items()}
     given = [f"{n}={writer.value(v)}" for n, v in attributes.items() if n in op.attributes or v != defaults[n]]
@@ -158,7 +158,7 @@ def tuple_text(values: list[str]) -> str:
 
 
 def nested(array: np.ndarray) -> str:
-    """A constant's elements as lists, each as short as its type allows."""
+    """A constant's elements as nested lists, each number as short as its type allows."""
     if array.ndim:
         return f"[{', '.join(nested(a) for a in array)}]"
     item = array.item()

@@ -10,7 +10,7 @@ from legato.frontends.script.printer.writer import KernelWriter
 
 
 def tir_for(writer: KernelWriter, op: ir.Operation) -> None:
-    """``for i, j in T.grid(n, m):``, or one loop of a kind."""
+    """``for i, j in T.grid(n, m):``, or one loop of any kind."""
     taken = set(writer.taken)
     nest = grid_of(op)
     bounds = [[writer.index(v) for v in loop.bounds] for loop in nest]
@@ -33,7 +33,7 @@ def tir_for(writer: KernelWriter, op: ir.Operation) -> None:
 
 
 def grid_of(op: ir.Operation) -> list[ForOp]:
-    """The perfectly nested serial loops from an op on that T.grid can write: from 0, with bounds that are known in front of all."""
+    """The perfectly nested serial loops, from an op on, that T.grid can write: from 0, with bounds defined before all of them."""
     found = [op.opview]
     while is_plain(found[-1]):
         inside = [o for o in body(found[-1].block) if o.name != "arith.constant"]
@@ -52,7 +52,7 @@ def is_plain(loop: ForOp) -> bool:
 
 
 def around(value: ir.Value) -> list[ir.Operation]:
-    """The ops whose regions a value is computed in, innermost first."""
+    """The ops around the definition of a value, innermost first."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         return [owner.owner.operation, *ancestors(owner.owner.operation)]
@@ -75,7 +75,7 @@ def scf_for(writer: KernelWriter, op: ir.Operation) -> None:
 
 
 def scf_while(writer: KernelWriter, op: ir.Operation) -> None:
-    """``while test:``, where the test is one expression."""
+    """``while test:``, where the test is a single expression."""
     before, after = (region.blocks[0] for region in op.regions)
     if op.results or len(op.operands):
         raise writer.refuse("it has a while loop that carries values")

@@ -31,7 +31,7 @@ def element(writer: KernelWriter, buffer: ir.Value, indices: list[ir.Value]) -> 
 
 
 def load(writer: KernelWriter, op: ir.Operation) -> None:
-    """``A[i]``; of a buffer of booleans its byte, which the comparison that reads it takes away again."""
+    """``A[i]``; of a buffer of booleans the byte, whose comparison with 0 is not printed."""
     buffer, *indices = op.operands
     place = element(writer, buffer, indices)
     read = frozenset([writer.buffers[buffer]])
@@ -60,7 +60,7 @@ def strided_metadata(writer: KernelWriter, op: ir.Operation) -> None:
 
 
 def aligned_pointer(writer: KernelWriter, op: ir.Operation) -> None:
-    """A part of an address: ``address`` prints it."""
+    """A part of an address, which ``address`` prints."""
 
 
 def address(writer: KernelWriter, op: ir.Operation) -> None:
@@ -72,7 +72,7 @@ def address(writer: KernelWriter, op: ir.Operation) -> None:
 
 
 def subview(writer: KernelWriter, op: ir.Operation) -> None:
-    """A part of a buffer, which is printed where a packed function is given it. NotPrintable where anything else reads it."""
+    """A slice of a buffer, printed as an argument of a packed function. NotPrintable with any other use."""
     if any(use.owner.operation.name != "func.call" for use in op.results[0].uses):
         raise writer.refuse("it has memref.subview")
 

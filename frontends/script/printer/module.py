@@ -1,4 +1,4 @@
-"""Modules as the source of scripts, which ``parse`` reads."""
+"""Modules as the source of scripts, which the parser reads back."""
 
 from legato.dialects import Module, tir
 from legato.frontends.script.printer.graph import print_graph
@@ -10,7 +10,7 @@ HEAD = "from legato.script import ir as I, relax as R, tir as T\n\n\n@I.ir_modul
 
 
 def print_script(module: Module) -> str:
-    """The module as a Python class under ``@I.ir_module``. NotPrintable, naming the function and the op, for what has no words."""
+    """The module as a Python class under ``@I.ir_module``. NotPrintable, naming function and op, for an op that scripts lack."""
     functions = list(module.functions())
     callees = {f.name.value: f for f in functions}
     parts = []

@@ -10,7 +10,7 @@ DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 def packed_declaration(call: ir.Operation) -> func.FuncOp | None:
-    """The declaration of the packed function that a call calls; None for a call of something else."""
+    """The declaration of the packed function that a call calls; None for other calls."""
     top = call
     while top.parent is not None:
         top = top.parent.operation
@@ -30,7 +30,7 @@ def packed_call(writer: KernelWriter, call: ir.Operation, declaration: func.Func
 
 
 def operand(writer: KernelWriter, value: ir.Value) -> str:
-    """A buffer, a part of one, or a value. NotPrintable for a buffer in another shape."""
+    """A buffer, a slice of one, or a value. NotPrintable for a buffer in another shape."""
     if not isinstance(value.type, ir.MemRefType):
         return writer.read(value).source
     if value in writer.buffers:
@@ -41,7 +41,7 @@ def operand(writer: KernelWriter, value: ir.Value) -> str:
 
 
 def part(writer: KernelWriter, view: ir.Operation) -> str:
-    """``A[i:i + 4, j]``: a dimension that the part does not have is an index."""
+    """``A[i:i + 4, j]``: dimensions that the slice drops are indices."""
     base, *values = view.operands
     rank, given = base.type.rank, iter(values)
     offsets, sizes = ([number if number != DYNAMIC else writer.index(next(given)) for number in view.attributes[name]]

@@ -1,4 +1,4 @@
-"""``x % n`` in the IR: ``x - x // n * n``, whose product and quotient are not printed."""
+"""``x % n`` in the IR: ``x - x // n * n``, whose product and quotient are not printed separately."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from legato.dialects.tir.loops import constant_of
 
 
 def parts_of_remainder(op: ir.Operation) -> tuple[ir.Operation, ir.Operation] | None:
-    """The product and the quotient of a remainder, of which an op is the subtraction; None for any other op."""
+    """The product and the quotient of a remainder whose subtraction is ``op``; None for other ops."""
     if op.name != "arith.subi" or isinstance(op.operands[1].owner, ir.Block):
         return None
     product = op.operands[1].owner.operation
@@ -20,7 +20,7 @@ def parts_of_remainder(op: ir.Operation) -> tuple[ir.Operation, ir.Operation] | 
 
 
 def is_inside_remainder(op: ir.Operation) -> bool:
-    """Whether an op is only the product or the quotient of remainders."""
+    """Whether an op is used only as the product or quotient of remainders."""
     if op.name not in ("arith.muli", "arith.floordivsi"):
         return False
     for use in op.results[0].uses:
@@ -34,7 +34,7 @@ def is_inside_remainder(op: ir.Operation) -> bool:
 
 
 def is_written(use: Any) -> bool:
-    """Whether a use of a value is printed: of n in ``x % n``, which the quotient and the product use, only the product's is."""
+    """Whether a use of a value is printed: of the uses of n in ``x % n``, by quotient and product, only the product's is."""
     user = use.owner.operation
     return not is_inside_remainder(user) or (user.name == "arith.muli" and use.operand_number == 1)
 

@@ -1,4 +1,4 @@
-"""The sizes of a graph's tensors as expressions of symbols, before and after its types lose relax's dims."""
+"""The sizes of a graph's tensors as expressions of symbols, with relax's dims in the types or without."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ CASTS = ("builtin.unrealized_conversion_cast", "tensor.cast", "tensor.bitcast")
 
 
 class GraphSizes:
-    """Finds sizes, and collects in ``used`` the symbols that were printed, each of which needs a line ``n = T.int64()``."""
+    """Finds sizes, and collects in ``used`` the symbols that were printed; each needs a line ``n = T.int64()``."""
 
     def __init__(self, function: func.FuncOp):
         self.used: dict[str, None] = {}
@@ -21,7 +21,7 @@ class GraphSizes:
         self.known = {a: dims.dims(t) for a, t in zip(arguments, types) if not isinstance(t, ir.IndexType)}
 
     def of(self, value: ir.Value) -> tuple[Any, ...]:
-        """The sizes of a tensor; UNKNOWN for one that no type, cast or op determines."""
+        """The sizes of a tensor; UNKNOWN for those that no type, cast or op determines."""
         if value in self.known:
             return self.known[value]
         named = [u.owner.operation.results[0].type for u in value.uses if u.owner.operation.name in CASTS]
@@ -33,7 +33,7 @@ class GraphSizes:
         return found
 
     def made(self, op: ir.Operation, number: int, found: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The sizes of an op's result, by its operands."""
+        """The sizes of an op's result, from its operands."""
         if op.name in CASTS:
             return self.of(op.operands[0])
         if op.name == "func.call":
@@ -49,7 +49,7 @@ class GraphSizes:
         return found
 
     def integer(self, value: ir.Value) -> Any:
-        """The size that an integer value is; None where it is no arithmetic of sizes."""
+        """The size that an integer value is; None where it is not computed from sizes."""
         number = constant_of(value)
         if number is not None:
             return number

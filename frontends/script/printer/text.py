@@ -13,14 +13,15 @@ from legato.frontends.script.printer.words import ATOM
 
 
 class NotPrintable(LegatoError):
-    """A module, function or op that a script cannot say."""
+    """A module, function or op that scripts cannot express."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """An expression. ``dtype``: its type in the script; ``binds``: its precedence; ``reads``: the buffers that it reads elements of.
+    """The source of an expression. ``dtype``: its type in the script; ``binds``: its precedence; ``reads``: the buffers whose elements it
+    reads.
 
-    ``literal``: its source without the type, for where another operand has the type.
+    ``literal``: its source without the type, for uses where another operand determines it.
     """
 
     source: str
@@ -30,16 +31,16 @@ class Text:
     literal: str | None = None
 
     def inside(self, binds: int) -> str:
-        """The source as an operand of an operator of a precedence, in parentheses where it needs them."""
+        """The source as an operand of an operator with precedence ``binds``, in parentheses where needed."""
         return self.source if self.binds >= binds else f"({self.source})"
 
     def short(self) -> "Text":
-        """The expression without its type, for where that is known from elsewhere."""
+        """The expression without its type, for uses where the type is known."""
         return self if self.literal is None else replace(self, source=self.literal)
 
 
 def dtype_of(type_: ir.Type) -> str:
-    """The script's name of a value's type; integers are taken for signed ones."""
+    """The script's name of a value's type; integers count as signed."""
     if isinstance(type_, ir.IndexType):
         return "index"
     if isinstance(type_, ir.IntegerType) and type_.width == 1:

@@ -24,11 +24,11 @@ from legato.frontends.script.printer.words import (
 )
 from legato.frontends.script.printer.writer import KernelWriter
 
-LOADED_TRUTH = 'T.Cast("int8", '  # how the load of a boolean, a byte in memory, is written before it is compared with 0
+LOADED_TRUTH = 'T.Cast("int8", '  # source of the load of a boolean (a byte in memory), before the comparison with 0
 
 
 def value(writer: KernelWriter, op: ir.Operation) -> None:
-    """An op with one result and no region. NotPrintable for one without words."""
+    """An op with one result and no region. NotPrintable for an op that scripts lack."""
     name = op.name
     if name == "arith.constant":
         return
@@ -37,7 +37,7 @@ def value(writer: KernelWriter, op: ir.Operation) -> None:
     if is_inside_remainder(op) or op in writer.skipped:
         return
     if name == "arith.index_cast" and feeds_float(op):
-        text = writer.read(op.operands[0])  # T.cast(i, "float32") of an index makes this cast on the way
+        text = writer.read(op.operands[0])  # T.cast(i, "float32") of an index includes this cast
     elif (parts := parts_of_remainder(op)) is not None:
         text = remainder(writer, op, parts[0])
     else:
@@ -47,7 +47,7 @@ def value(writer: KernelWriter, op: ir.Operation) -> None:
 
 
 def expression(writer: KernelWriter, op: ir.Operation, operands: list[Text]) -> Text:
-    """The expression that an op of its operands is."""
+    """The expression for an op on these operands."""
     name = op.name
     if name in CASTS:
         return cast(writer, op, operands[0])
@@ -64,7 +64,7 @@ def expression(writer: KernelWriter, op: ir.Operation, operands: list[Text]) -> 
 # --- operands ---
 
 def together(operands: list[Text]) -> list[Text]:
-    """Operands of one type: literals are written short where another operand has the type."""
+    """Operands of one type: literals are written without type where another operand has it."""
     if all(t.literal is not None for t in operands):
         return operands
     dtype = common(operands)
@@ -73,7 +73,7 @@ def together(operands: list[Text]) -> list[Text]:
 
 
 def signed(text: Text, name: str) -> Text:
-    """An integer in the signedness that an op reads it in."""
+    """An integer as signed or unsigned, as an op reads it."""
     if name in UNSIGNED and text.dtype.startswith("int"):
         return Text(f'T.Cast("u{text.dtype}", {text.source})', f"u{text.dtype}", reads=text.reads)
     if name in SIGNED and text.dtype.startswith("uint") and name != "arith.index_cast":
@@ -87,7 +87,7 @@ def reads(operands: list[Text]) -> frozenset[str]:
 
 
 def common(operands: list[Text]) -> str:
-    """The type that operands have together: a literal takes the other's, and an index that of any integer."""
+    """The common type of operands: a literal takes the other's, an index that of any integer."""
     known = [t.dtype for t in operands if t.literal is None] or [operands[0].dtype]
     return next((d for d in known if d != "index"), "index")
 
@@ -127,7 +127,7 @@ def remainder(writer: KernelWriter, op: ir.Operation, product: ir.Operation) -> 
 # --- casts ---
 
 def cast(writer: KernelWriter, op: ir.Operation, x: Text) -> Text:
-    """``T.Cast("int32", x)``; nothing where a script casts by itself."""
+    """``T.Cast("int32", x)``; nothing for a cast that scripts do implicitly."""
     name, dtype = op.name, dtype_of(op.results[0].type)
     if name == "arith.extui" and x.dtype == "bool" and is_stored_truth(writer, op):
         return x
@@ -145,13 +145,13 @@ def cast(writer: KernelWriter, op: ir.Operation, x: Text) -> Text:
 
 
 def is_stored_truth(writer: KernelWriter, op: ir.Operation) -> bool:
-    """Whether a truth value is cast to a byte only to be stored in a buffer of booleans."""
+    """Whether a boolean is cast to a byte only to be stored in a buffer of booleans."""
     users = [use.owner.operation for use in op.results[0].uses]
     return len(users) == 1 and users[0].name == "memref.store" and writer.dtypes.get(users[0].operands[1]) == "bool"
 
 
 def widened(op: ir.Operation, x: Text) -> Text:
-    """An integer cast to an index: as it is where it is only an index, else with all of an index's bits."""
+    """An integer cast to an index: unchanged where it is only used as an index, else widened to an index's bits."""
     users = [use.owner.operation.name for use in op.results[0].uses]
     if all(u in ("memref.load", "memref.store", "tir.block", "tir.for") for u in users) and len(users) == 1:
         return x
@@ -166,10 +166,10 @@ def feeds_float(op: ir.Operation) -> bool:
         users[0].name == "arith.sitofp")
 
 
-# --- ops with forms of their own ---
+# --- ops with special forms ---
 
 def compare_integers(writer: KernelWriter, op: ir.Operation, operands: list[Text]) -> Text:
-    """``a < b``; for a boolean in memory, a byte that is compared with 0, only the load."""
+    """``a < b``; for a byte of a buffer of booleans compared with 0, only the load."""
     number_ = op.attributes["predicate"].value
     owner = op.operands[0].owner
     if PREDICATES_I[number_] == "ne" and constant_of(op.operands[1]) == 0 and operands[0].source.startswith(LOADED_TRUTH) and (
@@ -182,7 +182,7 @@ def compare_integers(writer: KernelWriter, op: ir.Operation, operands: list[Text
 
 
 def compare_floats(writer: KernelWriter, op: ir.Operation, operands: list[Text]) -> Text:
-    """``a < b``, or several comparisons where NaN makes a difference."""
+    """``a < b``, or several comparisons where the result for NaN differs."""
     predicate = PREDICATES_F[op.attributes["predicate"].value]
     a, b = together(operands)
     if (predicate in COMPARISONS and not predicate.startswith("u")) or predicate == "une":
@@ -215,7 +215,7 @@ def bitcast(writer: KernelWriter, op: ir.Operation, operands: list[Text]) -> Tex
 
 
 def ceil_divide(writer: KernelWriter, op: ir.Operation, operands: list[Text]) -> Text:
-    """``T.ceildiv(a, b)``, which holds for a positive b only."""
+    """``T.ceildiv(a, b)``, which is right for a positive b only."""
     if (constant_of(op.operands[1]) or 0) < 1:
         raise writer.refuse("it has arith.ceildivsi by what is no positive number")
     a, b = together(operands)
@@ -223,7 +223,7 @@ def ceil_divide(writer: KernelWriter, op: ir.Operation, operands: list[Text]) ->
 
 
 def of_numbers(word: str) -> Callable[[KernelWriter, ir.Operation, list[Text]], Text]:
-    """The larger or smaller of two floats, the other one where one is NaN."""
+    """The larger or smaller of two floats; where one is NaN, the other."""
     def form(writer: KernelWriter, op: ir.Operation, operands: list[Text]) -> Text:
         a, b = (t.source for t in operands)
         chosen = f"T.Select(T.isnan({a}), {b}, T.Select(T.isnan({b}), {a}, {word}({a}, {b})))"
