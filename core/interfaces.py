@@ -163,7 +163,7 @@ class BackendLike(Protocol):
     def requires(self) -> Sequence[str]: ...
 
     def composites(self) -> Sequence[Any]:
-        """What it takes, best first: values of ``analysis.patterns.Composite``."""
+        """The patterns that it supports, in order of priority: values of ``analysis.patterns.Composite``."""
         ...
 
     @property

@@ -193,7 +193,7 @@ class Schedule:
         self._step("compute_at", [block, loop], **({"unit_loops": True} if preserve_unit_loops else {}))
 
     def reverse_compute_at(self, block: Handle, loop: Handle, preserve_unit_loops: bool = False) -> None:
-        """Moves the block into the loop of what it reads."""
+        """Moves the block into the loop of its producer."""
         self._step("reverse_compute_at", [block, loop], **({"unit_loops": True} if preserve_unit_loops else {}))
 
     def compute_inline(self, block: Handle) -> None:

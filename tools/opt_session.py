@@ -26,7 +26,7 @@ STANDARD_OUTPUT = "-"
 
 @dataclass
 class Session:
-    """Processes one input: every part of it goes through the pipeline, one after the other, in one MLIR context."""
+    """Processes one input: runs the pipeline on every part in order, in one MLIR context."""
 
     arguments: Arguments
     pipeline: Pipeline

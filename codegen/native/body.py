@@ -65,7 +65,7 @@ class NativeProgram:
 
 
 def constant_text(symbol: str, text: str, linkage: str = "internal") -> str:
-    """A global of the text and a zero behind it."""
+    """A global of the text and a terminating zero."""
     escaped = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in text.encode() + b"\0")
     return f'llvm.mlir.global {linkage} constant @{symbol}("{escaped}")'
 

@@ -50,7 +50,7 @@ class Place:
 
 
 def place(body: FunctionBody, node: ast.expr) -> Place:
-    """Where a field or an element lies."""
+    """The address of a field or an element."""
     if not isinstance(node, (ast.Attribute, ast.Subscript)):
         raise body.refused(node)
     base = expression(body, node.value)
@@ -68,7 +68,7 @@ def place(body: FunctionBody, node: ast.expr) -> Place:
 
 
 def _offset(body: FunctionBody, pointer: NativeValue, count: str) -> str:
-    """The address so many bytes behind a pointer: a number, or an i64."""
+    """The address ``count`` bytes after a pointer; ``count``: a number, or an i64."""
     types = "(!llvm.ptr, i64)" if count.startswith("%") else "(!llvm.ptr)"
     return pointer.ssa if count == "0" else body.value(f"llvm.getelementptr {pointer.ssa}[{count}] : {types} -> !llvm.ptr, i8").ssa
 

@@ -31,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Storage:
-    """How an int lies in a struct or is passed: by its MLIR type."""
+    """How an int is stored in a struct or passed: its MLIR type."""
 
     mlir: str
 
@@ -62,7 +62,7 @@ class Text(Pointer):
 
 
 class Words(Pointer):
-    """Integers of 64 bits, one behind the other."""
+    """Consecutive integers of 64 bits."""
 
     size = 8
 
@@ -159,7 +159,7 @@ def stack(pointer: type[P], count: int = 1) -> P:
 
 
 def address(place: Any) -> Words:
-    """Where a field or an element lies: ``address(pair.second)``."""
+    """The address of a field or an element: ``address(pair.second)``."""
     ...
 
 

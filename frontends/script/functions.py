@@ -27,7 +27,7 @@ class PrimFunc(Function):
         return parse_kernel(self.source, module, name, symbols, sizes)
 
     def module(self, context: ir.Context | None = None) -> Module:
-        """A new module with the kernel and a graph ``main`` that calls it. ScriptError, at its line, for what is wrong in it."""
+        """A new module with the kernel and a graph ``main`` that calls it. ScriptError, with its line, for an error in it."""
         return module_of_kernel(self, context)
 
     def text_for(self, types: Sequence[ir.Type]) -> str:
@@ -42,7 +42,7 @@ class RelaxFunc(Function):
         super().__init__(function.__name__, GRAPH, source_of(function, names), function.__doc__, private)
 
     def module(self, context: ir.Context | None = None) -> Module:
-        """A new module with the graph as its ``main``. ScriptError, at its line, for what is wrong in it."""
+        """A new module with the graph as its ``main``. ScriptError, with its line, for an error in it."""
         program = Program(context or make_context())
         parse_graph(program, self, "main")
         return program.module

@@ -40,7 +40,7 @@ def packed_stub(module: ir.Module, declaration: func.FuncOp, names: Sequence[str
     declared = list(declaration.attributes[SIGNATURE].value.inputs)[:len(types)] if SIGNATURE in declaration.attributes else types
     needed = [parse(text.value) for text in declaration.attributes[SIZES]] if SIZES in declaration.attributes else []
     listed = list(declaration.attributes[ARGUMENTS]) if ARGUMENTS in declaration.attributes else []
-    if listed:   # in destination-passing style the outputs come behind them
+    if listed:   # in destination-passing style the outputs follow
         listed += [ir.UnitAttr.get()] * (len(types) - sum(isinstance(a, ir.UnitAttr) for a in listed))
     results = [] if first_row is None else list(declaration.type.results)
     place = [] if first_row is None else [ir.Type.parse("!llvm.ptr"), ir.IndexType.get()]

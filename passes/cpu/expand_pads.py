@@ -49,7 +49,7 @@ def padded_dims(pad: ir.Operation) -> list[int]:
 
 
 def is_by_rows(pad: ir.Operation) -> bool:
-    """Whether the amounts are static, and the sizes behind the last padded dimension too."""
+    """Whether the amounts are static, and the sizes after the last padded dimension too."""
     dynamic = ir.ShapedType.get_dynamic_size()
     amounts = [*pad.attributes["static_low"], *pad.attributes["static_high"]]
     padded = padded_dims(pad)
@@ -90,7 +90,7 @@ class _Rows:
             return [(line, left), *ends]
 
         whole = [(0, size) for size in shape[: self.last]]
-        for d in range(self.last):  # dimensions in front of d: inside only; behind: their whole extent
+        for d in range(self.last):  # dimensions before d: only the unpadded range; after d: their whole extent
             core = (self.low[d], self._plus(self.sizes[d], self.low[d]))
             for begin, end in ((0, self.low[d]), (core[1], shape[d])):
                 if begin is not end and begin != end:

@@ -51,7 +51,7 @@ class Gather:
 
     @classmethod
     def of(cls, nest: StructuredOp) -> "Gather | None":
-        """The nest as a gather of rows; None where it is none."""
+        """The nest as a gather of rows; None for other nests."""
         extracts = [o for o in nest.body if o.name == "tensor.extract"]
         known = all(o.name.startswith("arith.") or o.name in ("linalg.index", "linalg.yield", "tensor.extract") for o in nest.body)
         if len(extracts) != 1 or not known or len(nest.op.results) != 1 or not nest.plain or set(nest.iterator_types) != {PARALLEL}:

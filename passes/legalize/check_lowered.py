@@ -28,7 +28,7 @@ class CheckLowered(ModulePass):
 
 
 def refuse_others(root: ir.Operation, dialects: tuple[str, ...], to: str) -> None:
-    """PassFailed for the first op under ``root`` of none of the dialects; ``to``: what it has no lowering to."""
+    """PassFailed for the first op under ``root`` of none of the dialects. ``to``: the target dialect, for the message."""
     left: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:

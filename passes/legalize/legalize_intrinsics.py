@@ -27,5 +27,5 @@ class LegalizeIntrinsics(ModulePass):
 
 
 def legalize_intrinsics(module: ir.Module, target: TargetLike, report: list[RuleRecord]) -> None:
-    """What the target lacks becomes what it has."""
+    """Rewrites ops that the target lacks, by its rules."""
     Intrinsics(module, target, report, "legalize").run()

@@ -15,7 +15,7 @@ from legato.frontends.script.kernel.views import Reshaped, part
 from legato.frontends.script.language.source import Problem
 from legato.frontends.script.language.types import dtype_name, memory_type
 
-# the words that make a buffer, and its scope where the word says it
+# the words that make a buffer, with its scope where the word determines it
 ALLOCATIONS = {"alloc_buffer": None, "sblock_alloc_buffer": None, "alloc_local": "local", "alloc_shared": "shared", "allocate": None,
                "decl_buffer": None, "Buffer": None, "buffer_decl": None}
 HINTS = ("align", "offset_factor", "buffer_type", "axis_separators", "condition", "annotations", "layout")  # arguments that change no value
@@ -71,7 +71,7 @@ def sizes(given: Any) -> tuple[Any, ...]:
 
 
 def element(given: Any) -> str:
-    """The name of an element type. Problem for what is none."""
+    """The name of an element type. Problem for anything else."""
     try:
         return dtype_name(given)
     except ValueError as error:

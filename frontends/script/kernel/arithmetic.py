@@ -29,7 +29,7 @@ def binary(op: str, a: Any, b: Any) -> Any:
     """``a op b``, of two literals in Python, otherwise on SSA values."""
     if not isinstance(a, Scalar) and not isinstance(b, Scalar) and op in PYTHON:
         for x in (a, b):
-            dtype_of(x)  # Problem for what is no number
+            dtype_of(x)  # Problem for anything but a number
         if op in ("**", "<<") and isinstance(b, int) and abs(b) > 1024:
             raise Problem(f"{a} {op} {b} is no number that a kernel has")
         try:

@@ -69,7 +69,7 @@ def name_value(parser: KernelParser, target: ast.expr, value: ast.expr) -> None:
 
 
 def number(x: Any) -> Any:
-    """The value itself. Problem where it is no number."""
+    """The value itself. Problem for anything but a number."""
     dtype_of(x)
     return x
 

@@ -119,7 +119,7 @@ def binary_operator(parser: KernelParser, node: ast.BinOp) -> Any:
 def unary_operator(parser: KernelParser, node: ast.UnaryOp) -> Any:
     """``-a``, ``+a``, ``~a``, ``not a``."""
     def apply(x: Any) -> Any:
-        dtype_of(x)  # Problem for what is no number
+        dtype_of(x)  # Problem for anything but a number
         return UNARY[type(node.op)](x)
 
     return lifted(apply, parser.expression(node.operand))

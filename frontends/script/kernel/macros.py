@@ -1,4 +1,4 @@
-"""Macros of kernels (``@T.macro``): their statements are parsed in the place of each call."""
+"""Macros of kernels (``@T.macro``): their statements are parsed at each call."""
 
 import ast
 from typing import Any
@@ -44,7 +44,7 @@ def expand(parser: KernelParser, macro: Macro, call: ast.Call) -> None:
 
 
 def bound(macro: Macro, given: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-    """What each parameter of a macro stands for: by position, by name, or by its default. Problem where one is missing or unknown."""
+    """The value of each parameter of a macro: by position, by name, or its default. Problem where one is missing or unknown."""
     parameters = macro.source.tree.args
     names = [a.arg for a in [*parameters.posonlyargs, *parameters.args]]
     found = dict(zip(names, given))

@@ -10,7 +10,7 @@ NOTES = "annotations"
 
 
 def noted(op: ir.Operation, dictionary: ast.expr | None) -> None:
-    """Attaches the constants of a dictionary to a loop or a block as its annotations. Entries that are no constants are left out."""
+    """Attaches the constants of a dictionary to a loop or a block as annotations. Other entries are dropped."""
     found = {key: made for key, value in constants(dictionary).items() if (made := attribute(value)) is not None}
     if found:
         op.attributes[NOTES] = ir.DictAttr.get(found)

@@ -26,7 +26,8 @@ class Region:
     node: ast.expr
 
     def misses(self, store: ir.Operation) -> tuple[int, int, int] | None:
-        """The axis, and the least and greatest index from the region's begin, of a store that is outside at some step; None if none is."""
+        """The axis, and the least and greatest index relative to the region, of a store that is outside in some iteration; None if
+        none is."""
         extents = extents_around(store.parent.operation)
         if extents is None:
             return None
@@ -51,7 +52,7 @@ def regions(parser: KernelParser, call: ast.Call) -> list[Region]:
 
 
 def region(parser: KernelParser, node: ast.expr) -> Region:
-    """The region that ``A[i, 0:4]`` or ``A`` is; of a view, the whole buffer that it lies in."""
+    """The region of ``A[i, 0:4]`` or ``A``; for a view, the whole buffer that it aliases."""
     base = node.value if isinstance(node, ast.Subscript) else node
     buffer = parser.scope.get(base.id) if isinstance(base, ast.Name) else None
     if isinstance(base, ast.Attribute) and parser.word(base) is None:
@@ -73,7 +74,8 @@ def bound(parser: KernelParser, node: ast.expr, buffer: Buffer, axis: int) -> tu
 
 
 def check_writes(parser: KernelParser, block: Any, said: list[Region], node: ast.AST) -> None:
-    """ScriptError where a block writes a buffer, or certainly a place, that its T.writes, ``said`` at ``node``, does not list."""
+    """ScriptError where a block writes a buffer, or is certain to write an element, that its T.writes, ``said`` at ``node``, does not
+    list."""
     if find(block.operation, "func.call"):
         return
     names = {b.value: whole(b).name for b in parser.scope.values() if isinstance(b, Buffer)}
@@ -90,5 +92,5 @@ def check_writes(parser: KernelParser, block: Any, said: list[Region], node: ast
 
 
 def whole(buffer: Buffer) -> Buffer:
-    """The buffer that a view lies in; any other buffer itself."""
+    """The buffer that a view aliases; other buffers as they are."""
     return whole(buffer.base) if isinstance(buffer, View) else buffer

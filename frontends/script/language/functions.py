@@ -32,7 +32,7 @@ class Function:
         raise NotImplementedError
 
     def module(self, context: ir.Context | None = None) -> Module:
-        """A new module that holds the function, ready to be compiled. ScriptError, at its line, for what is wrong in it."""
+        """A new module with the function, ready to be compiled. ScriptError, with its line, for an error in it."""
         raise NotImplementedError
 
     def __str__(self) -> str:
