@@ -47,8 +47,9 @@ Int32 = Annotated[int, Storage("i32")]
 
 
 class Pointer(int):
-    """An address. ``p + n`` is n bytes behind it, ``Words(p)`` the same address as another kind of pointer, ``int(p)`` its number. A null
-    pointer is false. Pointers compare as unsigned numbers."""
+    """An address. ``p + n`` is n bytes after it, ``Words(p)`` the same address as another kind of pointer, ``int(p)`` its number. A null
+    pointer is false. Pointers compare as unsigned numbers.
+    """
 
     symbol = ""      # of a global, or empty
     size = 1         # bytes of an element
@@ -58,7 +59,7 @@ class Pointer(int):
 
 
 class Text(Pointer):
-    """Characters with a zero behind them. An f-string is one too: on the stack, cut off behind 2,047 bytes."""
+    """Zero-terminated characters. An f-string is one too: on the stack, truncated to 2,047 bytes."""
 
 
 class Words(Pointer):
@@ -71,7 +72,7 @@ class Words(Pointer):
 
 
 class Struct(Pointer):
-    """A struct in memory; a subclass declares the fields, in C's layout. ``p[i]`` is the one that lies i structs behind ``p``."""
+    """A struct in memory; a subclass declares the fields, in C's layout. ``p[i]`` is the one i structs after ``p``."""
 
     def __getitem__(self, index: int) -> Self: ...
 
