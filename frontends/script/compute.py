@@ -22,7 +22,7 @@ from legato.dialects.tir.markers import FIXED, NAMES, SIGNATURE
 from legato.frontends.script.functions import module_of_kernel, text_of_kernel
 from legato.frontends.script.kernel import arithmetic
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
-from legato.frontends.script.kernel.intrinsics import Intrinsic, lowest
+from legato.frontends.script.kernel.intrinsics import ScalarFunction, lowest
 from legato.frontends.script.kernel.values import Scalar, as_index, constant
 from legato.frontends.script.kernel.vocabulary import FUNCTIONS
 from legato.frontends.script.language.functions import KERNEL, Function
@@ -109,7 +109,7 @@ sum, product, max_over, min_over = (_reduction(c) for c in ("+", "*", "max", "mi
 def apply(name: str, *arguments: Any) -> Expr:
     """A function of the script on expressions: ``apply("exp", A[i])``."""
     entry = FUNCTIONS.get(name)
-    if not isinstance(entry, Intrinsic):
+    if not isinstance(entry, ScalarFunction):
         raise LegatoError(f"there is no function T.{name}")
     return Expr(lambda builder: entry.build(*(builder(a) for a in arguments)))
 

@@ -7,14 +7,14 @@ from legato.core.mlir import func, ir
 from legato.dialects.relax.markers import NAME, PACKED, REQUIRES
 from legato.frontends.script.graph.expressions import EXPRESSIONS
 from legato.frontends.script.graph.matching import Restart, unify
-from legato.frontends.script.graph.parser import GraphParser, Tables, facts_at_start
+from legato.frontends.script.graph.parser import GraphParser, GraphTables, facts_at_start
 from legato.frontends.script.graph.sizes import names_of_sizes, parameter_info, size, type_of
 from legato.frontends.script.graph.statements import STATEMENTS
 from legato.frontends.script.language.functions import Function
 from legato.frontends.script.language.types import TensorInfo, TupleInfo
 from legato.frontends.script.program import Program
 
-TABLES = Tables(EXPRESSIONS, STATEMENTS)
+TABLES = GraphTables(EXPRESSIONS, STATEMENTS)
 
 
 def parse_graph(program: Program, function: Function, name: str) -> func.FuncOp:

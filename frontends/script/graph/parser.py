@@ -29,7 +29,7 @@ WAY_OUT = {
 
 
 @dataclass(frozen=True)
-class Tables:
+class GraphTables:
     """The functions that parse a graph's syntax nodes, by node class."""
 
     expressions: Mapping[type[ast.AST], Callable[["GraphParser", Any], Any]]
@@ -54,7 +54,7 @@ class GraphParser:
     is inlined by a parser of its own, with its own names and the same SizeFacts.
     """
 
-    def __init__(self, program: Program, source: Source, tables: Tables, facts: SizeFacts, inlined: tuple[Any, ...] = ()):
+    def __init__(self, program: Program, source: Source, tables: GraphTables, facts: SizeFacts, inlined: tuple[Any, ...] = ()):
         self.program, self.source, self.tables, self.facts = program, source, tables, facts
         self.inlined = inlined                   # the functions around, this one last
         self.main: func.FuncOp = None            # the function that is being built

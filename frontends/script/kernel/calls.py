@@ -9,7 +9,7 @@ from legato.frontends.script.kernel.arguments import arguments, named
 from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.elements import load, store_at
 from legato.frontends.script.kernel.forms import RESTATED
-from legato.frontends.script.kernel.intrinsics import Intrinsic, reinterpret
+from legato.frontends.script.kernel.intrinsics import ScalarFunction, reinterpret
 from legato.frontends.script.kernel.lanes import Lanes, broadcast, lifted, ramp, vector_type
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import Pointer, pointer, pointer_behind
@@ -46,7 +46,7 @@ def call(parser: KernelParser, node: ast.Call) -> Any:
     return to_vector(word, given[0])
 
 
-def intrinsic(word: str, entry: Intrinsic, given: list[Any]) -> Any:
+def intrinsic(word: str, entry: ScalarFunction, given: list[Any]) -> Any:
     """A function of the script on values, lane by lane."""
     if word in ("cast", "Cast", "reinterpret") and len(given) == 2:
         x, dtype = reversed(given) if isinstance(given[0], str) else given

@@ -14,7 +14,7 @@ from legato.frontends.script.language.types import DTYPES, value_type
 
 
 @dataclass(frozen=True)
-class Intrinsic:
+class ScalarFunction:
     """A function of the script on scalars; on several lanes it is called for each.
 
     ``build`` takes Scalars and Python numbers and gives one; it raises Problem for types that it does not take. ``ops``: the MLIR ops
@@ -25,9 +25,9 @@ class Intrinsic:
     ops: tuple[str, ...] = ()
 
 
-def unary(op: Any) -> Intrinsic:
+def unary(op: Any) -> ScalarFunction:
     """An op of math on one float."""
-    return Intrinsic(lambda x: one_float(op, x), (op.OPERATION_NAME,))
+    return ScalarFunction(lambda x: one_float(op, x), (op.OPERATION_NAME,))
 
 
 def one_float(op: Any, x: Any) -> Scalar:
@@ -38,9 +38,9 @@ def one_float(op: Any, x: Any) -> Scalar:
     return Scalar(op(x.value).result, x.dtype)
 
 
-def of_two_floats(op: Any) -> Intrinsic:
+def of_two_floats(op: Any) -> ScalarFunction:
     """An op of math or arith on two floats."""
-    return Intrinsic(lambda a, b: two_floats(op, a, b), (op.OPERATION_NAME,))
+    return ScalarFunction(lambda a, b: two_floats(op, a, b), (op.OPERATION_NAME,))
 
 
 def two_floats(op: Any, a: Any, b: Any) -> Scalar:
@@ -51,12 +51,12 @@ def two_floats(op: Any, a: Any, b: Any) -> Scalar:
     return Scalar(op(a.value, b.value).result, a.dtype)
 
 
-def operator(op: str, *ops: str) -> Intrinsic:
+def operator(op: str, *ops: str) -> ScalarFunction:
     """A binary operator of arithmetic.py as a function."""
-    return Intrinsic(lambda a, b: binary(op, a, b), ops)
+    return ScalarFunction(lambda a, b: binary(op, a, b), ops)
 
 
-def of_tir(name: str) -> Intrinsic:
+def of_tir(name: str) -> ScalarFunction:
     """An op of the tir dialect on floats, for what math lacks."""
     def build(*operands: Any) -> Scalar:
         first, *rest = operands
@@ -67,10 +67,10 @@ def of_tir(name: str) -> Intrinsic:
             raise Problem(f"floats are wanted here, not {first.dtype}: cast first")
         return Scalar(tir_intrinsic(name, first.value, *(convert(x, first.dtype).value for x in rest)), first.dtype)
 
-    return Intrinsic(build, (f"tir.{name}",))
+    return ScalarFunction(build, (f"tir.{name}",))
 
 
-def of_bits(op: Any) -> Intrinsic:
+def of_bits(op: Any) -> ScalarFunction:
     """An op of math that counts the bits of an integer."""
     def build(x: Any) -> Scalar:
         x = as_scalar(x)
@@ -78,10 +78,10 @@ def of_bits(op: Any) -> Intrinsic:
             raise Problem(f"an integer of a number of bits is wanted here, not {x.dtype}: cast it first")
         return Scalar(op(x.value).result, x.dtype)
 
-    return Intrinsic(build, (op.OPERATION_NAME,))
+    return ScalarFunction(build, (op.OPERATION_NAME,))
 
 
-def folded(op: str) -> Intrinsic:
+def folded(op: str) -> ScalarFunction:
     """``and`` or ``or`` of any number of conditions."""
     def build(*operands: Any) -> Any:
         total = operands[0]
@@ -89,10 +89,10 @@ def folded(op: str) -> Intrinsic:
             total = arithmetic.logical(op, total, x)
         return total
 
-    return Intrinsic(build)
+    return ScalarFunction(build)
 
 
-def literal(dtype: str) -> Intrinsic:
+def literal(dtype: str) -> ScalarFunction:
     """``T.float32(2)``, ``T.float32("inf")``, ``T.float32(x)``: a literal of a type, or a cast."""
     def build(x: Any = 0) -> Any:
         if isinstance(x, str):
@@ -101,7 +101,7 @@ def literal(dtype: str) -> Intrinsic:
             x = float(x)
         return cast(x, dtype) if isinstance(x, Scalar) else constant(x, dtype)
 
-    return Intrinsic(build)
+    return ScalarFunction(build)
 
 
 def ldexp(x: Any, n: Any) -> Scalar:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from legato.frontends.script.kernel.arithmetic import binary
-from legato.frontends.script.kernel.values import Value
+from legato.frontends.script.kernel.values import KernelValue
 from legato.frontends.script.language.source import Problem
 from legato.frontends.script.language.types import DTYPES
 
@@ -16,7 +16,7 @@ MOST = 256  # lanes: each is an op of its own
 
 
 @dataclass(frozen=True)
-class Lanes(Value):
+class Lanes(KernelValue):
     """Values side by side: Scalars and Python numbers."""
 
     values: tuple[Any, ...]

@@ -9,13 +9,13 @@ from legato.dialects import tir
 from legato.dialects.tir.markers import FIXED, INPLACE, NAMES, SCHEDULED, SIGNATURE
 from legato.frontends.script.kernel.expressions import EXPRESSIONS
 from legato.frontends.script.kernel.notes import is_scheduled
-from legato.frontends.script.kernel.parser import KernelParser, Tables
+from legato.frontends.script.kernel.parser import KernelParser, KernelTables
 from legato.frontends.script.kernel.signature import bind, outputs_of, parameters_of, specialize
 from legato.frontends.script.kernel.statements import STATEMENTS
 from legato.frontends.script.kernel.threads import TO_THE_END
 from legato.frontends.script.language.source import Source
 
-TABLES = Tables(EXPRESSIONS, STATEMENTS, TO_THE_END)
+TABLES = KernelTables(EXPRESSIONS, STATEMENTS, TO_THE_END)
 
 
 def parse_kernel(source: Source, module: ir.Module, name: str | None = None, symbols: ir.SymbolTable | None = None,

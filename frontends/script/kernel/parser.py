@@ -16,7 +16,7 @@ OLDER = {"ramp": "Ramp", "broadcast": "Broadcast", "shuffle": "Shuffle", "select
 
 
 @dataclass(frozen=True)
-class Tables:
+class KernelTables:
     """The functions that parse a kernel's syntax nodes, by node class, and the words that as a statement open a scope to the end of
     the body."""
 
@@ -31,7 +31,7 @@ class KernelParser:
     Values of expressions are Scalars, Lanes, Buffers, Pointers and Python values; a list is a tuple.
     """
 
-    def __init__(self, source: Source, tables: Tables):
+    def __init__(self, source: Source, tables: KernelTables):
         self.source, self.tables = source, tables
         self.scope: dict[str, Any] = {}      # the values of local names
         self.fixed: set[str] = set()         # names of the scopes around, which cannot be assigned to inside of a loop or a block

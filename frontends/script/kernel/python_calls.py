@@ -11,9 +11,9 @@ from legato.frontends.script.kernel import operators
 from legato.frontends.script.kernel.allocations import allocated_by_python
 from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.buffers import Buffer
-from legato.frontends.script.kernel.intrinsics import Intrinsic, absolute
+from legato.frontends.script.kernel.intrinsics import ScalarFunction, absolute
 from legato.frontends.script.kernel.lanes import Lanes, lifted
-from legato.frontends.script.kernel.values import Scalar, Value, cast
+from legato.frontends.script.kernel.values import KernelValue, Scalar, cast
 from legato.frontends.script.kernel.vocabulary import FUNCTIONS
 from legato.frontends.script.language.source import Problem
 from legato.frontends.script.language.types import ScalarType
@@ -21,7 +21,7 @@ from legato.frontends.script.language.types import ScalarType
 BUILTINS = (min, max, abs, int, float, bool, len, round, sum, tuple, list)
 ALLOCATES = ("alloc_buffer", "sblock_alloc_buffer", "alloc_local", "alloc_shared")
 
-operators.install(Value)
+operators.install(KernelValue)
 _running: list[FunctionType] = []  # the Python functions that kernels being parsed are calling
 
 
@@ -35,7 +35,7 @@ def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -
     if word == "meta_var" and len(arguments) == 1:
         return (arguments[0],)
     entry = FUNCTIONS.get(word)
-    if not isinstance(entry, Intrinsic) or not any(isinstance(a, Value) for a in arguments):
+    if not isinstance(entry, ScalarFunction) or not any(isinstance(a, KernelValue) for a in arguments):
         return None
     return (lifted(entry.build, *arguments),)
 

@@ -14,7 +14,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 INT, FLOAT = "int", "float"  # the types of literals
 
 
-class Value:
+class KernelValue:
     """A value of a kernel, or several lanes. python_calls.py adds Python's operators, which build expressions."""
 
     def __bool__(self) -> bool:
@@ -22,7 +22,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Scalar(Value):
+class Scalar(KernelValue):
     """An SSA value and its type in the script (``uint8`` where the SSA value is of type i8)."""
 
     value: ir.Value

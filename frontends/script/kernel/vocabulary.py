@@ -12,7 +12,7 @@ from typing import Any
 from legato.core.mlir import arith, math
 from legato.frontends.script.kernel import forms, intrinsics
 from legato.frontends.script.kernel.arithmetic import invert, logical_not, select
-from legato.frontends.script.kernel.intrinsics import Intrinsic, folded, literal, of_bits, of_tir, of_two_floats, operator, unary
+from legato.frontends.script.kernel.intrinsics import ScalarFunction, folded, literal, of_bits, of_tir, of_two_floats, operator, unary
 from legato.frontends.script.kernel.packed import call_packed_word
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.threads import env_thread
@@ -26,11 +26,11 @@ class Form:
     parse: Callable[[KernelParser, ast.Call], Any]
 
 
-FUNCTIONS: dict[str, Intrinsic | Form] = {
+FUNCTIONS: dict[str, ScalarFunction | Form] = {
     # floats
-    "exp": unary(math.ExpOp), "exp2": unary(math.Exp2Op), "exp10": Intrinsic(intrinsics.exp10), "expm1": unary(math.ExpM1Op),
+    "exp": unary(math.ExpOp), "exp2": unary(math.Exp2Op), "exp10": ScalarFunction(intrinsics.exp10), "expm1": unary(math.ExpM1Op),
     "log": unary(math.LogOp), "log2": unary(math.Log2Op), "log10": unary(math.Log10Op), "log1p": unary(math.Log1pOp),
-    "sqrt": unary(math.SqrtOp), "rsqrt": unary(math.RsqrtOp), "erf": unary(math.ErfOp), "sigmoid": Intrinsic(intrinsics.sigmoid),
+    "sqrt": unary(math.SqrtOp), "rsqrt": unary(math.RsqrtOp), "erf": unary(math.ErfOp), "sigmoid": ScalarFunction(intrinsics.sigmoid),
     "sin": unary(math.SinOp), "cos": unary(math.CosOp), "tan": unary(math.TanOp),
     "asin": unary(math.AsinOp), "acos": unary(math.AcosOp), "atan": unary(math.AtanOp), "atan2": of_two_floats(math.Atan2Op),
     "sinh": unary(math.SinhOp), "cosh": unary(math.CoshOp), "tanh": unary(math.TanhOp),
@@ -38,32 +38,35 @@ FUNCTIONS: dict[str, Intrinsic | Form] = {
     "floor": unary(math.FloorOp), "ceil": unary(math.CeilOp), "trunc": unary(math.TruncOp),
     "round": unary(math.RoundOp), "nearbyint": unary(math.RoundEvenOp),
     "copysign": of_two_floats(math.CopySignOp), "fmod": of_two_floats(arith.RemFOp),
-    "hypot": of_tir("hypot"), "nextafter": of_tir("nextafter"), "ldexp": Intrinsic(intrinsics.ldexp),
-    "fma": Intrinsic(intrinsics.fused_multiply_add, ("math.fma",)),
-    "isnan": Intrinsic(intrinsics.is_nan), "isinf": Intrinsic(intrinsics.is_infinite), "isfinite": Intrinsic(intrinsics.is_finite),
+    "hypot": of_tir("hypot"), "nextafter": of_tir("nextafter"), "ldexp": ScalarFunction(intrinsics.ldexp),
+    "fma": ScalarFunction(intrinsics.fused_multiply_add, ("math.fma",)),
+    "isnan": ScalarFunction(intrinsics.is_nan), "isinf": ScalarFunction(intrinsics.is_infinite),
+    "isfinite": ScalarFunction(intrinsics.is_finite),
     # numbers of any type
-    "abs": Intrinsic(intrinsics.absolute, ("math.absf", "math.absi")), "fabs": Intrinsic(intrinsics.absolute),
-    "pow": Intrinsic(intrinsics.power, ("math.powf",)), "power": Intrinsic(intrinsics.power),
+    "abs": ScalarFunction(intrinsics.absolute, ("math.absf", "math.absi")), "fabs": ScalarFunction(intrinsics.absolute),
+    "pow": ScalarFunction(intrinsics.power, ("math.powf",)), "power": ScalarFunction(intrinsics.power),
     "max": operator("max", "arith.maximumf", "arith.maxsi", "arith.maxui"), "Max": operator("max"),
     "min": operator("min", "arith.minimumf", "arith.minsi", "arith.minui"), "Min": operator("min"),
     "Add": operator("+"), "add": operator("+"), "Sub": operator("-"), "subtract": operator("-"),
     "Mul": operator("*"), "multiply": operator("*"), "Div": operator("/"), "div": operator("/"),
-    "floordiv": operator("//"), "FloorDiv": operator("//"), "indexdiv": operator("//"), "ceildiv": Intrinsic(intrinsics.ceil_divide),
+    "floordiv": operator("//"), "FloorDiv": operator("//"), "indexdiv": operator("//"), "ceildiv": ScalarFunction(intrinsics.ceil_divide),
     "floormod": operator("%"), "FloorMod": operator("%"), "indexmod": operator("%"),
     "truncdiv": operator("truncdiv", "arith.divsi", "arith.divui"), "truncmod": operator("truncmod", "arith.remsi", "arith.remui"),
     "EQ": operator("=="), "NE": operator("!="), "LT": operator("<"), "LE": operator("<="), "GT": operator(">"), "GE": operator(">="),
     # bits
     "shift_left": operator("<<"), "shift_right": operator(">>"), "bitwise_and": operator("&"), "bitwise_or": operator("|"),
-    "bitwise_xor": operator("^"), "bitwise_not": Intrinsic(invert),
+    "bitwise_xor": operator("^"), "bitwise_not": ScalarFunction(invert),
     "clz": of_bits(math.CountLeadingZerosOp), "popcount": of_bits(math.CtPopOp),
     # conditions
-    "Not": Intrinsic(logical_not), "And": folded("and"), "Or": folded("or"), "all": folded("and"), "any": folded("or"),
-    "likely": Intrinsic(intrinsics.likely), "assume": Intrinsic(intrinsics.assume),
-    "Select": Intrinsic(select), "if_then_else": Form(forms.if_then_else_word),
+    "Not": ScalarFunction(logical_not), "And": folded("and"), "Or": folded("or"), "all": folded("and"), "any": folded("or"),
+    "likely": ScalarFunction(intrinsics.likely), "assume": ScalarFunction(intrinsics.assume),
+    "Select": ScalarFunction(select), "if_then_else": Form(forms.if_then_else_word),
     # types
     **{dtype: literal(dtype) for dtype in DTYPES}, "boolean": literal("bool"),
-    "cast": Intrinsic(intrinsics.cast_to), "Cast": Intrinsic(intrinsics.cast_from), "reinterpret": Intrinsic(intrinsics.reinterpret),
-    "min_value": Intrinsic(intrinsics.lowest), "max_value": Intrinsic(intrinsics.highest), "infinity": Intrinsic(intrinsics.infinity),
+    "cast": ScalarFunction(intrinsics.cast_to), "Cast": ScalarFunction(intrinsics.cast_from),
+    "reinterpret": ScalarFunction(intrinsics.reinterpret),
+    "min_value": ScalarFunction(intrinsics.lowest), "max_value": ScalarFunction(intrinsics.highest),
+    "infinity": ScalarFunction(intrinsics.infinity),
     # lanes and names
     "Ramp": Form(forms.ramp_word), "Broadcast": Form(forms.broadcast_word), "Shuffle": Form(forms.shuffle),
     "Let": Form(forms.let), "meta_var": Form(forms.meta_var),

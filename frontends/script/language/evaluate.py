@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from legato.frontends.script.language.source import Source
 
 
-class Evaluator(Protocol):
+class ExpressionParser(Protocol):
     """A parser: the source, and evaluation of expressions. ScriptError at the place of an error."""
 
     source: Source
@@ -16,7 +16,7 @@ class Evaluator(Protocol):
         ...
 
 
-def spread(parser: Evaluator, nodes: list[ast.expr]) -> list[Any]:
+def spread(parser: ExpressionParser, nodes: list[ast.expr]) -> list[Any]:
     """The values of expressions; ``*x`` stands for the elements of a tuple."""
     found: list[Any] = []
     for node in nodes:

@@ -1,4 +1,4 @@
-"""The state of a graph that is being printed: names, sizes and types. What its ops are in a script is said by a table in graph.py."""
+"""The state of a graph that is being printed: names, sizes and types. graph.py says how each op is printed."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -86,7 +86,8 @@ class GraphWriter:
     def tensor(self, value: ir.Value) -> str:
         """``R.Tensor(("n", 4), "float32")``: the type of a value."""
         sizes = [str(s) if isinstance(s, int) else f'"{s}"' for s in self.sizes.of(value)]
-        casts = [u.owner.operation for u in value.uses if u.owner.operation.name in ALIASES]  # which say what a plain type does not
+        # the plain type of a call's result has signless integers; the cast behind it has the element type
+        casts = [u.owner.operation for u in value.uses if u.owner.operation.name in ALIASES]
         dtype = spelled(dtypes.numpy_dtype((casts[0].results[0] if casts and self.is_call(value) else value).type.element_type))
         return f'R.Tensor(({", ".join(sizes)}{"," if len(sizes) == 1 else ""}), "{dtype}")'
 

@@ -14,12 +14,12 @@ from legato.frontends.script.printer import blocks, calls, loops, memory
 from legato.frontends.script.printer.addresses import parts_of_addresses
 from legato.frontends.script.printer.text import NotPrintable, Text
 from legato.frontends.script.printer.values import value
-from legato.frontends.script.printer.writer import KernelWriter, Table
+from legato.frontends.script.printer.writer import KernelWriter, OpTable
 
 OPS = {**memory.OPS, **calls.OPS, **loops.OPS, **blocks.OPS}
 
 
-class Signature:
+class PrintedSignature:
     """A kernel's arguments as a script has them. ``types``: as a graph sees them; ``names``: of the parameters."""
 
     def __init__(self, kernel: func.FuncOp):
@@ -64,12 +64,12 @@ def print_kernel(kernel: func.FuncOp, indent: str = "") -> str:
     """The source of a kernel's function. NotPrintable where it is not loops on buffers."""
     if not tir.is_prim_func(kernel):
         raise NotPrintable(f"@{kernel.name.value} is no prim_func")
-    signature, attributes = Signature(kernel), kernel.attributes
+    signature, attributes = PrintedSignature(kernel), kernel.attributes
     operations, changed = body(kernel.body.blocks[0]), {}
     if INPLACE in attributes:
         operations, changed = without_copies(kernel, operations)
     shown = [signature.names[changed.get(n, n)] for n in range(len(signature.names))]  # an output that changes an input has its name
-    writer = KernelWriter(kernel, indent, Table({
+    writer = KernelWriter(kernel, indent, OpTable({
         **OPS, "bufferization.to_buffer": partial(to_buffer, signature, shown), "bufferization.to_tensor": to_tensor,
         "memref.dim": partial(dim, signature)}, value))
     symbols = signature.symbols()
@@ -100,7 +100,7 @@ def print_kernel(kernel: func.FuncOp, indent: str = "") -> str:
     return "\n".join(writer.lines) + "\n"
 
 
-def check_outputs(writer: KernelWriter, signature: Signature) -> None:
+def check_outputs(writer: KernelWriter, signature: PrintedSignature) -> None:
     """NotPrintable for an output that is not written, since a script's outputs are what it writes, and for structured ops."""
     kernel = writer.kernel
     outputs = signature.arguments[len(signature.types) - tir.out_count(kernel):]
@@ -117,7 +117,7 @@ def check_outputs(writer: KernelWriter, signature: Signature) -> None:
 
 # --- ops of the signature ---
 
-def to_buffer(signature: Signature, shown: list[str], writer: KernelWriter, op: ir.Operation) -> None:
+def to_buffer(signature: PrintedSignature, shown: list[str], writer: KernelWriter, op: ir.Operation) -> None:
     """The buffer of an argument, under the parameter's name (``shown``, by the argument's number)."""
     number = signature.arguments.index(op.operands[0])
     writer.buffers[op.results[0]] = shown[number]
@@ -128,7 +128,7 @@ def to_tensor(writer: KernelWriter, op: ir.Operation) -> None:
     """An output at the end of a kernel, which a script does not return."""
 
 
-def dim(signature: Signature, writer: KernelWriter, op: ir.Operation) -> None:
+def dim(signature: PrintedSignature, writer: KernelWriter, op: ir.Operation) -> None:
     """A size: its symbol, or ``A.shape[0]``."""
     buffer, axis = op.operands[0], constant_of(op.operands[1])
     owner = buffer.owner

@@ -1,7 +1,7 @@
 """The words of a kernel's script for the ops of MLIR."""
 
 from legato.dialects.tir.loops import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
-from legato.frontends.script.kernel.intrinsics import Intrinsic
+from legato.frontends.script.kernel.intrinsics import ScalarFunction
 from legato.frontends.script.kernel.vocabulary import FUNCTIONS
 
 # the precedence of Python's operators, lowest first
@@ -30,4 +30,4 @@ SIGNED = ("arith.divsi", "arith.remsi", "arith.shrsi", "arith.maxsi", "arith.min
 
 def words_of_ops() -> dict[str, str]:
     """The functions of ``T`` that MLIR ops are printed as, by the ops' names: those of the table of the parser."""
-    return {op: name for name, entry in FUNCTIONS.items() if isinstance(entry, Intrinsic) for op in entry.ops}
+    return {op: name for name, entry in FUNCTIONS.items() if isinstance(entry, ScalarFunction) for op in entry.ops}

@@ -1,4 +1,4 @@
-"""The state of a kernel that is being printed. What its ops are in a script is said by a table, which kernel.py puts together."""
+"""The state of a kernel that is being printed. kernel.py puts the table together that says how each op is printed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ENDS = ("tir.yield", "scf.yield", "func.return", "scf.condition")
 
 
 @dataclass(frozen=True)
-class Table:
+class OpTable:
     """How ops are printed: ``ops`` by their names, ``value`` any other op that has one result and no region."""
 
     ops: Mapping[str, Callable[["KernelWriter", ir.Operation], None]]
@@ -27,7 +27,7 @@ class KernelWriter:
     An expression that is read once stands where it is read; others get a name in a line of their own.
     """
 
-    def __init__(self, kernel: func.FuncOp, indent: str, table: Table):
+    def __init__(self, kernel: func.FuncOp, indent: str, table: OpTable):
         self.kernel, self.indent, self.table = kernel, indent, table
         self.words = words_of_ops()
         self.lines: list[str] = []

@@ -7,7 +7,7 @@ import pytest
 import legato
 from legato.core.mlir import math
 from legato.frontends.script.kernel.arithmetic import binary
-from legato.frontends.script.kernel.intrinsics import Intrinsic, unary
+from legato.frontends.script.kernel.intrinsics import ScalarFunction, unary
 from legato.frontends.script.kernel.vocabulary import FUNCTIONS
 from legato.frontends.script.language.words import word_path
 from legato.script import T, parse, print_script, tir
@@ -40,7 +40,7 @@ def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
 
 @pytest.fixture
 def cube(monkeypatch):
-    monkeypatch.setitem(FUNCTIONS, "cube", Intrinsic(lambda x: binary("*", x, binary("*", x, x))))
+    monkeypatch.setitem(FUNCTIONS, "cube", ScalarFunction(lambda x: binary("*", x, binary("*", x, x))))
 
 
 def cube_and_one(x):
