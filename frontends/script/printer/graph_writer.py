@@ -1,4 +1,4 @@
-"""The state of a graph that is being printed: names, sizes and types. graph.py says how each op is printed."""
+"""The state of a graph's printer: names, sizes and types. The form of each op is in a table in graph.py."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,15 +26,15 @@ class GraphWriter:
         self.sizes = GraphSizes(function)
         self.lines: list[str] = []
         self.names: dict[ir.Value, str] = {}
-        self.inline: dict[ir.Value, str] = {}    # expressions that are read once: they stand where they are read
+        self.inline: dict[ir.Value, str] = {}    # expressions with a single use, written there
         self.returned: dict[ir.Value, str] = {}  # the names that results have to have
 
     def op(self, op: ir.Operation) -> None:
-        """Writes an op. NotPrintable for one without words."""
+        """Writes an op. NotPrintable for an op that scripts lack."""
         self.write(self, op)
 
     def refuse(self, what: str) -> NotPrintable:
-        """The error for what a script has no words for."""
+        """The error for a construct that scripts lack."""
         return NotPrintable(f"@{self.function.name.value} cannot be written as a script: {what}")
 
     def given(self, which: str, number: int) -> str | None:
@@ -44,13 +44,13 @@ class GraphWriter:
         return found[NAME].value if NAME in found else None
 
     def fresh(self, name: str) -> str:
-        """A name that is not taken, like ``name``."""
+        """``name``, or a similar name that is not taken."""
         name = dims.symbol_name(name)
         taken = set(self.names.values()) | {"R", "T", "I", "Module"}
         return name if name not in taken else next(f"{name}_{n}" for n in range(1, 100000) if f"{name}_{n}" not in taken)
 
     def read(self, value: ir.Value) -> str:
-        """A value as it is written where it is read. NotPrintable for one that has no name."""
+        """The source of a value at a use. NotPrintable for a value without a name."""
         value = source_of(value)
         if value in self.inline:
             return self.inline[value]
@@ -59,7 +59,7 @@ class GraphWriter:
         return self.names[value]
 
     def bind(self, op: ir.Operation, text: str) -> None:
-        """Writes an op's expression: in a line that names the results, or where its result is read."""
+        """Writes an op's expression: as a line that names the results, or in place at its only use."""
         only = op.results[0] if len(op.results) == 1 else None
         users = [use.owner.operation.name for use in only.uses] if only is not None else []
         small = op.name in CONSTANTS and "weight" not in op.attributes and len(text) < 40
@@ -105,14 +105,14 @@ class GraphWriter:
 
 
 def source_of(value: ir.Value) -> ir.Value:
-    """The value that casts between types of the same tensor start from."""
+    """The value at the start of a chain of casts between types of one tensor."""
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in ALIASES and not is_match(value.owner.operation):
         value = value.owner.operation.operands[0]
     return value
 
 
 def is_match(cast: ir.Operation) -> bool:
-    """Whether a cast states other sizes than its operand has: a match_cast, which a call of the graph checks."""
+    """Whether a cast states sizes that its operand's type lacks: a match_cast, which calls of the graph check."""
     given, said = cast.operands[0].type, cast.results[0].type
     if not isinstance(given, ir.RankedTensorType) or not isinstance(said, ir.RankedTensorType):
         return False
@@ -121,13 +121,13 @@ def is_match(cast: ir.Operation) -> bool:
 
 
 def location_name(op: ir.Operation) -> str | None:
-    """The name of an op in the model, where it is one in Python."""
+    """The name of an op in the model, if it is a Python name."""
     name = model_name(op)
     return name if name is not None and name.isidentifier() else None
 
 
 def number_text(number: Any) -> str:
-    """A number as Python reads it."""
+    """A number as Python source."""
     value = number.item() if hasattr(number, "item") else number
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return f'float("{value}")'

@@ -1,4 +1,4 @@
-"""A kernel as a Python function: its parameters, and the buffers and sizes that they are."""
+"""A kernel as a Python function: its parameters, and their buffers and sizes."""
 
 from functools import partial
 
@@ -49,7 +49,7 @@ class PrintedSignature:
 
 
 def letters(types: list[ir.Type], outputs: int) -> list[str]:
-    """Names for the arguments of a kernel that has none."""
+    """Names for the arguments of a kernel without names."""
     named = [f"out{n}" if outputs > 1 else "out" for n in range(outputs)]
     inputs = types[: len(types) - outputs]
     return [("n" if is_index(t) else "x") + (str(n) if len(inputs) > 1 else "") for n, t in enumerate(inputs)] + named
@@ -61,14 +61,15 @@ def is_index(type_: ir.Type) -> bool:
 
 
 def print_kernel(kernel: func.FuncOp, indent: str = "") -> str:
-    """The source of a kernel's function. NotPrintable where it is not loops on buffers."""
+    """The source of a kernel's function. NotPrintable unless it consists of loops on buffers."""
     if not tir.is_prim_func(kernel):
         raise NotPrintable(f"@{kernel.name.value} is no prim_func")
     signature, attributes = PrintedSignature(kernel), kernel.attributes
     operations, changed = body(kernel.body.blocks[0]), {}
     if INPLACE in attributes:
         operations, changed = without_copies(kernel, operations)
-    shown = [signature.names[changed.get(n, n)] for n in range(len(signature.names))]  # an output that changes an input has its name
+    # an output that updates an input has the input's name
+    shown = [signature.names[changed.get(n, n)] for n in range(len(signature.names))]
     writer = KernelWriter(kernel, indent, OpTable({
         **OPS, "bufferization.to_buffer": partial(to_buffer, signature, shown), "bufferization.to_tensor": to_tensor,
         "memref.dim": partial(dim, signature)}, value))
@@ -101,7 +102,7 @@ def print_kernel(kernel: func.FuncOp, indent: str = "") -> str:
 
 
 def check_outputs(writer: KernelWriter, signature: PrintedSignature) -> None:
-    """NotPrintable for an output that is not written, since a script's outputs are what it writes, and for structured ops."""
+    """NotPrintable for an output that is not written, since a script's outputs are the parameters it writes, and for structured ops."""
     kernel = writer.kernel
     outputs = signature.arguments[len(signature.types) - tir.out_count(kernel):]
     stores = [op.operands[1] for op in find(kernel.operation, "memref.store")]
@@ -118,7 +119,7 @@ def check_outputs(writer: KernelWriter, signature: PrintedSignature) -> None:
 # --- ops of the signature ---
 
 def to_buffer(signature: PrintedSignature, shown: list[str], writer: KernelWriter, op: ir.Operation) -> None:
-    """The buffer of an argument, under the parameter's name (``shown``, by the argument's number)."""
+    """The buffer of an argument, named as the parameter (``shown``: by the argument's number)."""
     number = signature.arguments.index(op.operands[0])
     writer.buffers[op.results[0]] = shown[number]
     writer.dtypes[op.results[0]] = signature.dtype(number)
@@ -142,7 +143,7 @@ def dim(signature: PrintedSignature, writer: KernelWriter, op: ir.Operation) -> 
 # --- kernels that change their arguments ---
 
 def without_copies(kernel: func.FuncOp, operations: list[ir.Operation]) -> tuple[list[ir.Operation], dict[int, int]]:
-    """The statements of an in-place kernel but the copies at its start, and the input whose new content an output is, by their numbers.
+    """The statements of an in-place kernel without the copies at its start, and the input that each output updates, by number.
 
     All statements, and no such outputs, where the kernel does not start with these copies.
     """

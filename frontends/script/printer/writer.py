@@ -1,4 +1,4 @@
-"""The state of a kernel that is being printed. kernel.py puts the table together that says how each op is printed."""
+"""The state of a kernel's printer. The form of each op is in a table, assembled in kernel.py."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from legato.frontends.script.printer.remainders import is_written
 from legato.frontends.script.printer.text import NotPrintable, Text, constant
 from legato.frontends.script.printer.words import ATOM, words_of_ops
 
-CHEAP = 24  # characters: an index expression of at most so many is repeated rather than named
+CHEAP = 24  # index expressions of at most so many characters are repeated instead of named
 ENDS = ("tir.yield", "scf.yield", "func.return", "scf.condition")
 
 
@@ -24,7 +24,7 @@ class OpTable:
 class KernelWriter:
     """Writes a kernel's statements line by line.
 
-    An expression that is read once stands where it is read; others get a name in a line of their own.
+    An expression with a single use is written there; others get a name in a line of their own.
     """
 
     def __init__(self, kernel: func.FuncOp, indent: str, table: OpTable):
@@ -34,8 +34,8 @@ class KernelWriter:
         self.taken: set[str] = set()              # names
         self.buffers: dict[ir.Value, str] = {}    # names of memrefs
         self.dtypes: dict[ir.Value, str] = {}     # their element types in the script
-        self.texts: dict[ir.Value, Text] = {}     # values that can be read any number of times: names and cheap expressions
-        self.pending: dict[ir.Value, Text] = {}   # values that are read once, and have not been read yet
+        self.texts: dict[ir.Value, Text] = {}     # values that may be written repeatedly: names and cheap expressions
+        self.pending: dict[ir.Value, Text] = {}   # values with a single use that is not written yet
         self.skipped: list[ir.Operation] = []     # parts of an address, which is printed as a whole
 
     # --- lines and names ---
@@ -45,7 +45,7 @@ class KernelWriter:
         self.lines.append(self.indent + text)
 
     def inner(self, write: Callable[[], None]) -> None:
-        """Writes a body, indented; its names are free again behind it."""
+        """Writes a body, indented; its names can be reused after it."""
         indent, taken, count = self.indent, set(self.taken), len(self.lines)
         self.indent += "    "
         write()
@@ -58,26 +58,26 @@ class KernelWriter:
         self.inner(lambda: self.statements(body(block)))
 
     def fresh(self, name: str) -> str:
-        """A name that is not taken, like ``name``."""
+        """``name``, or a similar name that is not taken."""
         name = name if name.isidentifier() else "x"
         found = name if name not in self.taken else next(f"{name}_{n}" for n in range(1, 10000) if f"{name}_{n}" not in self.taken)
         self.taken.add(found)
         return found
 
     def let(self, value: ir.Value, text: Text) -> None:
-        """Gives a value a name, in a line of its own."""
+        """Names a value, in a line of its own."""
         name = self.fresh("v")
         self.line(f"{name} = {text.source}")
         self.texts[value] = Text(name, text.dtype)
 
     def refuse(self, why: str) -> NotPrintable:
-        """The error for what a script has no words for."""
+        """The error for a construct that scripts lack."""
         return NotPrintable(f"@{self.kernel.name.value} cannot be written as a script: {why}")
 
     # --- values ---
 
     def read(self, value: ir.Value) -> Text:
-        """A value as it is written where it is read."""
+        """The source of a value at a use."""
         if value in self.pending:
             self.texts.pop(value, None)
             return self.pending.pop(value)
@@ -90,11 +90,11 @@ class KernelWriter:
         raise self.refuse(f"a value of type {value.type} has no words")
 
     def index(self, value: ir.Value) -> str:
-        """An index of an element, or a bound of a loop; a script takes integers of any type there."""
+        """An index of an element, or a bound of a loop; scripts take integers of any type there."""
         return self.read(value).source
 
     def remember(self, value: ir.Value, text: Text) -> None:
-        """Keeps an expression for where it is read, or gives it a name where it is read more than once."""
+        """Keeps an expression for its only use, or names it where it has several."""
         uses = [use for use in value.uses if is_written(use) and use.owner.operation not in self.skipped]
         if len(uses) == 1:
             self.pending[value] = text
@@ -104,7 +104,7 @@ class KernelWriter:
             self.let(value, text)
 
     def disturb(self, buffer: str | None) -> None:
-        """Names the pending expressions that read a buffer (None: any buffer), because it is about to be written."""
+        """Names the pending expressions that read a buffer (None: any buffer) before it is written."""
         for value, text in list(self.pending.items()):
             if text.reads and (buffer is None or buffer in text.reads):
                 del self.pending[value]
@@ -113,7 +113,7 @@ class KernelWriter:
     # --- ops ---
 
     def statements(self, operations: list[ir.Operation]) -> None:
-        """Writes ops. NotPrintable for one without words."""
+        """Writes ops. NotPrintable for an op that scripts lack."""
         for op in operations:
             if len(op.regions):
                 self.name_for(op)
@@ -126,7 +126,7 @@ class KernelWriter:
                 raise self.refuse(f"it has {op.name}")
 
     def name_for(self, op: ir.Operation) -> None:
-        """Names the pending expressions that are read inside of an op's regions, or that read a buffer which is written there."""
+        """Names the pending expressions that are used in an op's regions, or that read a buffer written there."""
         inside = [v for region in op.regions for block in region.blocks for one in block.operations for o in everything(one.operation)
                   for v in o.operands if not (op.name == "scf.if" and is_under(o, op))]
         changed = {self.buffers.get(o.operands[1]) for o in everything(op) if o.name == "memref.store"}
@@ -138,11 +138,11 @@ class KernelWriter:
 
 
 def is_cheap(text: Text) -> bool:
-    """Whether an expression is repeated where it is read, rather than named."""
+    """Whether an expression is repeated at each use instead of named."""
     return (len(text.source) <= CHEAP and text.dtype == "index") or (text.binds == ATOM and "(" not in text.source)
 
 
 def is_under(block: ir.Operation, test: ir.Operation) -> bool:
-    """Whether a condition is a block's predicate (T.where): the block stands alone under it."""
+    """Whether a condition is a block's predicate (T.where): it contains the block alone."""
     return block.name == "tir.block" and block.parent.operation == test and not test.results and not len(test.regions[1].blocks) and (
         len(body(test.regions[0].blocks[0])) == 1)
