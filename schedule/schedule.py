@@ -8,7 +8,7 @@ from typing import Any
 from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import FIXED, SCHEDULED
+from legato.dialects.tir.state import SCHEDULED, set_state
 from legato.dialects.tir.walk import blocks, buffer_name, localize_constants
 from legato.schedule import script
 from legato.schedule.elsewhere import ELSEWHERE
@@ -319,6 +319,6 @@ class Schedule:
                 from legato.schedule.unraise import to_loops
 
                 to_loops(found)
-            found.attributes[FIXED] = found.attributes[SCHEDULED] = ir.UnitAttr.get()
+            set_state(found, SCHEDULED)
             localize_constants(found.operation)
         return Kernel(found)

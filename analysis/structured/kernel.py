@@ -7,7 +7,7 @@ from legato.analysis.structured.contraction import ContractionForm
 from legato.analysis.structured.ops import CONTRACTION, ELEMENTWISE, OPAQUE, REDUCTION, WINDOW, WINDOW_OPS, StructuredOp
 from legato.analysis.structured.window import WindowForm
 from legato.core.mlir import func, ir
-from legato.dialects.tir.text import is_fixed
+from legato.dialects.tir.state import state_of
 
 NEUTRAL = {"tensor.expand_shape", "tensor.collapse_shape", "tensor.cast", "tensor.empty", "tensor.dim", "tensor.pad", "linalg.fill",
            "func.return"}
@@ -42,7 +42,7 @@ class StructuredKernel:
     @cached_property
     def kind(self) -> str:
         """ELEMENTWISE, CONTRACTION, WINDOW (pooling, depthwise), REDUCTION (softmax and norms too) or OPAQUE."""
-        if is_fixed(self.function):
+        if state_of(self.function) is not None:
             return OPAQUE
         found = set()
         for op in self.ops:

@@ -8,10 +8,11 @@ from legato.dialects.tir.kernel import call_tir, is_prim_func, out_count, prim_f
 from legato.dialects.tir.loops import AllocBufferOp, BlockOp, ForOp, YieldOp
 from legato.dialects.tir.packed import call_packed
 from legato.dialects.tir.plain import memory_element, plain_attribute, plain_type, plain_types
-from legato.dialects.tir.text import is_fixed, parse_prim_func, schedulable
+from legato.dialects.tir.state import schedulable, set_state, state_of
+from legato.dialects.tir.text import parse_prim_func
 
 __all__ = [
     "INTRINSICS", "AllocBufferOp", "BlockOp", "ForOp", "Tir", "YieldOp", "call_extern", "call_packed", "call_tir", "check_prim_func",
-    "check_prim_funcs", "is_fixed", "is_prim_func", "memory_element", "out_count", "parse_prim_func", "plain_attribute", "plain_type",
-    "plain_types", "prim_func", "prim_funcs", "schedulable", "set_signature", "tie_outputs",
+    "check_prim_funcs", "is_prim_func", "memory_element", "out_count", "parse_prim_func", "plain_attribute", "plain_type",
+    "plain_types", "prim_func", "prim_funcs", "schedulable", "set_signature", "set_state", "state_of", "tie_outputs",
 ]

@@ -5,9 +5,10 @@ from legato.core.locations import model_name
 from legato.core.mlir import func, ir
 from legato.dialects.relax.markers import EXTERNAL, PACKED
 from legato.dialects.tir.kernel import is_prim_func
-from legato.dialects.tir.markers import OUT, PRIM_FUNC
+from legato.dialects.tir.markers import OUT, PRIM_FUNC, STATE
 from legato.dialects.tir.plain import plain_type
 
+_OLD_STATES = {"tir.scheduled": "scheduled", "tir.fixed": "written"}  # marks that were replaced by one attribute
 _CALLEES = (PRIM_FUNC, PACKED, EXTERNAL)
 
 
@@ -30,6 +31,9 @@ def check_prim_func(kernel: func.FuncOp) -> None:
     called, inputs, results = _called(kernel), list(kernel.type.inputs), list(kernel.type.results)
     if "sym_visibility" not in kernel.attributes or kernel.attributes["sym_visibility"].value != "private":
         raise LegatoError(f"{called} must be private")
+    for old, state in _OLD_STATES.items():
+        if old in kernel.attributes:
+            raise LegatoError(f'{called} is marked {old}: write {STATE} = "{state}"')
     marks = _outputs(kernel)
     first = len(inputs) - len(results)
     if marks != [False] * first + [True] * len(results):

@@ -3,9 +3,8 @@
 # On kernels
 PRIM_FUNC = "tir.prim_func"        # the function is a kernel in destination-passing style
 OUT = "tir.out"                    # of an argument: an output
-FIXED = "tir.fixed"                # the body must not be fused or scheduled
+STATE = "tir.state"                # what may be done to the body: see state.py
 SCHEDULE = "tir.schedule"          # the sequence that schedules the kernel; until it is applied the body must not change
-SCHEDULED = "tir.scheduled"        # the kernel's loops are scheduled: loop passes leave them alone
 SIGNATURE = "tir.signature"        # the function type with its symbolic sizes and unsigned types
 NAMES = "tir.names"                # the parameters' names
 INPLACE = "tir.inplace"            # for each output, the input that it updates in place; -1 for none

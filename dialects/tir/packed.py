@@ -7,7 +7,7 @@ strings or numbers.
 
 ```mlir
 func.func private @log(memref<8xf32>, index) attributes {tir.packed = "my.log", tir.dtypes = ["float32", "index"]}
-func.func private @k(...) attributes {tir.prim_func, tir.fixed} {
+func.func private @k(...) attributes {tir.prim_func, tir.state = "written"} {
   ...
   func.call @log(%buffer, %i) : (memref<8xf32>, index) -> ()
 ```

@@ -2,18 +2,8 @@
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
 from legato.dialects.tir.check import check_prim_func
-from legato.dialects.tir.kernel import prim_funcs
-from legato.dialects.tir.markers import FIXED, OUT, PRIM_FUNC, SCHEDULE
-
-
-def is_fixed(kernel: func.FuncOp) -> bool:
-    """Whether passes must not change a prim_func's body."""
-    return FIXED in kernel.attributes or SCHEDULE in kernel.attributes
-
-
-def schedulable(module: ir.Module) -> list[func.FuncOp]:
-    """The kernels that passes may rewrite and schedule: all that are not fixed."""
-    return [kernel for kernel in prim_funcs(module) if not is_fixed(kernel)]
+from legato.dialects.tir.markers import OUT, PRIM_FUNC
+from legato.dialects.tir.state import WRITTEN, set_state
 
 
 def parse_prim_func(text: str) -> func.FuncOp:
@@ -32,7 +22,8 @@ def parse_prim_func(text: str) -> func.FuncOp:
         raise LegatoError(f"a prim_func given as text must be one func.func with a body, found: {found}")
     kernel = functions[0]
     kernel.attributes["sym_visibility"] = ir.StringAttr.get("private")
-    kernel.attributes[PRIM_FUNC] = kernel.attributes[FIXED] = ir.UnitAttr.get()
+    kernel.attributes[PRIM_FUNC] = ir.UnitAttr.get()
+    set_state(kernel, WRITTEN)
     first = len(kernel.type.inputs) - len(kernel.type.results)
     out = ir.DictAttr.get({OUT: ir.UnitAttr.get(), "bufferization.writable": ir.BoolAttr.get(True)})
     kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get({})] * first + [out] * (len(kernel.type.inputs) - first))

@@ -18,7 +18,8 @@ from legato.core.mlir import bufferization, func, ir
 from legato.dialects import Module, tir
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import REDUCE, SPATIAL, before_end, loop, make_block, make_buffer
-from legato.dialects.tir.markers import FIXED, NAMES, SIGNATURE
+from legato.dialects.tir.markers import NAMES, SIGNATURE
+from legato.dialects.tir.state import WRITTEN, set_state
 from legato.frontends.script.functions import module_of_kernel, text_of_kernel
 from legato.frontends.script.kernel import arithmetic
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
@@ -171,7 +172,7 @@ class Computed(Function):
                     for t, o in zip(self.outputs, outs)]
 
         kernel = tir.prim_func(module, name or self.__name__, types[:count], types[count:], body, symbols=symbols)
-        kernel.attributes[FIXED] = ir.UnitAttr.get()
+        set_state(kernel, WRITTEN)
         kernel.attributes[SIGNATURE] = ir.TypeAttr.get(ir.FunctionType.get(types, types[count:]))
         kernel.attributes[NAMES] = ir.ArrayAttr.get([ir.StringAttr.get(t.name) for t in self.tensors])
         return kernel

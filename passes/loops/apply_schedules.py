@@ -6,7 +6,7 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import FIXED, SCHEDULE
+from legato.dialects.tir.markers import SCHEDULE
 from legato.dialects.tir.walk import blocks, localize_constants
 from legato.passes.loops.raise_loops import Kept, raised
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -76,4 +76,4 @@ def run_one(module: ir.Module, kernel: func.FuncOp, name: str, on_loops: bool) -
     except ScheduleError as error:
         raise ScheduleError(f"{error}{hint}") from None
     del kernel.attributes[SCHEDULE]
-    kernel.attributes[FIXED] = ir.UnitAttr.get()
+    tir.set_state(kernel, "written")

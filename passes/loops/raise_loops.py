@@ -11,9 +11,8 @@ from legato.core.mlir import func, ir, linalg
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.markers import FIXED, NAMES, SCHEDULE
-from legato.dialects.tir.markers import SCHEDULED as TIR_SCHEDULED
-from legato.dialects.tir.text import is_fixed
+from legato.dialects.tir.markers import NAMES
+from legato.dialects.tir.state import WRITTEN, set_state, state_of
 from legato.dialects.tir.walk import localize_constants
 from legato.passes.loops.raising.kept import Kept
 from legato.passes.loops.raising.names import name_structures
@@ -25,7 +24,6 @@ from legato.passes.loops.raising.statements import PURE, statements_of
 from legato.passes.loops.raising.structured import Tensors, build
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-SCHEDULED = (SCHEDULE, TIR_SCHEDULED)  # its loops are as they are for a reason
 LOOPS = ("tir.for", "tir.block", "memref.store")
 
 
@@ -42,7 +40,7 @@ class RaiseLoops(ModulePass):
         report = context.report.setdefault("raise-loops", {})
         with module.context, ir.Location.unknown():
             for kernel in tir.prim_funcs(module.module):
-                if not is_fixed(kernel) or any(a in kernel.attributes for a in SCHEDULED) or not find(kernel.operation, "tir.for"):
+                if state_of(kernel) != WRITTEN or not find(kernel.operation, "tir.for"):
                     continue
                 name = kernel.name.value
                 try:
@@ -85,7 +83,7 @@ def raise_kernel(kernel: func.FuncOp) -> None:
                 build(nest, tensors)
     with ir.InsertionPoint(end), end.location:
         finish(kernel, end, tensors)
-    del kernel.attributes[FIXED]
+    set_state(kernel, None)
 
 
 def prepare(kernel: func.FuncOp) -> tuple[KernelSizes, Tensors]:

@@ -15,7 +15,7 @@ from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of, index, make_buffer, make_for
-from legato.dialects.tir.markers import FIXED
+from legato.dialects.tir.state import WRITTEN, set_state
 from legato.dialects.tir.walk import localize_constants
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.schedule.state import ScheduleError
@@ -53,7 +53,7 @@ def to_blocks_or_loops(kernel: func.FuncOp) -> None:
         trial.erase()
         bufferized(kernel)
         return
-    trial.attributes[FIXED] = ir.UnitAttr.get()
+    set_state(trial.opview, WRITTEN)
     localize_constants(trial)
     kernel.operation.erase()
 
@@ -83,7 +83,7 @@ def bufferized(kernel: func.FuncOp) -> None:
     for op in find(made, "scf.for", inner_first=True):
         to_for(op)
     to_tensors(made.opview, kernel)
-    made.attributes[FIXED] = ir.UnitAttr.get()
+    set_state(made.opview, WRITTEN)
     made.clone(ir.InsertionPoint(kernel))
     kernel.operation.erase()
 

@@ -95,7 +95,7 @@ KINDS = {
     "a matmul and its bias": (MATMUL, CONTRACTION),
     "a convolution": (CONV, CONTRACTION),
     "pooling": (POOL, WINDOW),
-    "a kernel that stays as it is": (MATMUL.replace("{tir.prim_func}", "{tir.prim_func, tir.fixed}"), OPAQUE),
+    "a kernel that stays as it is": (MATMUL.replace("{tir.prim_func}", "{tir.prim_func, tir.state = \"written\"}"), OPAQUE),
 }
 
 

@@ -147,7 +147,7 @@ def test_a_prim_func_written_by_hand_survives_as_written(module):
     legato.legalize("relax.exp", target="npu", form="rewrite")(by_hand)
     scheduled = str(legato.lower(module, "npu", last="scheduled"))
     body = scheduled.split("@kernel_exp(")[-1].split("\n  }\n")[0]
-    for line in ("scf.for", "tensor.extract", 'by = "hand"', "tensor.insert", "tir.fixed"):
+    for line in ("scf.for", "tensor.extract", 'by = "hand"', "tensor.insert", 'tir.state = "written"'):
         assert line in body
     assert "vector" not in body
     powers = np.exp(X + 1)

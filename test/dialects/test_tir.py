@@ -31,6 +31,7 @@ def declaration(arguments, results, visibility="private "):
     ("text", "message"),
     [
         (KERNEL.replace("private ", ""), "prim_func @double must be private"),
+        (KERNEL.replace("{tir.prim_func}", "{tir.prim_func, tir.fixed}"), 'is marked tir.fixed: write tir.state = "written"'),
         (
             declaration("tensor<4xf32>, tensor<4xf32>", "tensor<4xf32>"),
             "prim_func @k: the last 1 of 2 arguments must be marked tir.out, one for each result; marked are: none",

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from legato.core.mlir import bufferization, func, ir
 from legato.dialects import tir
-from legato.dialects.tir.markers import FIXED, INPLACE, NAMES, SCHEDULED, SIGNATURE
+from legato.dialects.tir.markers import INPLACE, NAMES, SIGNATURE
+from legato.dialects.tir.state import SCHEDULED, WRITTEN, set_state
 from legato.frontends.script.kernel.expressions import EXPRESSIONS
 from legato.frontends.script.kernel.notes import is_scheduled
 from legato.frontends.script.kernel.parser import KernelParser, KernelTables
@@ -52,10 +53,9 @@ def build(parser: KernelParser, module: ir.Module, name: str, symbols: ir.Symbol
                     for p, out in zip(outputs, outs)]
 
         kernel = tir.prim_func(module, name, [p.relax_type for p in inputs], [p.relax_type for p in outputs], body, location, symbols)
-        kernel.attributes[FIXED] = ir.UnitAttr.get()
         hints = [s.value for s in tree.body if isinstance(s, ast.Expr) and parser.word(s.value) == "func_attr"]
-        if is_scheduled([a for call in hints if isinstance(call, ast.Call) for a in call.args]):
-            kernel.attributes[SCHEDULED] = ir.UnitAttr.get()
+        scheduled = is_scheduled([a for call in hints if isinstance(call, ast.Call) for a in call.args])
+        set_state(kernel, SCHEDULED if scheduled else WRITTEN)
         if changed:
             places = [next((n for n, i in enumerate(inputs) if i.name == o.changes), -1) for o in outputs]
             kernel.attributes[INPLACE] = ir.DenseI64ArrayAttr.get(places)

@@ -8,7 +8,8 @@ from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import constant_of
-from legato.dialects.tir.markers import INPLACE, NAMES, SCHEDULED, SIGNATURE
+from legato.dialects.tir.markers import INPLACE, NAMES, SIGNATURE
+from legato.dialects.tir.state import SCHEDULED, state_of
 from legato.frontends.script.language.types import spelled
 from legato.frontends.script.printer import blocks, calls, loops, memory
 from legato.frontends.script.printer.addresses import parts_of_addresses
@@ -88,7 +89,7 @@ def print_kernel(kernel: func.FuncOp, indent: str = "") -> str:
     writer.line(f"def {kernel.name.value}({', '.join(parameters)}):")
 
     def write() -> None:
-        if SCHEDULED in attributes:
+        if state_of(kernel) == SCHEDULED:
             writer.line('T.func_attr({"tir.is_scheduled": True})')
         for symbol in [s for s in symbols if s not in signature.names]:
             writer.line(f"{symbol} = T.int64()")

@@ -1,7 +1,7 @@
 // RUN: legato-opt %s --split-input-file --tir-lower-loops --verify-diagnostics | filecheck %s
 
 // All steps write one place.
-func.func private @one_place(%x: tensor<8xf32>, %out: tensor<8xf32> {tir.out}) -> tensor<8xf32> attributes {tir.prim_func, tir.fixed, tir.names = ["A", "B"]} {
+func.func private @one_place(%x: tensor<8xf32>, %out: tensor<8xf32> {tir.out}) -> tensor<8xf32> attributes {tir.prim_func, tir.state = "written", tir.names = ["A", "B"]} {
   %a = bufferization.to_buffer %x : tensor<8xf32> to memref<8xf32>
   %b = bufferization.to_buffer %out : tensor<8xf32> to memref<8xf32>
   %c0 = arith.constant 0 : index
@@ -20,7 +20,7 @@ func.func private @one_place(%x: tensor<8xf32>, %out: tensor<8xf32> {tir.out}) -
 // -----
 
 // A step reads what the step before it writes: seen through the axes of the block, which are bound to the loop.
-func.func private @later(%x: tensor<8xf32>, %out: tensor<9x4xf32> {tir.out}) -> tensor<9x4xf32> attributes {tir.prim_func, tir.fixed, tir.names = ["A", "B"]} {
+func.func private @later(%x: tensor<8xf32>, %out: tensor<9x4xf32> {tir.out}) -> tensor<9x4xf32> attributes {tir.prim_func, tir.state = "written", tir.names = ["A", "B"]} {
   %b = bufferization.to_buffer %out : tensor<9x4xf32> to memref<9x4xf32>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -52,7 +52,7 @@ func.func private @later(%x: tensor<8xf32>, %out: tensor<9x4xf32> {tir.out}) -> 
 // Steps that are far enough from each other never meet, and a buffer that is used inside only is one for each step.
 // CHECK-LABEL: func.func private @apart(
 // CHECK: scf.parallel
-func.func private @apart(%x: tensor<16xf32>, %out: tensor<16xf32> {tir.out}) -> tensor<16xf32> attributes {tir.prim_func, tir.fixed} {
+func.func private @apart(%x: tensor<16xf32>, %out: tensor<16xf32> {tir.out}) -> tensor<16xf32> attributes {tir.prim_func, tir.state = "written"} {
   %a = bufferization.to_buffer %x : tensor<16xf32> to memref<16xf32>
   %b = bufferization.to_buffer %out : tensor<16xf32> to memref<16xf32>
   %t = "tir.alloc_buffer"() {name = "t", scope = "local"} : () -> memref<1xf32>
@@ -77,7 +77,7 @@ func.func private @apart(%x: tensor<16xf32>, %out: tensor<16xf32> {tir.out}) -> 
 // A condition may keep the steps from meeting: that is not seen, and not refused.
 // CHECK-LABEL: func.func private @guarded(
 // CHECK: scf.parallel
-func.func private @guarded(%x: tensor<8xf32>, %out: tensor<8xf32> {tir.out}) -> tensor<8xf32> attributes {tir.prim_func, tir.fixed} {
+func.func private @guarded(%x: tensor<8xf32>, %out: tensor<8xf32> {tir.out}) -> tensor<8xf32> attributes {tir.prim_func, tir.state = "written"} {
   %a = bufferization.to_buffer %x : tensor<8xf32> to memref<8xf32>
   %b = bufferization.to_buffer %out : tensor<8xf32> to memref<8xf32>
   %c0 = arith.constant 0 : index
@@ -97,7 +97,7 @@ func.func private @guarded(%x: tensor<8xf32>, %out: tensor<8xf32> {tir.out}) -> 
 
 // -----
 
-func.func private @outside(%x: tensor<8xf32>, %out: tensor<8xf32> {tir.out}) -> tensor<8xf32> attributes {tir.prim_func, tir.fixed, tir.names = ["A", "B"]} {
+func.func private @outside(%x: tensor<8xf32>, %out: tensor<8xf32> {tir.out}) -> tensor<8xf32> attributes {tir.prim_func, tir.state = "written", tir.names = ["A", "B"]} {
   %a = bufferization.to_buffer %x : tensor<8xf32> to memref<8xf32>
   %b = bufferization.to_buffer %out : tensor<8xf32> to memref<8xf32>
   %c0 = arith.constant 0 : index

@@ -5,7 +5,7 @@ import pytest
 from test_kernels import arguments
 
 import legato
-from legato.core.mlir import ir
+from legato.dialects import tir
 from legato.driver import Report, lower
 
 UNCOUNTED = ("linalg.fill", "tensor.empty", "tensor.dim")
@@ -27,7 +27,7 @@ def as_written(kernel):
     for function in module.functions():
         if "tir.prim_func" in function.attributes:
             with module.context:
-                function.attributes["tir.scheduled"] = ir.UnitAttr.get()
+                tir.set_state(function, "scheduled")
     return module
 
 

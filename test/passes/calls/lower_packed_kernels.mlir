@@ -12,7 +12,7 @@
 // CHECK-LABEL: func.func private @packed_log(
 // CHECK: call @legato.call_packed
 func.func private @packed_log(memref<4xf32>, index) attributes {tir.packed = "t.log", tir.dtypes = ["float32", "index"]}
-func.func private @k(%a: memref<4xf32>, %out: memref<4xf32> {tir.out}) attributes {tir.prim_func, tir.fixed} {
+func.func private @k(%a: memref<4xf32>, %out: memref<4xf32> {tir.out}) attributes {tir.prim_func, tir.state = "written"} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -30,7 +30,7 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
 // -----
 
 func.func private @packed_log(memref<4xf32>, index) attributes {tir.packed = "t.log", tir.dtypes = ["float32", "index"]}
-func.func private @k(%a: memref<4xf32>, %out: memref<4xf32> {tir.out}) attributes {tir.prim_func, tir.fixed} {
+func.func private @k(%a: memref<4xf32>, %out: memref<4xf32> {tir.out}) attributes {tir.prim_func, tir.state = "written"} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -50,7 +50,7 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
 // -----
 
 func.func private @packed_log(memref<4xf32>, index) attributes {tir.packed = "t.log", tir.dtypes = ["float32"]}
-func.func private @k(%a: memref<4xf32>, %out: memref<4xf32> {tir.out}) attributes {tir.prim_func, tir.fixed} {
+func.func private @k(%a: memref<4xf32>, %out: memref<4xf32> {tir.out}) attributes {tir.prim_func, tir.state = "written"} {
   %c0 = arith.constant 0 : index
   // expected-error @below {{the packed function 't.log' (@packed_log) has 2 operands, and tir.dtypes says what 1 of them are}}
   func.call @packed_log(%a, %c0) : (memref<4xf32>, index) -> ()

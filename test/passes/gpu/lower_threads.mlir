@@ -20,7 +20,7 @@
 // CHECK-NOT: gpu.barrier
 // CHECK: gpu.terminator
 // CHECK-NEXT: } {tir.shared = ["s"]}
-func.func private @shifted(%x: tensor<4x32xf32>, %out: tensor<4x32xf32> {tir.out}) -> tensor<4x32xf32> attributes {tir.prim_func, tir.fixed} {
+func.func private @shifted(%x: tensor<4x32xf32>, %out: tensor<4x32xf32> {tir.out}) -> tensor<4x32xf32> attributes {tir.prim_func, tir.state = "written"} {
   %a = bufferization.to_buffer %x : tensor<4x32xf32> to memref<4x32xf32>
   %b = bufferization.to_buffer %out : tensor<4x32xf32> to memref<4x32xf32>
   %c0 = arith.constant 0 : index
@@ -71,7 +71,7 @@ func.func private @shifted(%x: tensor<4x32xf32>, %out: tensor<4x32xf32> {tir.out
 // CHECK: gpu.launch
 // CHECK-NOT: scf.if
 // CHECK: return
-func.func private @dynamic(%out: tensor<?x8xf32> {tir.out}) -> tensor<?x8xf32> attributes {tir.prim_func, tir.fixed} {
+func.func private @dynamic(%out: tensor<?x8xf32> {tir.out}) -> tensor<?x8xf32> attributes {tir.prim_func, tir.state = "written"} {
   %b = bufferization.to_buffer %out : tensor<?x8xf32> to memref<?x8xf32>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -121,7 +121,7 @@ func.func private @dynamic(%out: tensor<?x8xf32> {tir.out}) -> tensor<?x8xf32> a
 // CHECK: arith.cmpi eq
 // CHECK-NEXT: scf.if
 // CHECK-NEXT: memref.store %{{.*}}, %{{.*}}[%c0] : memref<1xf32>
-func.func private @sum(%x: tensor<128xf32>, %out: tensor<1xf32> {tir.out}) -> tensor<1xf32> attributes {tir.prim_func, tir.fixed} {
+func.func private @sum(%x: tensor<128xf32>, %out: tensor<1xf32> {tir.out}) -> tensor<1xf32> attributes {tir.prim_func, tir.state = "written"} {
   %a = bufferization.to_buffer %x : tensor<128xf32> to memref<128xf32>
   %b = bufferization.to_buffer %out : tensor<1xf32> to memref<1xf32>
   %c0 = arith.constant 0 : index

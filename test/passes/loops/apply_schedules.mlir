@@ -23,7 +23,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   func.func private @double(%x: tensor<64xf32>, %out: tensor<64xf32> {tir.out}) -> tensor<64xf32>
-      attributes {tir.prim_func, tir.fixed, tir.schedule = @fast} {
+      attributes {tir.prim_func, tir.state = "written", tir.schedule = @fast} {
     %a = bufferization.to_buffer %x : tensor<64xf32> to memref<64xf32>
     %b = bufferization.to_buffer %out : tensor<64xf32> to memref<64xf32>
     %c0 = arith.constant 0 : index

@@ -10,7 +10,7 @@
 // CHECK-NEXT: memref.store %cst, %{{.*}}[%[[I]]]
 // CHECK: memref.load %{{.*}}[%[[I]], %{{.*}}] : memref<4x8xf32>
 // CHECK-NOT: tir.block
-func.func private @sum(%x: tensor<4x8xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func, tir.fixed} {
+func.func private @sum(%x: tensor<4x8xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func, tir.state = "written"} {
   %a = bufferization.to_buffer %x : tensor<4x8xf32> to memref<4x8xf32>
   %b = bufferization.to_buffer %out : tensor<4xf32> to memref<4xf32>
   %c0 = arith.constant 0 : index
@@ -53,7 +53,7 @@ func.func private @sum(%x: tensor<4x8xf32>, %out: tensor<4xf32> {tir.out}) -> te
 // CHECK: memref.load %[[TILE]][%c0, %c1]
 // CHECK-NOT: tir.
 // CHECK: return
-func.func private @kinds(%x: tensor<8x16xf32>, %out: tensor<8x2xf32> {tir.out}) -> tensor<8x2xf32> attributes {tir.prim_func, tir.fixed} {
+func.func private @kinds(%x: tensor<8x16xf32>, %out: tensor<8x2xf32> {tir.out}) -> tensor<8x2xf32> attributes {tir.prim_func, tir.state = "written"} {
   %a = bufferization.to_buffer %x : tensor<8x16xf32> to memref<8x16xf32>
   %b = bufferization.to_buffer %out : tensor<8x2xf32> to memref<8x2xf32>
   %c0 = arith.constant 0 : index

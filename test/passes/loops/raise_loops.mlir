@@ -2,12 +2,12 @@
 
 // A matmul written as loops is a matmul: its init a fill, its axes loops; upstream's name for it.
 // CHECK-LABEL: func.func private @matmul(
-// CHECK-NOT: tir.fixed
+// CHECK-NOT: tir.state = "written"
 // CHECK: %[[ZERO:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%arg2 : tensor<4x6xf32>)
 // CHECK: %[[C:.*]] = linalg.matmul ins(%arg0, %arg1 : tensor<4x8xf32>, tensor<8x6xf32>) outs(%[[ZERO]] : tensor<4x6xf32>)
 // CHECK: return %[[C]]
 func.func private @matmul(%x: tensor<4x8xf32>, %y: tensor<8x6xf32>, %out: tensor<4x6xf32> {tir.out}) -> tensor<4x6xf32>
-    attributes {tir.prim_func, tir.fixed} {
+    attributes {tir.prim_func, tir.state = "written"} {
   %a = bufferization.to_buffer %x : tensor<4x8xf32> to memref<4x8xf32>
   %b = bufferization.to_buffer %y : tensor<8x6xf32> to memref<8x6xf32>
   %c = bufferization.to_buffer %out : tensor<4x6xf32> to memref<4x6xf32>
@@ -57,9 +57,9 @@ func.func private @matmul(%x: tensor<4x8xf32>, %y: tensor<8x6xf32>, %out: tensor
 
 // A loop with a kind has been scheduled by hand: the kernel stays as it is.
 // CHECK-LABEL: func.func private @by_hand(
-// CHECK-SAME: tir.fixed
+// CHECK-SAME: tir.state = "written"
 // CHECK: "tir.for"
-func.func private @by_hand(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func, tir.fixed} {
+func.func private @by_hand(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func, tir.state = "written"} {
   %a = bufferization.to_buffer %x : tensor<4xf32> to memref<4xf32>
   %b = bufferization.to_buffer %out : tensor<4xf32> to memref<4xf32>
   %c0 = arith.constant 0 : index

@@ -3,7 +3,7 @@
 
 // A plain nest becomes loops around a block, with its init.
 // CHECK-LABEL: func.func private @matmul(
-// CHECK-SAME: tir.fixed
+// CHECK-SAME: tir.state = "written"
 // CHECK-NOT: linalg
 // CHECK: "tir.block"
 // CHECK: kinds = ["spatial", "spatial", "reduce"]

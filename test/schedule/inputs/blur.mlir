@@ -4,7 +4,7 @@ module {
     %1 = call @blur(%arg0, %0) : (tensor<34xf32>, tensor<32xf32>) -> tensor<32xf32>
     return %1 : tensor<32xf32>
   }
-  func.func private @blur(%arg0: tensor<34xf32>, %arg1: tensor<32xf32> {bufferization.writable = true, tir.out}) -> tensor<32xf32> attributes {tir.fixed, tir.names = ["A", "C"], tir.prim_func, tir.signature = (tensor<34xf32>, tensor<32xf32>) -> tensor<32xf32>} {
+  func.func private @blur(%arg0: tensor<34xf32>, %arg1: tensor<32xf32> {bufferization.writable = true, tir.out}) -> tensor<32xf32> attributes {tir.state = "written", tir.names = ["A", "C"], tir.prim_func, tir.signature = (tensor<34xf32>, tensor<32xf32>) -> tensor<32xf32>} {
     %0 = bufferization.to_buffer %arg0 : tensor<34xf32> to memref<34xf32>
     %1 = bufferization.to_buffer %arg1 : tensor<32xf32> to memref<32xf32>
     %2 = "tir.alloc_buffer"() {name = "B", scope = "global"} : () -> memref<34xf32>

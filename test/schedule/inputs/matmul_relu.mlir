@@ -4,7 +4,7 @@ module {
     %1 = call @matmul_relu(%arg0, %arg1, %0) : (tensor<16x24xf32>, tensor<24x32xf32>, tensor<16x32xf32>) -> tensor<16x32xf32>
     return %1 : tensor<16x32xf32>
   }
-  func.func private @matmul_relu(%arg0: tensor<16x24xf32>, %arg1: tensor<24x32xf32>, %arg2: tensor<16x32xf32> {bufferization.writable = true, tir.out}) -> tensor<16x32xf32> attributes {tir.fixed, tir.names = ["A", "B", "D"], tir.prim_func, tir.signature = (tensor<16x24xf32>, tensor<24x32xf32>, tensor<16x32xf32>) -> tensor<16x32xf32>} {
+  func.func private @matmul_relu(%arg0: tensor<16x24xf32>, %arg1: tensor<24x32xf32>, %arg2: tensor<16x32xf32> {bufferization.writable = true, tir.out}) -> tensor<16x32xf32> attributes {tir.state = "written", tir.names = ["A", "B", "D"], tir.prim_func, tir.signature = (tensor<16x24xf32>, tensor<24x32xf32>, tensor<16x32xf32>) -> tensor<16x32xf32>} {
     %0 = bufferization.to_buffer %arg0 : tensor<16x24xf32> to memref<16x24xf32>
     %1 = bufferization.to_buffer %arg1 : tensor<24x32xf32> to memref<24x32xf32>
     %2 = bufferization.to_buffer %arg2 : tensor<16x32xf32> to memref<16x32xf32>

@@ -4,7 +4,7 @@ module {
     %1 = call @row_sum(%arg0, %0) : (tensor<8x96xf32>, tensor<8xf32>) -> tensor<8xf32>
     return %1 : tensor<8xf32>
   }
-  func.func private @row_sum(%arg0: tensor<8x96xf32>, %arg1: tensor<8xf32> {bufferization.writable = true, tir.out}) -> tensor<8xf32> attributes {tir.fixed, tir.names = ["A", "B"], tir.prim_func, tir.signature = (tensor<8x96xf32>, tensor<8xf32>) -> tensor<8xf32>} {
+  func.func private @row_sum(%arg0: tensor<8x96xf32>, %arg1: tensor<8xf32> {bufferization.writable = true, tir.out}) -> tensor<8xf32> attributes {tir.state = "written", tir.names = ["A", "B"], tir.prim_func, tir.signature = (tensor<8x96xf32>, tensor<8xf32>) -> tensor<8xf32>} {
     %0 = bufferization.to_buffer %arg0 : tensor<8x96xf32> to memref<8x96xf32>
     %1 = bufferization.to_buffer %arg1 : tensor<8xf32> to memref<8xf32>
     %c0 = arith.constant 0 : index

@@ -4,7 +4,7 @@ module {
     %1 = call @three_steps(%arg0, %0) : (tensor<30x40xf32>, tensor<30x40xf32>) -> tensor<30x40xf32>
     return %1 : tensor<30x40xf32>
   }
-  func.func private @three_steps(%arg0: tensor<30x40xf32>, %arg1: tensor<30x40xf32> {bufferization.writable = true, tir.out}) -> tensor<30x40xf32> attributes {tir.fixed, tir.names = ["A", "D"], tir.prim_func, tir.signature = (tensor<30x40xf32>, tensor<30x40xf32>) -> tensor<30x40xf32>} {
+  func.func private @three_steps(%arg0: tensor<30x40xf32>, %arg1: tensor<30x40xf32> {bufferization.writable = true, tir.out}) -> tensor<30x40xf32> attributes {tir.state = "written", tir.names = ["A", "D"], tir.prim_func, tir.signature = (tensor<30x40xf32>, tensor<30x40xf32>) -> tensor<30x40xf32>} {
     %0 = bufferization.to_buffer %arg0 : tensor<30x40xf32> to memref<30x40xf32>
     %1 = bufferization.to_buffer %arg1 : tensor<30x40xf32> to memref<30x40xf32>
     %2 = "tir.alloc_buffer"() {name = "B", scope = "global"} : () -> memref<30x40xf32>

@@ -38,7 +38,7 @@ func.func @main(%x: tensor<4x96xf32> {relax.name = "x"}) -> tensor<4x96xf32> {
   %0 = call @reversed(%x, %e) : (tensor<4x96xf32>, tensor<4x96xf32>) -> tensor<4x96xf32>
   return %0 : tensor<4x96xf32>
 }
-func.func private @reversed(%x: tensor<4x96xf32>, %out: tensor<4x96xf32> {tir.out}) -> tensor<4x96xf32> attributes {tir.prim_func, tir.fixed} {
+func.func private @reversed(%x: tensor<4x96xf32>, %out: tensor<4x96xf32> {tir.out}) -> tensor<4x96xf32> attributes {tir.prim_func, tir.state = "written"} {
   %a = bufferization.to_buffer %x : tensor<4x96xf32> to memref<4x96xf32>
   %b = bufferization.to_buffer %out : tensor<4x96xf32> to memref<4x96xf32>
   %c0 = arith.constant 0 : index
