@@ -6,6 +6,7 @@ a copy. Loops that hold several statements are split, conditions become selectio
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core.diagnostics import PassFailed, of_error
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir, linalg
 from legato.core.upstream import run_on
@@ -55,17 +56,23 @@ def raised(kernel: func.FuncOp) -> func.FuncOp:
     trial = kernel.operation.clone(ir.InsertionPoint(kernel)).operation
     try:
         raise_kernel(trial.opview)
+        trial.verify()
+        run_on(trial, "canonicalize,cse")
+        name_structures(trial.opview)
     except Kept:
         trial.erase()
         raise
+    except (ir.MLIRError, PassFailed) as error:
+        trial.erase()
+        raise Kept(f"its structured form is not valid: {of_error(error)[0].message}") from error
     kernel.operation.erase()
-    run_on(trial, "canonicalize,cse")
-    name_structures(trial.opview)
     return trial.opview
 
 
 def raise_kernel(kernel: func.FuncOp) -> None:
     """Raises one kernel in place. Raises Kept, with the reason; the kernel is of no use then."""
+    if len(kernel.body.blocks) != 1:
+        raise Kept("its control flow is no loops and conditions")
     localize_constants(kernel.operation)
     sizes, tensors = prepare(kernel)
     statements = statements_of(kernel)
@@ -104,7 +111,9 @@ def prepare(kernel: func.FuncOp) -> tuple[KernelSizes, Tensors]:
             tensors.own.add(buffer)
             continue
         argument = op.operands[0]
-        sizes.shapes[buffer] = sizes.shapes[argument]
+        if argument not in arguments:
+            raise Kept("a buffer is neither a parameter nor the kernel's own")
+        sizes.shapes[buffer] = sizes.shape(argument)
         tensors.names[buffer] = given[arguments.index(argument)]
         if argument not in outputs:
             tensors.current[buffer] = argument
@@ -123,6 +132,8 @@ def finish(kernel: func.FuncOp, end: ir.Operation, tensors: Tensors) -> None:
     """Returns what the outputs' buffers hold, computed in the outputs, and takes the loops away."""
     outputs = list(kernel.arguments)[len(kernel.arguments) - tir.out_count(kernel):]
     for number, (value, out) in enumerate(zip(list(end.operands), outputs)):
+        if isinstance(value.owner, ir.Block) or value.owner.name != "bufferization.to_tensor":
+            raise Kept("a result is not what a buffer holds")
         end.operands[number] = tied(tensors.read(value.owner.operands[0]), out)
     for op in find(kernel.operation, "memref.dim"):
         size = tensors.sizes.of(op.results[0])
@@ -132,7 +143,10 @@ def finish(kernel: func.FuncOp, end: ir.Operation, tensors: Tensors) -> None:
             op.erase()
     leftover = ("tir.", "bufferization.", "memref.", "scf.")
     for op in reversed([o.operation for o in kernel.body.blocks[0].operations]):
-        if op.name.startswith(leftover) or (op.name.split(".")[0] in PURE and not any(list(r.uses) for r in op.results)):
+        used = any(list(r.uses) for r in op.results)
+        if op.name.startswith(leftover) and used:
+            raise Kept(f"the result of {op.name} is used outside of its loops")
+        if op.name.startswith(leftover) or (op.name.split(".")[0] in PURE and not used):
             op.erase()
 
 

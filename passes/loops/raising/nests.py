@@ -11,7 +11,7 @@ from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import OPAQUE, REDUCE, SERIAL, SPATIAL, BlockOp, before_end
 from legato.passes.loops.raising.axes import AxisForms
 from legato.passes.loops.raising.kept import Kept
-from legato.passes.loops.raising.sizes import KernelSizes, Size
+from legato.passes.loops.raising.sizes import KernelSizes, Size, is_natural
 from legato.passes.loops.raising.statements import Statement, localize, shown
 from legato.passes.loops.raising.straighten import Guard, straighten
 from legato.passes.loops.raising.units import with_units
@@ -107,6 +107,8 @@ def axis_extents(statement: Statement, sizes: KernelSizes) -> list[Size]:
         lower, upper = (sizes.of(v) for v in loop.bounds)
         if lower is None or upper is None:
             raise Kept(f"the bounds of the loop {loop.name} depend on other loops, or on data")
+        if not sizes.has_natural(upper - lower):
+            raise Kept(f"the loop {loop.name} may end before it begins: from {lower} to {upper}")
         loops[loop.variable] = lower, upper - lower
     over = AxisForms({v: extent for v, (_, extent) in loops.items()}, sizes, {v: Linear({v: 1}, lower) for v, (lower, _) in loops.items()})
     forms = [over.form(v) for v in block.values]
@@ -116,13 +118,13 @@ def axis_extents(statement: Statement, sizes: KernelSizes) -> list[Size]:
             raise Kept(f"{shown(block)} is done again in each step of the loop {loop.name}: none of its axes takes its variable")
     if len(used) != len(set(used)):
         raise Kept(f"two axes of {shown(block)} take the variable of one loop")
-    ends = predicate(statement, over, forms)
-    extents = []
-    for number, form in enumerate(forms):
-        extent = axis_extent(form, loops, block.axes[number])
-        if number in ends:
-            extent = ends[number]
-        extents.append(extent)
+    extents = [axis_extent(form, loops, axis) for form, axis in zip(forms, block.axes)]
+    for test in statement.tests:
+        ended = shortened(extents, test, over, forms)
+        if ended is None:
+            into_block(block, test)
+        else:
+            extents = ended
     for number, form in enumerate(forms):
         if form.constant != 0:
             begin_at(block, number, form.constant, sizes)
@@ -145,23 +147,24 @@ def axis_extent(form: Linear, loops: dict[ir.Value, tuple[Size, Size]], name: st
     return expected
 
 
-def predicate(statement: Statement, over: AxisForms, forms: list[Linear]) -> dict[int, Size]:
-    """The extents that conditions around the block give its axes. Other conditions are moved into the block."""
-    ends: dict[int, Size] = {}
-    block = statement.block
-    for test in statement.tests:
-        found = constraints(test, over)
-        left = [c for c in found or [] if not over.is_natural(c)]
-        cuts = [next((n for n, form in enumerate(forms) if (c + form).is_constant and form.terms), None) for c in left]
-        if found is None or None in cuts:
-            into_block(block, test)
+def shortened(extents: list[Size], test: ir.Value, over: AxisForms, forms: list[Linear]) -> list[Size] | None:
+    """The extents of the axes where a condition around the block ends some of them. None where that is not all that it does."""
+    found = constraints(test, over)
+    if found is None:
+        return None
+    extents = list(extents)
+    for constraint in found:
+        if over.is_natural(constraint):
             continue
-        for constraint, number in zip(left, cuts):
-            assert number is not None
-            end = (constraint + forms[number]).constant + 1 - forms[number].constant
-            before = ends.get(number)
-            ends[number] = end if before is None or not isinstance(end - before, int) or end < before else before
-    return ends
+        number = next((n for n, form in enumerate(forms) if (constraint + form).is_constant and form.terms), None)
+        if number is None:
+            return None
+        end = (constraint + forms[number]).constant + 1 - forms[number].constant
+        if over.sizes.has_natural(end) and is_natural(extents[number] - end):
+            extents[number] = end
+        elif not is_natural(end - extents[number]):
+            return None
+    return extents
 
 
 def into_block(block: BlockOp, test: ir.Value) -> None:

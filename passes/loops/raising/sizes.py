@@ -5,8 +5,10 @@ from typing import Any
 from legato.analysis.indices.sizes import size_of
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
+from legato.dialects.relax.dim import DimPart, lower_bound
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import NAMES, SIGNATURE
+from legato.passes.loops.raising.kept import Kept
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 Size = Any  # an int or a Dim, an expression of symbols
@@ -56,6 +58,16 @@ class KernelSizes:
         shape, axis = self.shapes.get(owner.operands[0]), constant_of(owner.operands[1])
         return shape[axis] if shape is not None and axis is not None and 0 <= axis < len(shape) else None
 
+    def shape(self, buffer: ir.Value) -> tuple[Size, ...]:
+        """The sizes of a tensor or buffer. Raises Kept for a buffer that is neither a parameter nor the kernel's own."""
+        if buffer not in self.shapes:
+            raise Kept("a buffer is neither a parameter nor the kernel's own")
+        return self.shapes[buffer]
+
+    def has_natural(self, size: Size) -> bool:
+        """Whether a size is seen to be 0 or more: it is one of a buffer, or ``is_natural``."""
+        return is_natural(size) or any(size in shape for shape in self.shapes.values())
+
     def value(self, size: Size) -> ir.Value:
         """A size as a value at the insertion point."""
         if not isinstance(size, int):
@@ -70,6 +82,8 @@ class KernelSizes:
     def _symbol(self, name: str) -> None:
         if name in self.made:
             return
+        if name not in self.symbols:
+            raise Kept("the size of a buffer depends on data")
         argument, axis = self.symbols[name]
         if axis is None:
             self.made[name] = argument
@@ -81,3 +95,18 @@ class KernelSizes:
 def static(sizes: Sequence[Size]) -> list[int]:
     """The shape of a tensor type with these sizes."""
     return [s if isinstance(s, int) else DYNAMIC for s in sizes]
+
+
+def is_natural(size: Size) -> bool:
+    """Whether a size is seen to be 0 or more."""
+    if isinstance(size, int):
+        return size >= 0
+    total: Size = 0
+    for variables, factor in size.terms:
+        part = variables[0] if len(variables) == 1 else None
+        if isinstance(part, DimPart) and part.op == "//" and isinstance(part.b, int) and part.b > 0 and factor > 0 and factor % part.b == 0:
+            total = total + (part.a - (part.b - 1)) * (factor // part.b)    # x // n * n is at least x - (n - 1)
+        else:
+            total = total + dims.Dim(((variables, factor),)) if variables else total + factor
+    low = total if isinstance(total, int) else lower_bound(total)
+    return low is not None and low >= 0

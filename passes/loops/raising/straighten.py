@@ -124,7 +124,7 @@ def merge(op: ir.Operation, condition: ir.Value, then: ir.Operation | None, othe
     store = then or other
     assert store is not None
     buffer, *places = list(store.operands)[1:]
-    if not all(made.indices.is_inside(made.indices.form(v), size) for v, size in zip(places, made.indices.sizes.shapes[buffer])):
+    if not all(made.indices.is_inside(made.indices.form(v), size) for v, size in zip(places, made.indices.sizes.shape(buffer))):
         raise Kept(f"{shown(made.block)} writes under a condition, to places that may be outside of the buffer without it")
     with ir.InsertionPoint(op), store.location:
         values = []

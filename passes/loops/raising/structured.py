@@ -34,7 +34,7 @@ class Tensors:
     def whole(self, buffer: ir.Value) -> ir.Value:
         """The tensor that a slice is inserted into: the buffer's, or an empty one."""
         if buffer not in self.current:
-            return self.empty(list(self.sizes.shapes[buffer]), buffer.type.element_type)
+            return self.empty(list(self.sizes.shape(buffer)), buffer.type.element_type)
         return self.current[buffer]
 
 
@@ -95,7 +95,7 @@ def build(nest: StatementNest, tensors: Tensors) -> None:
 
 def seen_by(load: Load, nest: StatementNest, tensors: Tensors) -> TensorView | None:
     """What a load reads, as an operand of a structured op; None where it has to extract elements."""
-    view = TensorView(tensors.read(load.buffer), list(tensors.sizes.shapes[load.buffer]), load.forms, nest.indices)
+    view = TensorView(tensors.read(load.buffer), list(tensors.sizes.shape(load.buffer)), load.forms, nest.indices)
     if not all(nest.indices.is_linear(f) or quotients(f) for f in view.forms):
         return None
     outside = not all(nest.indices.is_inside(f, s) for f, s in zip(view.forms, view.shape) if is_known(nest, f, s))
@@ -124,7 +124,7 @@ def is_fill(nest: StatementNest, tensors: Tensors) -> bool:
     """Builds fills for a nest that writes scalars into all of its buffers. Returns whether it is one."""
     if nest.loads or nest.reduces:
         return False
-    shapes = [tensors.sizes.shapes[store.buffer] for store in nest.stores]
+    shapes = [tensors.sizes.shape(store.buffer) for store in nest.stores]
     if not all(is_outside(s.op.operands[0]) and is_whole(s, nest, shape) for s, shape in zip(nest.stores, shapes)):
         return False
     for store, shape in zip(nest.stores, shapes):
@@ -155,7 +155,7 @@ def is_copy(nest: StatementNest, inputs: Operands, tensors: Tensors) -> bool:
         return False
     store, value = nest.stores[0], inputs.values[0]
     copied = stored_load(nest, store)
-    if copied is None or not is_whole(store, nest, tensors.sizes.shapes[store.buffer]):
+    if copied is None or not is_whole(store, nest, tensors.sizes.shape(store.buffer)):
         return False
     axes = nest.axes
     if inputs.maps[0] != [ir.AffineExpr.get_dim(axes.index(f.variable)) for f in store.forms]:
@@ -178,7 +178,7 @@ def stored_load(nest: StatementNest, store: Store) -> Load | None:
 
 def target(store: Store, nest: StatementNest, tensors: Tensors, read_first: bool) -> StoreTarget:
     """The destination of a store. Kept where it is not a slice of a tensor."""
-    shape = list(tensors.sizes.shapes[store.buffer])
+    shape = list(tensors.sizes.shape(store.buffer))
     probe = TensorView(store.buffer, shape, store.forms, nest.indices)
     plain = part(probe) is None and all(f.variable is not None or f.is_constant for f in store.forms)
     if read_first:
@@ -278,7 +278,7 @@ def element(load: Load, mapping: dict[ir.Value, ir.Value], tensors: Tensors) -> 
     indices = [mapping.get(v, v) for v in list(load.op.operands)[1:]]
     if load.guards:
         zero, one = (arith.ConstantOp(ir.IndexType.get(), n).result for n in (0, 1))
-        for number, size in enumerate(tensors.sizes.shapes[load.buffer]):
+        for number, size in enumerate(tensors.sizes.shape(load.buffer)):
             length = arith.ConstantOp(ir.IndexType.get(), size).result if isinstance(size, int) else tensor.DimOp(
                 value, arith.ConstantOp(ir.IndexType.get(), number).result).result
             last = arith.SubIOp(length, one).result

@@ -19,7 +19,7 @@ def with_units(accesses: Sequence[Any], stores: int, kinds: dict[Any, str], indi
     """Gives dimensions of size 1 that are accessed at 0 axes. ``accesses``: the stores, followed by the loads."""
     units: list[Unit] = []
     for number, access in enumerate(accesses):
-        shape, used = indices.sizes.shapes[access.buffer], 0
+        shape, used = indices.sizes.shape(access.buffer), 0
         for dimension, (form, size) in enumerate(zip(access.forms, shape)):
             if size != 1 or not form.is_constant or form.constant != 0:
                 continue

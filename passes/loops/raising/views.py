@@ -175,7 +175,7 @@ def part(view: TensorView) -> TensorSlice | None:
         if form.is_constant:
             begin, length, drop = form.constant, 1, size != 1 or form.constant != 0
             whole = whole and not drop
-        elif len(form.terms) == 1 and next(iter(form.terms.values())) > 0:
+        elif len(form.terms) == 1 and view.indices.is_linear(form) and next(iter(form.terms.values())) > 0:
             axis, step = next(iter(form.terms.items()))
             begin, length = form.constant, view.indices.extents[axis]
             whole = whole and (step, begin) == (1, 0) and length == size
