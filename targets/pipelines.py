@@ -37,7 +37,7 @@ BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-eliminate-
              "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
              "canonicalize,cse,canonicalize,tir-drop-results")
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
-LLVM = ("convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,expand-strided-metadata,lower-affine,canonicalize,"
+LLVM = ("convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,tir-expand-metadata,canonicalize,"
         "convert-math-to-llvm,convert-math-to-libm,convert-vector-to-llvm{reassociate-fp-reductions=1},convert-to-llvm")
 CLEAN = "reconcile-unrealized-casts,canonicalize,cse"
 
@@ -45,8 +45,8 @@ CLEAN = "reconcile-unrealized-casts,canonicalize,cse"
 def cpu_stages(target: "Target") -> Stages:
     """The stages of a CPU; with several threads, parallel loops use OpenMP."""
     threads = target.cpu.threads if target.cpu is not None else 1
-    if threads > 1:  # canonicalization removes memref.alloca_scope, which cannot contain the branches that scf is lowered to
-        parallel = f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},canonicalize"
+    if threads > 1:  # the canonicalization removes scopes without allocations
+        parallel = f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},canonicalize,tir-inline-alloca-scopes"
         down = f"{parallel},{LLVM},convert-openmp-to-llvm"
     else:
         down = f"func.func(scf-forall-to-for),{LLVM}"

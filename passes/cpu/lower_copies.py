@@ -104,8 +104,12 @@ class Copy:
         count = self.rank - self.dense
         shape = list(buffer.type.shape[self.dense:])
         offsets = [UNKNOWN_STRIDE] * self.dense + [0] * count
-        layout = ir.Attribute.parse(f"strided<[{', '.join(map(str, strides_of(buffer.type)[self.dense:]))}], offset: ?>")
-        type_ = ir.MemRefType.get(shape, buffer.type.element_type, layout)
+        strides = ["?" if s == UNKNOWN_STRIDE else str(s) for s in strides_of(buffer.type)]
+        kept = [1] * self.dense + shape
+        if set(shape) != {1}:  # of unit dimensions alone upstream does not know which are dropped
+            strides, kept = strides[self.dense:], shape
+        layout = ir.Attribute.parse(f"strided<[{', '.join(strides)}], offset: ?>")
+        type_ = ir.MemRefType.get(kept, buffer.type.element_type, layout)
         return memref.SubViewOp(type_, buffer, places, [], [], offsets, [1] * self.dense + shape, [1] * self.rank).result
 
     def vectors(self, places: list[ir.Value]) -> None:

@@ -98,7 +98,9 @@ class Constants:
         if op is None or op.name != CONSTANT:
             return None
         if "weight" in op.attributes:
-            return self.weights[op.attributes["weight"].value]
+            array = self.weights[op.attributes["weight"].value]
+            # an array without strides would be folded to a splat, and no longer be one once it is saved and loaded
+            return array if any(array.strides) or array.size < 2 else np.ascontiguousarray(array)
         return op.opview.value
 
     def scalar(self, value: ir.Value) -> int | float | bool | None:

@@ -62,6 +62,8 @@ PASSES: dict[str, str] = {
     "tir-lower-vectors": "passes.cpu.lower_vectors:LowerVectors",
     "tir-keep-vector-loops": "passes.cpu.keep_vector_loops:KeepVectorLoops",
     "tir-pass-pointers": "passes.cpu.pass_pointers:PassPointers",
+    "tir-inline-alloca-scopes": "passes.cpu.inline_alloca_scopes:InlineAllocaScopes",
+    "tir-expand-metadata": "passes.cpu.expand_metadata:ExpandMetadata",
     "tir-device-functions": "passes.gpu.device_functions:DeviceFunctions",
     "tir-check-lowered": "passes.legalize.check_lowered:CheckLowered",
     "tir-mark-functions": "passes.cpu.mark_functions:MarkFunctions",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import everything, find
 from legato.core.mlir import arith, bufferization, func, ir, tensor
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
@@ -60,10 +60,15 @@ def materialize_constants(function: func.FuncOp) -> None:
 
 def separate_outputs(function: func.FuncOp) -> None:
     """Clones each ``tensor.empty`` for each of its uses: bufferization compares every pair of values in an alias set."""
-    for op in find(function.operation, "tensor.empty"):
-        for use in list(op.results[0].uses)[1:]:
-            with ir.InsertionPoint(use.owner):
-                use.owner.operands[use.operand_number] = op.clone().results[0]
+    taken: set[ir.Value] = set()
+    for user in everything(function.operation):  # in their order: that of a value's uses is lost in text
+        for number, operand in enumerate(user.operands):
+            if isinstance(operand.owner, ir.Block) or operand.owner.name != "tensor.empty":
+                continue
+            if operand in taken:
+                with ir.InsertionPoint(user):
+                    user.operands[number] = operand.owner.clone().results[0]
+            taken.add(operand)
 
 
 def fresh_root(value: ir.Value) -> ir.Value | None:

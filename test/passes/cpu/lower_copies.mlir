@@ -40,3 +40,11 @@ func.func @transposed(%x: memref<4x16xf32, strided<[1, 4]>>, %y: memref<4x16xf32
   memref.copy %x, %y : memref<4x16xf32, strided<[1, 4]>> to memref<4x16xf32>
   return
 }
+
+// A piece of one element keeps the rank of its buffer: of two unit dimensions the verifier could not tell which one is dropped.
+// CHECK-LABEL: func.func @column(
+// CHECK: memref.copy %{{.*}}, %{{.*}} : memref<1x1xf32, strided<[1, 1], offset: ?>> to memref<1x1xf32, strided<[?, 1], offset: ?>>
+func.func @column(%x: memref<8x1xf32>, %y: memref<8x1xf32, strided<[?, 1], offset: ?>>) {
+  memref.copy %x, %y : memref<8x1xf32> to memref<8x1xf32, strided<[?, 1], offset: ?>>
+  return
+}
