@@ -14,6 +14,7 @@ from legato.codegen.entry.metadata import metadata, target_of
 from legato.codegen.entry.model import has_frame, model_text
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
+from legato.dialects.tir.markers import PRIM_FUNC
 from legato.passes.memory.signature import Boundary, packed_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from legato.dialects.module import Module
 
 BASELINE = ("x86-64", "+sse2")   # the entry itself runs on any CPU, to report that the kernels do not
-
+LONG = 512   # ops in a block; of ResNet-50's main 130
 
 @dataclass(frozen=True)
 class EmitEntry(ModulePass):
@@ -60,6 +61,11 @@ def emit_entry(module: ir.Module) -> None:
         module.body.append(op)
         if cpu and op.operation.name == "llvm.func" and _is_defined(op):
             _made_for(op, *BASELINE)
+    for op in module.body.operations:
+        if op.operation.name == "llvm.func":
+            _drop_names(op)
+            if PRIM_FUNC not in op.attributes and _longest_block(op) > LONG:
+                _leave_unoptimized(op)
 
 
 def _erase_declarations(module: ir.Module, names: set[str]) -> None:
@@ -87,6 +93,26 @@ def _hide(function: ir.OpView) -> None:
     noinline = ir.StringAttr.get("noinline")
     if noinline not in given:
         function.attributes["passthrough"] = ir.ArrayAttr.get([*given, noinline])
+
+
+def _drop_names(function: ir.OpView) -> None:
+    """Takes the attributes that are ours from arguments and results: the metadata has them. Translation to LLVM IR would warn of each, and
+    each warning prints the whole function: 10 s for a main of 1,600 weights and calls."""
+    for name in ("arg_attrs", "res_attrs"):
+        if name in function.attributes:
+            kept = [ir.DictAttr.get({a.name: a.attr for a in given if a.name.startswith("llvm.")}) for given in function.attributes[name]]
+            function.attributes[name] = ir.ArrayAttr.get(kept)
+
+
+def _longest_block(function: ir.OpView) -> int:
+    return max((len(block.operations) for block in function.operation.regions[0].blocks), default=0)
+
+
+def _leave_unoptimized(function: ir.OpView) -> None:
+    """Keeps LLVM's optimizer and scheduler, which are quadratic in a block's calls, away from a function that does little but call."""
+    given = list(function.attributes["passthrough"]) if "passthrough" in function.attributes else []
+    wanted = [ir.StringAttr.get(name) for name in ("noinline", "optnone")]
+    function.attributes["passthrough"] = ir.ArrayAttr.get([*given, *(name for name in wanted if name not in given)])
 
 
 def _made_for(function: ir.OpView, cpu: str, features: str) -> None:

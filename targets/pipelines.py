@@ -33,8 +33,8 @@ VECTORS = ("tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vec
 # replaced by tir-prepare for a user's target with a prepare_function
 PREPARE = "tir-expand-readers,tir-gather-rows,tir-tie-reshapes,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
-BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-eliminate-empty-tensors,tir-drop-ties,"
-             "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
+BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-inserts,tir-eliminate-empty-tensors,"
+             "tir-drop-ties,one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
              "canonicalize,cse,canonicalize,tir-drop-results")
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
 LLVM = ("convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,tir-expand-metadata,canonicalize,"

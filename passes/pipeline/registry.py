@@ -44,6 +44,7 @@ PASSES: dict[str, str] = {
     "relax-lift-weights": "passes.memory.lift_weights:LiftWeights",
     "tir-prepare-main": "passes.memory.bufferize.prepare_main:PrepareMain",
     "tir-tie-results": "passes.memory.bufferize.tie_results:TieResults",
+    "tir-unchain-inserts": "passes.memory.bufferize.unchain_inserts:UnchainInserts",
     "tir-eliminate-empty-tensors": "passes.memory.bufferize.eliminate_empty_tensors:EliminateEmptyTensors",
     "tir-drop-ties": "passes.memory.bufferize.drop_ties:DropTies",
     "tir-drop-results": "passes.memory.bufferize.drop_results:DropResults",

@@ -14,7 +14,7 @@ from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
-from legato.passes.graph.functions import relax_functions
+from legato.passes.graph.functions import has_one_use, is_used, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.upstream import run_upstream
 
@@ -102,7 +102,7 @@ class Fuser:
     def groups(self, function: func.FuncOp) -> list[Group]:
         """Partitions the kernel calls of a function into groups."""
         calls: dict[Any, Call] = {}
-        groups: list[Group] = []
+        groups: dict[Group, None] = {}  # in program order; a list would be searched at each merge
         for op in function.body.blocks[0].operations:
             if not isinstance(op, func.CallOp) or op.attributes["callee"].value not in self.kinds:
                 continue
@@ -113,15 +113,15 @@ class Fuser:
                 producer = None if isinstance(owner, ir.Block) else calls.get(owner)
                 if producer is None or producer.group is group or producer.group.calls[-1] is not producer:
                     continue
-                if len(list(value.uses)) == 1 and may_join(producer, call, group):
-                    groups.remove(producer.group)
+                if has_one_use(value) and may_join(producer, call, group):
+                    del groups[producer.group]
                     group.calls = producer.group.calls + group.calls
                     for member in group.calls:
                         member.group = group
             group.calls.append(call)
-            groups.append(group)
+            groups[group] = None
             calls[op.operation] = call
-        return groups
+        return list(groups)
 
     def call(self, op: func.CallOp) -> Call:
         """Reads one call; its group is empty."""
@@ -162,7 +162,7 @@ class Fuser:
         for call in reversed(group.calls):
             empty = call.outputs[0].owner
             call.op.operation.erase()
-            if call is not last and not isinstance(empty, ir.Block) and not list(empty.results[0].uses):
+            if call is not last and not isinstance(empty, ir.Block) and not is_used(empty.results[0]):
                 empty.erase()
 
     def build(self, group: Group, wiring: list[Any], inputs: list[ir.Value], location: ir.Location) -> str:
