@@ -60,6 +60,7 @@ def chain(value: ir.Value) -> list[ir.Operation]:
 
 
 def uses(value: ir.Value) -> int:
+    """The number of uses of a value."""
     return sum(1 for _ in value.uses)
 
 

@@ -88,6 +88,8 @@ def _aliases(buffer: MainBuffer, op: ir.Operation) -> Iterator[ir.Value]:
 
 
 def _ends_block(op: ir.Operation) -> bool:
+    if op.name == "func.call" or len(op.results):
+        return False  # without walking to the end of the block, from each of its calls
     operations = op.block.operations
     return operations[len(operations) - 1].operation == op
 

@@ -11,6 +11,7 @@ from legato.analysis.indices.sizes import never_negative
 from legato.dialects.relax.dims import Size, floor_divide, maximum, substitute, symbols
 
 ALIGNMENT = 64
+STRETCH = 64    # ops
 TYPICAL = 128   # assumed value of a symbol where sizes are compared
 
 
@@ -72,13 +73,18 @@ def typical(size: Size) -> int:
 def _first_fit(buffers: Sequence[Life], sizes: dict[int, int]) -> dict[int, int]:
     """The offset of each buffer in ``sizes``: the first gap that is large enough, largest buffer first."""
     placed: dict[int, int] = {}
+    alive: dict[int, list[int]] = {}  # those placed, by each stretch of ops that they live through: few lives overlap, of many
     for i in sorted(sizes, key=lambda i: (-sizes[i], buffers[i].first)):
+        stretches = range(buffers[i].first // STRETCH, buffers[i].last // STRETCH + 1)
+        neighbours = {j for stretch in stretches for j in alive.get(stretch, ()) if buffers[i].overlaps(buffers[j])}
         offset = 0
-        for begin, end in sorted((at, at + sizes[j]) for j, at in placed.items() if buffers[i].overlaps(buffers[j])):
+        for begin, end in sorted((placed[j], placed[j] + sizes[j]) for j in neighbours):
             if offset + sizes[i] <= begin:
                 break
             offset = max(offset, end)
         placed[i] = offset
+        for stretch in stretches:
+            alive.setdefault(stretch, []).append(i)
     return placed
 
 
