@@ -2,6 +2,9 @@
 
 One thread for each point of the parallel loops, in row-major order, so that neighbouring threads access neighbouring elements; reductions
 are loops inside of a thread. Statements outside of parallel loops run on one thread.
+
+Upstream's gpu-map-parallel-loops,convert-parallel-loops-to-gpu gives each loop an axis of the grid, with one thread in a block (one lane of
+32 works), and no more than three loops; to tile for it first, the extents would have to be known and to divide.
 """
 from dataclasses import dataclass
 from typing import Any, ClassVar
