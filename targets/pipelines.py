@@ -31,7 +31,7 @@ HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-in
 VECTORS = ("tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,tir-legalize-intrinsics{target=%s},"
            "tir-lower-intrinsics{target=%s}")
 # replaced by tir-prepare for a user's target with a prepare_function
-PREPARE = "tir-expand-readers,tir-gather-rows,tir-tie-reshapes,tir-prepare-contractions"
+PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
 BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-inserts,tir-eliminate-empty-tensors,"
              "tir-drop-ties,one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"

@@ -82,31 +82,3 @@ def call_tir(callee: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Typ
         empties.append(tensor.EmptyOp(shape, type_.element_type).result)
     call = func.CallOp(outputs, ir.FlatSymbolRefAttr.get(callee), [*operands, *empties])
     return list(call.results)
-
-
-def tie_outputs(kernel: func.FuncOp) -> None:
-    """Makes the ops that compute a prim_func's results write to its output arguments again.
-
-    Upstream's simplifications replace an unread ``outs(%out)`` by a ``tensor.empty``; the kernel would then allocate, and copy at
-    its end.
-    """
-    block = kernel.body.blocks[0]
-    arguments = list(block.arguments)
-    results = list(block.operations[len(block.operations) - 1].operands)
-    for value, out in zip(results, arguments[len(arguments) - len(results):]):
-        _tie(value, out)
-
-
-def _tie(value: ir.Value, out: ir.Value) -> None:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or not owner.name.startswith("linalg."):
-        return
-    inits = len(owner.operands) - len(owner.results)
-    place = inits + ir.OpResult(value).result_number
-    init = owner.operands[place]
-    if init == out or init.type != out.type or isinstance(init.owner, ir.Block):
-        return
-    if init.owner.name == "tensor.empty":
-        owner.operands[place] = out
-    elif len(list(init.uses)) == 1:
-        _tie(init, out)

@@ -130,11 +130,14 @@ def to_entry(op: ir.Operation, name: str, kernel: func.FuncOp) -> None:
 
 def finish(kernel: func.FuncOp, end: ir.Operation, tensors: Tensors) -> None:
     """Returns what the outputs' buffers hold, computed in the outputs, and takes the loops away."""
-    outputs = list(kernel.arguments)[len(kernel.arguments) - tir.out_count(kernel):]
-    for number, (value, out) in enumerate(zip(list(end.operands), outputs)):
+    for number, value in enumerate(list(end.operands)):
         if isinstance(value.owner, ir.Block) or value.owner.name != "bufferization.to_tensor":
             raise Kept("a result is not what a buffer holds")
-        end.operands[number] = tied(tensors.read(value.owner.operands[0]), out)
+        end.operands[number] = tensors.read(value.owner.operands[0])
+    tir.tie_outputs(kernel)
+    for number, (value, out) in enumerate(tir.results_with_outputs(kernel)):
+        if not tir.is_tied(value, out):
+            end.operands[number] = linalg.copy(value, outs=[out])
     for op in find(kernel.operation, "memref.dim"):
         size = tensors.sizes.of(op.results[0])
         if size is not None:
@@ -148,20 +151,3 @@ def finish(kernel: func.FuncOp, end: ir.Operation, tensors: Tensors) -> None:
             raise Kept(f"the result of {op.name} is used outside of its loops")
         if op.name.startswith(leftover) or (op.name.split(".")[0] in PURE and not used):
             op.erase()
-
-
-def tied(value: ir.Value, out: ir.Value) -> ir.Value:
-    """A result that is computed in its output: the empty tensor that it starts from is the output, or else it is copied there."""
-    start = value
-    while not isinstance(start.owner, ir.Block) and start.owner.name != "tensor.empty":
-        owner = start.owner.operation
-        if owner.name.startswith("linalg."):
-            start = owner.operands[len(owner.operands) - len(owner.results) + ir.OpResult(start).result_number]
-        elif owner.name in ("tensor.insert_slice", "tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"):
-            start = owner.operands[1 if owner.name == "tensor.insert_slice" else 0]
-        else:
-            break
-    if not isinstance(start.owner, ir.Block) and start.owner.name == "tensor.empty" and start.type == out.type:
-        start.replace_all_uses_with(out)
-        return value
-    return linalg.copy(value, outs=[out])

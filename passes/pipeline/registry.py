@@ -32,7 +32,6 @@ PASSES: dict[str, str] = {
     "tir-expand-pads": "passes.cpu.expand_pads:ExpandPads",
     "tir-expand-readers": "passes.cpu.expand_readers:ExpandReaders",
     "tir-gather-rows": "passes.cpu.gather_rows:GatherRows",
-    "tir-tie-reshapes": "passes.cpu.tie_reshapes:TieReshapes",
     "tir-prepare-contractions": "passes.cpu.prepare_contractions:PrepareContractions",
     "tir-prepare": "passes.structured.prepare:Prepare",
     "tir-schedule": "passes.structured.schedule:ScheduleKernels",

@@ -15,7 +15,6 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
 from legato.dialects.relax.markers import RETURNS
-from legato.passes.memory.bufferize.destination import destination
 from legato.passes.memory.bufferize.functions import calls_in, on_tensors
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -40,9 +39,8 @@ def drop_results(function: func.FuncOp) -> bool:
     inputs = list(function.type.inputs)
     if not function.is_external:
         last = terminator(function.body.blocks[0])
-        outputs = list(function.arguments)[len(inputs) - results:]
-        for value, out in zip(last.operands, outputs, strict=True):
-            if (found := destination(value)) is None or found != out:
+        for value, out in tir.results_with_outputs(function):
+            if not tir.is_tied(value, out):
                 raise PassFailed(f"kernel '{function.name.value}': the result that belongs into output {out.arg_number} was not computed "
                                  f"there, but is {origin(value)}", function.operation)
         with ir.InsertionPoint(last), last.location:

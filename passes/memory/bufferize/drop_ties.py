@@ -9,7 +9,6 @@ from legato.core.ir_helpers import terminator
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.passes.memory.bufferize.destination import destination
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 
@@ -32,6 +31,6 @@ def drop_ties(kernel: func.FuncOp) -> None:
         if isinstance(tie, ir.Block) or tie.name != "bufferization.materialize_in_destination":
             continue
         result, out = tie.operands
-        if (found := destination(result)) is not None and found == out:
+        if tir.is_tied(result, out):
             last.operands[i] = result
             tie.erase()

@@ -1,7 +1,4 @@
-"""tir-tie-results: each value that a kernel returns is said to lie in its output argument.
-
-Upstream's fusions cut that tie: they replace an unread ``outs`` by a ``tensor.empty``.
-"""
+"""tir-tie-results: each value that a kernel returns and does not compute in its output, such as a view of an input, is written there."""
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +7,6 @@ from legato.core.ir_helpers import terminator
 from legato.core.mlir import bufferization, func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.passes.memory.bufferize.destination import destination
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 
@@ -29,14 +25,11 @@ class TieResults(ModulePass):
 def tie_results(kernel: func.FuncOp) -> None:
     """Ties the results of one kernel. ``eliminate-empty-tensors`` follows a tie back through the producers; a value that cannot be computed
     in place is copied. Raises PassFailed for a result of another type than its output."""
-    block = kernel.body.blocks[0]
-    last = terminator(block)
-    count = len(last.operands)
-    outputs = list(block.arguments)[len(block.arguments) - count:]
-    for i, (value, out) in enumerate(zip(list(last.operands), outputs, strict=True)):
+    last = terminator(kernel.body.blocks[0])
+    for i, (value, out) in enumerate(tir.results_with_outputs(kernel)):
         if value.type != out.type:
             raise PassFailed(f"kernel '{kernel.name.value}' returns {value.type} for its output of {out.type}", kernel.operation)
-        if (found := destination(value)) is not None and found == out:
+        if tir.is_tied(value, out):
             continue
         with ir.InsertionPoint(last), last.location:
             last.operands[i] = bufferization.MaterializeInDestinationOp(out.type, value, out).result

@@ -60,3 +60,22 @@ func.func @prologue(%x: tensor<?x8xf32, #relax.dims<["n", 8]>>, %s: tensor<f32>,
   %2 = "relax.softmax"(%1) {axis = 1 : i64} : (tensor<?x8xf32, #relax.dims<["n", 8]>>) -> tensor<?x8xf32, #relax.dims<["n", 8]>>
   return %2 : tensor<?x8xf32, #relax.dims<["n", 8]>>
 }
+
+// -----
+
+// A result that is returned reshaped is computed in its output, reshaped the other way.
+// CHECK-LABEL: func.func private @flat
+// CHECK: %[[OUT:.*]] = tensor.expand_shape %arg1 {{.*}} : tensor<12xf32> into tensor<3x4xf32>
+// CHECK: %[[R:.*]] = linalg.exp {{.*}} outs(%[[OUT]]
+// CHECK: tensor.collapse_shape %[[R]]
+func.func @reshaped(%x: tensor<3x4xf32>) -> tensor<12xf32> {
+  %e = tensor.empty() : tensor<12xf32>
+  %0 = call @flat(%x, %e) : (tensor<3x4xf32>, tensor<12xf32>) -> tensor<12xf32>
+  return %0 : tensor<12xf32>
+}
+func.func private @flat(%x: tensor<3x4xf32>, %out: tensor<12xf32> {tir.out, bufferization.writable = true}) -> tensor<12xf32> attributes {tir.prim_func} {
+  %e = tensor.empty() : tensor<3x4xf32>
+  %0 = linalg.exp ins(%x : tensor<3x4xf32>) outs(%e : tensor<3x4xf32>) -> tensor<3x4xf32>
+  %1 = tensor.collapse_shape %0 [[0, 1]] : tensor<3x4xf32> into tensor<12xf32>
+  return %1 : tensor<12xf32>
+}

@@ -1,0 +1,88 @@
+"""Ties: a result of a prim_func is tied to its output if it is computed in the place of the ``tir.out`` argument that belongs to it.
+
+Upstream's fusion cuts ties: it replaces an unread ``outs(%out)`` by a ``tensor.empty``. The kernel would then allocate, and copy at
+its end. ``tie_outputs``, called behind each such rewrite, makes them again.
+"""
+from collections.abc import Iterator
+
+from legato.core.ir_helpers import terminator
+from legato.core.mlir import func, ir, tensor
+
+RESHAPES = ("tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "memref.cast", "memref.expand_shape", "memref.collapse_shape")
+INTO = {"tensor.insert_slice": 1, "vector.transfer_write": 1}  # which operand the result is written into
+
+
+def place_of(value: ir.Value) -> int | None:
+    """The number of the operand in whose place an op computes ``value``, all of it; None where there is none, or for an argument."""
+    op = value.owner
+    if isinstance(op, ir.Block):
+        return None
+    if op.name in RESHAPES:
+        return 0
+    if op.name in INTO:
+        return INTO[op.name]
+    if op.name == "scf.for":
+        return 3 + ir.OpResult(value).result_number
+    if op.name == "scf.forall" or op.name.startswith("linalg."):
+        return len(op.operands) - len(op.results) + ir.OpResult(value).result_number
+    return None
+
+
+def is_tied(value: ir.Value, out: ir.Value) -> bool:
+    """Whether ``value`` is computed, all of it, in the place of the argument ``out``, through loops, structured ops and reshapes."""
+    while (place := place_of(value)) is not None:
+        value = value.owner.operands[place]
+    return value == out
+
+
+def tie_outputs(kernel: func.FuncOp) -> None:
+    """Ties those results of a prim_func that start from a ``tensor.empty``: they start from their outputs instead."""
+    for value, out in results_with_outputs(kernel):
+        _tie(value, out)
+
+
+def results_with_outputs(kernel: func.FuncOp) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Each value that a prim_func returns, with its output argument."""
+    block = kernel.body.blocks[0]
+    results, arguments = list(terminator(block).operands), list(block.arguments)
+    return zip(results, arguments[len(arguments) - len(results):], strict=True)
+
+
+def _tie(value: ir.Value, out: ir.Value) -> None:
+    reshapes: list[ir.Operation] = []
+    overwritten = False
+    while (place := place_of(value)) is not None:
+        op, start = value.owner.operation, value.owner.operands[place]
+        if op.name in RESHAPES:
+            reshapes.append(op)
+        elif _is_empty(start):
+            if all(_is_static_reshape(reshape) for reshape in reshapes):
+                op.operands[place] = _reshaped_back(out, reshapes, op)
+            return
+        else:
+            overwritten = True
+        if overwritten and any(use.owner.operation != op for use in start.uses):
+            return  # who else reads it would read what overwrites it
+        value = start
+
+
+def _is_empty(value: ir.Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.name == "tensor.empty"
+
+
+def _is_static_reshape(op: ir.Operation) -> bool:
+    shaped = op.name in ("tensor.expand_shape", "tensor.collapse_shape")
+    return shaped and op.operands[0].type.has_static_shape and op.results[0].type.has_static_shape
+
+
+def _reshaped_back(out: ir.Value, reshapes: list[ir.Operation], before: ir.Operation) -> ir.Value:
+    """``out`` in the shape that these reshapes, the last one first, make the shape of ``out`` of."""
+    with ir.InsertionPoint(before), before.location:
+        for op in reshapes:
+            groups = [[dim.value for dim in group] for group in op.attributes["reassociation"]]
+            type_ = op.operands[0].type
+            if op.name == "tensor.collapse_shape":
+                out = tensor.ExpandShapeOp(type_, out, groups, [], list(type_.shape)).result
+            else:
+                out = tensor.CollapseShapeOp(type_, out, groups).result
+    return out
