@@ -7,9 +7,9 @@
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: tensor<?xf32> {bufferization.writable = false}
 // CHECK: %[[A:.*]] = tensor.empty() : tensor<4xf32>
+// CHECK: %[[R:.*]] = call @twice(%{{.*}}, %[[A]])
 // CHECK: %[[B:.*]] = tensor.empty() : tensor<4xf32>
-// CHECK: %[[R:.*]] = call @twice(%{{.*}}, %[[B]])
-// CHECK: call @twice(%[[R]], %[[A]])
+// CHECK: call @twice(%[[R]], %[[B]])
 // CHECK: %[[C:.*]] = bufferization.alloc_tensor() copy(%[[R]])
 // CHECK: return %[[R]], %[[C]]
 func.func private @twice(tensor<4xf32>, tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {relax.packed = "twice"}
