@@ -1,8 +1,17 @@
 """Walking IR, and moving, copying and substituting the operations in it."""
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from legato.core.mlir import ir
+
+T = TypeVar("T")
+
+
+def present(value: T | None) -> T:
+    """``value``, where the caller has seen to it that it is not None."""
+    assert value is not None
+    return value
 
 
 def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.Operation]:
@@ -16,6 +25,12 @@ def find(root: ir.Operation, *names: str, inner_first: bool = False) -> list[ir.
 
     root.operation.walk(visit, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def text_of(op: ir.Operation | ir.OpView, name: str) -> str | None:
+    """A string attribute of an op; None if it does not have it."""
+    attributes = op.operation.attributes
+    return ir.StringAttr(attributes[name]).value if name in attributes else None
 
 
 def body(block: ir.Block) -> list[ir.Operation]:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
 
+from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.maps import dim_positions, dims_in
 from legato.analysis.structured.ops import CONTRACTION, StructuredOp, bits_of, producer
 from legato.core.mlir import ir, linalg
-
-if TYPE_CHECKING:
-    from legato.analysis.structured.kernel import StructuredKernel
 
 VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
 
@@ -43,7 +40,7 @@ class ContractionForm:
     """The dimension of each batch, row and column loop in the last op's iteration space."""
 
     @classmethod
-    def of(cls, kernel: StructuredKernel) -> ContractionForm | None:
+    def of(cls, kernel: KernelOps) -> ContractionForm | None:
         """The form of a kernel; None where it has no contraction, several, or one whose result is used in unsupported ways."""
         heart, returns = kernel.heart, kernel.ops[-1]
         if heart is None or heart.kind != CONTRACTION or len(heart.op.operands) != 3 or len(returns.operands) != 1:
@@ -118,7 +115,7 @@ class ContractionForm:
         return bits_of(self.op.results[0].type.element_type)
 
 
-def _chain(kernel: StructuredKernel, returned: ir.Value, heart: StructuredOp) -> tuple[tuple[StructuredOp, ...], tuple[int, ...]] | None:
+def _chain(kernel: KernelOps, returned: ir.Value, heart: StructuredOp) -> tuple[tuple[StructuredOp, ...], tuple[int, ...]] | None:
     """The elementwise ops from the contraction to the returned value, and the way back as operand numbers; None where there is no
     such chain."""
     epilogue: list[StructuredOp] = []
@@ -143,7 +140,7 @@ def _chain(kernel: StructuredKernel, returned: ir.Value, heart: StructuredOp) ->
     return tuple(epilogue), tuple(path)
 
 
-def _leads_to(kernel: StructuredKernel, value: ir.Value, heart: StructuredOp) -> bool:
+def _leads_to(kernel: KernelOps, value: ir.Value, heart: StructuredOp) -> bool:
     op = producer(value)
     if op is None or op == heart.op:
         return op is not None

@@ -2,14 +2,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.maps import is_identity
 from legato.analysis.structured.ops import WINDOW, WINDOW_OPS, StructuredOp, producer
 from legato.core.mlir import ir
-
-if TYPE_CHECKING:
-    from legato.analysis.structured.kernel import StructuredKernel
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class WindowForm:
     axes: tuple[WindowAxis, WindowAxis]
 
     @classmethod
-    def of(cls, kernel: StructuredKernel) -> WindowForm | None:
+    def of(cls, kernel: KernelOps) -> WindowForm | None:
         """The form of a kernel; None for other kernels and dynamic spatial sizes."""
         heart, returns = kernel.heart, kernel.ops[-1]
         if heart is None or heart.kind != WINDOW or heart.op.name not in WINDOW_OPS or len(returns.operands) != 1:

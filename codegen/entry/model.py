@@ -19,9 +19,10 @@ from legato.core.dtypes import as_dtype, dlpack_dtype
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import Size
 from legato.dialects.relax.markers import LATE_SYMBOLS, PACKED_RESULTS, SYMBOL, WEIGHT
+from legato.dialects.relax.requirements import requirements
 from legato.dialects.tir.markers import ARENA, FRAME, FUNCTIONS, HELD, LATE_ARENAS, OUT
 from legato.passes.memory import signature
-from legato.passes.memory.signature import Boundary, BoundaryValue, linear_axis, packed_functions, requirements, value_of
+from legato.passes.memory.signature import Boundary, BoundaryValue, linear_axis, packed_functions, value_of
 
 
 def model_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:

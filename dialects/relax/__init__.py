@@ -11,23 +11,8 @@ from legato.dialects.relax.calls import call_dps_packed, call_packed
 from legato.dialects.relax.dialect import DimsAttr, Relax
 from legato.dialects.relax.graph import attributes_of, evaluate, graph_ops, infer_op, op_class
 from legato.dialects.relax.op import SEMANTICS as semantics
-from legato.dialects.relax.op import graph_op, signature
-from legato.dialects.relax.ops import (  # noqa: F401 - they declare the ops
-    binary,
-    concat,
-    conv,
-    count,
-    gather,
-    matmul,
-    norm,
-    pool,
-    reduce,
-    reshape,
-    select,
-    slice,
-    space,
-    unary,
-)
+from legato.dialects.relax.op import GraphOp, graph_op, signature
+from legato.dialects.relax.ops import Concat
 from legato.dialects.relax.ops.constant import constant, weight
 from legato.dialects.relax.types import TensorType
 
@@ -36,8 +21,8 @@ __all__ = [
     "graph_ops", "infer_op", "op_class", "semantics", "weight",
 ]  # fmt: skip
 
-Relax.OPS["concat"] = concat.Concat
-OPS: dict[str, type] = Relax.OPS
+Relax.OPS["concat"] = Concat
+OPS: dict[str, type[GraphOp]] = Relax.OPS
 
 
 def _builder(name: str, cls: type) -> Callable:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import text_of
 from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir
 from legato.core.upstream import run_on
@@ -31,7 +32,6 @@ from legato.passes.memory.lift_weights import argument_attributes, set_arguments
 from legato.passes.memory.plan_memory.late import MARK
 from legato.passes.memory.plan_memory.stages import result_types
 from legato.passes.memory.signature import Boundary
-from legato.passes.partition.marks import text_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
     functions = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
     main = functions.get("main")
     calling = kernels_that_call(functions)
-    calls = _calls(main, functions, calling) if main is not None else []
+    if main is None:
+        return
+    calls = _calls(main, functions, calling)
     called = {name: functions[name] for name in dict.fromkeys(c.attributes["callee"].value for c in calls)}
     for call in calls:
         declaration = called[call.attributes["callee"].value]

@@ -173,8 +173,8 @@ def _shaped(memory: ir.Value, type_: ir.MemRefType, dynamic: Sequence[ir.Value])
     for size in reversed(sizes[1:]):
         strides.insert(0, _product(size, strides[0]))
     static = [[v if isinstance(v, int) else DYNAMIC for v in values] for values in (sizes, strides)]
-    return memref.ReinterpretCastOp(type_, scalar, [], *([v for v in values if not isinstance(v, int)] for values in (sizes, strides)),
-                                    [0], *static).result
+    values = [[v for v in numbers if not isinstance(v, int)] for numbers in (sizes, strides)]
+    return memref.ReinterpretCastOp(type_, scalar, [], values[0], values[1], [0], static[0], static[1]).result
 
 
 def _product(a: int | ir.Value, b: int | ir.Value) -> int | ir.Value:

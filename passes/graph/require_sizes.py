@@ -14,8 +14,8 @@ from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.dialects.relax.dim import lower_bound
 from legato.dialects.relax.markers import REQUIRES
+from legato.dialects.relax.requirements import Requirement, requirements
 from legato.passes.graph.functions import graph_ops, relax_functions
-from legato.passes.memory.signature import Requirement, requirements
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 

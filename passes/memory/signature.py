@@ -3,15 +3,15 @@
 It is read from ``main`` at any stage after tir-bufferize: the original types are in its attribute ``relax.signature``, the names on its
 arguments (``relax.name``, ``relax.weight``, ``tir.out``).
 """
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from legato.core.dtypes import numpy_dtype
 from legato.core.errors import LegatoError, UnsupportedError
 from legato.core.mlir import ir
-from legato.dialects.relax.dims import UNKNOWN, Dim, Size, dims, parse, symbol, symbol_name, symbols
-from legato.dialects.relax.markers import NAME, PACKED_NAMES, REQUIRES, SIGNATURE, WEIGHT
+from legato.dialects.relax.dims import UNKNOWN, Dim, Size, dims, symbol, symbol_name, symbols
+from legato.dialects.relax.markers import NAME, PACKED_NAMES, SIGNATURE, WEIGHT
 from legato.dialects.tir.markers import OUT
 
 
@@ -19,36 +19,6 @@ def packed_functions(main: ir.OpView) -> list[str]:
     """The names of the packed functions that main calls, in the order of its table of functions."""
     attributes = main.operation.attributes
     return [name.value for name in attributes[PACKED_NAMES]] if PACKED_NAMES in attributes else []
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A condition on symbols: ``size >= 0``, or ``size == equal``. ``text``: names the op and what it needs."""
-
-    size: Size
-    text: str
-    equal: Size | None = None
-
-    @property
-    def sizes(self) -> tuple[Size, ...]:
-        """The sizes to compute for the check."""
-        return (self.size,) if self.equal is None else (self.size, self.equal)
-
-    def known_by(self, known: Collection[str]) -> bool:
-        """Whether the values of these symbols suffice for the check."""
-        return all(name in known for size in self.sizes for name in symbols(size))
-
-    def attribute(self) -> ir.Attribute:
-        """The row for the attribute ``relax.requires``."""
-        texts = [str(self.size), self.text] + ([] if self.equal is None else [str(self.equal)])
-        return ir.ArrayAttr.get([ir.StringAttr.get(t) for t in texts])
-
-
-def requirements(main: ir.OpView) -> list[Requirement]:
-    """The requirements recorded on main by relax-require-sizes and by a script's ``match_cast``."""
-    attributes = main.operation.attributes
-    rows = [[text.value for text in ir.ArrayAttr(row)] for row in attributes[REQUIRES]] if REQUIRES in attributes else []
-    return [Requirement(parse(size), text, parse(equal[0]) if equal else None) for size, text, *equal in rows]
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ import numpy as np
 
 from legato.core.errors import LegatoError
 from legato.core.interfaces import BackendLike
+from legato.core.ir_helpers import text_of
 from legato.core.mlir import ir
 from legato.dialects.artifacts import Artifact, Blob, Closure, PythonFunction, Registered, SharedObject
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import ARTIFACTS, CODEGEN, PACKED
-from legato.passes.partition.marks import text_of
 from legato.passes.pipeline.scope import external_modules, symbol
 
 KINDS = {PythonFunction: "python", Blob: "blob", SharedObject: "shared", Registered: "registered", Closure: "closure"}

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from legato.core.ir_helpers import text_of
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import COMPOSITE, VETO
 from legato.dialects.relax.types import TensorType
-from legato.passes.partition.marks import CODEGEN, text_of
+from legato.passes.partition.marks import CODEGEN
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from legato.analysis.patterns.graph import CONSTANT, Graph, Node, recognized
 from legato.analysis.patterns.match import Match
 from legato.analysis.patterns.matcher import Matcher
 from legato.core.interfaces import BackendLike
+from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir
 from legato.core.records import PatternRecord
 from legato.dialects.module import Module
@@ -81,7 +82,7 @@ def _groups(graph: Graph) -> Groups[Node]:
 
 def _outline(module: ir.Module, match: Match, backend: str, names: set[str]) -> func.FuncOp:
     taken = {n for node in match.nodes for n in (*node.helpers, node)}
-    constants = {ref.node for node in match.nodes for ref in node.operands if ref.is_constant}
+    constants = {present(ref.node) for node in match.nodes for ref in node.operands if ref.is_constant}
     copied = [n.op for n in sorted(taken | constants, key=lambda n: n.position)]
     ops = [n.op for n in sorted(taken, key=lambda n: n.position)]
     results = [ref.value for ref in match.results]

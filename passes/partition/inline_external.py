@@ -4,12 +4,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core.ir_helpers import text_of
 from legato.core.mlir import func
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import ARTIFACTS, COMPOSITE
 from legato.passes.partition.groups import inline
 from legato.passes.partition.inlining import inline_module
-from legato.passes.partition.marks import CODEGEN, calls_of, text_of
+from legato.passes.partition.marks import CODEGEN, calls_of
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.passes.pipeline.scope import external_modules, symbol
 

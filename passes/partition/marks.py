@@ -3,19 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from legato.core.ir_helpers import text_of
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import ARTIFACTS, CODEGEN, COMPOSITE, EXTERNAL, PACKED, VETO
 
 __all__ = ["ARTIFACTS", "CODEGEN", "COMPOSITE", "EXTERNAL", "PACKED", "VETO", "backend_of_function", "calls_of", "graph_functions",
-           "text_of", "unique"]
-
-
-def text_of(op: ir.Operation | ir.OpView, name: str) -> str | None:
-    """A string attribute of an op; None if it does not have it."""
-    attributes = op.operation.attributes
-    return ir.StringAttr(attributes[name]).value if name in attributes else None
+           "unique"]
 
 
 def backend_of_function(function: func.FuncOp) -> str | None:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.patterns.graph import CONSTANT
+from legato.core.ir_helpers import text_of
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import COMPOSITE, VETO
 from legato.passes.graph.functions import defining_op
 from legato.passes.partition.cycles import Groups
 from legato.passes.partition.groups import as_function, replace_by_call, sort_block
-from legato.passes.partition.marks import CODEGEN, graph_functions, text_of, unique
+from legato.passes.partition.marks import CODEGEN, graph_functions, unique
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 

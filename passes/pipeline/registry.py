@@ -21,7 +21,7 @@ PASSES: dict[str, str] = {
     "relax-outline-external": "passes.partition.outline_external:OutlineExternal",
     "relax-run-codegen": "passes.partition.run_codegen:RunCodegen",
     "relax-inline-external": "passes.partition.inline_external:InlineExternal",
-    "relax-inline": "passes.graph.inline_functions:InlineFunctions",
+    "relax-inline": "passes.partition.inline_functions:InlineFunctions",
     "relax-legalize": "passes.legalize.legalize:Legalize",
     "tir-raise-loops": "passes.loops.raise_loops:RaiseLoops",
     "tir-to-loops": "passes.loops.to_loops:ToLoops",

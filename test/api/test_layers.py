@@ -1,65 +1,174 @@
-"""The fence around the layers: who may import whom, layer by layer."""
+"""Who may import whom: the layers, the rooms of passes/, and the rules that keep the folders a tree. Every import counts: inside functions,
+under TYPE_CHECKING, and by name through import_module. There is no list of exceptions."""
 import ast
 import os
+from collections import defaultdict
 from pathlib import Path
 
 import legato
 
 ROOT = Path(legato.__file__).resolve().parent
-MAY_KNOW = {
-    "dialects": set(),
-    "passes": {"dialects"},
-    "targets": {"dialects"},
-    "frontends": {"dialects"},
-    "runtime": set(),
-    "tools": {"dialects", "passes", "targets", "frontends", "runtime"},
+MAY_KNOW = {  # a folder, or a room or a file of one: what it may import beside itself
+    "core": "",
+    "dialects": "core",
+    "analysis": "core dialects",
+    "schedule": "core dialects analysis",
+    "passes": "core dialects analysis schedule",
+    "targets": "core dialects analysis",
+    "frontends": "core dialects analysis",
+    "codegen": "core dialects passes.memory.signature passes.pipeline runtime",
+    "runtime": "core.errors core.cpu",
 }
-IR_FREE = {"runtime"}
-KNOWN_TO_ALL = {"legato.core.errors", "legato.core.cpu"}  # they load no MLIR
+ROOMS = {  # of passes/: the rooms that each may import
+    "pipeline": "",
+    "graph": "pipeline",
+    "partition": "pipeline graph",
+    "legalize": "pipeline",
+    "structured": "pipeline graph",
+    "loops": "pipeline",
+    "memory": "pipeline graph",
+    "calls": "pipeline memory",
+    "cpu": "pipeline legalize loops calls",
+    "gpu": "pipeline legalize loops calls",
+}
+ABOVE_ALL = {"tools", "legato"}  # "legato": the files of the package itself, the face and the driver
 
 
-def sources(folder: Path) -> list[Path]:
-    """The Python files below a folder, through the symbolic links of a checkout."""
-    return sorted(Path(top) / name for top, _, names in os.walk(folder, followlinks=True) for name in names if name.endswith(".py"))
-
-
-def imports(path: Path) -> set[str]:
-    """The modules of legato that a file imports, as dotted names below ``legato``."""
-    package = ("legato", *path.relative_to(ROOT).parent.parts)
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            name = ".".join([*base, *(node.module.split(".") if node.module else [])])
-            found |= {name} | {f"{name}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+def sources() -> dict[str, Path]:
+    """The Python files of the package by their dotted names below ``legato``, through the links of a checkout."""
+    found = {}
+    for top, _, names in os.walk(ROOT, followlinks=True):
+        for name in names:
+            if name.endswith(".py"):
+                path = Path(top) / name
+                found[".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")] = path
     return found
 
 
+SOURCES = sources()
+TREES = {name: ast.parse(path.read_text()) for name, path in SOURCES.items()}
+
+
+def module_of(name: str) -> str | None:
+    """The file that a dotted name below ``legato`` is, or is defined in; None where that is the package itself."""
+    parts = name.split(".")
+    while parts and ".".join(parts) not in SOURCES:
+        parts.pop()
+    return ".".join(parts) or None
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The dotted names that a file imports from anywhere, in statements and by import_module of a plain text. Tables by which words of
+    users are looked up (the passes, the face, the backends) are no imports."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            name = node.args[0]
+            if isinstance(name, ast.Constant):
+                found.add(str(name.value))
+    return found
+
+
+def known(name: str) -> set[str]:
+    """The files of the package that a file imports."""
+    inside = {n.removeprefix("legato.") for n in imported(TREES[name]) if n.startswith("legato.")}
+    return {found for n in inside if (found := module_of(n)) not in (None, name)} | (
+        {"__init__"} if any(n == "legato" or (n.startswith("legato.") and module_of(n.removeprefix("legato.")) is None)
+                            for n in imported(TREES[name])) else set())
+
+
+IMPORTS = {name: known(name) for name in SOURCES}
+
+
+def layer(name: str) -> str:
+    """The folder that a file lies in; ``legato`` for those of the package itself."""
+    return name.split(".")[0] if SOURCES[name].parent != ROOT else "legato"
+
+
+def within(name: str, allowed: str) -> bool:
+    return any(name == a or name.startswith(a + ".") for a in allowed.split())
+
+
 def test_layers_know_only_what_is_below_them():
-    wrong = []
-    for layer, allowed in MAY_KNOW.items():
-        for path in sources(ROOT / layer):
-            for name in imports(path):
-                parts = name.split(".")
-                if parts[0] != "legato" or len(parts) < 2:
-                    continue
-                if name.startswith(tuple(KNOWN_TO_ALL)):
-                    continue
-                if parts[1] in MAY_KNOW and parts[1] != layer and parts[1] not in allowed:
-                    wrong.append(f"{layer}/{path.name} imports {name}")
-                if layer in IR_FREE and parts[1] == "mlir":
-                    wrong.append(f"{layer}/{path.name} imports {name}, but knows no IR")
-    assert len(sources(ROOT)) > 20
+    wrong = [f"{name} imports {other}" for name, others in sorted(IMPORTS.items()) for other in sorted(others)
+             if layer(name) not in ABOVE_ALL and layer(other) != layer(name) and not within(other, MAY_KNOW[layer(name)])]
+    assert len(SOURCES) > 300
     assert not wrong, "\n".join(wrong)
 
 
+def test_rooms_of_passes_know_only_what_is_below_them():
+    """A room's own file in passes/ itself would belong to no room; there is only the package's."""
+    wrong = []
+    for name, others in sorted(IMPORTS.items()):
+        if layer(name) == "passes" and name != "passes":
+            room = name.split(".")[1]
+            wrong += [f"{name} imports {other}" for other in sorted(others) if layer(other) == "passes" and other != "passes"
+                      and other.split(".")[1] != room and other.split(".")[1] not in ROOMS[room].split()]
+    assert not wrong, "\n".join(wrong)
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected components of more than one node (Tarjan)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in graph.get(node, ()):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            component = stack[stack.index(node):]
+            del stack[stack.index(node):]
+            if len(component) > 1:
+                found.append(sorted(component))
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return found
+
+
+def test_the_folders_are_no_circle():
+    folders = defaultdict(set)
+    for name, others in IMPORTS.items():
+        folders[layer(name)] |= {layer(o) for o in others} - {layer(name)}
+    assert circles(folders) == []
+
+
+def test_no_circle_of_files_is_larger_than_two():
+    assert [c for c in circles(IMPORTS) if len(c) > 2] == []
+
+
 def test_only_one_module_names_the_wheel():
-    naming = []
-    for path in sources(ROOT):
-        if path.name == "mlir.py":
-            continue
-        if any(name.split(".")[0] in ("mlir", "torch_mlir") for name in imports(path)):
-            naming.append(str(path.relative_to(ROOT)))
-    assert not naming
+    naming = [name for name, tree in TREES.items() if any(n.split(".")[0] in ("mlir", "torch_mlir") for n in imported(tree))]
+    assert set(naming) <= {"core.mlir"}
+
+
+def test_imports_are_absolute():
+    """And by the package's name: a module imported as ``passes.x`` would be loaded a second time."""
+    top = {layer(name) for name in SOURCES} - {"legato"}
+    wrong = []
+    for name, tree in TREES.items():
+        wrong += [f"{name}: {ast.unparse(node)}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
+        wrong += [f"{name}: {n}" for n in imported(tree) if n.split(".")[0] in top]
+    assert wrong == []
+
+
+def test_the_rules_see_what_they_forbid():
+    """The imports that the rules are about are found wherever they stand, and circles are found."""
+    tree = ast.parse("""if TYPE_CHECKING:
+    import legato.tools
+def f():
+    from legato.passes.graph import x
+    import_module("legato.targets")""")
+    assert imported(tree) == {"legato.passes.graph.x", "legato.tools", "legato.targets"}
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    assert within("core.errors", "core.errors core.cpu") and not within("core.errors_more", "core.errors")
+    assert layer("driver") == "legato" and layer("core.mlir") == "core"

@@ -1,1 +1,19 @@
-"""The ops of relax, one file per family. Importing a file declares its ops."""
+"""The ops of relax, one file per family. Importing this package declares them all."""
+from legato.dialects.relax.ops import (  # noqa: F401
+    binary,
+    conv,
+    count,
+    gather,
+    matmul,
+    norm,
+    pool,
+    reduce,
+    reshape,
+    select,
+    slice,
+    space,
+    unary,
+)
+from legato.dialects.relax.ops.concat import Concat
+
+__all__ = ["Concat"]

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from legato.core.diagnostics import PassFailed
 from legato.core.errors import LegatoError, UnsupportedError
+from legato.core.ir_helpers import present
 from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.relax.dims import UNKNOWN, Size
 from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
+from legato.dialects.relax.requirements import requirements
 from legato.dialects.tir.markers import ARENA, LATE_ARENAS, OUT
 from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
@@ -30,7 +32,7 @@ from legato.passes.memory.plan_memory.lifetimes import MainBuffer, find_buffers
 from legato.passes.memory.plan_memory.placement import Life, Placement, place
 from legato.passes.memory.plan_memory.sizes import MemrefSizes
 from legato.passes.memory.plan_memory.stages import Stage, find_stages, pass_sizes, stage_of
-from legato.passes.memory.signature import Boundary, requirements
+from legato.passes.memory.signature import Boundary
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 if TYPE_CHECKING:
@@ -148,7 +150,7 @@ class _Rewrite:
         table, required = self.symbols, requirements(self.main)
         for before, stage, wanted in zip(self.stages, self.stages[1:], bytes_[1:]):
             table = stage.begin(table)
-            with ir.InsertionPoint(stage.anchor), stage.call.location:
+            with ir.InsertionPoint(stage.anchor), present(stage.call).location:
                 for number, one in enumerate(required):
                     if one.known_by(stage.known) and not one.known_by(before.known):
                         late.check(self.main, number, [stage.values(size) for size in one.sizes])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import present
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.relax.dialect import DimsAttr
 from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, symbols
@@ -33,7 +34,7 @@ class Stage:
 
     def begin(self, table: dict[str, ir.Value]) -> dict[str, ir.Value]:
         """Computes the new symbols after the call. ``table``: the symbols' values before; returns it with the new ones."""
-        call, table = self.call, dict(table)
+        call, table = present(self.call), dict(table)
         index = ir.IndexType.get()
         operations = list(call.block.operations)
         behind = operations[next(i for i, op in enumerate(operations) if op.operation == call) + 1].operation

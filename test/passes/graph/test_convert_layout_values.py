@@ -145,6 +145,7 @@ def test_reshapes_seen_through_layouts():
         old, new = split(factors), split(factors)
         perm = tuple(random.permutation(len(old)).tolist())
         how = layout.reshape(perm, old, new)
+        assert how is not None
         value = np.arange(np.prod(old)).reshape(old)
         made = value.transpose(how.before).reshape([new[axis] for axis in how.after])
         assert np.array_equal(made, value.reshape(new).transpose(how.after))

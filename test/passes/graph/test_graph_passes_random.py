@@ -55,7 +55,7 @@ def step(random, values):
         c = shape[1]
         return relax.batch_norm(x, weights(c), weights(c), weights(c), weights(c))
     if choice in (3, 4):
-        op = (relax.add, relax.multiply, relax.subtract, relax.maximum)[random.integers(4)]
+        op = relax.OPS[random.choice(["add", "multiply", "subtract", "maximum"])].build
         other = weights(*broadcast_shape(random, shape))
         return op(x, other) if random.random() < 0.7 else op(other, x)
     if choice == 5:
@@ -64,14 +64,14 @@ def step(random, values):
         others = [value for value in values if list(value.type.shape) == shape]
         return relax.add(x, others[random.integers(len(others))])
     if choice == 7:
-        return (relax.relu, relax.tanh, relax.sigmoid, relax.square, relax.abs, relax.negative)[random.integers(6)](x)
+        return relax.OPS[random.choice(["relu", "tanh", "sigmoid", "square", "abs", "negative"])].build(x)
     if choice == 8:
         return relax.permute_dims(x, random.permutation(rank).tolist())
     if choice in (9, 10):
         return relax.reshape(x, split_shape(random, shape))
     if choice == 11:
         axes = sorted(random.choice(rank, random.integers(1, rank + 1), replace=False).tolist())
-        return (relax.mean, relax.sum, relax.max)[random.integers(3)](x, axis=axes, keepdims=bool(random.random() < 0.7))
+        return relax.OPS[random.choice(["mean", "sum", "max"])].build(x, axis=axes, keepdims=bool(random.random() < 0.7))
     if choice == 12:
         return relax.softmax(x, axis=int(random.integers(rank)))
     if choice == 13:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import text_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.partition.groups import inline
-from legato.passes.partition.marks import CODEGEN, calls_of, text_of
+from legato.passes.partition.marks import CODEGEN, calls_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 
