@@ -34,8 +34,8 @@ def _random(*shape: int, scale: float = 1.0) -> np.ndarray:
 
 def _model(nodes, shape, result, **weights: np.ndarray) -> ModelProto:
     initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()]
-    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes)] for name, sizes in (("x", shape), ("y", result))]
-    graph = helper.make_graph([helper.make_node(*node[:3], **node[3]) for node in nodes], "layer", *ends, initializers)
+    inputs, outputs = ([helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes)] for name, sizes in (("x", shape), ("y", result)))
+    graph = helper.make_graph([helper.make_node(*node[:3], **node[3]) for node in nodes], "layer", inputs, outputs, initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
@@ -86,7 +86,7 @@ def measure(layer: Layer) -> str:
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
     x = _random(*layer.shape)
-    expected = session.run(None, {"x": x})[0]
+    expected = np.asarray(session.run(None, {"x": x})[0])
     error = np.abs(np.from_dlpack(executable(x)) - expected).max() / np.abs(expected).max()
     peak = measure_peak()
     ours, theirs = in_turns([lambda: executable(x), lambda: session.run(None, {"x": x})], seconds=1.0, rounds=50)

@@ -86,15 +86,15 @@ def _session(path: Path, threads: int) -> onnxruntime.InferenceSession:
 def measure(name: str, threads: int, shipped: bool = False) -> Iterator[str]:
     """Measures a model. Yields one line of the table per case."""
     target = f"llvm{{threads={threads}}}"
-    compiled = None
-    for case in cases(name, shipped):
-        if compiled is None:
-            executable, seconds = compiled = compile_model(case.path, target)
-            session = _session(case.path, threads)
-            memory, budget = peak_memory(case.path, target)
+    every = list(cases(name, shipped))
+    path = every[0].path
+    executable, seconds = compile_model(path, target)
+    session = _session(path, threads)
+    memory, budget = peak_memory(path, target)
+    for case in every:
         call = functools.partial(executable, *case.inputs.values())
         call_reference = functools.partial(session.run, None, case.inputs)
-        expected = call_reference()[0]
+        expected = np.asarray(call_reference()[0])
         error = np.abs(np.from_dlpack(call()) - expected).max() / np.abs(expected).max()
         ours, theirs = (seconds * 1e3 for seconds in in_turns([call, call_reference]))
         yield f"{case.name:20} {ours:9.2f} {theirs:9.2f} {ours / theirs:6.2f} {seconds:9.2f} {error:9.1e} {memory:8.0f} {budget:7.0f}"

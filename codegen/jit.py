@@ -40,7 +40,7 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     _check_calls(module, libraries)
     with module.context:
         engine = execution_engine.ExecutionEngine(
-            module, opt_level=opt_level, shared_libs=libraries, enable_object_dump=True, enable_pic=True)
+            module, opt_level=opt_level, shared_libs=libraries, enable_object_dump=True, enable_pic=True)  # pyright: ignore[reportCallIssue]
         address = engine.raw_lookup(CREATE)   # raw_lookup forces compilation; dump_to_object_file omits functions never looked up
     if not address:
         raise LegatoError("LLVM could not compile the module; it says why on stderr")

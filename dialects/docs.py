@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from legato.core.dtypes import spelling
+from legato.core.ir_helpers import present
 from legato.dialects.relax import OPS
 from legato.dialects.relax.attributes import REQUIRED, Attribute
 from legato.dialects.relax.op import ANY
@@ -28,6 +29,9 @@ and rounded once.
 """
 
 
+EXAMPLE = re.compile(r"%y = [^%]*(.*?)(?: \{.*\})?\s*:\s*\((.*?)\)\s*->\s*(.*)", re.DOTALL)
+
+
 def summary(cls: type) -> str:
     """The documentation of an op without its example."""
     return re.sub(r"```mlir\n.*?```", "", inspect.getdoc(cls) or "", flags=re.DOTALL).strip()
@@ -44,7 +48,7 @@ def example_module(cls: type) -> str:
     text = example(cls)
     if text is None:
         raise ValueError(f"{cls.OPERATION_NAME} has no example")
-    operands, types, result = re.fullmatch(r"%y = [^%]*(.*?)(?: \{.*\})?\s*:\s*\((.*?)\)\s*->\s*(.*)", text, flags=re.DOTALL).groups()
+    operands, types, result = present(EXAMPLE.fullmatch(text)).groups()
     names = re.findall(r"%\w+", operands)
     typed = zip(names, re.findall(r"tensor<.*?>(?=, tensor<|$)", types), strict=True)
     return f"func.func @example({', '.join(f'{n}: {t}' for n, t in typed)}) -> {result} {{\n  {text}\n  return %y : {result}\n}}\n"

@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Iterable
 
+from legato.core.ir_helpers import present
 from legato.core.mlir import PROVIDER, ext, ir
 from legato.dialects.relax import Relax
 from legato.dialects.tir.dialect import Tir
@@ -16,14 +17,14 @@ def load_dialects(context: ir.Context | None = None, dialects: Iterable[type[ext
 
     The bindings allow one load per dialect and context, and crash when two threads load at once; this function holds a lock.
     """
-    context = ir.Context.current if context is None else context
-    with _lock, context:
+    chosen = present(ir.Context.current) if context is None else context
+    with _lock, chosen:
         for dialect in (Relax, Tir, *dialects):
-            if not context.is_dialect_loaded(dialect.DIALECT_NAMESPACE):
+            if not chosen.is_dialect_loaded(dialect.DIALECT_NAMESPACE):
                 dialect.load()
             # Without a registered module the bindings search for one at every op they wrap, 25 us each time.
             sys.modules.setdefault(f"{PROVIDER}.dialects.{dialect.DIALECT_NAMESPACE}", sys.modules[dialect.__module__])
-    return context
+    return chosen
 
 
 def make_context(dialects: Iterable[type[ext.Dialect]] = ()) -> ir.Context:

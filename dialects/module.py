@@ -57,8 +57,7 @@ class Module:
     @staticmethod
     def parse(text: str, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
         """Parses and verifies MLIR text in a context that has our dialects (None: a new one). LegatoError if it is invalid."""
-        context = context or make_context()
-        with context, ir.Location.unknown():
+        with context or make_context(), ir.Location.unknown():
             try:
                 return Module(ir.Module.parse(text), weights)
             except ir.MLIRError as error:

@@ -53,10 +53,11 @@ def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_thre
                    and inner.extent is not None}
         begins = [form.only(outer) for form in forms]
         ranges = [(form - begin).range(extents) for form, begin in zip(forms, begins)]
-        if any(r is None for r in ranges) or any(b.terms != begins[0].terms for b in begins):
+        known = [r for r in ranges if r is not None]
+        if len(known) < len(ranges) or any(b.terms != begins[0].terms for b in begins):
             found.append((Linear({}), size))
             continue
-        low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+        low, high = min(r[0] for r in known), max(r[1] for r in known)
         found.append((begins[0] + Linear({}, low), min(high - low + 1, size)) if high - low + 1 < size else (Linear({}), size))
     return found
 
@@ -123,7 +124,8 @@ def overflows(begin: Linear, extent: int, size: int) -> bool:
         if not isinstance(owner, ir.Block) or owner.owner.operation.name != "tir.for" or owner.owner.operation.opview.extent is None:
             return True
         known[value] = owner.owner.operation.opview.extent
-    return begin.range(known)[1] + extent > size
+    span = begin.range(known)
+    return span is None or span[1] + extent > size
 
 
 def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:

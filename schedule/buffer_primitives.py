@@ -8,7 +8,7 @@ from legato.analysis.indices.arithmetic import affine_value
 from legato.analysis.indices.build import build, constant
 from legato.analysis.indices.forms import PLAIN, linear
 from legato.analysis.indices.points import Points, Sample
-from legato.core.ir_helpers import ancestors
+from legato.core.ir_helpers import ancestors, present
 from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, before_end, make_block, make_buffer
 from legato.dialects.tir.walk import blocks, buffer_name
@@ -143,7 +143,7 @@ def map_shape(index_map: ir.AffineMap, shape: list[int]) -> list[int]:
     points = Points([], lambda _: False)
     places = [Sample({}, axis.reshape(-1)) for axis in np.indices(shape)]
     found = [affine_value(points, e, places, []) for e in index_map.results]
-    mapped = np.stack([np.broadcast_to(f.array, [total]) for f in found])
+    mapped = np.stack([np.broadcast_to(present(f).array, [total]) for f in found])
     if mapped.min() < 0:
         raise ScheduleError("transform_layout: the map has negative places")
     if np.unique(mapped, axis=1).shape[1] != total:

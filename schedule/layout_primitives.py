@@ -1,6 +1,6 @@
 """Primitives that change layouts and extents: pack and pad."""
 from legato.analysis.accesses import buffer_of, indices_of
-from legato.core.ir_helpers import body, find
+from legato.core.ir_helpers import body, find, present
 from legato.core.mlir import arith, bufferization, ir, memref, scf
 from legato.dialects import relax
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, before_end, index, loop_of, make_block, make_buffer
@@ -98,7 +98,7 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
     loops = [loop_of(v) for v in block.values]
     if predicate_of(block) is not None or any(f is None or f.extent != e for f, e in zip(loops, block.extents)):
         raise ScheduleError(f"pad: each axis of block '{block.name}' has to be one loop over all its values")
-    extents = [-(-e // s) * s for e, s in zip(block.extents, sizes)]
+    extents = [-(-present(e) // s) * s for e, s in zip(block.extents, sizes)]
     grown = [a for a, old, new in zip(block.kinds, block.extents, extents) if old != new]
     if REDUCE in grown and not is_sum_of_products(block):
         raise ScheduleError(f"pad: block '{block.name}' is no sum of products, to which what is beyond would add nothing")
@@ -131,7 +131,7 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
     block.operation.attributes["extents"] = ir.DenseI64ArrayAttr.get(extents, block.operation.context)
     for loop, extent in zip(loops, extents):
         with ir.InsertionPoint(top), block.operation.location:
-            loop.operation.operands[1] = index(extent)
+            present(loop).operation.operands[1] = index(extent)
 
 
 class SmallerView:

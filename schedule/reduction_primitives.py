@@ -2,7 +2,7 @@
 from legato.analysis.accesses import buffer_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import linear, roots
-from legato.core.ir_helpers import ancestors, body, copy
+from legato.core.ir_helpers import ancestors, body, copy, present
 from legato.core.mlir import ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
@@ -87,7 +87,7 @@ def drop_init(kernel: Kernel, block: BlockOp) -> None:
     """Removes a block's init; the block and its handles stay."""
     with ir.InsertionPoint(block.operation), block.operation.location:
         rest = make_block("init", [], [], [], [])
-    block.init_block.append_to(rest.operation.regions[0])
+    present(block.init_block).append_to(rest.operation.regions[0])
     kernel.erase(rest.operation)
 
 
@@ -166,8 +166,8 @@ def final_block(kernel: Kernel, block: BlockOp, store: ir.Operation, combiner: i
         with before_end(loops[-1].block):
             new = make_block(block.name, [*names, "v_rf"], [SPATIAL] * len(names) + [REDUCE], [*extents, extent],
                              [loop.variable for loop in loops], init=True)
-            with before_end(new.init_block):
-                memref.StoreOp(constant_copy(initial.operands[0]), buffer, list(new.init_block.arguments)[:-1])
+            with before_end(present(new.init_block)):
+                memref.StoreOp(constant_copy(initial.operands[0]), buffer, list(present(new.init_block).arguments)[:-1])
             with before_end(new.block):
                 *spatial, step = new.block.arguments
                 places = [*spatial]
@@ -204,7 +204,7 @@ def step_block(kernel: Kernel, block: BlockOp, loop: ForOp, parts: ir.Value, axe
         with before_end(target):
             parts_of = {loop.variable: arguments[-1]} | {v: a for (v, _), a in zip(inner, arguments[len(keep):])}
             whole = build(form.renamed(parts_of)) if target == new.block else arguments[0]
-            mapping = {old.arguments[n]: arguments[k] for k, n in enumerate(keep)} | {old.arguments[number]: whole}
+            mapping = {present(old).arguments[n]: arguments[k] for k, n in enumerate(keep)} | {present(old).arguments[number]: whole}
             copy(body(old), mapping)
         retarget(kernel, target, parts, at, arguments[-1], buffer_of(next(op for op in body(old) if op.name == "memref.store")))
     return new

@@ -5,7 +5,7 @@ from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.linear import Linear
-from legato.core.ir_helpers import ancestors, body, copy, find
+from legato.core.ir_helpers import ancestors, body, copy, find, present
 from legato.core.mlir import ir, memref
 from legato.dialects import tir
 from legato.dialects.tir.loops import SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block
@@ -90,9 +90,10 @@ def tile_init(kernel: Kernel, inner: BlockOp, outer: BlockOp, sizes: list[int]) 
         block = make_block(kernel.unique(f"{inner.name}_init"), [inner.axes[n] for n in spatial], [SPATIAL] * len(spatial),
                            [sizes[n] for n in spatial], [m.variable for m in made])
         with before_end(block.block):
-            places = {inner.init_block.arguments[n]: build(Linear({outer.init_block.arguments[n]: sizes[n]}) + Linear({a: 1}))
+            old, around = present(inner.init_block), present(outer.init_block)
+            places = {old.arguments[n]: build(Linear({around.arguments[n]: sizes[n]}) + Linear({a: 1}))
                       for n, a in zip(spatial, block.block.arguments)}
-            copy(body(inner.init_block), places)
+            copy(body(old), places)
 
 
 # --- tensorize ---

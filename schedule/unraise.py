@@ -105,12 +105,13 @@ class _Rewriter:
         inputs = len(op.operands) - len(op.results)
         loops = [structured.loops_of(operand) for operand in range(len(indexing))]
         fills = [self.fills.get(v) for v in list(op.operands)[inputs:]]
-        filled = all(f is not None for f in fills)
+        known = [f for f in fills if f is not None]
+        filled = len(known) == len(fills)
         block = self.loops(block_name(structured), kinds, list(op.operands), loops, init=filled and REDUCE in kinds)
         inner = op.regions[0].blocks[0]
         if block.init_block is not None:
             with before_end(block.init_block):
-                for fill, value, m in zip(fills, list(op.operands)[inputs:], indexing[inputs:]):
+                for fill, value, m in zip(known, list(op.operands)[inputs:], indexing[inputs:]):
                     constant = fill.operands[0] if fill.name == "linalg.fill" else filled_value(fill)
                     memref.StoreOp(constant, self.buffers[value], self.place(m, block.init_block))
         with before_end(block.block):

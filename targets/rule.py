@@ -80,25 +80,29 @@ def make_rules(ops: tuple[str, ...], form: Form, function: Callable[..., Any], *
     return tuple(Rule(op, form, function, name, source_of(function), **options) for op in ops)
 
 
-def _decorator(ops: tuple[str, ...], form: Form, **options: Any):
-    def make(function: Callable[..., Any]):
+Function = Callable[..., Any]
+When = Predicate | tuple[Predicate, ...]
+
+
+def _decorator(ops: tuple[str, ...], form: Form, **options: Any) -> Callable[[Function], Any]:
+    def make(function: Function) -> Rule | tuple[Rule, ...]:
         rules = make_rules(ops, form, function, **options)
         return rules[0] if len(rules) == 1 else rules
 
     return make
 
 
-def kernel(*ops: str, priority: int = 0, when: Predicate | tuple[Predicate, ...] = ()):
+def kernel(*ops: str, priority: int = 0, when: When = ()) -> Callable[[Function], Any]:
     """Decorator: makes a function a kernel rule: one ``Rule``, or a tuple for several ops. Registers nothing."""
     return _decorator(ops, "kernel", priority=priority, when=when)
 
 
-def rewrite(*ops: str, priority: int = 0, when: Predicate | tuple[Predicate, ...] = ()):
+def rewrite(*ops: str, priority: int = 0, when: When = ()) -> Callable[[Function], Any]:
     """Decorator: makes a function a rewrite rule: one ``Rule``, or a tuple for several ops. Registers nothing."""
     return _decorator(ops, "rewrite", priority=priority, when=when)
 
 
 def intrinsic(*ops: str, moment: Moment = "legalize", dtypes: tuple[str, ...] = (), priority: int = 0,
-              when: Predicate | tuple[Predicate, ...] = ()):
+              when: When = ()) -> Callable[[Function], Any]:
     """Decorator: makes a function an intrinsic rule: one ``Rule``, or a tuple for several ops. Registers nothing."""
     return _decorator(ops, "intrinsic", moment=moment, dtypes=dtypes, priority=priority, when=when)

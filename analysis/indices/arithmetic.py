@@ -233,12 +233,13 @@ def _unsigned(method: Method) -> Rule:
     """A rule of unsigned arithmetic, which is the signed one where nothing is negative."""
     def rule(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
         natural = all(map(numbers.is_natural, operands))
-        return method(numbers, *operands) if natural else numbers.bitwise(op.name, *operands, bits)
+        return method(numbers, *operands) if natural else numbers.bitwise(op.name, operands[0], operands[1], bits)
     return rule
 
 
 def _selected(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
-    return numbers.select(*operands)
+    condition, chosen, other = operands
+    return numbers.select(condition, chosen, other)
 
 
 def _compared(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
@@ -254,20 +255,20 @@ def _bitwise(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
     mask = numbers.known(operands[1])
     if op.name == "arith.andi" and mask is not None and mask >= 0 and mask & (mask + 1) == 0:   # the lowest bits
         return numbers.modulo(operands[0], numbers.constant(mask + 1))
-    return numbers.bitwise(op.name, *operands, bits)
+    return numbers.bitwise(op.name, operands[0], operands[1], bits)
 
 
 def _shifted(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
     places = numbers.known(operands[1])
     if places is None or not 0 <= places < min(bits, WIDE - 1):
-        return numbers.bitwise(op.name, *operands, bits)
+        return numbers.bitwise(op.name, operands[0], operands[1], bits)
     power = numbers.constant(1 << places)
     if op.name == "arith.shli":
         number = numbers.multiply(operands[0], power)
         return number if number is None or bits >= WIDE else numbers.wrapped(number, bits)
     if op.name == "arith.shrsi" or numbers.is_natural(operands[0]):
         return numbers.floor_divide(operands[0], power)
-    return numbers.bitwise(op.name, *operands, bits)
+    return numbers.bitwise(op.name, operands[0], operands[1], bits)
 
 
 def _affine(numbers: Numbers, op: ir.Operation, operands: list, bits: int):

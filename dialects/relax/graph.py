@@ -7,11 +7,12 @@ from legato.core.errors import InferenceError, LegatoError
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
 from legato.dialects.relax.dims import Size, substitute
+from legato.dialects.relax.op import GraphOp
 from legato.dialects.relax.ops.concat import Concat
 from legato.dialects.relax.ops.constant import Constant
 
 
-def op_class(op) -> type | None:
+def op_class(op) -> type[GraphOp] | None:
     """The class of a graph op, of relax or a user's dialect; None for any other op."""
     if op.operation.name == Concat.OPERATION_NAME:
         return Concat

@@ -79,6 +79,10 @@ class GraphOp:
     # Each element of the result depends only on the operands' elements at the same index, after broadcasting.
     ELEMENTWISE: ClassVar[bool] = False
 
+    def __init_subclass__(cls, *, name: str | None = None, **kwargs: Any) -> None:
+        """``name``: the op's, without the dialect's prefix; None for a base of several ops."""
+        super().__init_subclass__(**kwargs)
+
     @staticmethod
     def result_type(*args: Any, **attrs: Any) -> Any:
         """The result's TensorType (several: a sequence), from the operands' TensorTypes and all attributes. Raises InferenceError."""
@@ -109,9 +113,9 @@ class GraphOp:
             arrays = tuple(a.astype(np.float32) if a.dtype in _SMALL_FLOATS else a for a in arrays)
         with np.errstate(all="ignore"):
             results = SEMANTICS[cls.OPERATION_NAME](*arrays, **attrs)
-            results = results if isinstance(results, tuple) else (results,)
+            results = list(results) if isinstance(results, tuple) else [results]
             if small is not None:
-                results = tuple(np.asarray(r, small) if r.dtype == np.float32 else r for r in results)
+                results = [np.asarray(r, small) if r.dtype == np.float32 else r for r in results]
         return tuple(map(np.asarray, results)) if len(results) > 1 else np.asarray(results[0])
 
     @classmethod
@@ -270,7 +274,7 @@ def _unknown(name: str, known: list[str]) -> str:
     return f"has no attribute '{name}'" + (f"; did you mean '{near[0]}'?" if near else f"; it has: {', '.join(known) or 'none'}")
 
 
-def graph_op(dialect: type[ext.Dialect]) -> type:
+def graph_op(dialect: type[ext.Dialect]) -> type[GraphOp]:
     """The base class of a dialect's graph ops. ``dialect.OPS`` maps their names, without the dialect's prefix, to the classes."""
     dialect.OPS = {}
 
@@ -290,7 +294,7 @@ def graph_op(dialect: type[ext.Dialect]) -> type:
             dialect.OPS[name] = cls
 
     for member, value in vars(GraphOp).items():
-        if member not in ("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "OPERATION_NAME"):
+        if member not in ("__dict__", "__weakref__", "__module__", "__doc__", "__annotations__", "__init_subclass__", "OPERATION_NAME"):
             setattr(Op, member, value)
     return Op
 

@@ -47,9 +47,8 @@ def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: 
     ``body(inputs, outputs)`` is called with the entry block's arguments, at its insertion point, and returns one value per output. Raises
     what the body raises, and ``TypeError`` when a value's type is not the output's; the module is then unchanged.
     """
-    location = location or ir.Location.unknown()
     inputs, outputs = [plain_type(t) for t in inputs], [plain_type(t) for t in outputs]
-    with ir.InsertionPoint(module.body), location:
+    with ir.InsertionPoint(module.body), location or ir.Location.unknown():
         kernel = func.FuncOp(name, ir.FunctionType.get(inputs + outputs, outputs), visibility="private")
         try:
             block = kernel.add_entry_block()

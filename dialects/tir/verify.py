@@ -1,13 +1,15 @@
 """Verifiers of ops written in Python."""
 
-from typing import Any
+from typing import Any, TypeVar
+
+OpClass = TypeVar("OpClass", bound=type)
 
 
 class InvalidOp(Exception):
     """The message of a verifier about an op, without the op's name."""
 
 
-def verified(cls: type) -> type:
+def verified(cls: OpClass) -> OpClass:
     """Class decorator: gives an op class whose ``check`` raises ``InvalidOp`` the bindings' verifier hook."""
 
     def verify_region_invariants(self: Any) -> bool:

@@ -49,11 +49,9 @@ def from_onnx(
     check_names(graph, label)
     if not graph.output:
         raise LegatoError(f"{label} has no outputs: there is nothing to compute")
-    if context is None:
-        context = make_context()
-    load_dialects(context)
+    loaded = load_dialects(make_context() if context is None else context)
     problems = Problems()
-    with context, ir.Location.unknown():
+    with loaded, ir.Location.unknown():
         stored = {tensor.name for tensor in graph.initializer}
         types = input_types([value for value in graph.input if value.name not in stored], shapes, problems)
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, func, ir
 from legato.dialects import Module, tir
 from legato.dialects.relax import dims
@@ -274,7 +275,7 @@ class _Builder:
         if block.init_block is not None:
             with before_end(block.init_block):
                 places = [Scalar(v, "index") for v in list(block.init_block.arguments)[:rank]]
-                buffer.store(neutral(reduction.combiner, tensor.dtype), places)
+                buffer.store(neutral(present(reduction).combiner, tensor.dtype), places)
         with before_end(block.block):
             arguments = [Scalar(v, "index") for v in block.block.arguments]
             self.spatial, self.axes = arguments[:rank], dict(zip(reduced, arguments[rank:]))

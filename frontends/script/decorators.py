@@ -1,6 +1,7 @@
 """The decorators of the script language: ``@T.prim_func``, ``@T.macro``, ``@R.function``, ``@I.ir_module``."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +80,7 @@ def in_class(function: Callable) -> bool:
 
 def _local_names() -> dict[str, Any]:
     """The current local variables of the function that calls a decorator."""
-    return dict(inspect.currentframe().f_back.f_back.f_locals)
+    return dict(sys._getframe(2).f_locals)
 
 
 def _decorated(function: Any, decorator: str, decorate: Callable[[Callable], Any]) -> Any:

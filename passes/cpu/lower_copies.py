@@ -33,7 +33,7 @@ def lower_copies(module: ir.Module, machine: CpuMachine) -> None:
         if all(contiguous(v.type) for v in op.operands):
             continue
         with ir.InsertionPoint(op), op.location:
-            Copy(*op.operands, machine).build()
+            Copy(op.operands[0], op.operands[1], machine).build()
         op.erase()
 
 

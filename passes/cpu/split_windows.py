@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import StructuredKernels, WindowForm
-from legato.core.ir_helpers import terminator
+from legato.core.ir_helpers import present, terminator
 from legato.core.mlir import arith, func, ir, linalg, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -106,19 +106,20 @@ class WindowSplit:
         pad = tensor.PadOp(type_, piece, [], [], low, high)
         block = pad.regions[0].blocks.append(*[ir.IndexType.get()] * 4)
         with ir.InsertionPoint(block):
-            tensor.YieldOp(self.form.pad.regions[0].blocks[0].operations[0].operands[0])
+            tensor.YieldOp(present(self.form.pad).regions[0].blocks[0].operations[0].operands[0])
         return pad.result
 
     def operand(self, index: int, window: ir.Value, place: ir.Value, offsets: list[int], sizes: Sizes) -> ir.Value:
         """The slice of a reader's operand for one part of the output."""
-        value = self.form.reader.op.operands[index]
-        if index == len(self.form.reader.op.operands) - 1:
+        reader = present(self.form.reader)
+        value = reader.op.operands[index]
+        if index == len(reader.op.operands) - 1:
             return place
         if value == self.form.op.results[0]:
             return window
         if not isinstance(value.type, ir.RankedTensorType):
             return value
-        loops = self.form.reader.loops_of(index)
+        loops = reader.loops_of(index)
         starts = [0 if l is None else offsets[l] for l in loops]
         extents = [dim(value, d) if l is None else sizes[l] for d, l in enumerate(loops)]
         return slice_of(value, starts, extents)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from legato.core.ir_helpers import present
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir, tensor
 from legato.dialects import relax
@@ -110,7 +111,7 @@ class Constants:
             return None
         if "weight" not in op.attributes and op.attributes["value"].is_splat:
             return op.attributes["value"].get_splat_value().value
-        array = self.array(value)
+        array = present(self.array(value))
         if array.size == 0 or (array.size > 1 and (array.size > DENSE_LIMIT or (array != array.flat[0]).any())):
             return None
         return array.flat[0].item()

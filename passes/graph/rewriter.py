@@ -60,6 +60,11 @@ class GraphRewriter:
             return None
         return op
 
+    def arrays(self, values: Iterable[ir.Value]) -> list[np.ndarray] | None:
+        """The elements of constants; None where a value is none."""
+        found = [array for value in values if (array := self.array(value)) is not None]
+        return found if len(found) == len(list(values)) else None
+
     def array(self, value: ir.Value) -> np.ndarray | None:
         """The elements of a constant; None for other values."""
         return self._constants.array(value)

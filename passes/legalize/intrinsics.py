@@ -56,8 +56,8 @@ class IntrinsicContext:
     @property
     def shape(self) -> tuple[int, ...] | None:
         """A vector's shape; None for scalars."""
-        type_ = next(iter([*self.output_types, *self.input_types]), None)
-        return tuple(type_.shape) if isinstance(type_, ir.VectorType) else None
+        types = [*self.output_types, *self.input_types]
+        return tuple(types[0].shape) if types and isinstance(types[0], ir.VectorType) else None
 
     def each(self, function: Callable[..., ir.Value]) -> ir.Value:
         """Computes the op element by element: calls ``function(*scalars)`` for each lane of a vector, once for scalars."""

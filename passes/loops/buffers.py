@@ -150,9 +150,10 @@ def shrink(home: ir.Block, accesses: list[ir.Operation]) -> tuple[list[int], lis
             return None
         parts = [form[axis] - o for form, o in zip(forms, outer)]
         ranges = [p.range(extents) for p in parts]
-        if any(r is None for r in ranges):
+        known = [r for r in ranges if r is not None]
+        if len(known) < len(ranges):
             return None
-        low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+        low, high = min(r[0] for r in known), max(r[1] for r in known)
         full = buffer_of(accesses[0]).type.shape[axis]
         if high - low + 1 >= full:
             for mine, form in zip(rebased, forms):

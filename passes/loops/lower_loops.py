@@ -100,7 +100,8 @@ def unroll(loop: ForOp) -> None:
 def to_serial(loop: ForOp) -> None:
     """Makes the loop an scf.for."""
     with ir.InsertionPoint(loop), loop.operation.location:
-        new = scf.ForOp(*loop.bounds, index(1))
+        lower, upper = loop.bounds
+        new = scf.ForOp(lower, upper, index(1))
         with ir.InsertionPoint(new.body):
             scf.YieldOp([])
     take_body(loop, new.body)

@@ -10,6 +10,7 @@ import numpy as np
 
 from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import PackingLike
+from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir, tensor
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
@@ -93,7 +94,7 @@ def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants,
     """Gives a call the packed weight. Calls with one weight and layout share the packed one through ``packed``, which maps the
     weight's key and layout to the packed weight's key.
     """
-    constant = defining_op(call.operands[packing.argument])
+    constant = present(defining_op(call.operands[packing.argument]))
     source = constant.attributes["weight"].value if "weight" in constant.attributes else None
     layout = (source, packing.shape, packing.order, packing.outer, packing.tile)
     with ir.InsertionPoint(constant), constant.location:
@@ -101,9 +102,9 @@ def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants,
             dtype = numpy_dtype(constant.results[0].type.element_type)
             value = relax.weight(packed[layout], dtype, packed_shape(packing))
         else:
-            array = pack(constants.array(constant.results[0]), packing)
+            array = pack(present(constants.array(constant.results[0])), packing)
             value = constants.build(array, f"{constants.name_of(constant.results[0])}.packed")
-            made = defining_op(value)
+            made = present(defining_op(value))
             if source is not None and "weight" in made.attributes:
                 packed[layout] = made.attributes["weight"].value
     call.operands[packing.argument] = value

@@ -33,9 +33,10 @@ class Library:
     """The library, an engine and a stream. LegatoError if it is not installed, or is not 2.x."""
 
     def __init__(self) -> None:
-        self.dll = next(filter(None, map(_open, NAMES)), None)
-        if self.dll is None:
+        dll = next(filter(None, map(_open, NAMES)), None)
+        if dll is None:
             raise LegatoError("the model has parts for oneDNN, and there is no libdnnl.so.2: install it (Debian: apt install libdnnl2)")
+        self.dll = dll
         if not hasattr(self.dll, "dnnl_pooling_forward_desc_init"):
             raise LegatoError("the oneDNN that is installed is not 2.x, whose functions the model calls (Debian 12: apt install libdnnl2)")
         self.dll.dnnl_primitive_desc_query_md.restype = ctypes.c_void_p

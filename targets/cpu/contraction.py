@@ -26,7 +26,7 @@ def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None) 
     """The register tiles of a form, which its schedule uses and its packed weight has to fit. ``width``: columns, where they are
     fixed."""
     single = form.row is None or (form.row_stride > 1 and not form.decomposes)  # tiled as windows: its rows are no plain index
-    rows = 1 if single else form.extents[form.row]
+    rows = 1 if single or form.row is None else form.extents[form.row]
     conflict = form.row_bytes is not None and form.row_bytes % CACHE_WAY == 0
     return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width, WAYS if conflict else None)
 
@@ -37,7 +37,8 @@ class _ContractionScript:
     def __init__(self, form: ContractionForm, machine: Machine) -> None:
         weight = producer(form.op.operands[form.weight])
         self.packed = weight is not None and weight.name == "linalg.unpack"
-        self.tiles = tiles_of(form, machine, list(weight.attributes["static_inner_tiles"])[-1] if self.packed else None)
+        width = list(weight.attributes["static_inner_tiles"])[-1] if weight is not None and self.packed else None
+        self.tiles = tiles_of(form, machine, width)
         self.part = parallel_part(form, self.tiles.columns[0], machine.threads)
         if self.part:
             loop, size = self.part

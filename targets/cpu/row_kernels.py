@@ -168,9 +168,9 @@ class Rows:
 
 def positions_beside(root: StructuredOp, extents: list[int], inside: Places) -> int | None:
     """The root's loop over neighbouring windows: the last but one, of static extent, where one of the nests has windows along it."""
-    if len(root.out_loops) < 2 or extents[root.out_loops[-2]] < 0 or root.out_loops[-1] not in inside[root]:
+    loop = root.out_loops[-2] if len(root.out_loops) > 1 else None
+    if loop is None or extents[loop] < 0 or root.out_loops[-1] not in inside[root]:
         return None
-    loop = root.out_loops[-2]
     windows = any(not nest.plain for nest in inside)
     return loop if loop in inside[root] and windows else None
 

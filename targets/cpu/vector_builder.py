@@ -126,7 +126,7 @@ class Builder:
     def scale_by_power(self, y: ir.Value, exponent: ir.Value) -> ir.Value:
         """y * 2^exponent (whole numbers, as floats), rounded once, over the whole range, by AVX-512's ``vscalefps``."""
         total = 1
-        for extent in self.shape:
+        for extent in self.shape or ():
             total *= extent
         lanes = min(total, 16)
         flat, part = ir.VectorType.get([total], self.f32), ir.VectorType.get([lanes], self.f32)

@@ -123,7 +123,7 @@ def stack_in_loop(n: int) -> int:
 def known_in_a_branch(n: int) -> int:
     if n:
         m = 1
-    return m
+    return m  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 def breaks(n: int) -> int:

@@ -46,4 +46,5 @@ def test_what_it_says_is_refused_is(word):
 def test_reasons_have_a_way_out():
     for table, face in ((refused.WORDS, "T"), (refused.GRAPH, "R")):
         for word, reason in table.items():
-            assert refused.refused(word.replace("*", "x"), table, face).endswith(reason)
+            said = refused.refused(word.replace("*", "x"), table, face)
+            assert said is not None and said.endswith(reason)

@@ -45,12 +45,12 @@ def imported(proto: onnx.ModelProto, **options) -> Module:
 def reference(proto: onnx.ModelProto, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """What onnxruntime computes, or onnx's reference for opsets that it does not know."""
     if proto.opset_import[0].version > NEWEST_OF_ONNXRUNTIME:
-        return ReferenceEvaluator(proto).run(None, dict(inputs))
+        return [np.asarray(a) for a in ReferenceEvaluator(proto).run(None, dict(inputs))]
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, dict(inputs))
+    return [np.asarray(a) for a in session.run(None, dict(inputs))]
 
 
 def assert_same(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], tolerance: float = 1e-5) -> None:

@@ -16,7 +16,7 @@ def model(nodes, inputs, outputs):
 def check(proto, *arrays):
     exe = legato.compile(legato.from_onnx(proto))
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    expected = session.run(None, {i.name: a for i, a in zip(session.get_inputs(), arrays)})
+    expected = [np.asarray(a) for a in session.run(None, {i.name: a for i, a in zip(session.get_inputs(), arrays)})]
     found = exe(*arrays)
     for one, other in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
         assert one.shape == other.shape

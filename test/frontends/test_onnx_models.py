@@ -131,6 +131,7 @@ def test_external_data_is_mapped(tmp_path):
     np.testing.assert_array_equal(weight, big)
     base = weight
     while not isinstance(base, np.memmap):
+        assert base is not None
         base = base.base
     assert Path(base.filename) == tmp_path / "w.bin"
 

@@ -18,6 +18,7 @@ def test_random_weights(name, tmp_path):
     executable = legato.compile(legato.from_onnx(path))
     inputs = light.image(light.shipped(name))
     (expected,) = onnxruntime.InferenceSession(str(path)).run(None, inputs)
+    expected = np.asarray(expected)
     assert np.ptp(expected) > 1e-3 * abs(expected).max()  # the classes differ: the model is alive
     assert relative_error(executable(**inputs), expected) < 1e-4
 

@@ -14,7 +14,7 @@ from legato.passes.memory.plan_memory.placement import Life, place
 from legato.passes.memory.plan_memory.plan_memory import plan_memory
 
 
-def value(size, **sizes):
+def value(size, **sizes) -> int:
     return int(substitute(size, sizes)) if symbols(size) else size
 
 

@@ -73,7 +73,7 @@ def test_100000_calls_do_not_grow():
         step["count"] += 1
         if step["count"] % 16 == 0:
             raise RuntimeError("the sixteenth")
-        return np.zeros((2, 2), F) if step["count"] % 16 == 8 else np.from_dlpack(y) + 1
+        return np.zeros((2, 2), F) if step["count"] % 16 == 8 else np.add(np.from_dlpack(y), 1)
 
     exe = legato.compile(graph('''
 y = R.call_packed("legato.test.results.positive", x, sinfo_args=R.Tensor((m,), "float32"))
@@ -243,8 +243,7 @@ def test_functions_in_c(library):
     register(library)
     exe = legato.compile(IN_C)
     x = np.linspace(-1, 1, 10, dtype=F)
-    for _ in range(1000):
-        found = exe(x)
+    found = [exe(x) for _ in range(1000)][-1]
     np.testing.assert_allclose(found, x[x > 0] + np.exp(x[x > 0]), rtol=1e-6)
     failing = legato.compile(graph('''
 y = R.call_packed("legato.test.results.c_compact", x, sinfo_args=R.Tensor((m,), "float32"))

@@ -63,5 +63,5 @@ def test_random_schedules(seeds):
         assert str(again) == str(sch) and again.trace == sch.trace, seed
         exe = legato.compile(sch.mod)
         rng = np.random.default_rng(seed)
-        arrays = [(rng.random(p.shape) - 0.5).astype(np.float32) for p in exe.inputs]
+        arrays = [(rng.random([int(size) for size in p.shape]) - 0.5).astype(np.float32) for p in exe.inputs]
         np.testing.assert_allclose(exe(*arrays), REFERENCES[kernel](*arrays), rtol=1e-3, atol=1e-4, err_msg=f"seed {seed}")

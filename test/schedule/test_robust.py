@@ -96,6 +96,7 @@ def test_many_loops_made_of_each_other():
     """What an index is computed from is a graph: going through it path by path would take for ever."""
     sch = Schedule(matmul_relu)
     i, _ = loops(sch, "D")
+    i0 = i1 = i
     for _n in range(60):
         i0, i1 = sch.split(i, [None, 4])
         sch.reorder(i1, i0)

@@ -94,7 +94,7 @@ def _parts(node) -> tuple[int, list[Size]]:
 
 def _fold_split(node, data, _split=None):
     axis, parts = _parts(node)
-    return np.split(data, np.cumsum(parts)[:-1].tolist(), axis=axis)
+    return np.split(data, np.cumsum([int(part) for part in parts])[:-1].tolist(), axis=axis)
 
 
 @op("Split", 2, 11, 13, 18, fold=_fold_split)

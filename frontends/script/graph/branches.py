@@ -4,6 +4,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
+from legato.core.ir_helpers import present
 from legato.core.mlir import arith, ir, scf, tensor
 from legato.dialects import tir
 from legato.dialects.relax import dims
@@ -134,7 +135,7 @@ def join(parser: GraphParser, trial: ir.Operation, values: dict[str, tuple[Any, 
     types = [then.type for then, _ in leaves]
     with ir.InsertionPoint(trial):
         made = scf.IfOp(trial.operands[0], [tir.plain_type(t) for t in types], has_else=True)
-    for region, block, side in zip(trial.regions, (made.then_block, made.else_block), (0, 1)):
+    for region, block, side in zip(trial.regions, (made.then_block, present(made.else_block)), (0, 1)):
         for op in list(region.blocks[0].operations):
             block.append(op)
         with ir.InsertionPoint(block):

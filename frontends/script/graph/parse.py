@@ -3,6 +3,7 @@
 import ast
 from typing import Any
 
+from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir
 from legato.dialects.relax.markers import NAME, PACKED, REQUIRES
 from legato.frontends.script.graph.expressions import EXPRESSIONS
@@ -27,7 +28,7 @@ def parse_graph(program: Program, function: Function, name: str) -> func.FuncOp:
                 return build(parser, name, function.private)
         except Restart:
             if parser.facts.known == known:
-                raise parser.error("the sizes cannot be found out: one is said to be several", function.source.tree) from None
+                raise parser.error("the sizes cannot be found out: one is said to be several", present(function.source).tree) from None
             known = parser.facts.known
 
 

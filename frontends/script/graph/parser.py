@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir
 from legato.dialects.relax import dims
 from legato.dialects.relax.calls import fresh_name
@@ -162,4 +163,4 @@ def names_in(tree: ast.AST) -> set[str]:
 
 def facts_at_start(function: Function, known: Mapping[str, Any]) -> SizeFacts:
     """The facts about a graph's symbols at the start of a parse; ``known``: those found by earlier parses."""
-    return SizeFacts(dict(known), names_in(function.source.tree))
+    return SizeFacts(dict(known), names_in(present(function.source).tree))

@@ -100,8 +100,8 @@ def reshaped(parser: KernelParser, name: str, word: str, call: ast.Call, shape: 
     if "strides" in given and any(a != b for a, b in zip(sizes(given["strides"]), row_major_numbers(shape))):
         raise parser.error("another shape lies in memory row by row: index the buffer itself where there are gaps", node)
     begin = given.get("elem_offset", 0)
-    whole = [base.known_size(axis) for axis in range(base.rank)]
-    if isinstance(begin, int) and None not in whole and all(isinstance(s, int) for s in shape):
+    whole = [size for axis in range(base.rank) if (size := base.known_size(axis)) is not None]
+    if isinstance(begin, int) and len(whole) == base.rank and all(isinstance(s, int) for s in shape):
         have, want = prod(whole), begin + prod(shape)
         if want > have:
             raise parser.error(f"'{base.name}' has {have} elements; {want} do not lie in it", node)

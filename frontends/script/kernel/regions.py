@@ -7,7 +7,7 @@ from typing import Any
 from legato.analysis.bounds import extents_around
 from legato.analysis.indices.forms import in_loops
 from legato.analysis.indices.linear import Linear, variables
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import find, present
 from legato.core.mlir import ir
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.frontends.script.kernel.buffers import Buffer
@@ -84,11 +84,11 @@ def check_writes(parser: KernelParser, block: Any, said: list[Region], node: ast
         of_buffer = [r for r in said if r.buffer.value == buffer]
         if not of_buffer and buffer in names:
             raise parser.error(f"the block '{block.name}' also writes {names[buffer]}", node)
-        missed = [r.misses(store) for r in of_buffer]
-        if missed and all(missed):
+        missed = [miss for r in of_buffer if (miss := r.misses(store))]
+        if missed and len(missed) == len(of_buffer):
             (axis, low, high), first = missed[0], of_buffer[0]
             raise parser.error(f"the block '{block.name}' writes outside of this part of '{names[buffer]}': on axis {axis}, "
-                               f"counted from its begin, from {low} to {high}, and it has {first.bounds[axis][1]}", first.node)
+                               f"counted from its begin, from {low} to {high}, and it has {present(first.bounds[axis])[1]}", first.node)
 
 
 def whole(buffer: Buffer) -> Buffer:

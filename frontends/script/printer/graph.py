@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from legato.core import dtypes
+from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir
 from legato.dialects import relax, tir
 from legato.dialects.relax import dims
@@ -101,7 +102,7 @@ def graph_op(writer: GraphWriter, op: ir.Operation) -> str:
     attributes = relax.attributes_of(op)
     if name == "mod":  # TVM's names of the two remainders
         return f"R.{'mod' if attributes['fmod'] else 'floor_mod'}({', '.join(values)})"
-    defaults = {n: a.default for n, a in relax.op_class(op).ATTRIBUTES.items()}
+    defaults = {n: a.default for n, a in present(relax.op_class(op)).ATTRIBUTES.items()}
     given = [f"{n}={writer.value(v)}" for n, v in attributes.items() if n in op.attributes or v != defaults[n]]
     return f"R.{name}({', '.join([*values, *given])})"
 

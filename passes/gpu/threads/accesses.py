@@ -8,6 +8,7 @@ import numpy as np
 from legato.analysis.accesses import conditions, indices_of, loops_between
 from legato.analysis.indices.forms import roots
 from legato.analysis.indices.points import MOST_POINTS, can_count
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
@@ -79,11 +80,11 @@ class Conflicts:
         wanted = {r for v in (*access.indices, *(t for t, _ in access.tests)) for r in roots(v)}
         steps = [loop for loop in access.loops if can_count(loop) and (loop.variable in wanted or loop in kept)]
         axes = [*self.launch.threads, *blocks]
-        if prod(a.extent for a in axes) * prod(loop.extent for loop in steps) > MOST_POINTS:
+        if prod(a.extent for a in axes) * prod(present(loop.extent) for loop in steps) > MOST_POINTS:
             return None
         points = points_of(axes, steps, self.uniform)
-        columns = [points.evaluate(i) for i in access.indices]
-        if any(c is None for c in columns):
+        columns = [c for i in access.indices if (c := points.evaluate(i)) is not None]
+        if len(columns) < len(access.indices):
             return None
         mask, exact = points.mask(access.tests)
         flat = mask.reshape(-1)
@@ -145,8 +146,8 @@ class Conflicts:
     def one_value(self, access: ThreadAccess, sources: Sequence[ir.Value], blocks: Sequence[LaunchAxis] = ()) -> bool:
         """Whether threads that write one element at once have equal ``sources``, from which the stored value is computed."""
         kept = [loop for loop in access.loops if can_count(loop)]
-        found = self.touched(replace(access, indices=[*access.indices, *sources], cache={}), kept, blocks)
-        if found is None:
+        found = self.touched(replace(access, indices=[*(access.indices or ()), *sources], cache={}), kept, blocks)
+        if access.indices is None or found is None:
             return False
         steps = [found.steps[loop.variable] for loop in kept]
         columns = [c for _, c in found.columns]

@@ -52,4 +52,4 @@ def _attribute(type_: ir.Type, number: int | str) -> ir.Attribute:
         if number in (GREATEST, LEAST):
             number = 2 ** (width - 1) - 1 if number == GREATEST else -(2 ** (width - 1))
         return ir.IntegerAttr.get(type_, number)
-    return ir.FloatAttr.get(type_, {GREATEST: float("inf"), LEAST: float("-inf")}.get(number, number))
+    return ir.FloatAttr.get(type_, float("inf") if number == GREATEST else float("-inf") if number == LEAST else number)

@@ -5,7 +5,7 @@ from typing import Any
 
 from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, body, move_before, replace_uses
+from legato.core.ir_helpers import ancestors, body, move_before, present, replace_uses
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import PARALLEL, THREAD, THREADS, VECTORIZED, ForOp, constant_of, index
 from legato.dialects.tir.walk import loops
@@ -82,7 +82,7 @@ def check_nest(root: ir.Operation) -> None:
 
 def check_twice(outer: ForOp, inner: ForOp) -> None:
     """PassFailed where a nested loop bound to the same axis does not fit in the outer one, or is used together with it."""
-    if not inner.thread.startswith("thread"):
+    if not present(inner.thread).startswith("thread"):
         raise PassFailed(f"the loops {outer.name} and {inner.name}, one inside of the other, are both bound to {inner.thread}: a block has "
                          "one index on it; bind one of them to another axis", inner.operation)
     if outer.extent is not None and inner.extent is not None and inner.extent > outer.extent:
@@ -131,16 +131,17 @@ def check_sizes(root: ir.Operation, extents: dict[str, int | None]) -> None:
         if extent is not None and not 0 < extent <= most:
             raise PassFailed(f"{extent} is no number of {'threads' if name in threads else 'blocks'} on {name}: there can be 1 to {most}",
                              root)
-    if prod(threads.values()) > 1024:
+    total = prod(e for e in threads.values() if e is not None)
+    if total > 1024:
         each = " * ".join(str(e) for e in threads.values() if e != 1)
-        raise PassFailed(f"a block has at most 1024 threads; the loops bound to threadIdx ask for {each} = {prod(threads.values())}", root)
+        raise PassFailed(f"a block has at most 1024 threads; the loops bound to threadIdx ask for {each} = {total}", root)
 
 
 def size(root: ir.Operation, found: list[ForOp]) -> ir.Value:
     """The number of indices on an axis, at the insertion point in front of the nest: the greatest extent of its loops."""
     largest: ir.Value | None = None
     for loop in found:
-        if loop.extent is None and loop.thread.startswith("thread"):
+        if loop.extent is None and present(loop.thread).startswith("thread"):
             raise PassFailed(f"the extent of the loop {loop.name}, bound to {loop.thread}, is not known: the number of threads in a block "
                              "is a constant; split the loop, and bind the outer one to blockIdx", loop.operation)
         extent = index(loop.extent) if loop.extent is not None else at_host(loop, root)

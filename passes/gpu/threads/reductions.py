@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from legato.analysis.indices.conditions import conjuncts
 from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, body, replace_uses, terminator
+from legato.core.ir_helpers import ancestors, body, present, replace_uses, terminator
 from legato.core.mlir import arith, ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, index, make_buffer
 from legato.dialects.tir.walk import blocks
@@ -118,7 +118,7 @@ def sums_of(block: BlockOp) -> list[Sum]:
         init = inits.get(buffer_of(buffer))
         value_at_first = None
         if init is not None:
-            mapping = dict(zip(block.init_block.arguments, block.block.arguments))
+            mapping = dict(zip(present(block.init_block).arguments, block.block.arguments))
             with ir.InsertionPoint.at_block_begin(block.block), init.location:
                 value_at_first = rebuild(init.operands[0], mapping)
         sums.append(Sum(store, combiner, value, buffer, indices, value_at_first))

@@ -1,6 +1,6 @@
 """Checks that loops bound to threads can run serially on a CPU: no iteration may need what a later one writes."""
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, find
+from legato.core.ir_helpers import ancestors, find, present
 from legato.core.mlir import func, ir
 from legato.dialects.tir.loops import ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
@@ -23,7 +23,8 @@ def check_serial(kernel: func.FuncOp) -> None:
     try:
         loops = thread_loops(tried)
         for op in find(tried, "tir.for", *FIRST_INDEX):
-            around = [n for a in reversed(ancestors(op)) for n, loop in enumerate(loops) if loop.operation == a and "thread" in loop.thread]
+            around = [n for a in reversed(ancestors(op)) for n, loop in enumerate(loops)
+                      if loop.operation == a and "thread" in present(loop.thread)]
             op.attributes[LOOPS] = ir.DenseI64ArrayAttr.get(around)
         threads = [(loop.name, loop.thread) for loop in loops]
         try:

@@ -78,7 +78,8 @@ def around(op: ir.Operation, test: ir.Value, before: ir.Operation) -> None:
     if op.name == "tir.for":
         loop = op.opview
         with ir.InsertionPoint(before), op.location:
-            made = make_for(*loop.bounds, loop.kind, loop.name)
+            lower, upper = loop.bounds
+            made = make_for(lower, upper, loop.kind, loop.name)
         replace_uses(loop.block, [made.variable])
         distribute(loop.block, test, terminator(made.block))
     elif op.name == "scf.if" and not len(op.results):

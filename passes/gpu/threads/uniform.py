@@ -33,7 +33,8 @@ class Uniform:
         if not op.name.startswith(("arith.", "math.")):
             return None
         found = [self.sources(v) for v in op.operands]
-        return None if any(f is None for f in found) else [v for f in found for v in f]
+        known = [f for f in found if f is not None]
+        return [v for f in known for v in f] if len(known) == len(found) else None
 
     def _is_uniform(self, value: ir.Value) -> bool:
         owner = value.owner

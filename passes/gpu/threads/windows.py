@@ -129,10 +129,16 @@ def written_before(read: TouchedWindow, write: TouchedWindow, read_forms: list[L
     return always | np.isin(now, then)
 
 
+def known_columns(touched: list[TouchedWindow], axis: int) -> list[np.ndarray] | None:
+    """The indices of all accesses on one axis; None where those of an access are not known."""
+    found = [column for t in touched if (column := t.columns[axis]) is not None]
+    return found if len(found) == len(touched) else None
+
+
 def apart(touched: list[TouchedWindow], base: Linear, axis: int, variable: ir.Value) -> bool:
     """Whether the iterations of a loop touch different elements."""
-    columns = [t.columns[axis] for t in touched]
-    if any(c is None for c in columns):
+    columns = known_columns(touched, axis)
+    if columns is None:
         return False
     found = [c for c in columns if len(c)]
     return not found or abs(base.terms[variable]) > max(int(c.max()) for c in found) - min(int(c.min()) for c in found)
@@ -149,8 +155,8 @@ def check_private(launch: Launch, made: AllocBufferOp, touched: list[TouchedWind
                              "read what another wrote, and each has its own; give it the scope shared", touched[0].op)
         if not by_thread[0]:
             continue
-        columns = [t.columns[axis] for t in touched]
-        if any(c is None for c in columns):
+        columns = known_columns(touched, axis)
+        if columns is None:
             continue
         written = [c for t, c in zip(touched, columns) if t.writes]
         for t, column in zip(touched, columns):
@@ -164,8 +170,8 @@ def shrink(full: list[int], accesses: list[ir.Operation], forms: list[list[Linea
     """The shape of the region; rebases the accesses to start at 0."""
     shape = []
     for axis, (size, base) in enumerate(zip(full, bases)):
-        columns = [t.columns[axis] for t in touched]
-        if base is None or any(c is None for c in columns):
+        columns = known_columns(touched, axis)
+        if base is None or columns is None:
             shape.append(size)
             continue
         found = [c for c in columns if len(c)]

@@ -4,6 +4,7 @@ The new weight is a new constant, so other uses of the old one are not affected.
 """
 import numpy as np
 
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.passes.graph.rewriter import GraphRewriter, attributes, dtype_of
@@ -13,8 +14,8 @@ def batch_norm(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """batch_norm with constant parameters: x * scale + shift, one pair per channel; computed in double."""
     x, *parameters = op.operands
     attrs = attributes(op)
-    arrays = [r.array(parameter) for parameter in parameters]
-    if any(array is None for array in arrays):
+    arrays = r.arrays(parameters)
+    if arrays is None:
         return None
     gamma, beta, mean, var = (array.astype(np.float64) for array in arrays)
     scale = gamma / np.sqrt(var + attrs["epsilon"])
@@ -29,37 +30,39 @@ def batch_norm(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
 
 def factor_into_convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """conv(x, w) * c with one factor per output channel, or one for all: conv(x, w * c)."""
-    product, c, made = _factor(r, op, "conv1d", "conv2d", "conv3d")
-    if made is None:
+    factor = _factor(r, op, "conv1d", "conv2d", "conv3d")
+    if factor is None:
         return None
+    product, c, made = factor
     attrs = attributes(made)
-    factors = _per_axis(r.array(c), product.type.rank, attrs["data_layout"].index("C"))
+    factors = _per_axis(present(r.array(c)), product.type.rank, attrs["data_layout"].index("C"))
     if factors is None:
         return None
     x, w = made.operands
     layout = attrs["kernel_layout"]
     shape = [-1 if letter == "O" else 1 for letter in layout]
-    return relax.op_class(made).build(x, r.constant(r.array(w) * factors.reshape(shape), w), **attrs)
+    return present(relax.op_class(made)).build(x, r.constant(present(r.array(w)) * factors.reshape(shape), w), **attrs)
 
 
 def factor_into_matmul(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """(a @ w) * c with one factor per column, or one for all: a @ (w * c)."""
-    product, c, made = _factor(r, op, "matmul")
-    if made is None or made.operands[1].type.rank < 2:
+    factor = _factor(r, op, "matmul")
+    if factor is None or factor[2].operands[1].type.rank < 2:
         return None
-    factors = _per_axis(r.array(c), product.type.rank, product.type.rank - 1)
+    product, c, made = factor
+    factors = _per_axis(present(r.array(c)), product.type.rank, product.type.rank - 1)
     if factors is None:
         return None
     a, w = made.operands
     return relax.matmul(a, r.constant(r.array(w) * factors, w))
 
 
-def _factor(r: GraphRewriter, op: ir.Operation, *names: str) -> tuple[ir.Value | None, ir.Value | None, ir.Operation | None]:
-    """(product, constant factor, the op that computes the product from a constant second operand and has no other use), or Nones."""
+def _factor(r: GraphRewriter, op: ir.Operation, *names: str) -> tuple[ir.Value, ir.Value, ir.Operation] | None:
+    """(product, constant factor, the op that computes the product from a constant second operand and has no other use), or None."""
     parts = r.split(op)
     made = r.find(parts[0], *names, once=True) if parts else None
-    if made is None or not r.is_constant(made.operands[1]):
-        return None, None, None
+    if parts is None or made is None or not r.is_constant(made.operands[1]):
+        return None
     return *parts, made
 
 

@@ -25,7 +25,7 @@ def reassociate(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     outer = r.split(op)
     inner_op = r.find(outer[0], name, once=True) if outer else None
     inner = r.split(inner_op) if inner_op else None
-    if inner is None:
+    if outer is None or inner is None:
         return None
     combined = combine(r, _REASSOCIATED[name], inner[1], outer[1])
     return combined and relax.OPS[name].build(inner[0], combined)
@@ -36,7 +36,7 @@ def distribute(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     outer = r.split(op)
     shifted = r.find(outer[0], "add", once=True) if outer else None
     inner = r.split(shifted) if shifted else None
-    if inner is None or not takes_factor(r, inner[0]):
+    if outer is None or inner is None or not takes_factor(r, inner[0]):
         return None
     moved = combine(r, np.multiply, inner[1], outer[1])
     return moved and relax.add(relax.multiply(inner[0], outer[1]), moved)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import dims
@@ -117,15 +118,15 @@ def normalize(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
         shifted = r.find(inverse, "add")
         parts = r.split(shifted) if shifted else None
         epsilon = r.scalar(parts[1]) if parts else None
-        variance = r.find(parts[0], "mean") if epsilon is not None else None
-        if variance is None or not _is_square(r, variance.operands[0], centered):
+        variance = r.find(parts[0], "mean") if parts and epsilon is not None else None
+        if epsilon is None or variance is None or not _is_square(r, variance.operands[0], centered):
             continue
         axes = _axes(variance)
         if axes is None:
             continue
         subtraction = r.find(centered, "subtract")
         mean = r.find(subtraction.operands[1], "mean") if subtraction else None
-        if mean is not None and mean.operands[0] == subtraction.operands[0] and _axes(mean) == axes:
+        if subtraction is not None and mean is not None and mean.operands[0] == subtraction.operands[0] and _axes(mean) == axes:
             return _norm(r, relax.layer_norm, subtraction.operands[0], axes, epsilon, (1, 0))
         return _norm(r, relax.rms_norm, centered, axes, epsilon, (1,))
     return None
@@ -159,8 +160,8 @@ def _axes(reduction: ir.Operation) -> list[int] | None:
 
 
 def _norm(r: GraphRewriter, build, x: ir.Value, axes: list[int], epsilon: float, fills: tuple[int, ...]) -> ir.Value | None:
-    shape = [dims(x.type)[axis] for axis in axes]
-    if not all(isinstance(size, int) for size in shape):
+    shape = [size for axis in axes if isinstance(size := dims(x.type)[axis], int)]
+    if len(shape) < len(axes):
         return None
     parameters = [r.constant(np.full(shape, fill, dtype_of(x))) for fill in fills]
     return build(x, *parameters, axes=axes, epsilon=epsilon)
@@ -170,21 +171,21 @@ def scale_norm(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     """layer_norm or rms_norm times or plus a constant that varies along the normalized axes only: into gamma, beta."""
     parts = r.split(op)
     norm = r.find(parts[0], "layer_norm", "rms_norm", once=True) if parts else None
-    if norm is None or (op.name == "relax.add" and norm.name == "relax.rms_norm"):
+    if parts is None or norm is None or (op.name == "relax.add" and norm.name == "relax.rms_norm"):
         return None
     x, *parameters = norm.operands
-    arrays, constant, attrs = [r.array(parameter) for parameter in parameters], r.array(parts[1]), attributes(norm)
+    arrays, constant, attrs = r.arrays(parameters), present(r.array(parts[1])), attributes(norm)
     rank = x.type.rank
     axes = sorted(axis % rank for axis in attrs["axes"])
     shape = (1,) * (rank - constant.ndim) + constant.shape
-    if any(array is None for array in arrays) or any(size != 1 for axis, size in enumerate(shape) if axis not in axes):
+    if arrays is None or any(size != 1 for axis, size in enumerate(shape) if axis not in axes):
         return None
     along = np.broadcast_to(constant.reshape([shape[axis] for axis in axes]), arrays[0].shape)
     if op.name == "relax.multiply":
         arrays = [array * along for array in arrays]
     else:
         arrays[1] = arrays[1] + along
-    return relax.op_class(norm).build(x, *(r.constant(array, parts[1]) for array in arrays), **attrs)
+    return present(relax.op_class(norm)).build(x, *(r.constant(array, parts[1]) for array in arrays), **attrs)
 
 
 def softmax(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
@@ -199,7 +200,7 @@ def softmax(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     x = exp.operands[0]
     shifted = r.find(x, "subtract")
     highest = r.find(shifted.operands[1], "max") if shifted else None
-    if highest is not None and highest.operands[0] == shifted.operands[0] and _axes(highest) == axes:
+    if shifted is not None and highest is not None and highest.operands[0] == shifted.operands[0] and _axes(highest) == axes:
         x = shifted.operands[0]
     return relax.softmax(x, axis=axes[0])
 

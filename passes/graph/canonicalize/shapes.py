@@ -1,6 +1,7 @@
 """Patterns of relax-canonicalize: ops that move elements or change shapes."""
 
 from legato.core.errors import LegatoError
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
@@ -91,7 +92,7 @@ def unneeded_broadcast(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
             continue  # they broadcast only with the size that broadcast_to asserts
         if made == wanted and UNKNOWN not in made:
             operands = candidate
-    return None if operands == list(op.operands) else relax.op_class(op).build(*operands, **attributes(op))
+    return None if operands == list(op.operands) else present(relax.op_class(op)).build(*operands, **attributes(op))
 
 
 def reduction_of_ones(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
@@ -134,7 +135,7 @@ def pad_into_convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
         return None
     extra = [amounts[axis] for axis in spatial] + [amounts[axis + rank] for axis in spatial]
     attrs["padding"] = [a + b for a, b in zip(attrs["padding"], extra)]
-    return relax.op_class(op).build(pad.operands[0], weight, **attrs)
+    return present(relax.op_class(op)).build(pad.operands[0], weight, **attrs)
 
 
 _BROADCASTING = " ".join(name for name, cls in relax.OPS.items() if cls.ELEMENTWISE and len(cls.OPERANDS) > 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, dims
@@ -21,7 +22,7 @@ Rule = Callable[["Converter", ir.Operation], bool]
 
 
 def _build(op: ir.Operation, operands: list[ir.Value], attrs: dict[str, Any]) -> ir.Value:
-    return relax.op_class(op).build(*operands, **attrs)
+    return present(relax.op_class(op)).build(*operands, **attrs)
 
 
 def convolution(converter: Converter, op: ir.Operation) -> bool:

@@ -74,7 +74,7 @@ def memory_in_another_shape(A: T.Buffer((4, 6), "float32"), B: T.Buffer((24,), "
 
 
 @T.prim_func
-def buffers_in_every_spelling(A: T.Buffer[(16,), "float32"], B: T.Buffer[16, "float32"]):  # noqa: F821
+def buffers_in_every_spelling(A: T.Buffer[(16,), "float32"], B: T.Buffer[16, "float32"]):  # noqa: F821  # pyright: ignore[reportGeneralTypeIssues]
     one = T.alloc_buffer([16], "float32", scope="global")
     two = T.decl_buffer((16,), "float32")
     three = T.alloc_shared((16,), "float32")

@@ -48,7 +48,7 @@ def test_replaced_op_agrees_with_onnxruntime(what, kernel):
     assert f"call @{kernel.__name__}" in str(replaced)
     x = np.random.rand(1, 3, 10, 10).astype(F)
     want, = onnxruntime.InferenceSession(model().SerializeToString()).run(None, {"x": x})
-    np.testing.assert_allclose(legato.compile(replaced)(x), want, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(legato.compile(replaced)(x), np.asarray(want), rtol=1e-4, atol=1e-6)
 
 
 def test_what_cannot_be_replaced():

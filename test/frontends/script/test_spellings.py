@@ -30,7 +30,7 @@ def spelled(text, rules, newer):
 
 
 def name_of(text):
-    return re.search(r"(?:def|class) (\w+)", text)[1]
+    return re.findall(r"(?:def|class) (\w+)", text)[0]
 
 
 ALONE = {"ramp"}  # takes integers, which a graph gives it

@@ -58,7 +58,8 @@ POINTWISE = ["add", "relu", "multiply", "gelu", "softmax", "layer_norm", "max_po
     [OnnxRuntime(["conv2d"]), OpenVino(["relu", "add", "matmul"])],
 ], ids=["openvino-first", "onnxruntime-first"])
 def test_resnet50(resnet, backends, tmp_path):
-    split(*resnet, backends, tmp_path, 100)
+    path, inputs = resnet
+    split(path, inputs, backends, tmp_path, 100)
 
 
 @pytest.mark.parametrize("backends", [
@@ -66,12 +67,14 @@ def test_resnet50(resnet, backends, tmp_path):
     [OnnxRuntime(["matmul", "add"]), OpenVino(["layer_norm", "softmax", "gelu"])],
 ], ids=["openvino-first", "onnxruntime-first"])
 def test_minilm(bert, backends, tmp_path):
-    split(*bert, backends, tmp_path, 90)
+    path, inputs = bert
+    split(path, inputs, backends, tmp_path, 90)
 
 
 def test_resnet50_on_onednn(resnet, tmp_path):
     """A C library by its own symbols: convolutions, pooling and the matmul."""
-    split(*resnet, [OneDnn()], tmp_path, 55)
+    path, inputs = resnet
+    split(path, inputs, [OneDnn()], tmp_path, 55)
 
 
 def test_options():

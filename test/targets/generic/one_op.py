@@ -37,7 +37,7 @@ class Case:
 
     def expected(self) -> np.ndarray:
         attrs = {k: [self._number(v) for v in value] if isinstance(value, (list, tuple)) else value for k, value in self.attrs.items()}
-        return relax.OPS[self.op].semantics(*self.inputs, **attrs)
+        return np.asarray(relax.OPS[self.op].semantics(*self.inputs, **attrs))
 
     def _number(self, value):
         return dims.substitute(dims.as_size(value), self.symbols) if isinstance(value, (str, dims.Dim)) else value

@@ -44,7 +44,7 @@ def matmul_cases():
         (["b", "n", 5], [5, 3]),
         (["k"], ["b", "k", 2]),
     ):
-        inputs = [normal(*(symbols.get(d, d) for d in shape)) for shape in (a, b)]
+        inputs = [normal(*(symbols[d] if isinstance(d, str) else d for d in shape)) for shape in (a, b)]
         yield Case("matmul", inputs, shapes=[a, b], symbols=symbols)
 
 

@@ -58,7 +58,7 @@ def results_of(case):
     """The element types of what a case gives."""
     if case.op.name == "frexp":
         return DTYPES[case.dtype], np.int32
-    return RESULTS.get(case.op.name, (DTYPES[case.dtype],) * case.op.results)
+    return RESULTS[case.op.name] if case.op.name in RESULTS else (DTYPES[case.dtype],) * case.op.results
 
 
 def inputs(case):
