@@ -1,7 +1,7 @@
-"""tir-raise-loops: kernels written as loops become structured ops on tensors, where their accesses are affine.
+"""tir-raise-loops: raises kernels of loops to structured ops on tensors, where their accesses are affine.
 
-What is structured fuses with its neighbours and gets the target's schedules. A kernel is raised as a whole or not at all: all is tried on
-a copy. Loops that hold several statements are split, conditions become selections or padding, and each statement one structured op.
+Structured kernels can be fused and get the target's schedules. A kernel is raised as a whole or not at all: the pass works on a copy.
+Loops with several statements are split, conditions become selections or padding, and each statement becomes one structured op.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,9 +30,9 @@ LOOPS = ("tir.for", "tir.block", "memref.store")
 
 @dataclass(frozen=True)
 class RaiseLoops(ModulePass):
-    """Makes structured ops of kernels that are written as loops, where their accesses are affine; others stay as they are.
+    """Raises kernels of loops to structured ops, where their accesses are affine; others stay as they are.
 
-    The report says of each kernel that stays why (raise-loops).
+    The report (raise-loops) gives the reason for each kernel that stays.
     """
 
     name: ClassVar[str] = "tir-raise-loops"
@@ -52,7 +52,7 @@ class RaiseLoops(ModulePass):
 
 
 def raised(kernel: func.FuncOp) -> func.FuncOp:
-    """The kernel raised, in its place. Raises Kept, with the reason; it is as it was then."""
+    """Raises a kernel and replaces it. Kept, with the reason, where that is not possible; the kernel is unchanged then."""
     trial = kernel.operation.clone(ir.InsertionPoint(kernel)).operation
     try:
         raise_kernel(trial.opview)
@@ -70,7 +70,7 @@ def raised(kernel: func.FuncOp) -> func.FuncOp:
 
 
 def raise_kernel(kernel: func.FuncOp) -> None:
-    """Raises one kernel in place. Raises Kept, with the reason; the kernel is of no use then."""
+    """Raises one kernel in place. Kept, with the reason, where that is not possible; the kernel is invalid then."""
     if len(kernel.body.blocks) != 1:
         raise Kept("its control flow is no loops and conditions")
     localize_constants(kernel.operation)
@@ -94,7 +94,7 @@ def raise_kernel(kernel: func.FuncOp) -> None:
 
 
 def prepare(kernel: func.FuncOp) -> tuple[KernelSizes, Tensors]:
-    """What is known of the kernel's buffers before its statements."""
+    """The sizes, names and initial tensors of the kernel's buffers."""
     sizes = KernelSizes(kernel)
     arguments = list(kernel.arguments)
     named = NAMES in kernel.attributes
@@ -121,7 +121,7 @@ def prepare(kernel: func.FuncOp) -> tuple[KernelSizes, Tensors]:
 
 
 def to_entry(op: ir.Operation, name: str, kernel: func.FuncOp) -> None:
-    """Moves a buffer that is made in a loop in front of all loops: each step uses it anew."""
+    """Moves a buffer that is allocated in a loop in front of all loops."""
     entry = kernel.body.blocks[0]
     if any(isinstance(v.owner, ir.Block) or v.owner.operation.parent.name != "func.func" for v in op.operands):
         raise Kept(f"the size of the buffer '{name}' depends on the loop that it is made in")
@@ -129,7 +129,7 @@ def to_entry(op: ir.Operation, name: str, kernel: func.FuncOp) -> None:
 
 
 def finish(kernel: func.FuncOp, end: ir.Operation, tensors: Tensors) -> None:
-    """Returns what the outputs' buffers hold, computed in the outputs, and takes the loops away."""
+    """Returns the tensors that the output buffers hold, computed in the outputs, and erases the loops."""
     for number, value in enumerate(list(end.operands)):
         if isinstance(value.owner, ir.Block) or value.owner.name != "bufferization.to_tensor":
             raise Kept("a result is not what a buffer holds")

@@ -32,7 +32,7 @@ class DropResults(ModulePass):
 
 
 def drop_results(function: func.FuncOp) -> bool:
-    """Takes away the results of a destination-passing function; False for one that has none. Its outputs are what it returned."""
+    """Removes the results of a destination-passing function, which lie in its outputs. False for a function without results."""
     results = len(function.type.results)
     if not results or RETURNS in function.attributes:
         return False
@@ -53,7 +53,7 @@ def drop_results(function: func.FuncOp) -> bool:
 
 
 def drop_call_results(calls: list[ir.Operation]) -> None:
-    """Calls of functions without results any more: who read a result reads the output operand."""
+    """Rebuilds calls of functions whose results were removed: uses of a result become uses of the output operand."""
     for call in calls:
         operands, count = list(call.operands), len(call.results)
         for result, out in zip(list(call.results), operands[len(operands) - count:], strict=True):

@@ -1,4 +1,4 @@
-"""tir-drop-ties: ties of results to outputs that hold without being said are removed.
+"""tir-drop-ties: removes ties of results that are computed in their outputs anyway.
 
 Upstream takes it for a conflict when a loop's result is written to where the loop computes it already.
 """
