@@ -52,13 +52,16 @@ def scaled_rows(x: T.Buffer((64, 48), "float32"), y: T.Buffer((64, 48), "float32
 def opt():
     """legato-opt, each call in a process of its own; they are forked, because to import all again for each pass would take minutes."""
     with subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None and server.stdout is not None
+        to_server, answers = server.stdin, server.stdout
+
         def run(*words):
-            server.stdin.write(json.dumps([str(word) for word in words]) + "\n")
-            server.stdin.flush()
-            assert server.stdout.readline() == "0\n", words
+            to_server.write(json.dumps([str(word) for word in words]) + "\n")
+            to_server.flush()
+            assert answers.readline() == "0\n", words
 
         yield run
-        server.stdin.close()
+        to_server.close()
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +96,7 @@ def narrow(model, factor=8):
 def printed(target, capsys):
     """The stages of --print-pipeline: name to passes, one a line."""
     assert legato_compile.main(["--print-pipeline", "--target", target]) == 0
-    stages = {}
+    stages, passes = {}, []
     for line in capsys.readouterr().out.splitlines():
         if line.startswith("// "):
             passes = stages[line.removeprefix("// ")] = []

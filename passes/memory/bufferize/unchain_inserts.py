@@ -69,7 +69,7 @@ def write(insert: ir.Operation, buffer: ir.Value) -> None:
     offsets, sizes, strides = (list(insert.attributes[f"static_{name}"]) for name in ("offsets", "sizes", "strides"))
     dynamic = list(insert.operands)[INTO + 1:]
     counts = [int(n) for n in insert.attributes["operandSegmentSizes"]][INTO + 1:]
-    places = [dynamic[sum(counts[:n]): sum(counts[:n + 1])] for n in range(3)]
+    at, extents, by = (dynamic[sum(counts[:n]): sum(counts[:n + 1])] for n in range(3))
     whole, source = buffer.type, insert.operands[SOURCE]
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     around, _ = whole.get_strides_and_offset()
@@ -78,7 +78,7 @@ def write(insert: ir.Operation, buffer: ir.Value) -> None:
     kept = kept_dims(sizes, list(source.type.shape))
     layout = ir.StridedLayoutAttr.get(start, [steps[d] for d in kept])
     type_ = ir.MemRefType.get(source.type.shape, whole.element_type, layout)
-    part = memref.SubViewOp(type_, buffer, *places, offsets, sizes, strides).result
+    part = memref.SubViewOp(type_, buffer, at, extents, by, offsets, sizes, strides).result
     bufferization.MaterializeInDestinationOp(None, source, part, restrict=True, writable=True)
 
 
