@@ -15,6 +15,7 @@ from legato.passes.partition.artifacts import listed, strip_external
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.pipeline import Pipeline
 from legato.stages import stages_of
+from legato.targets.backend import GivenBackend
 from legato.targets.catalog import Catalog, GivenRules
 from legato.targets.explain import Explanation, explanation
 from legato.targets.target import Target
@@ -41,8 +42,9 @@ class Report:
         return sum(s for _, s in self.stages)
 
 
-def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (), first: str | None = None,
-          last: str | None = None, progress: Progress | None = None, verify_each: bool = False, report: Report | None = None) -> Module:
+def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
+          first: str | None = None, last: str | None = None, progress: Progress | None = None, verify_each: bool = False,
+          report: Report | None = None) -> Module:
     """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; other parameters as in ``compile``.
 
     ``first``: the stage that the module is at (``"fused"``: the output of ``--emit fused``); None for a graph.
@@ -52,7 +54,7 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
     return _lower(module, catalog.resolve(target), catalog, backends, first, last, progress, verify_each, report)
 
 
-def _lower(module: Module, target: Target, catalog: Catalog, backends: Sequence[Any], first: str | None, last: str | None,
+def _lower(module: Module, target: Target, catalog: Catalog, backends: Sequence[GivenBackend], first: str | None, last: str | None,
            progress: Progress | None, verify_each: bool, report: Report) -> Module:
     """``lower`` for a target that is looked up. ``catalog``: for other targets that a stage's passes may name."""
     stages = stages_of(target, first, last, verify_each)
@@ -100,7 +102,7 @@ def own_copy(module: Any) -> Any:
     return make()
 
 
-def give_to_backends(module: Module, backends: Sequence[Any], context: PassContext) -> None:
+def give_to_backends(module: Module, backends: Sequence[GivenBackend], context: PassContext) -> None:
     """Partitions a module as ``legato.partition`` does, after the passes that patterns rely on."""
     from legato.partitioning import BEFORE, partition
 
@@ -108,8 +110,8 @@ def give_to_backends(module: Module, backends: Sequence[Any], context: PassConte
     partition(module, backends, context=context)
 
 
-def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (), first: str | None =
-None, progress: Progress | None = None, verify_each: bool = False) -> "Executable":
+def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
+            first: str | None = None, progress: Progress | None = None, verify_each: bool = False) -> "Executable":
     """Compiles ``module`` to native code. Returns an executable.
 
     ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, tried before all others: rule values, or a map
@@ -154,7 +156,7 @@ def with_usable_threads(target: Target) -> Target:
     return target if usable == asked else replace(target, options={**target.options, "threads": usable})
 
 
-def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[Any] = (),
+def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
             last: str | None = None) -> Explanation:
     """The rules that the target applies to each op of ``module``, with file and line, and why others declined; likewise the patterns of
     ``backends``.

@@ -3,8 +3,8 @@ from legato.frontends.script import print_script
 from legato.schedule import schedule
 
 
-class Schedule(schedule.Schedule):
-    __doc__ = schedule.Schedule.__doc__
+class Schedule(schedule.ModuleSchedule):
+    __doc__ = schedule.ModuleSchedule.__doc__
 
     def script(self) -> str:
         """The scheduled module as the source of a script."""

@@ -1,9 +1,9 @@
 """The pipeline of a compile: a target's stages, each with the passes that lead to it."""
 from collections.abc import Sequence
-from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.passes.pipeline.pipeline import Pipeline
+from legato.targets.backend import GivenBackend
 from legato.targets.catalog import Catalog
 from legato.targets.target import Target
 
@@ -26,7 +26,7 @@ def stages_of(target: Target, first: str | None = None, last: str | None = None,
     return [(name, Pipeline(text, verify_each=verify_each, target=target)) for name, text in stages]
 
 
-def pipeline_text(target: str | Target, backends: Sequence[Any] = (), only: str | None = None) -> str:
+def pipeline_text(target: str | Target, backends: Sequence[GivenBackend] = (), only: str | None = None) -> str:
     """The passes of a compile as the text of one pipeline: one pass in a line, each stage under a comment.
 
     ``backends``: what the graph is partitioned for, first of all. ``only``: one stage, from the one before. LegatoError for an unknown

@@ -11,7 +11,7 @@ from legato.schedule.state import HandleTarget, Kernel, ScheduleError
 from legato.schedule.trace import Trace
 
 if TYPE_CHECKING:
-    from legato.schedule.schedule import Schedule
+    from legato.schedule.schedule import ModuleSchedule
 
 
 @dataclass(eq=False)
@@ -37,7 +37,7 @@ class Work:
 class Handle:
     """A block or a loop of a schedule."""
 
-    def __init__(self, schedule: Schedule, work: Work, cell: HandleTarget):
+    def __init__(self, schedule: ModuleSchedule, work: Work, cell: HandleTarget):
         self.schedule, self.work, self.cell = schedule, work, cell
 
     @property

@@ -22,7 +22,7 @@ from legato.schedule.trace import Trace, attribute_of
 Buffer = int | str | tuple[str, int]
 
 
-class Schedule:
+class ModuleSchedule:
     """TensorIR's schedule primitives on the kernels of a module.
 
     ``module``: a Module, or a script's kernel, which is not changed: ``.mod`` is the scheduled copy. ``kernel``: the name of the kernel
@@ -87,7 +87,7 @@ class Schedule:
         """The blocks, in a block or in the whole kernel, that write outputs of the kernel."""
         return self._step("get_output_blocks", [scope_block]) if scope_block is not None else self._of_kernel("get_output_blocks")
 
-    def replay(self, source: str | Path, **parameters: Any) -> Schedule:
+    def replay(self, source: str | Path, **parameters: Any) -> ModuleSchedule:
         """Runs a script, given as text or a file, on the current kernel. Existing handles become invalid.
 
         ``parameters``: values for the script's knobs, by name. If a step fails the kernel is unchanged.

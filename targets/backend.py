@@ -44,6 +44,9 @@ class Backend:
         return f"<backend {self.name}>"
 
 
+GivenBackend = Backend | type[Backend] | str  # a value, a class without arguments, or a name
+
+
 def as_backend(given: Any) -> Backend:
     """The backend for a value, or for a class whose ``__init__`` needs no arguments. LegatoError for anything else, or an invalid
     name."""

@@ -91,7 +91,7 @@ class Wildcard(Pattern):
         return "anything"
 
 
-class Constant(Pattern):
+class ConstantPattern(Pattern):
     """A constant."""
 
     def __str__(self) -> str:
@@ -101,14 +101,14 @@ class Constant(Pattern):
         return {"relax.constant"}
 
 
-class Op(Pattern):
+class OpPattern(Pattern):
     """The result of an op with one of these names. ``operands``: their patterns; None: any operands."""
 
     def __init__(self, names: tuple[str, ...], operands: tuple[Pattern, ...] | None = None):
         super().__init__()
         self.names, self.operands = names, operands
 
-    def __call__(self, *operands: Pattern) -> Op:
+    def __call__(self, *operands: Pattern) -> OpPattern:
         for operand in operands:
             if not isinstance(operand, Pattern):
                 raise LegatoError(f"an operand of the pattern {self} must be a pattern, found {operand!r}")
@@ -206,10 +206,10 @@ def wildcard() -> Pattern:
 
 def is_const() -> Pattern:
     """A constant, which becomes part of the group."""
-    return Constant()
+    return ConstantPattern()
 
 
-def is_op(*names: str) -> Op:
+def is_op(*names: str) -> OpPattern:
     """An op with one of these full names (``"relax.conv2d"``); call it with the patterns of its operands.
 
     The operands of a commutative op are tried in both orders. LegatoError for a name without a dialect.
@@ -219,7 +219,7 @@ def is_op(*names: str) -> Op:
             raise LegatoError(f"is_op takes full names of ops: 'relax.{name}' rather than '{name}'")
     if not names:
         raise LegatoError("is_op needs the name of an op")
-    return Op(names)
+    return OpPattern(names)
 
 
 def each_operand(make: Callable[[], Pattern]) -> EachOperand:

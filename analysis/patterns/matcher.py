@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from legato.analysis.patterns.composite import Composite
 from legato.analysis.patterns.graph import Graph, Node, Ref
-from legato.analysis.patterns.language import Alternatives, Constant, EachOperand, Op, Outputs, Pattern, Repeated
+from legato.analysis.patterns.language import Alternatives, ConstantPattern, EachOperand, OpPattern, Outputs, Pattern, Repeated
 from legato.analysis.patterns.match import Match
 
 COMMUTATIVE = frozenset(f"relax.{name}" for name in (
@@ -145,7 +145,7 @@ class Matcher:
                 self._note(found, f"{ref}: {reason}")
 
     def _inside(self, pattern: Pattern, ref: Ref, state: State) -> Iterator[State]:
-        if isinstance(pattern, Op):
+        if isinstance(pattern, OpPattern):
             yield from self._op(pattern, ref, state)
         elif isinstance(pattern, Alternatives):
             for choice in pattern.choices:
@@ -153,7 +153,7 @@ class Matcher:
         elif isinstance(pattern, Repeated):
             for choice in pattern.choices():
                 yield from self._match(choice, ref, state)
-        elif isinstance(pattern, Constant):
+        elif isinstance(pattern, ConstantPattern):
             if ref.is_constant:
                 yield state
             else:
@@ -161,7 +161,7 @@ class Matcher:
         else:
             yield state
 
-    def _op(self, pattern: Op, ref: Ref, state: State) -> Iterator[State]:
+    def _op(self, pattern: OpPattern, ref: Ref, state: State) -> Iterator[State]:
         node = ref.node
         if node is None or node.name not in pattern.names:
             self._note(state, f"expected {pattern}, found {ref}")

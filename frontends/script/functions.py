@@ -11,7 +11,7 @@ from legato.frontends.script.graph.calls import match_type
 from legato.frontends.script.graph.parse import parse_graph
 from legato.frontends.script.kernel.parse import parse_kernel
 from legato.frontends.script.language.functions import GRAPH, KERNEL, Function, source_of
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.program import Program
 
 
@@ -54,7 +54,7 @@ def module_of_kernel(kernel: Function, context: ir.Context | None = None) -> Mod
     made = program.kernel(kernel)
     try:
         program.wrap(made)
-    except (Problem, LegatoError) as error:
+    except (Misuse, LegatoError) as error:
         if kernel.source is None:
             raise
         raise kernel.source.error(str(error), kernel.source.tree) from None
@@ -69,7 +69,7 @@ def text_of_kernel(kernel: Function, types: Sequence[ir.Type]) -> str:
     for number, (expected, found) in enumerate(zip(signature.inputs, types)):
         try:
             match_type(table, kernel.__name__, f"argument {number}", expected, found)
-        except Problem as problem:
+        except Misuse as problem:
             raise LegatoError(str(problem)) from None
     return str(program.kernel(kernel, {name: size for name, size in table.items() if isinstance(size, int)}))
 

@@ -9,7 +9,7 @@ from legato.dialects.relax import dims
 from legato.dialects.relax.markers import NAME
 from legato.dialects.tir.markers import NAMES, SIGNATURE
 from legato.frontends.script.language.functions import Function
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 C_FUNCTIONS = frozenset("exp exp2 log log2 log10 log1p expm1 sqrt sin cos tan asin acos atan sinh cosh tanh erf floor ceil round trunc pow "
                         "fabs fmod fma abs malloc free memcpy memset".split())
@@ -57,7 +57,7 @@ class Program:
         return None
 
     def wrap(self, kernel: func.FuncOp) -> func.FuncOp:
-        """Adds a graph ``main`` that calls the kernel. Problem for an integer parameter that is not a size of an input."""
+        """Adds a graph ``main`` that calls the kernel. Misuse for an integer parameter that is not a size of an input."""
         with self.context, kernel.location:
             signature = kernel.attributes[SIGNATURE].value
             names = [a.value for a in kernel.attributes[NAMES]]
@@ -81,7 +81,7 @@ def symbol_value(name: str, main: func.FuncOp) -> ir.Value:
     """The value of an integer parameter, which has to be a size of an input."""
     symbol = dims.symbol(dims.symbol_name(name))
     if str(symbol) not in dims.symbol_table(main):
-        raise Problem(f"the parameter '{name}' is not the size of an input: call the kernel from a graph, by R.call_tir(..., tir_vars=...)")
+        raise Misuse(f"the parameter '{name}' is not the size of an input: call the kernel from a graph, by R.call_tir(..., tir_vars=...)")
     return dims.materialize(symbol, main)
 
 

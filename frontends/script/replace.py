@@ -10,7 +10,7 @@ from legato.dialects.module import Module, walk
 from legato.dialects.relax import op_class
 from legato.frontends.script.graph.calls import call
 from legato.frontends.script.language.functions import Function, is_kernel
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.program import Program
 
 
@@ -35,7 +35,7 @@ def replace(module: Module, what: str | Callable[[Any], bool], kernel: Function,
         with result.context, op.location, ir.InsertionPoint(op):
             try:
                 results = call(program, kernel, values, [r.type for r in op.results], function)
-            except Problem as problem:
+            except Misuse as problem:
                 raise LegatoError(f"{describe(op)} cannot be done by the kernel '{kernel.__name__}': {problem}") from None
         for old, new in zip(op.results, results):
             old.replace_all_uses_with(new)

@@ -30,7 +30,7 @@ class Call:
     callee: str
     kind: str
     shape: tuple[Any, ...]  # of the one result: its type, and the values of its dynamic sizes
-    group: "Group"
+    group: "FusionGroup"
 
     @property
     def result(self) -> ir.Value:
@@ -50,7 +50,7 @@ class Call:
 
 
 @dataclass(eq=False)
-class Group:
+class FusionGroup:
     """Calls that become one kernel, in program order; the last one's result is the group's."""
 
     calls: list[Call] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Group:
         return next((c.kind for c in self.calls if c.kind != "elementwise"), None)
 
 
-def may_join(producer: Call, consumer: Call, group: Group) -> bool:
+def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
     """Whether the producer's group, whose only reader is the consumer, may be merged into the consumer's group."""
     theirs = producer.group.heavy
     if len(producer.group.calls) + len(group.calls) > MAX_CALLS or "opaque" in (theirs, consumer.kind):
@@ -99,10 +99,10 @@ class Fuser:
                     self.replace(group)
         self.finish()
 
-    def groups(self, function: func.FuncOp) -> list[Group]:
+    def groups(self, function: func.FuncOp) -> list[FusionGroup]:
         """Partitions the kernel calls of a function into groups."""
         calls: dict[Any, Call] = {}
-        groups: dict[Group, None] = {}  # in program order; a list would be searched at each merge
+        groups: dict[FusionGroup, None] = {}  # in program order; a list would be searched at each merge
         for op in function.body.blocks[0].operations:
             if not isinstance(op, func.CallOp) or op.attributes["callee"].value not in self.kinds:
                 continue
@@ -132,9 +132,9 @@ class Fuser:
         sizes: tuple[Any, ...] = ("not allocated here", op)
         if not isinstance(empty, ir.Block) and empty.name == "tensor.empty":
             sizes = tuple(empty.operands)
-        return Call(op, callee, kind, (op.results[0].type, sizes), Group())
+        return Call(op, callee, kind, (op.results[0].type, sizes), FusionGroup())
 
-    def replace(self, group: Group) -> None:
+    def replace(self, group: FusionGroup) -> None:
         """Replaces the calls of a group by one call of its fused kernel."""
         inner = {c.result: i for i, c in enumerate(group.calls)}
         inputs: list[ir.Value] = []
@@ -165,7 +165,7 @@ class Fuser:
             if call is not last and not isinstance(empty, ir.Block) and not is_used(empty.results[0]):
                 empty.erase()
 
-    def build(self, group: Group, wiring: list[Any], inputs: list[ir.Value], location: ir.Location) -> str:
+    def build(self, group: FusionGroup, wiring: list[Any], inputs: list[ir.Value], location: ir.Location) -> str:
         """Makes a kernel of calls in the workshop; ``finish`` inlines all of them at once."""
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
             results: list[ir.Value] = []

@@ -146,6 +146,15 @@ def test_no_circle_of_files_is_larger_than_two():
     assert [c for c in circles(IMPORTS) if len(c) > 2] == []
 
 
+def test_a_class_has_a_name_of_its_own():
+    classes = defaultdict(list)
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(name)
+    assert {n: files for n, files in classes.items() if len(files) > 1} == {}
+
+
 def test_only_one_module_names_the_wheel():
     naming = [name for name, tree in TREES.items() if any(n.split(".")[0] in ("mlir", "torch_mlir") for n in imported(tree))]
     assert set(naming) <= {"core.mlir"}

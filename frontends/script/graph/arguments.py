@@ -8,7 +8,7 @@ from typing import Any
 from legato.core.mlir import ir
 from legato.frontends.script.graph.parser import GraphParser
 from legato.frontends.script.graph.sizes import type_of
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ShapeInfo, TensorInfo, TupleInfo
 
 RESULT_TYPES = ("out_sinfo", "out_ty", "sinfo_args", "ty_args", "out_shape")  # TVM's names, old and new, of the argument
@@ -40,7 +40,7 @@ def call_arguments(parser: GraphParser, node: ast.Call,
     if "callee" not in given and "func" in given:
         given["callee"] = given["func"]
     if outputs is None or "callee" not in given:
-        raise Problem("says what is called, with what, and the types of its outputs: R.call_tir(cls.f, (x,), R.Tensor((n,), \"float32\"))")
+        raise Misuse("says what is called, with what, and the types of its outputs: R.call_tir(cls.f, (x,), R.Tensor((n,), \"float32\"))")
     operands = parser.expression(given["args"]) if "args" in given else ()
     operands = list(operands) if isinstance(operands, (tuple, list)) else [operands]
     operands = [argument(parser, operand, given["args"]) for operand in operands]

@@ -10,7 +10,7 @@ from legato.dialects import tir
 from legato.dialects.relax import dims
 from legato.frontends.script.graph.matching import Restart
 from legato.frontends.script.graph.parser import GraphParser
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ShapeInfo
 from legato.frontends.script.program import cast, plain
 from legato.frontends.script.tvm.values import describe
@@ -35,10 +35,10 @@ def compared(node: ast.Compare, left: Any, right: Any) -> Any:
 
 
 def combined(op: str, tests: list[Any]) -> Any:
-    """``and``, ``or`` and ``not`` (``op``) of bools and SizeTests. Problem for tensors."""
+    """``and``, ``or`` and ``not`` (``op``) of bools and SizeTests. Misuse for tensors."""
     for test in tests:
         if not isinstance(test, (bool, int, SizeTest)):
-            raise Problem(f"'{op}' takes what is known when the graph is parsed, and tests of sizes, not {describe(test)}; "
+            raise Misuse(f"'{op}' takes what is known when the graph is parsed, and tests of sizes, not {describe(test)}; "
                           f"of tensors by R.logical_{op}")
     if all(not isinstance(t, SizeTest) for t in tests):
         return not tests[0] if op == "not" else all(tests) if op == "and" else any(tests)
@@ -130,7 +130,7 @@ def join(parser: GraphParser, trial: ir.Operation, values: dict[str, tuple[Any, 
     for name, (then, other) in values.items():
         try:
             pair_up(then, other, leaves)
-        except Problem as problem:
+        except Misuse as problem:
             raise parser.error(f"'{name}' {problem}", node) from None
     types = [then.type for then, _ in leaves]
     with ir.InsertionPoint(trial):
@@ -147,16 +147,16 @@ def join(parser: GraphParser, trial: ir.Operation, values: dict[str, tuple[Any, 
 
 
 def pair_up(then: Any, other: Any, leaves: list[tuple[ir.Value, ir.Value]]) -> None:
-    """Appends the pairs of tensors of two equally nested values to ``leaves``. Problem where nesting or types differ."""
+    """Appends the pairs of tensors of two equally nested values to ``leaves``. Misuse where nesting or types differ."""
     if isinstance(then, ir.Value) and isinstance(other, ir.Value):
         if then.type != other.type:
-            raise Problem(f"is {then.type} where the condition holds, and {other.type} where not: branches give tensors of one type")
+            raise Misuse(f"is {then.type} where the condition holds, and {other.type} where not: branches give tensors of one type")
         leaves.append((then, other))
     elif isinstance(then, tuple) and isinstance(other, tuple) and len(then) == len(other):
         for a, b in zip(then, other):
             pair_up(a, b, leaves)
     elif isinstance(then, (ir.Value, tuple)) or isinstance(other, (ir.Value, tuple)) or not same(then, other):
-        raise Problem("is one thing where the condition holds, and another where not: the branches give tensors, or tuples of them")
+        raise Misuse("is one thing where the condition holds, and another where not: the branches give tensors, or tuples of them")
 
 
 def same(then: Any, other: Any) -> bool:

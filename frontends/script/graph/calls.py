@@ -7,13 +7,13 @@ from legato.core.mlir import func, ir
 from legato.dialects.relax import dims
 from legato.dialects.tir.markers import INPLACE, NAMES, SIGNATURE
 from legato.frontends.script.language.functions import Function
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.program import Program, call_kernel, plain
 
 
 def call(program: Program, callee: Function, operands: list[ir.Value], outputs: list[ir.Type], main: func.FuncOp,
          integers: Sequence[Any] | None = None) -> list[ir.Value]:
-    """Builds a call of a kernel for these types at the insertion point in ``main``. Problem where they do not fit the kernel.
+    """Builds a call of a kernel for these types at the insertion point in ``main``. Misuse where they do not fit the kernel.
 
     ``integers``: the values of its integer parameters, where they are not sizes of the operands.
     """
@@ -22,7 +22,7 @@ def call(program: Program, callee: Function, operands: list[ir.Value], outputs: 
     tensors = [t for t in signature.inputs if not isinstance(t, ir.IndexType)]
     if len(tensors) != len(operands) + len(outputs) or len(outputs) != len(signature.results):
         results = len(signature.results)
-        raise Problem(f"'{callee.__name__}' takes {len(tensors) - results} tensors and has {results} outputs; "
+        raise Misuse(f"'{callee.__name__}' takes {len(tensors) - results} tensors and has {results} outputs; "
                       f"{len(operands)} and {len(outputs)} are given"
                       + ("; it changes arguments in place: R.call_tir_inplace" if INPLACE in kernel.attributes else ""))
     table: dict[str, Any] = {}
@@ -35,7 +35,7 @@ def call(program: Program, callee: Function, operands: list[ir.Value], outputs: 
         match_type(table, callee.__name__, name, expected, found)
     for name in scalars:
         if dims.symbol_name(name) not in table:
-            raise Problem(f"'{callee.__name__}' takes the integer '{name}': give it by tir_vars=R.shape([...])")
+            raise Misuse(f"'{callee.__name__}' takes the integer '{name}': give it by tir_vars=R.shape([...])")
     inner = {dims.symbol_name(n) for n in scalars}
     kernel = program.kernel(callee, {n: s for n, s in table.items() if isinstance(s, int) and n not in inner})
     values = [dims.materialize(table[dims.symbol_name(n)], main) for n in scalars]
@@ -43,15 +43,15 @@ def call(program: Program, callee: Function, operands: list[ir.Value], outputs: 
 
 
 def match_type(table: dict[str, Any], callee: str, name: str, expected: ir.Type, found: ir.Type) -> None:
-    """Enters the kernel's size symbols into ``table`` with the sizes in a call. Problem where the types do not fit."""
-    wrong = Problem(f"'{callee}' has {shown(expected)} for {name}; here it is {shown(found)}")
+    """Enters the kernel's size symbols into ``table`` with the sizes in a call. Misuse where the types do not fit."""
+    wrong = Misuse(f"'{callee}' has {shown(expected)} for {name}; here it is {shown(found)}")
     if expected.rank != found.rank or expected.element_type != found.element_type:
         raise wrong
     later = []
     for size, actual in zip(dims.dims(expected), dims.dims(found)):
         if isinstance(size, dims.Dim) and size.is_symbol:
             if not dims.compatible(table.setdefault(str(size), actual), actual):
-                raise Problem(f"'{callee}': the size {size} is {table[str(size)]} elsewhere, and {actual} in {name}")
+                raise Misuse(f"'{callee}': the size {size} is {table[str(size)]} elsewhere, and {actual} in {name}")
         else:
             later.append((size, actual))
     for size, actual in later:

@@ -15,7 +15,7 @@ from legato.frontends.script.graph.ops import build
 from legato.frontends.script.graph.parser import GraphParser, described, unsupported
 from legato.frontends.script.graph.words import call
 from legato.frontends.script.language.evaluate import spread
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ScalarType
 
 BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Pow: "power",
@@ -43,7 +43,7 @@ def name(parser: GraphParser, node: ast.Name) -> Any:
         return program.members[node.id]
     if program.class_name and node.id in (program.class_name, "cls"):
         return SimpleNamespace(**program.members)
-    raise Problem(f"'{node.id}' is not defined")
+    raise Misuse(f"'{node.id}' is not defined")
 
 
 def attribute(parser: GraphParser, node: ast.Attribute) -> Any:
@@ -54,12 +54,12 @@ def attribute(parser: GraphParser, node: ast.Attribute) -> Any:
             return found
     word = parser.word(node)
     if word is not None:
-        raise Problem(f"{word} is a word of the script, not a value")
+        raise Misuse(f"{word} is a word of the script, not a value")
     base = parser.expression(node.value)
     if isinstance(base, ir.Value):
         base = described(base)
     if node.attr.startswith("__") or not hasattr(base, node.attr):
-        raise Problem(f"there is no '{node.attr}' in {ast.unparse(node.value)}")
+        raise Misuse(f"there is no '{node.attr}' in {ast.unparse(node.value)}")
     return getattr(base, node.attr)
 
 

@@ -11,7 +11,7 @@ from legato.frontends.script.graph.parser import GraphParser
 from legato.frontends.script.graph.sizes import names_of_sizes, parameter_info, size
 from legato.frontends.script.language.evaluate import spread
 from legato.frontends.script.language.functions import is_graph, is_kernel
-from legato.frontends.script.language.source import Problem, Source
+from legato.frontends.script.language.source import Misuse, Source
 from legato.frontends.script.language.types import ShapeInfo, TensorInfo, size_of
 
 MOST = 1 << 16  # elements of a range
@@ -31,7 +31,7 @@ def define(parser: GraphParser, node: ast.FunctionDef) -> None:
     """A function defined in a graph, as a value to call or return."""
     words = [parser.word(d) for d in node.decorator_list]
     if words not in (["R.function"], ["R.func"]):
-        raise Problem("a function inside of a graph is one itself, under @R.function; kernels stand outside, or in the class")
+        raise Misuse("a function inside of a graph is one itself, under @R.function; kernels stand outside, or in the class")
     parser.scope[node.name] = LocalFunction(node, parser.source, parser.scope, parser.symbols)
 
 
@@ -43,7 +43,7 @@ def call_function(parser: GraphParser, node: ast.Call) -> Any:
             return build("astype", [base, *spread(parser, node.args)], keywords_of(parser, node))
     callee = parser.expression(node.func)
     if is_kernel(callee):
-        raise Problem(f"a kernel is called by R.call_tir({callee.__name__}, (...), R.Tensor(...))")
+        raise Misuse(f"a kernel is called by R.call_tir({callee.__name__}, (...), R.Tensor(...))")
     if is_graph(callee) or isinstance(callee, LocalFunction):
         return inlined(parser, callee, node)
     return call_python(parser, callee, node)
@@ -57,13 +57,13 @@ def keywords_of(parser: GraphParser, node: ast.Call) -> dict[str, Any]:
 def inlined(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
     """Builds a graph's statements here. Returns their result. Its size names are bound to the arguments' sizes."""
     if callee in parser.inlined:
-        raise Problem(f"'{callee.__name__}' calls itself: recursion is not supported")
+        raise Misuse(f"'{callee.__name__}' calls itself: recursion is not supported")
     tree = callee.source.tree
     names = [a.arg for a in tree.args.args]
     arguments = spread(parser, node.args)
     given = dict(zip(names, arguments)) | keywords_of(parser, node)
     if len(arguments) + len(node.keywords) != len(names) or set(given) != set(names):
-        raise Problem(f"'{callee.__name__}' takes {', '.join(names) or 'nothing'}; {len(arguments) + len(node.keywords)} are given")
+        raise Misuse(f"'{callee.__name__}' takes {', '.join(names) or 'nothing'}; {len(arguments) + len(node.keywords)} are given")
     inner = parser.inner(callee)
     if isinstance(callee, LocalFunction):
         inner.scope = dict(callee.scope)
@@ -82,10 +82,10 @@ def inlined(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
 def call_python(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
     """``float(n)``, ``range(3)``: evaluated in Python; tensors are not allowed."""
     if not callable(callee) or any(isinstance(a, ir.Value) for a in spread(parser, node.args)):
-        raise Problem("a graph calls words of the script (R.add, ...) and other graphs; Python's functions on numbers and shapes only")
+        raise Misuse("a graph calls words of the script (R.add, ...) and other graphs; Python's functions on numbers and shapes only")
     made = parser.python(node)
     if isinstance(made, range) and len(made) > MOST:
-        raise Problem(f"{len(made)} numbers, where {MOST} can be")
+        raise Misuse(f"{len(made)} numbers, where {MOST} can be")
     return tuple(made) if isinstance(made, (list, range)) else made
 
 

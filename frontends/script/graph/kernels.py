@@ -10,7 +10,7 @@ from legato.frontends.script.graph.calls import call
 from legato.frontends.script.graph.packed import call_dps_packed
 from legato.frontends.script.graph.parser import GraphParser
 from legato.frontends.script.language.functions import is_kernel
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 HOW = "R.call_tir_inplace(cls.kernel, (x, y), inplace_indices=[0, -1], out_sinfo=[R.Tensor(...), R.Tensor(...)])"
 
@@ -41,7 +41,7 @@ def call_tir_inplace(parser: GraphParser, node: ast.Call) -> Any:
     keywords = dict(zip(names, node.args)) | {str(k.arg): k.value for k in node.keywords}
     indices = keywords.pop("inplace_indices", None)
     if indices is None:
-        raise Problem(f"says which outputs are new contents of arguments: {HOW}")
+        raise Misuse(f"says which outputs are new contents of arguments: {HOW}")
     found = parser.expression(indices)
     found = list(found) if isinstance(found, tuple) else [found]
     given = call_arguments(parser, ast.copy_location(ast.Call(node.func, [], [ast.keyword(n, v) for n, v in keywords.items()]), node))

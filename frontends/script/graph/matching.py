@@ -11,7 +11,7 @@ from legato.core.mlir import ir
 from legato.dialects.relax import dims
 from legato.frontends.script.graph.parser import GraphParser
 from legato.frontends.script.graph.sizes import size, type_of
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ShapeInfo, TensorInfo, dtype_name, relax_element
 from legato.frontends.script.program import cast
 
@@ -23,7 +23,7 @@ class Restart(Exception):
 def match_cast(parser: GraphParser, node: ast.Call) -> Any:
     """``R.match_cast(x, R.Tensor((n, 4), "float32"))``, of a tensor or a shape."""
     if len(node.args) < 2:
-        raise Problem("R.match_cast takes a value and a type")
+        raise Misuse("R.match_cast takes a value and a type")
     value, info = parser.expression(node.args[0]), parser.python(node.args[1])
     if not isinstance(value, ShapeInfo) or not isinstance(info, ShapeInfo):
         return match(parser, value, info, node)

@@ -9,7 +9,7 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.script.language.refused import GRAPH, refused
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ShapeInfo
 from legato.frontends.script.tvm import nn as tvm_nn
 from legato.frontends.script.tvm import ops as tvm_ops
@@ -31,8 +31,8 @@ def build(name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         if problem is None or (len(arguments) == len(op.OPERANDS) and all(k in op.ATTRIBUTES for k in keywords)):
             return build_own(op, arguments, keywords)
     if problem is not None:
-        raise Problem(f"R.{name}({', '.join(inspect.signature(TVM[name]).parameters)}): {problem}")
-    raise Problem(refused(name, GRAPH, "R") or nearest(name))
+        raise Misuse(f"R.{name}({', '.join(inspect.signature(TVM[name]).parameters)}): {problem}")
+    raise Misuse(refused(name, GRAPH, "R") or nearest(name))
 
 
 def unfit(function: Any, arguments: list[Any], keywords: dict[str, Any]) -> str | None:
@@ -60,12 +60,12 @@ def build_own(op: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         tensor(value)
     for name in keywords:
         if name not in op.ATTRIBUTES and name not in {o.name for o in op.OPERANDS}:
-            raise Problem(f"R.{op.OPERATION_NAME.partition('.')[2]} has no argument '{name}'; it has "
+            raise Misuse(f"R.{op.OPERATION_NAME.partition('.')[2]} has no argument '{name}'; it has "
                           f"{', '.join([*(o.name for o in op.OPERANDS), *op.ATTRIBUTES])}")
     try:
         return op.build(*given, **{k: plain(v) for k, v in keywords.items()})
     except TypeError as error:
-        raise Problem(str(error)) from None
+        raise Misuse(str(error)) from None
 
 
 def plain(value: Any, like: ir.Value | None = None) -> Any:

@@ -11,7 +11,7 @@ from legato.dialects.relax import dims
 from legato.frontends.script.graph.arguments import RESULT_TYPES, call_arguments, one_or_tuple
 from legato.frontends.script.graph.parser import GraphParser
 from legato.frontends.script.graph.sizes import packed_types
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ShapeInfo, TupleInfo
 
 
@@ -38,7 +38,7 @@ def call_packed(parser: GraphParser, node: ast.Call, pure: bool = False) -> Any:
     types = next((keywords.pop(n) for n in RESULT_TYPES if n in keywords), None)
     if not node.args or types is None or set(keywords) - {"attrs"}:
         unknown = ", ".join(sorted(set(map(str, keywords)) - {"attrs"}))
-        raise Problem('R.call_packed("name", arguments..., sinfo_args=R.Tensor(...))' + (f" has no {unknown}" if unknown else " says both"))
+        raise Misuse('R.call_packed("name", arguments..., sinfo_args=R.Tensor(...))' + (f" has no {unknown}" if unknown else " says both"))
     callee = parser.expression(node.args[0])
     if not isinstance(callee, str):
         raise parser.error("R.call_packed calls a packed function by its name", node.args[0])

@@ -13,7 +13,7 @@ from legato.dialects.relax import dims
 from legato.dialects.relax.calls import fresh_name
 from legato.frontends.script.language.annotations import shape_info, tensor, tuple_info
 from legato.frontends.script.language.functions import Function
-from legato.frontends.script.language.source import Problem, ScriptError, Source
+from legato.frontends.script.language.source import Misuse, ScriptError, Source
 from legato.frontends.script.language.types import TensorInfo, dtype_name
 from legato.frontends.script.language.words import word_path
 from legato.frontends.script.program import Program
@@ -106,7 +106,7 @@ class GraphParser:
         evaluate = self.tables.expressions.get(type(node), unsupported)
         try:
             return evaluate(self, node)
-        except Problem as problem:
+        except Misuse as problem:
             raise self.source.error(str(problem), node) from None
         except ScriptError:
             raise
@@ -119,7 +119,7 @@ class GraphParser:
         try:
             with self.location(node):
                 build(self, node)
-        except Problem as problem:
+        except Misuse as problem:
             raise self.source.error(str(problem), node) from None
 
     def body(self, statements: list[ast.stmt]) -> tuple[Any, ast.Return]:
@@ -143,7 +143,7 @@ class GraphParser:
 
 def unsupported(parser: GraphParser, node: ast.AST) -> Any:
     """A construct of Python that has no meaning in a graph: refused, with what to write instead."""
-    raise Problem(f"Python's {type(node).__name__} is not supported in a graph{WAY_OUT.get(type(node).__name__, '')}")
+    raise Misuse(f"Python's {type(node).__name__} is not supported in a graph{WAY_OUT.get(type(node).__name__, '')}")
 
 
 def described(value: ir.Value) -> SimpleNamespace:

@@ -9,7 +9,7 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.relax import dims
 from legato.frontends.script.graph.parser import GraphParser
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import DTYPES, TensorInfo, TupleInfo, dtype_name, relax_element, size_of
 from legato.frontends.script.language.words import makes_size
 
@@ -88,11 +88,11 @@ def packed_types(parser: GraphParser, callee: str, infos: Sequence[Any], node: a
 
 
 def check_sizes(parser: GraphParser, value: ir.Value) -> None:
-    """Problem for a size of a tensor whose value is given by no argument, packed function's result or counting op."""
+    """Misuse for a size of a tensor whose value is given by no argument, packed function's result or counting op."""
     facts = parser.facts
     there = parser.given() | facts.late | facts.counted
     for one in dims.dims(value.type):
         if dims.symbols(one) - there:  # perhaps counted by an op that this one is made of
             facts.counted |= {op.attributes["size"].value for op in find(parser.main.operation, "relax.nonzero")}
         if unknown := sorted(dims.symbols(one) - there - facts.counted):
-            raise Problem(f"the size '{unknown[0]}' is not known here: it is a size of no argument, and nothing is matched with it")
+            raise Misuse(f"the size '{unknown[0]}' is not known here: it is a size of no argument, and nothing is matched with it")

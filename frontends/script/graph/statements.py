@@ -9,7 +9,7 @@ from legato.frontends.script.graph.functions import define
 from legato.frontends.script.graph.matching import match
 from legato.frontends.script.graph.parser import GraphParser, unsupported
 from legato.frontends.script.graph.sizes import is_size
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import TensorInfo
 
 HINTS = ("R.func_attr", "R.output", "I.module_attrs")  # calls that change no value
@@ -27,14 +27,14 @@ def assign_statement(parser: GraphParser, node: ast.Assign) -> None:
 
 
 def assign(parser: GraphParser, target: ast.expr, value: Any) -> None:
-    """Assigns a value to a name, or to several. Problem for any other target."""
+    """Assigns a value to a name, or to several. Misuse for any other target."""
     if isinstance(target, ast.Name):
         parser.scope[target.id] = value
     elif isinstance(target, ast.Tuple) and isinstance(value, (tuple, list)) and len(target.elts) == len(value):
         for one, part in zip(target.elts, value):
             assign(parser, one, part)
     else:
-        raise Problem("a name, or as many names as there are values, can be assigned to")
+        raise Misuse("a name, or as many names as there are values, can be assigned to")
 
 
 def assign_annotated(parser: GraphParser, node: ast.AnnAssign) -> None:
@@ -56,7 +56,7 @@ def expression_statement(parser: GraphParser, node: ast.Expr) -> None:
     if word in HINTS:
         return
     if word not in EFFECTS:
-        raise Problem("a value that nobody takes: a graph's ops have no effects; assign it to a name")
+        raise Misuse("a value that nobody takes: a graph's ops have no effects; assign it to a name")
     parser.expression(node.value)
 
 

@@ -18,7 +18,7 @@ from legato.frontends.script.graph.packed import call_dps_packed, call_packed, c
 from legato.frontends.script.graph.parser import GraphParser
 from legato.frontends.script.graph.sizes import check_sizes
 from legato.frontends.script.language.evaluate import spread
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ShapeInfo
 
 ANNOTATIONS = ("Tensor", "Shape", "Tuple")
@@ -45,7 +45,7 @@ def call(parser: GraphParser, node: ast.Call) -> Any:
 def only(parser: GraphParser, node: ast.Call) -> Any:
     """The value of a call's one argument: ``R.prim_value(n)``, ``R.extern("name")``."""
     if len(node.args) != 1 or node.keywords:
-        raise Problem(f"{parser.word(node)} takes one argument")
+        raise Misuse(f"{parser.word(node)} takes one argument")
     return parser.expression(node.args[0])
 
 
@@ -56,7 +56,7 @@ def shape(parser: GraphParser, node: ast.Call) -> ShapeInfo:
         return found
     if not isinstance(found, (tuple, list)) or any(
             isinstance(s, bool) or not isinstance(s, (int, np.integer, dims.Dim)) for s in found):
-        raise Problem("R.shape takes sizes, integers and expressions of them: R.shape([n * 2, 4])")
+        raise Misuse("R.shape takes sizes, integers and expressions of them: R.shape([n * 2, 4])")
     return ShapeInfo(tuple(found))
 
 
@@ -64,7 +64,7 @@ def shape_of(parser: GraphParser, node: ast.Call) -> ShapeInfo:
     """``R.shape_of(x)``."""
     value = only(parser, node)
     if not isinstance(value, ir.Value):
-        raise Problem(f"{parser.word(node)} takes a tensor")
+        raise Misuse(f"{parser.word(node)} takes a tensor")
     return ShapeInfo(dims.dims(value.type))
 
 
@@ -76,7 +76,7 @@ def tuple_of(parser: GraphParser, node: ast.Call) -> tuple[Any, ...]:
 def tuple_item(parser: GraphParser, node: ast.Call) -> Any:
     """``R.TupleGetItem(t, 1)``."""
     if len(node.args) != 2 or node.keywords:
-        raise Problem("R.TupleGetItem takes a tuple and a number")
+        raise Misuse("R.TupleGetItem takes a tuple and a number")
     return element_of(parser, ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Load()), node))
 
 

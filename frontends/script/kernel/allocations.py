@@ -12,7 +12,7 @@ from legato.frontends.script.kernel.elements import bounds_of_part
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.values import Scalar, as_index, dtype_of
 from legato.frontends.script.kernel.views import Reshaped, part
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import dtype_name, memory_type
 
 # the words that make a buffer, with its scope where the word determines it
@@ -36,46 +36,46 @@ def allocate(parser: KernelParser, name: str, call: ast.Call) -> Buffer:
     names = DECLARED if word in ("decl_buffer", "Buffer") else ALLOCATED
     given = {k: v for k, v in named(parser, call, *names).items() if v is not None}
     if "shape" not in given:
-        raise Problem(f"T.{word}(shape, dtype, scope=...) says the shape")
+        raise Misuse(f"T.{word}(shape, dtype, scope=...) says the shape")
     shape = sizes(given["shape"])
     dtype = element(given.get("dtype", "float32"))
     if "data" in given:
         return reshaped(parser, name, word, call, shape, dtype, given)
     if word == "Buffer" or word == "buffer_decl":
-        raise Problem("T.Buffer is a type, or another buffer's elements (data=A.data); memory is made by T.alloc_buffer(shape, dtype)")
+        raise Misuse("T.Buffer is a type, or another buffer's elements (data=A.data); memory is made by T.alloc_buffer(shape, dtype)")
     if "strides" in given and any(a != b for a, b in zip(sizes(given["strides"]), row_major_numbers(shape))):
-        raise Problem("buffers lie in memory row by row, without gaps: allocate the shape with the gaps in it")
+        raise Misuse("buffers lie in memory row by row, without gaps: allocate the shape with the gaps in it")
     scope = ALLOCATIONS[word] or given.get("scope") or given.get("logical_scope") or "global"
     if not isinstance(scope, str):
-        raise Problem("a scope is a text: scope=\"shared\"")
+        raise Misuse("a scope is a text: scope=\"shared\"")
     return allocated(name, shape, dtype, scope)
 
 
 def allocated_by_python(word: str, shape: Any, dtype: Any = "float32", scope: Any = None, **hints: Any) -> Buffer:
     """``T.alloc_buffer(shape, dtype, scope)`` in a Python function that a kernel calls: memory at the insertion point."""
     if set(hints) - set(HINTS):
-        raise Problem(f"T.{word} has no {', '.join(sorted(set(hints) - set(HINTS)))}")
+        raise Misuse(f"T.{word} has no {', '.join(sorted(set(hints) - set(HINTS)))}")
     scope = ALLOCATIONS[word] or scope or "global"
     return allocated("buffer", sizes(tuple(shape) if isinstance(shape, list) else shape), element(dtype), str(scope))
 
 
 def sizes(given: Any) -> tuple[Any, ...]:
-    """A shape: ints and index values. Problem for anything else."""
+    """A shape: ints and index values. Misuse for anything else."""
     found = given if isinstance(given, tuple) else (given,)
     for size in found:
         if isinstance(size, bool) or not (isinstance(size, int) or (isinstance(size, Scalar) and not size.is_float)):
-            raise Problem(f"a size is an integer, not {dtype_of(size) if isinstance(size, Scalar) else repr(size)}")
+            raise Misuse(f"a size is an integer, not {dtype_of(size) if isinstance(size, Scalar) else repr(size)}")
         if isinstance(size, int) and size < 0:
-            raise Problem(f"a size is not negative: {size}")
+            raise Misuse(f"a size is not negative: {size}")
     return found
 
 
 def element(given: Any) -> str:
-    """The name of an element type. Problem for anything else."""
+    """The name of an element type. Misuse for anything else."""
     try:
         return dtype_name(given)
     except ValueError as error:
-        raise Problem(str(error)) from None
+        raise Misuse(str(error)) from None
 
 
 def allocated(name: str, shape: tuple[Any, ...], dtype: str, scope: str) -> Buffer:
@@ -115,7 +115,7 @@ def match_part(parser: KernelParser, name: str, call: ast.Call) -> Buffer:
     node = region.value if isinstance(region, ast.Subscript) else region
     buffer = None if node is None else parser.expression(node)
     if not isinstance(buffer, Buffer):
-        raise Problem("T.match_buffer in a block takes a part of a buffer: T.match_buffer(A[i:i + 16, 0:16], (16, 16))")
+        raise Misuse("T.match_buffer in a block takes a part of a buffer: T.match_buffer(A[i:i + 16, 0:16], (16, 16))")
     bounds = bounds_of_part(parser, region.slice if isinstance(region, ast.Subscript) else None, buffer)
     shape = call.args[1] if len(call.args) > 1 else keywords.pop("shape", None)
     dtype = call.args[2] if len(call.args) > 2 else keywords.pop("dtype", None)
@@ -124,7 +124,7 @@ def match_part(parser: KernelParser, name: str, call: ast.Call) -> Buffer:
     strides, offset = keywords.pop("strides", None), keywords.pop("elem_offset", None)
     unknown = set(keywords) - {"scope", "align", "offset_factor", "buffer_type", "data", "axis_separators"}
     if unknown or len(call.args) > 3:
-        raise Problem("T.match_buffer(part, shape, dtype) has no "
+        raise Misuse("T.match_buffer(part, shape, dtype) has no "
                       + (", ".join(str(u) for u in unknown) or "fourth argument by position"))
     made = part(buffer, [(begin, extent) for _, begin, extent in bounds], None if shape is None else sizes(parser.expression(shape)), name)
     if strides is not None:

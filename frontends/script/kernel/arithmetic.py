@@ -4,7 +4,7 @@ from typing import Any
 
 from legato.core.mlir import arith, ir, math
 from legato.frontends.script.kernel.values import Scalar, condition, constant, dtype_of, meet, number_of
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 PYTHON = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "//": lambda a, b: a // b, "%": lambda a, b: a % b,
@@ -29,13 +29,13 @@ def binary(op: str, a: Any, b: Any) -> Any:
     """``a op b``, of two literals in Python, otherwise on SSA values."""
     if not isinstance(a, Scalar) and not isinstance(b, Scalar) and op in PYTHON:
         for x in (a, b):
-            dtype_of(x)  # Problem for anything but a number
+            dtype_of(x)  # Misuse for anything but a number
         if op in ("**", "<<") and isinstance(b, int) and abs(b) > 1024:
-            raise Problem(f"{a} {op} {b} is no number that a kernel has")
+            raise Misuse(f"{a} {op} {b} is no number that a kernel has")
         try:
             return PYTHON[op](a, b)
         except (ArithmeticError, TypeError, ValueError) as error:
-            raise Problem(str(error)) from None
+            raise Misuse(str(error)) from None
     if op in ("==", "!=", "<", "<=", ">", ">="):
         return compare(op, a, b)
     if op == "/":
@@ -51,7 +51,7 @@ def binary(op: str, a: Any, b: Any) -> Any:
     floats, signed, unsigned = OPS[op]
     build = floats if a.is_float else unsigned if a.is_unsigned else signed
     if build is None or (a.dtype == "bool" and op not in ("&", "|", "^")):
-        raise Problem(f"'{op}' does not work on {a.dtype}")
+        raise Misuse(f"'{op}' does not work on {a.dtype}")
     if a.is_float and op in CONTRACTED:
         return Scalar(build(a.value, b.value, fastmath=arith.FastMathFlags.contract).result, a.dtype)
     return Scalar(build(a.value, b.value).result, a.dtype)
@@ -104,7 +104,7 @@ def power(a: Any, b: Any) -> Scalar:
         return total
     a, b = meet(a, b)
     if not a.is_float:
-        raise Problem("a power of an integer has an exponent that is a number, 1 to 64; else cast to a float")
+        raise Misuse("a power of an integer has an exponent that is a number, 1 to 64; else cast to a float")
     return Scalar(math.PowFOp(a.value, b.value).result, a.dtype)
 
 

@@ -10,7 +10,7 @@ from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.elements import indices, store_at
 from legato.frontends.script.kernel.parser import KernelParser, variable
 from legato.frontends.script.kernel.values import convert, dtype_of
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import DTYPES
 from legato.frontends.script.language.words import makes_size
 
@@ -25,7 +25,7 @@ class Cell:
 def assign(parser: KernelParser, node: ast.Assign) -> None:
     """``A[i] = x``, ``x = ...``, ``x, y = ...``."""
     if len(node.targets) != 1:
-        raise Problem("one target at a time")
+        raise Misuse("one target at a time")
     target = node.targets[0]
     if isinstance(target, ast.Subscript):
         store(parser, target, parser.expression(node.value))
@@ -37,11 +37,11 @@ def assign(parser: KernelParser, node: ast.Assign) -> None:
     elif isinstance(target, ast.Tuple):
         found = parser.expression(node.value)
         if not isinstance(found, tuple) or len(found) != len(target.elts):
-            raise Problem(f"{len(target.elts)} names are given {len(found) if isinstance(found, tuple) else 1} values")
+            raise Misuse(f"{len(target.elts)} names are given {len(found) if isinstance(found, tuple) else 1} values")
         for one, value in zip(target.elts, found):
             parser.scope[assignable(parser, one)] = value
     else:
-        raise Problem("an element of a buffer, or a name, can be assigned to")
+        raise Misuse("an element of a buffer, or a name, can be assigned to")
 
 
 def assignable(parser: KernelParser, target: ast.expr) -> str:
@@ -69,7 +69,7 @@ def name_value(parser: KernelParser, target: ast.expr, value: ast.expr) -> None:
 
 
 def number(x: Any) -> Any:
-    """The value itself. Problem for anything but a number."""
+    """The value itself. Misuse for anything but a number."""
     dtype_of(x)
     return x
 
@@ -91,13 +91,13 @@ def assign_augmented(parser: KernelParser, node: ast.AugAssign) -> None:
     elif isinstance(node.target, ast.Subscript):
         store(parser, node.target, parser.expression(loaded))
     else:
-        raise Problem("an element of a buffer can be changed, and a variable that is declared: x: T.float32 = 0.0")
+        raise Misuse("an element of a buffer can be changed, and a variable that is declared: x: T.float32 = 0.0")
 
 
 def assign_annotated(parser: KernelParser, node: ast.AnnAssign) -> None:
     """``x: T.float32 = ...`` is a variable where it is assigned again; otherwise, and as ``T.let[...]``, a name for the value."""
     if node.value is None:
-        raise Problem("a name is given a value where it is declared")
+        raise Misuse("a name is given a value where it is declared")
     let = isinstance(node.annotation, ast.Subscript) and parser.word(node.annotation.value) == "let"
     annotation = node.annotation.slice if isinstance(node.annotation, ast.Subscript) and let else node.annotation
     dtype = parser.word(annotation)

@@ -11,7 +11,7 @@ from legato.dialects.tir.loops import OPAQUE, REDUCE, SPATIAL
 from legato.frontends.script.kernel.arguments import named
 from legato.frontends.script.kernel.parser import KernelParser, variable
 from legato.frontends.script.kernel.values import Scalar, as_index
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 KINDS = {"spatial": SPATIAL, "S": SPATIAL, "reduce": REDUCE, "R": REDUCE, "opaque": OPAQUE, "O": OPAQUE}
 PREFIX = "axis."
@@ -75,10 +75,10 @@ def axes_of(parser: KernelParser, call: ast.expr) -> list[BoundAxis]:
 
 
 def extent_of(value: Any) -> int | None:
-    """The extent, where it is a number, of the loop whose variable a value is. Problem for any other value."""
+    """The extent, where it is a number, of the loop whose variable a value is. Misuse for any other value."""
     loop = loops.loop_of(value.value) if isinstance(value, Scalar) else None
     if loop is None:
-        raise Problem("T.axis.remap takes loop variables; for other values say T.axis.spatial(extent, value)")
+        raise Misuse("T.axis.remap takes loop variables; for other values say T.axis.spatial(extent, value)")
     return loop.extent
 
 
@@ -106,7 +106,7 @@ def axes_as_statements(node: ast.With, word: Callable[[ast.AST], str | None], lo
     names = target.elts if isinstance(target, (ast.List, ast.Tuple)) else [target] if target is not None else []
     if not isinstance(call, ast.Call) or not isinstance(call.args[0], ast.List) or not isinstance(call.func, ast.Attribute) or (
             len(names) != len(call.args[0].elts)):
-        raise Problem("a block has a name: with T.block(\"C\"), and axes inside: vi = T.axis.spatial(16, i)")
+        raise Misuse("a block has a name: with T.block(\"C\"), and axes inside: vi = T.axis.spatial(16, i)")
     calls = [s.value for s in node.body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and word(s.value) == "bind"]
     bound = {c.args[0].id: c.args[1] for c in calls if len(c.args) == 2 and isinstance(c.args[0], ast.Name)}
     inner = loops_around[len(loops_around) - len(names):]
@@ -115,7 +115,7 @@ def axes_as_statements(node: ast.With, word: Callable[[ast.AST], str | None], lo
         kind = word(extent) if isinstance(extent, ast.Call) else None
         kind = kind if kind in OLD_KINDS else None
         if not isinstance(name, ast.Name) or (name.id not in bound and len(inner) != len(names)):
-            raise Problem("an axis is bound to a value: vi = T.axis.spatial(16, i)")
+            raise Misuse("an axis is bound to a value: vi = T.axis.spatial(16, i)")
         value = bound.get(name.id) or ast.Name(inner[number], ast.Load())
         dom = extent if kind is None else extent.args[0] if len(extent.args) == 1 else ast.Tuple(list(extent.args), ast.Load())
         axis = ast.Attribute(ast.Attribute(call.func.value, "axis", ast.Load()), (kind or "spatial").removesuffix("_axis"), ast.Load())

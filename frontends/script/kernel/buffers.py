@@ -8,7 +8,7 @@ from legato.core.mlir import arith, ir, memref
 from legato.dialects.tir.loops import index
 from legato.frontends.script.kernel.arithmetic import binary, compare
 from legato.frontends.script.kernel.values import Scalar, as_index, cast, constant, number_of
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import memory_type
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -62,39 +62,39 @@ class Buffer:
         raise TypeError(f"elements of a buffer ('{self.name}') are read in the script itself, or in a macro, @T.macro")
 
     def load(self, indices: list[Any]) -> Scalar:
-        """The element at indices. Problem where they are outside."""
+        """The element at indices. Misuse where they are outside."""
         loaded = memref.LoadOp(self.value, self.indices(indices)).result
         if self.dtype == "bool":
             return compare("!=", Scalar(loaded, "int8"), 0)
         return Scalar(loaded, self.dtype)
 
     def store(self, x: Any, indices: list[Any]) -> None:
-        """Stores a value, in the buffer's element type, at indices. Problem where they are outside."""
+        """Stores a value, in the buffer's element type, at indices. Misuse where they are outside."""
         x = cast(x, self.dtype) if isinstance(x, Scalar) else constant(x, self.dtype)
         value = arith.ExtUIOp(memory_type("bool"), x.value).result if self.dtype == "bool" else x.value
         memref.StoreOp(value, self.value, self.indices(indices))
 
     def indices(self, indices: list[Any]) -> list[ir.Value]:
-        """The indices as SSA values of type index. Problem where they are outside."""
+        """The indices as SSA values of type index. Misuse where they are outside."""
         self.check_bounds(indices)
         return [as_index(i) for i in indices]
 
     def check_bounds(self, indices: list[Any]) -> None:
-        """Problem where the number of indices is not the rank, or an index is certain to be outside in some iteration of the loops
+        """Misuse where the number of indices is not the rank, or an index is certain to be outside in some iteration of the loops
         around."""
         if len(indices) != self.rank:
-            raise Problem(f"'{self.name}' has {self.rank} dimension{'s' * (self.rank != 1)}, and {len(indices)} "
+            raise Misuse(f"'{self.name}' has {self.rank} dimension{'s' * (self.rank != 1)}, and {len(indices)} "
                           f"{'index is' if len(indices) == 1 else 'indices are'} given")
         for axis, i in enumerate(indices):
             number = i if isinstance(i, int) else number_of(i) if isinstance(i, Scalar) else None
             size = self.known_size(axis)
             if number is not None and (number < 0 or (size is not None and number >= size)):
-                raise Problem(f"the index {number} is outside of '{self.name}', whose size there is {'?' if size is None else size}")
+                raise Misuse(f"the index {number} is outside of '{self.name}', whose size there is {'?' if size is None else size}")
         sizes = [self.known_size(axis) for axis in range(self.rank)]
         found = outside(sizes, [as_index(i) for i in indices], ir.InsertionPoint.current.block.owner.operation)
         if found is not None:
             axis, low, high = found
-            raise Problem(f"the indices of '{self.name}' on axis {axis} go from {low} to {high}, and its size there is {sizes[axis]}: "
+            raise Misuse(f"the indices of '{self.name}' on axis {axis} go from {low} to {high}, and its size there is {sizes[axis]}: "
                           "guard what lies beyond by T.if_then_else or T.where")
 
 

@@ -10,14 +10,14 @@ from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.elements import load, store_at
 from legato.frontends.script.kernel.forms import RESTATED
 from legato.frontends.script.kernel.intrinsics import ScalarFunction, reinterpret
-from legato.frontends.script.kernel.lanes import Lanes, broadcast, lifted, ramp, vector_type
+from legato.frontends.script.kernel.lanes import LaneValues, broadcast, lifted, ramp, vector_type
 from legato.frontends.script.kernel.parser import KernelParser
-from legato.frontends.script.kernel.pointers import Pointer, pointer, pointer_behind
+from legato.frontends.script.kernel.pointers import PointerValue, pointer, pointer_behind
 from legato.frontends.script.kernel.python_calls import BUILTINS, call_builtin, call_python
 from legato.frontends.script.kernel.values import Scalar, cast
 from legato.frontends.script.kernel.vocabulary import FUNCTIONS, Form
 from legato.frontends.script.language.refused import refused
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 TYPED = ("cast", "Cast", "reinterpret", "min_value", "max_value", "infinity")  # functions whose dtype= is an operand
 NAMED = ("dtype", "value", "x", "a", "b")  # names by which operands may be given, in the order of the call
@@ -33,7 +33,7 @@ def call(parser: KernelParser, node: ast.Call) -> Any:
         return entry.parse(parser, node)
     vector = vector_type(word) if word.count("x") else None
     if entry is None and vector is None:
-        raise Problem(refused(word) or f"T.{word} is not supported as a value in a kernel")
+        raise Misuse(refused(word) or f"T.{word} is not supported as a value in a kernel")
     taken = [k for k in node.keywords if k.arg not in RESTATED or (k.arg == "dtype" and word in TYPED)]
     for keyword in taken:
         if keyword.arg not in NAMED:
@@ -42,7 +42,7 @@ def call(parser: KernelParser, node: ast.Call) -> Any:
     if entry is not None:
         return intrinsic(word, entry, given)
     if len(given) != 1:
-        raise Problem(f"T.{word} takes one value")
+        raise Misuse(f"T.{word} takes one value")
     return to_vector(word, given[0])
 
 
@@ -55,19 +55,19 @@ def intrinsic(word: str, entry: ScalarFunction, given: list[Any]) -> Any:
     try:
         inspect.signature(entry.build).bind(*given)
     except TypeError as error:
-        raise Problem(f"T.{word}: {error}") from None
+        raise Misuse(f"T.{word}: {error}") from None
     for value in given:
         if isinstance(value, Buffer):
-            raise Problem(f"T.{word} takes values; '{value.name}' is a buffer: give an element of it")
+            raise Misuse(f"T.{word} takes values; '{value.name}' is a buffer: give an element of it")
     return lifted(entry.build, *given)
 
 
-def to_vector(dtype: str, x: Any) -> Lanes:
-    """A value as lanes of a type like ``float32x4``. Problem where it has another number of lanes."""
+def to_vector(dtype: str, x: Any) -> LaneValues:
+    """A value as lanes of a type like ``float32x4``. Misuse where it has another number of lanes."""
     element, count = vector_type(dtype) or ("", 0)
-    lanes = x if isinstance(x, Lanes) else broadcast(x, count)
+    lanes = x if isinstance(x, LaneValues) else broadcast(x, count)
     if len(lanes) != count:
-        raise Problem(f"{len(lanes)} lanes are not {dtype}")
+        raise Misuse(f"{len(lanes)} lanes are not {dtype}")
     return lifted(lambda v: cast(v, element), lanes)
 
 
@@ -77,7 +77,7 @@ def call_object(parser: KernelParser, node: ast.Call) -> Any:
         base = parser.expression(node.func.value)
         if isinstance(base, Buffer):
             return buffer_method(parser, base, node.func.attr, node)
-        if isinstance(base, (Scalar, Lanes)) and node.func.attr == "astype":
+        if isinstance(base, (Scalar, LaneValues)) and node.func.attr == "astype":
             return intrinsic("cast", FUNCTIONS["cast"], [base, *named(parser, node, "dtype").values()])
         called = getattr(base, node.func.attr, None) if not isinstance(base, Scalar) else None
     elif isinstance(node.func, ast.Name) and node.func.id not in parser.scope:
@@ -91,18 +91,18 @@ def call_object(parser: KernelParser, node: ast.Call) -> Any:
     if isinstance(called, FunctionType):
         given = arguments(parser, node)
         return call_python(called, given, {str(k.arg): parser.expression(k.value) for k in node.keywords})
-    raise Problem("a kernel calls words of the script (T.exp, ...), its macros, functions of Python on indices, min, max and abs; "
+    raise Misuse("a kernel calls words of the script (T.exp, ...), its macros, functions of Python on indices, min, max and abs; "
                   "other functions by T.call_extern")
 
 
 def buffer_method(parser: KernelParser, buffer: Buffer, name: str, node: ast.Call) -> Any:
-    """A method of a buffer, by name. Problem for an unknown one."""
+    """A method of a buffer, by name. Misuse for an unknown one."""
     if name not in METHODS:
-        raise Problem(refused(f"Buffer.{name}") or f"a buffer has no method '{name}'; it has {', '.join(METHODS)}")
+        raise Misuse(refused(f"Buffer.{name}") or f"a buffer has no method '{name}'; it has {', '.join(METHODS)}")
     return METHODS[name](parser, buffer, node)
 
 
-def access_ptr(parser: KernelParser, buffer: Buffer, node: ast.Call) -> Pointer:
+def access_ptr(parser: KernelParser, buffer: Buffer, node: ast.Call) -> PointerValue:
     """``A.access_ptr("r", offset=n)``: the address of element number n, row-major."""
     given = named(parser, node, "access_mask", "ptr_type", "content_lanes", "offset", "extent")
     return pointer_behind(buffer, given["offset"]) if "offset" in given else pointer(buffer, [0] * buffer.rank)
@@ -118,7 +118,7 @@ def vstore(parser: KernelParser, buffer: Buffer, node: ast.Call) -> None:
     """``A.vstore([i], lanes)``."""
     given = named(parser, node, "begin", "value")
     value = given.get("value")
-    store_at(buffer, lanes_from(given.get("begin", ()), len(value) if isinstance(value, Lanes) else 1), value)
+    store_at(buffer, lanes_from(given.get("begin", ()), len(value) if isinstance(value, LaneValues) else 1), value)
 
 
 def lanes_from(begin: Any, count: int) -> list[Any]:

@@ -6,10 +6,10 @@ from typing import Any
 from legato.analysis.indices.forms import linear
 from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.buffers import Buffer
-from legato.frontends.script.kernel.lanes import Lanes, lanes_of, lifted
+from legato.frontends.script.kernel.lanes import LaneValues, lanes_of, lifted
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.values import Scalar, as_index, describe
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 
 def load(buffer: Buffer, indices: list[Any]) -> Any:
@@ -18,11 +18,11 @@ def load(buffer: Buffer, indices: list[Any]) -> Any:
 
 
 def store_at(buffer: Buffer, indices: list[Any], x: Any) -> None:
-    """Stores a value in an element, or one lane in each of several. Problem where the lanes do not fit."""
+    """Stores a value in an element, or one lane in each of several. Misuse where the lanes do not fit."""
     if isinstance(x, Buffer):
-        raise Problem(f"'{x.name}' is a buffer: give an element of it")
-    if isinstance(x, Lanes) and not any(isinstance(i, Lanes) for i in indices):
-        raise Problem(f"{len(x)} values for one element: say which, {buffer.name}[i:i + {len(x)}], or T.Ramp(i, 1, {len(x)})")
+        raise Misuse(f"'{x.name}' is a buffer: give an element of it")
+    if isinstance(x, LaneValues) and not any(isinstance(i, LaneValues) for i in indices):
+        raise Misuse(f"{len(x)} values for one element: say which, {buffer.name}[i:i + {len(x)}], or T.Ramp(i, 1, {len(x)})")
     lifted(lambda value, *places: buffer.store(value, list(places)), x, *indices)
 
 
@@ -32,7 +32,7 @@ def subscripts(node: ast.expr) -> list[ast.expr]:
 
 
 def indices(parser: KernelParser, node: ast.expr, buffer: Buffer) -> list[Any]:
-    """The indices of a subscript: values, and Lanes for a slice."""
+    """The indices of a subscript: values, and LaneValues for a slice."""
     found: list[Any] = []
     for element in subscripts(node):
         if isinstance(element, ast.Slice):
@@ -44,7 +44,7 @@ def indices(parser: KernelParser, node: ast.expr, buffer: Buffer) -> list[Any]:
 
 
 def slice_lanes(parser: KernelParser, node: ast.Slice, buffer: Buffer, axis: int) -> Any:
-    """The indices of a slice as Lanes; as one value where it has one element."""
+    """The indices of a slice as LaneValues; as one value where it has one element."""
     begin, extent = slice_bounds(parser, node, buffer, axis)
     step = 1 if node.step is None else parser.expression(node.step)
     if not isinstance(extent, int) or not isinstance(step, int) or step < 1:
@@ -59,33 +59,33 @@ def slice_bounds(parser: KernelParser, node: ast.expr, buffer: Buffer, axis: int
     if not isinstance(node, ast.Slice):
         return parser.expression(node), 1
     if axis >= buffer.rank:
-        raise Problem(f"'{buffer.name}' has {buffer.rank} dimensions, and more indices are given")
+        raise Misuse(f"'{buffer.name}' has {buffer.rank} dimensions, and more indices are given")
     begin = 0 if node.lower is None else parser.expression(node.lower)
     end = buffer.size(axis) if node.upper is None else parser.expression(node.upper)
     for bound in (begin, end):
         if isinstance(bound, float) or (not isinstance(bound, int) and not (isinstance(bound, Scalar) and not bound.is_float)):
-            raise Problem(f"a part of a buffer runs from an index to an index, not {describe_value(bound)}")
+            raise Misuse(f"a part of a buffer runs from an index to an index, not {describe_value(bound)}")
     extent = binary("-", end, begin)
     if isinstance(extent, Scalar):
         form = linear(as_index(end)) - linear(as_index(begin))
         extent = form.constant if form.is_constant else extent
     if isinstance(extent, int) and extent < 1:
-        raise Problem(f"a part of {extent} elements")
+        raise Misuse(f"a part of {extent} elements")
     return begin, extent
 
 
 def bounds_of_part(parser: KernelParser, node: ast.expr | None, buffer: Buffer) -> list[tuple[ast.expr, Any, Any]]:
     """Subscript, begin and extent in each dimension of ``A[i, 0:4]``; dimensions that are not subscripted are whole.
 
-    Problem where there are more subscripts than dimensions.
+    Misuse where there are more subscripts than dimensions.
     """
     elements = [] if node is None else subscripts(node)
     if len(elements) > buffer.rank:
-        raise Problem(f"'{buffer.name}' has {buffer.rank} dimensions, and {len(elements)} indices are given")
+        raise Misuse(f"'{buffer.name}' has {buffer.rank} dimensions, and {len(elements)} indices are given")
     elements = [*elements, *[ast.Slice()] * (buffer.rank - len(elements))]
     return [(e, *slice_bounds(parser, e, buffer, axis)) for axis, e in enumerate(elements)]
 
 
 def describe_value(x: Any) -> str:
     """A value in the words of an error."""
-    return f"{len(x)} values" if isinstance(x, Lanes) else f"the buffer '{x.name}'" if isinstance(x, Buffer) else describe(x)
+    return f"{len(x)} values" if isinstance(x, LaneValues) else f"the buffer '{x.name}'" if isinstance(x, Buffer) else describe(x)

@@ -9,13 +9,13 @@ from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.calls import call
 from legato.frontends.script.kernel.elements import describe_value, indices, load
 from legato.frontends.script.kernel.forms import if_then_else
-from legato.frontends.script.kernel.lanes import Lanes, lifted
+from legato.frontends.script.kernel.lanes import LaneValues, lifted
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import pointer, strides_in_memory
 from legato.frontends.script.kernel.python_calls import captured
 from legato.frontends.script.kernel.values import Scalar, dtype_of
 from legato.frontends.script.language.evaluate import spread
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.LShift: "<<", ast.RShift: ">>",
           ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Pow: "**"}
@@ -27,7 +27,7 @@ def constant(parser: KernelParser, node: ast.Constant) -> Any:
     """``1``, ``2.0``, ``True``, ``"text"``, ``None``."""
     if isinstance(node.value, (bool, int, float, str)) or node.value is None:
         return node.value
-    raise Problem(f"{node.value!r} has no meaning in a kernel")
+    raise Misuse(f"{node.value!r} has no meaning in a kernel")
 
 
 def formatted(parser: KernelParser, node: ast.JoinedStr) -> str:
@@ -41,9 +41,9 @@ def name(parser: KernelParser, node: ast.Name) -> Any:
         found = parser.scope[node.id]
         return found.buffer.load([]) if isinstance(found, Cell) else found
     if node.id in parser.symbols:
-        raise Problem(f"the size '{node.id}' has no value here: no buffer has it as a size of its own")
+        raise Misuse(f"the size '{node.id}' has no value here: no buffer has it as a size of its own")
     if node.id not in parser.source.names:
-        raise Problem(f"'{node.id}' is not defined")
+        raise Misuse(f"'{node.id}' is not defined")
     return captured(node.id, parser.source.names[node.id])
 
 
@@ -51,16 +51,16 @@ def attribute(parser: KernelParser, node: ast.Attribute) -> Any:
     """``A.shape``, ``x.dtype``, ``module.NUMBER``."""
     word = parser.word(node)
     if word is not None:
-        raise Problem(f"{word} is a word of the script, not a value")
+        raise Misuse(f"{word} is a word of the script, not a value")
     base = parser.expression(node.value)
     if isinstance(base, Buffer):
         return buffer_attribute(base, node.attr)
     if isinstance(base, Scalar):
         if node.attr == "dtype":
             return base.dtype
-        raise Problem(f"a value has no '{node.attr}'")
-    if not hasattr(base, node.attr) or isinstance(base, Lanes):
-        raise Problem(f"{describe_value(base)} has no '{node.attr}'")
+        raise Misuse(f"a value has no '{node.attr}'")
+    if not hasattr(base, node.attr) or isinstance(base, LaneValues):
+        raise Misuse(f"{describe_value(base)} has no '{node.attr}'")
     return captured(node.attr, getattr(base, node.attr))
 
 
@@ -74,7 +74,7 @@ def buffer_attribute(buffer: Buffer, name: str) -> Any:
         return buffer.offset()
     if name == "data":
         return pointer(buffer, [0] * buffer.rank)
-    raise Problem(f"a buffer has shape, strides, elem_offset, dtype, name, data; not '{name}'")
+    raise Misuse(f"a buffer has shape, strides, elem_offset, dtype, name, data; not '{name}'")
 
 
 def subscript(parser: KernelParser, node: ast.Subscript) -> Any:
@@ -82,13 +82,13 @@ def subscript(parser: KernelParser, node: ast.Subscript) -> Any:
     base = parser.expression(node.value)
     if isinstance(base, Buffer):
         return load(base, indices(parser, node.slice, base))
-    if isinstance(base, (Scalar, Lanes)):
-        raise Problem("elements can be taken of buffers and tuples; this is a value")
+    if isinstance(base, (Scalar, LaneValues)):
+        raise Misuse("elements can be taken of buffers and tuples; this is a value")
     at = parser.python(node.slice) if isinstance(node.slice, ast.Slice) else parser.expression(node.slice)
     try:
         return base[at]
     except (TypeError, IndexError, KeyError) as error:
-        raise Problem(f"no element {describe_value(at)} of this: {error}") from None
+        raise Misuse(f"no element {describe_value(at)} of this: {error}") from None
 
 
 def elements(parser: KernelParser, node: ast.Tuple | ast.List) -> tuple[Any, ...]:
@@ -98,7 +98,7 @@ def elements(parser: KernelParser, node: ast.Tuple | ast.List) -> tuple[Any, ...
 
 def named_expression(parser: KernelParser, node: ast.NamedExpr) -> Any:
     """``(x := value)``: refused."""
-    raise Problem("a name is given a value by a statement of its own")
+    raise Misuse("a name is given a value by a statement of its own")
 
 
 def dictionary(parser: KernelParser, node: ast.Dict) -> Any:
@@ -109,7 +109,7 @@ def dictionary(parser: KernelParser, node: ast.Dict) -> Any:
 def binary_operator(parser: KernelParser, node: ast.BinOp) -> Any:
     """``a + b`` of numbers; of texts and tuples in Python."""
     if type(node.op) not in BINARY:
-        raise Problem("a kernel has the operators + - * / // % ** << >> & | ^")
+        raise Misuse("a kernel has the operators + - * / // % ** << >> & | ^")
     op, left, right = BINARY[type(node.op)], parser.expression(node.left), parser.expression(node.right)
     if isinstance(left, (tuple, str)) and isinstance(right, (tuple, str, int)) and op in ("+", "*", "%"):
         return parser.python(node)
@@ -119,7 +119,7 @@ def binary_operator(parser: KernelParser, node: ast.BinOp) -> Any:
 def unary_operator(parser: KernelParser, node: ast.UnaryOp) -> Any:
     """``-a``, ``+a``, ``~a``, ``not a``."""
     def apply(x: Any) -> Any:
-        dtype_of(x)  # Problem for anything but a number
+        dtype_of(x)  # Misuse for anything but a number
         return UNARY[type(node.op)](x)
 
     return lifted(apply, parser.expression(node.operand))
@@ -139,7 +139,7 @@ def comparison(parser: KernelParser, node: ast.Compare) -> Any:
     total, left = None, parser.expression(node.left)
     for op, operand in zip(node.ops, node.comparators):
         if type(op) not in COMPARE:
-            raise Problem("a kernel compares numbers, by == != < <= > >=")
+            raise Misuse("a kernel compares numbers, by == != < <= > >=")
         right = parser.expression(operand)
         one = compare_any(COMPARE[type(op)], left, right)
         total = one if total is None else lifted(lambda a, b: logical("and", a, b), total, one)
@@ -151,7 +151,7 @@ def compare_any(op: str, left: Any, right: Any) -> Any:
     """Compares texts (names of types, say) and tuples when the kernel is parsed; numbers as ``binary`` does."""
     if isinstance(left, (str, tuple)) or isinstance(right, (str, tuple)) or left is None or right is None:
         if op not in ("==", "!="):
-            raise Problem("texts and tuples are the same or not, nothing else")
+            raise Misuse("texts and tuples are the same or not, nothing else")
         return (left == right) == (op == "==")
     return lifted(lambda a, b: binary(op, a, b), left, right)
 

@@ -10,11 +10,11 @@ from legato.frontends.script.kernel.arithmetic import select
 from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.elements import indices
 from legato.frontends.script.kernel.intrinsics import check_dtype
-from legato.frontends.script.kernel.lanes import Lanes, broadcast, lanes_of, lifted, ramp
+from legato.frontends.script.kernel.lanes import LaneValues, broadcast, lanes_of, lifted, ramp
 from legato.frontends.script.kernel.parser import KernelParser
-from legato.frontends.script.kernel.pointers import Pointer, c_value, pointer
+from legato.frontends.script.kernel.pointers import PointerValue, c_value, pointer
 from legato.frontends.script.kernel.values import Scalar, common, condition, convert, without_literals
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import value_type
 
 RESTATED = ("dtype", "span")  # arguments that say again what the operands' types say
@@ -23,14 +23,14 @@ RESTATED = ("dtype", "span")  # arguments that say again what the operands' type
 def if_then_else_word(parser: KernelParser, node: ast.Call) -> Any:
     """``T.if_then_else(test, a, b)``."""
     if len(node.args) != 3 or any(k.arg not in RESTATED for k in node.keywords):
-        raise Problem("T.if_then_else takes a condition, the value where it holds, and the value where it does not")
+        raise Misuse("T.if_then_else takes a condition, the value where it holds, and the value where it does not")
     return if_then_else(parser, *node.args)
 
 
 def if_then_else(parser: KernelParser, test: ast.expr, then: ast.expr, other: ast.expr) -> Any:
     """The value of one of two expressions; the other one is not evaluated (for a condition of several lanes, both are)."""
     test_value = parser.expression(test)
-    if isinstance(test_value, Lanes):
+    if isinstance(test_value, LaneValues):
         return lifted(select, test_value, parser.expression(then), parser.expression(other))
     if isinstance(test_value, (bool, int, float)):
         return parser.expression(then if test_value else other)
@@ -65,7 +65,7 @@ def let(parser: KernelParser, node: ast.Call) -> Any:
     """``T.Let(body, where={x: value})``."""
     where = node.args[1] if len(node.args) > 1 else next((k.value for k in node.keywords if k.arg == "where"), None)
     if not node.args or not isinstance(where, ast.Dict) or not all(isinstance(k, ast.Name) for k in where.keys):
-        raise Problem("T.Let says a value and what its names stand for: T.Let(x + 1, where={x: A[i]})")
+        raise Misuse("T.Let says a value and what its names stand for: T.Let(x + 1, where={x: A[i]})")
     names = {k.id: parser.expression(v) for k, v in zip(where.keys, where.values) if isinstance(k, ast.Name)}
     outer, parser.scope = parser.scope, {**parser.scope, **names}
     try:
@@ -78,7 +78,7 @@ def ramp_word(parser: KernelParser, node: ast.Call) -> Any:
     """``T.Ramp(base, stride, lanes)``."""
     given = named(parser, node, "base", "stride", "lanes")
     if len(given) != 3:
-        raise Problem("T.Ramp takes a base, a stride and a number of lanes")
+        raise Misuse("T.Ramp takes a base, a stride and a number of lanes")
     return ramp(given["base"], given["stride"], given["lanes"])
 
 
@@ -86,7 +86,7 @@ def broadcast_word(parser: KernelParser, node: ast.Call) -> Any:
     """``T.Broadcast(x, lanes)``."""
     given = named(parser, node, "value", "lanes")
     if len(given) != 2:
-        raise Problem("T.Broadcast takes a value and a number of lanes")
+        raise Misuse("T.Broadcast takes a value and a number of lanes")
     return broadcast(given["value"], given["lanes"])
 
 
@@ -94,20 +94,20 @@ def shuffle(parser: KernelParser, node: ast.Call) -> Any:
     """``T.Shuffle([vectors], [lanes])``: lanes by their numbers."""
     given = named(parser, node, "vectors", "indices")
     if len(given) != 2 or not all(isinstance(v, tuple) for v in given.values()):
-        raise Problem("T.Shuffle takes a list of vectors and a list of lanes")
-    every = [v for x in given["vectors"] for v in (x.values if isinstance(x, Lanes) else (x,))]
+        raise Misuse("T.Shuffle takes a list of vectors and a list of lanes")
+    every = [v for x in given["vectors"] for v in (x.values if isinstance(x, LaneValues) else (x,))]
     if not all(isinstance(i, int) and 0 <= i < len(every) for i in given["indices"]):
-        raise Problem(f"the lanes are 0 to {len(every) - 1}")
+        raise Misuse(f"the lanes are 0 to {len(every) - 1}")
     picked = [every[i] for i in given["indices"]]
     return picked[0] if len(picked) == 1 else lanes_of(len(picked), picked.__getitem__)
 
 
-def address_of(parser: KernelParser, node: ast.Call) -> Pointer:
+def address_of(parser: KernelParser, node: ast.Call) -> PointerValue:
     """``T.address_of(A[i, j])``."""
     element = node.args[0] if len(node.args) == 1 else None
     buffer = parser.expression(element.value) if isinstance(element, ast.Subscript) else None
     if not isinstance(buffer, Buffer) or not isinstance(element, ast.Subscript):
-        raise Problem("T.address_of takes an element of a buffer: T.address_of(A[i, j])")
+        raise Misuse("T.address_of takes an element of a buffer: T.address_of(A[i, j])")
     return pointer(buffer, indices(parser, element.slice, buffer))
 
 
@@ -120,9 +120,9 @@ def call_extern(parser: KernelParser, node: ast.Call) -> Scalar | None:
         dtype, *given = given
     name, *given = given or [None]
     if not isinstance(name, str) or not isinstance(dtype, str) or keywords:
-        raise Problem("T.call_extern takes the type of its result and the function's name, then the arguments")
+        raise Misuse("T.call_extern takes the type of its result and the function's name, then the arguments")
     results = [] if dtype in ("void", "handle", "") else [value_type(check_dtype(dtype))]
-    operands = [a.value if isinstance(a, Pointer) else pointer(a, [0] * a.rank).value if isinstance(a, Buffer) else c_value(a)
+    operands = [a.value if isinstance(a, PointerValue) else pointer(a, [0] * a.rank).value if isinstance(a, Buffer) else c_value(a)
                 for a in given]
     made = tir.call_extern(name, operands, results)
     return Scalar(made[0], dtype) if made else None

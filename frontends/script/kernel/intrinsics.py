@@ -9,7 +9,7 @@ from legato.dialects.tir.intrinsics import build as tir_intrinsic
 from legato.frontends.script.kernel import arithmetic
 from legato.frontends.script.kernel.arithmetic import binary, compare, negate
 from legato.frontends.script.kernel.values import FLOATS, Scalar, as_scalar, cast, constant, convert, dtype_of, meet
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import DTYPES, value_type
 
 
@@ -17,7 +17,7 @@ from legato.frontends.script.language.types import DTYPES, value_type
 class ScalarFunction:
     """A function of the script on scalars; on several lanes it is called for each.
 
-    ``build`` takes Scalars and Python numbers and gives one; it raises Problem for types that it does not take. ``ops``: the MLIR ops
+    ``build`` takes Scalars and Python numbers and gives one; it raises Misuse for types that it does not take. ``ops``: the MLIR ops
     that the printer writes as a call of the function.
     """
 
@@ -34,7 +34,7 @@ def one_float(op: Any, x: Any) -> Scalar:
     """The result of an op on a float."""
     x = as_scalar(x, "float32")
     if not x.is_float:
-        raise Problem(f"a float is wanted here, not {x.dtype}: cast it first")
+        raise Misuse(f"a float is wanted here, not {x.dtype}: cast it first")
     return Scalar(op(x.value).result, x.dtype)
 
 
@@ -47,7 +47,7 @@ def two_floats(op: Any, a: Any, b: Any) -> Scalar:
     """The result of an op on two floats, in the type in which they meet."""
     a, b = meet(a, b)
     if not a.is_float:
-        raise Problem(f"floats are wanted here, not {a.dtype}: cast first")
+        raise Misuse(f"floats are wanted here, not {a.dtype}: cast first")
     return Scalar(op(a.value, b.value).result, a.dtype)
 
 
@@ -64,7 +64,7 @@ def of_tir(name: str) -> ScalarFunction:
             first, _ = meet(first, other)
         first = as_scalar(first, "float32")
         if not first.is_float:
-            raise Problem(f"floats are wanted here, not {first.dtype}: cast first")
+            raise Misuse(f"floats are wanted here, not {first.dtype}: cast first")
         return Scalar(tir_intrinsic(name, first.value, *(convert(x, first.dtype).value for x in rest)), first.dtype)
 
     return ScalarFunction(build, (f"tir.{name}",))
@@ -75,7 +75,7 @@ def of_bits(op: Any) -> ScalarFunction:
     def build(x: Any) -> Scalar:
         x = as_scalar(x)
         if x.is_float or x.dtype in ("bool", "index"):
-            raise Problem(f"an integer of a number of bits is wanted here, not {x.dtype}: cast it first")
+            raise Misuse(f"an integer of a number of bits is wanted here, not {x.dtype}: cast it first")
         return Scalar(op(x.value).result, x.dtype)
 
     return ScalarFunction(build, (op.OPERATION_NAME,))
@@ -97,7 +97,7 @@ def literal(dtype: str) -> ScalarFunction:
     def build(x: Any = 0) -> Any:
         if isinstance(x, str):
             if x not in ("inf", "-inf", "nan") or dtype not in FLOATS:
-                raise Problem(f"{x!r} is no value of type {dtype}")
+                raise Misuse(f"{x!r} is no value of type {dtype}")
             x = float(x)
         return cast(x, dtype) if isinstance(x, Scalar) else constant(x, dtype)
 
@@ -108,7 +108,7 @@ def ldexp(x: Any, n: Any) -> Scalar:
     """``x * 2**n`` of a float and an integer."""
     x = as_scalar(x, "float32")
     if not x.is_float:
-        raise Problem(f"a float is wanted here, not {x.dtype}: cast it first")
+        raise Misuse(f"a float is wanted here, not {x.dtype}: cast it first")
     return Scalar(tir_intrinsic("ldexp", x.value, convert(n, "int32").value), x.dtype)
 
 
@@ -116,7 +116,7 @@ def fused_multiply_add(a: Any, b: Any, c: Any) -> Scalar:
     """``a * b + c``, rounded once."""
     a, b = meet(a, b)
     if not a.is_float:
-        raise Problem(f"floats are wanted here, not {a.dtype}: cast first")
+        raise Misuse(f"floats are wanted here, not {a.dtype}: cast first")
     return Scalar(math.FmaOp(a.value, b.value, convert(c, a.dtype).value).result, a.dtype)
 
 
@@ -179,14 +179,14 @@ def reinterpret(first: Any, second: Any) -> Scalar:
     x = as_scalar(x)
     type_ = value_type(check_dtype(dtype))
     if type_.width != x.value.type.width:
-        raise Problem(f"{x.dtype} and {dtype} have different widths")
+        raise Misuse(f"{x.dtype} and {dtype} have different widths")
     return Scalar(x.value if type_ == x.value.type else arith.BitcastOp(type_, x.value).result, dtype)
 
 
 def check_dtype(dtype: Any) -> str:
-    """The name of an element type itself. Problem for anything else."""
+    """The name of an element type itself. Misuse for anything else."""
     if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise Problem(f"{dtype!r} is no type of elements; there are {', '.join(DTYPES)}")
+        raise Misuse(f"{dtype!r} is no type of elements; there are {', '.join(DTYPES)}")
     return dtype
 
 

@@ -12,12 +12,12 @@ from legato.frontends.script.kernel.arguments import arguments
 from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.elements import describe_value
-from legato.frontends.script.kernel.lanes import Lanes
+from legato.frontends.script.kernel.lanes import LaneValues
 from legato.frontends.script.kernel.notes import NOTES, noted
 from legato.frontends.script.kernel.parser import KernelParser, variable
 from legato.frontends.script.kernel.threads import thread_tag
 from legato.frontends.script.kernel.values import Scalar, as_index, condition, index_value
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 KINDS = {"serial": SERIAL, "range": SERIAL, "parallel": PARALLEL, "vectorized": VECTORIZED, "unroll": UNROLLED, "thread_binding": THREAD}
 HINTS = ("annotations", "pragma")  # arguments that change no value
@@ -39,7 +39,7 @@ class Nest:
 def for_(parser: KernelParser, node: ast.For) -> None:
     """``for ... in``: T.grid, a kind of loop, range, or a tuple of Python."""
     if node.orelse:
-        raise Problem("a loop of a kernel has no else")
+        raise Misuse("a loop of a kernel has no else")
     call = node.iter
     word = parser.word(call) if isinstance(call, ast.Call) else None
     if word is None and isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and parser.source.names.get(call.func.id) is range:
@@ -68,7 +68,7 @@ def for_each(parser: KernelParser, node: ast.For, elements: tuple[Any, ...]) -> 
         names = [node.target] if isinstance(node.target, ast.Name) else node.target.elts if isinstance(node.target, ast.Tuple) else []
         parts = element if isinstance(node.target, ast.Tuple) and isinstance(element, tuple) else (element,)
         if len(names) != len(parts):
-            raise Problem(f"{len(parts)} values, and {len(names)} variables")
+            raise Misuse(f"{len(parts)} values, and {len(names)} variables")
         with parser.inside(**{variable(parser, n): p for n, p in zip(names, parts)}):
             parser.statements(node.body)
 
@@ -87,7 +87,7 @@ def grid(parser: KernelParser, node: ast.For, call: ast.Call) -> None:
             groups[name] = [f"{name}_{i}" for i in range(len(bounds) - len(targets) + 1)]
         names += groups.get(name, [name])
     if len(names) != len(bounds) or len(set(names)) != len(names):
-        raise Problem(f"{len(bounds)} loops, and {len(targets)} variable{'s' * (len(targets) != 1)}")
+        raise Misuse(f"{len(bounds)} loops, and {len(targets)} variable{'s' * (len(targets) != 1)}")
     build(parser, Nest(node, names, bounds, groups=groups))
 
 
@@ -154,7 +154,7 @@ def while_(parser: KernelParser, node: ast.While) -> None:
 def if_(parser: KernelParser, node: ast.If) -> None:
     """``if test: ... else: ...``: on a Python value one branch is built, on a value of the kernel both."""
     test = parser.expression(node.test)
-    if isinstance(test, (Lanes, Buffer)):
+    if isinstance(test, (LaneValues, Buffer)):
         raise parser.error(f"a condition is one value, not {describe_value(test)}", node.test)
     if not isinstance(test, Scalar):
         parser.statements(node.body if test else node.orelse)

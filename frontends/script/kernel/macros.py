@@ -6,7 +6,7 @@ from typing import Any
 from legato.frontends.script.kernel.arguments import arguments
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.language.functions import Macro
-from legato.frontends.script.language.source import Problem, ScriptError
+from legato.frontends.script.language.source import Misuse, ScriptError
 
 
 def macro_of(parser: KernelParser, call: ast.Call) -> Macro | None:
@@ -24,7 +24,7 @@ def macro_of(parser: KernelParser, call: ast.Call) -> Macro | None:
 def expand(parser: KernelParser, macro: Macro, call: ast.Call) -> None:
     """Builds a macro's statements here, with the arguments in the places of its parameters. ScriptError, in the macro, names the call."""
     if macro in parser.expanding:
-        raise Problem("a macro that puts itself in its own place has no end")
+        raise Misuse("a macro that puts itself in its own place has no end")
     keywords = {str(k.arg): parser.expression(k.value) for k in call.keywords}
     names = bound(macro, arguments(parser, call), keywords)
     source, scope, fixed = parser.source, parser.scope, parser.fixed
@@ -44,14 +44,14 @@ def expand(parser: KernelParser, macro: Macro, call: ast.Call) -> None:
 
 
 def bound(macro: Macro, given: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-    """The value of each parameter of a macro: by position, by name, or its default. Problem where one is missing or unknown."""
+    """The value of each parameter of a macro: by position, by name, or its default. Misuse where one is missing or unknown."""
     parameters = macro.source.tree.args
     names = [a.arg for a in [*parameters.posonlyargs, *parameters.args]]
     found = dict(zip(names, given))
     if parameters.vararg:
         found[parameters.vararg.arg] = tuple(given[len(names):])
     elif len(given) > len(names):
-        raise Problem(f"the macro takes {', '.join(names)}; {len(given)} arguments are given")
+        raise Misuse(f"the macro takes {', '.join(names)}; {len(given)} arguments are given")
     every = [*names, *(a.arg for a in parameters.kwonlyargs)]
     spare = {n: v for n, v in keywords.items() if n not in every} if parameters.kwarg else {}
     if parameters.kwarg:
@@ -60,13 +60,13 @@ def bound(macro: Macro, given: list[Any], keywords: dict[str, Any]) -> dict[str,
         if name in spare:
             continue
         if name not in every or name in found:
-            raise Problem(f"the macro takes {', '.join(every)}; '{name}' is not one of them, or given twice")
+            raise Misuse(f"the macro takes {', '.join(every)}; '{name}' is not one of them, or given twice")
         found[name] = value
     defaults = dict(zip(reversed(names), reversed(parameters.defaults)))
     defaults |= {a.arg: d for a, d in zip(parameters.kwonlyargs, parameters.kw_defaults) if d is not None}
     for name in every:
         if name not in found:
             if name not in defaults:
-                raise Problem(f"the macro takes {', '.join(every)}; '{name}' is missing")
+                raise Misuse(f"the macro takes {', '.join(every)}; '{name}' is missing")
             found[name] = macro.source.evaluate(defaults[name], {})
     return found

@@ -12,10 +12,10 @@ from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
 from legato.frontends.script.kernel.elements import bounds_of_part, subscripts
 from legato.frontends.script.kernel.intrinsics import check_dtype
 from legato.frontends.script.kernel.parser import KernelParser
-from legato.frontends.script.kernel.pointers import Pointer
+from legato.frontends.script.kernel.pointers import PointerValue
 from legato.frontends.script.kernel.values import Scalar, as_index
 from legato.frontends.script.kernel.views import Part, Reshaped, View
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import value_type
 
 # loops whose steps may run at the same time, which a packed function may not
@@ -30,17 +30,17 @@ def call_packed_word(parser: KernelParser, node: ast.Call) -> Scalar | None:
 def call_packed(parser: KernelParser, node: ast.Call, result: bool) -> Scalar | None:
     """A call at the insertion point. ``result``: whether its result, a number of the type ``dtype=`` (default: int32), is used."""
     if not node.args:
-        raise Problem('T.call_packed says the name of the function, then what it is given: T.call_packed("my.f", A, 3)')
+        raise Misuse('T.call_packed says the name of the function, then what it is given: T.call_packed("my.f", A, 3)')
     name, dtype = parser.expression(node.args[0]), "int32"
     for keyword in node.keywords:
         if keyword.arg != "dtype":
-            raise Problem(f"T.call_packed has no argument '{keyword.arg}'")
+            raise Misuse(f"T.call_packed has no argument '{keyword.arg}'")
         dtype = check_dtype(parser.expression(keyword.value))
     if not isinstance(name, str):
         raise parser.error("T.call_packed calls a packed function by its name", node.args[0])
     for loop in (op.opview for op in ancestors_of_here() if op.name == "tir.for"):
         if loop.kind in TOGETHER:
-            raise Problem(f"a packed function is called by one step of a loop at a time, and the loop {loop.name} around this one is "
+            raise Misuse(f"a packed function is called by one step of a loop at a time, and the loop {loop.name} around this one is "
                           f"{TOGETHER[loop.kind]}: make it serial, or call the function outside")
     operands, dtypes, arguments = [], [], []
     for one in node.args[1:]:
@@ -72,7 +72,7 @@ def argument(parser: KernelParser, node: ast.expr) -> ir.Attribute | tuple[ir.Va
         return memory(value), value.dtype
     if isinstance(value, Scalar):
         return value.value, value.dtype
-    if isinstance(value, Pointer):
+    if isinstance(value, PointerValue):
         return value.value, "pointer"
     if isinstance(value, bool):
         return ir.BoolAttr.get(value)
@@ -94,7 +94,7 @@ def part_of(parser: KernelParser, node: ast.Subscript) -> Buffer:
         raise parser.error("parts are taken of buffers", node)
     with parser.at(node):
         if any(isinstance(e, ast.Slice) and e.step is not None for e in subscripts(node.slice)):
-            raise Problem("a part of a buffer has no steps: A[i:i + 4]")
+            raise Misuse("a part of a buffer has no steps: A[i:i + 4]")
         bounds = bounds_of_part(parser, node.slice, buffer)
     kept = tuple(axis for axis, (e, _, _) in enumerate(bounds) if isinstance(e, ast.Slice))
     begin, extents = tuple(b for _, b, _ in bounds), [e for _, _, e in bounds]
@@ -109,7 +109,7 @@ def memory(buffer: Buffer) -> ir.Value:
     if isinstance(buffer, Reshaped):
         sizes = [buffer.size(axis) for axis in range(buffer.rank)]
         if not all(isinstance(s, int) for s in (*sizes, buffer.begin)):
-            raise Problem(f"'{buffer.name}' is another shape of '{buffer.base.name}', with sizes that are known at run time only: give "
+            raise Misuse(f"'{buffer.name}' is another shape of '{buffer.base.name}', with sizes that are known at run time only: give "
                           "that buffer itself")
         strides = [product(sizes[axis + 1:]) for axis in range(buffer.rank)]
         layout = ir.StridedLayoutAttr.get(buffer.begin, strides) if buffer.begin else None
@@ -132,7 +132,7 @@ def memory(buffer: Buffer) -> ir.Value:
     offset = sum(terms) if dense and DYNAMIC not in terms else DYNAMIC
     kept = sorted(buffer.kept)
     if list(buffer.kept) != kept:
-        raise Problem(f"'{buffer.name}' has the dimensions of '{buffer.base.name}' in another order: give that buffer itself")
+        raise Misuse(f"'{buffer.name}' has the dimensions of '{buffer.base.name}' in another order: give that buffer itself")
     layout = ir.StridedLayoutAttr.get(offset, [strides[d] for d in kept])
     type_ = ir.MemRefType.get([static_sizes[d] for d in kept], source.element_type, layout)
     count = sum(not isinstance(v, int) for v in offsets)

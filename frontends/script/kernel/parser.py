@@ -9,7 +9,7 @@ from typing import Any
 from legato.core.errors import LegatoError
 from legato.frontends.script.kernel.describe import not_in_kernels
 from legato.frontends.script.language.functions import Macro
-from legato.frontends.script.language.source import Problem, ScriptError, Source
+from legato.frontends.script.language.source import Misuse, ScriptError, Source
 from legato.frontends.script.language.words import word_path
 
 OLDER = {"ramp": "Ramp", "broadcast": "Broadcast", "shuffle": "Shuffle", "select": "Select"}  # other spellings of words
@@ -28,7 +28,7 @@ class KernelTables:
 class KernelParser:
     """Builds a kernel's statements and expressions at the insertion point.
 
-    Values of expressions are Scalars, Lanes, Buffers, Pointers and Python values; a list is a tuple.
+    Values of expressions are Scalars, LaneValues, Buffers, PointerValues and Python values; a list is a tuple.
     """
 
     def __init__(self, source: Source, tables: KernelTables):
@@ -63,7 +63,7 @@ class KernelParser:
             raise self.source.error(not_in_kernels(node), node)
         try:
             return evaluate(self, node)
-        except Problem as problem:
+        except Misuse as problem:
             raise self.source.error(str(problem), node) from None
         except ScriptError:
             raise
@@ -97,11 +97,11 @@ class KernelParser:
 
     @contextmanager
     def at(self, node: ast.AST) -> Iterator[None]:
-        """Raises a Problem inside as a ScriptError at a node."""
+        """Raises a Misuse inside as a ScriptError at a node."""
         source = self.source
         try:
             yield
-        except Problem as problem:
+        except Misuse as problem:
             raise source.error(str(problem), node) from None
 
     @contextmanager

@@ -11,7 +11,7 @@ from legato.frontends.script.kernel.views import Part, View, unravel
 POINTER = "!llvm.ptr"
 
 
-class Pointer:
+class PointerValue:
     """The address of an element as an ``llvm.ptr``."""
 
     def __init__(self, value: ir.Value):
@@ -24,7 +24,7 @@ def c_value(x: Any) -> ir.Value:
     return cast(x, "int32").value if x.dtype == "index" else x.value
 
 
-def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
+def pointer(buffer: Buffer, indices: list[Any]) -> PointerValue:
     """The address of the element at indices."""
     while isinstance(buffer, View):
         buffer, indices = buffer.base, buffer.in_base(indices)
@@ -37,7 +37,7 @@ def pointer(buffer: Buffer, indices: list[Any]) -> Pointer:
     base = memref.ExtractAlignedPointerAsIndexOp(buffer.value).result
     address = arith.AddIOp(base, as_index(binary("*", place, bytes_))).result
     integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), address).result
-    return Pointer(llvm.IntToPtrOp(ir.Type.parse(POINTER), integer).result)
+    return PointerValue(llvm.IntToPtrOp(ir.Type.parse(POINTER), integer).result)
 
 
 def strides_in_memory(buffer: Buffer) -> tuple[Any, ...]:
@@ -51,6 +51,6 @@ def strides_in_memory(buffer: Buffer) -> tuple[Any, ...]:
     return tuple(Scalar(stride, "index") for stride in rest[buffer.rank:])
 
 
-def pointer_behind(buffer: Buffer, elements: Any) -> Pointer:
+def pointer_behind(buffer: Buffer, elements: Any) -> PointerValue:
     """The address of element number ``elements``, row-major."""
     return pointer(buffer, unravel(elements, buffer.shape))

@@ -12,10 +12,10 @@ from legato.frontends.script.kernel.allocations import allocated_by_python
 from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.intrinsics import ScalarFunction, absolute
-from legato.frontends.script.kernel.lanes import Lanes, lifted
+from legato.frontends.script.kernel.lanes import LaneValues, lifted
 from legato.frontends.script.kernel.values import KernelValue, Scalar, cast
 from legato.frontends.script.kernel.vocabulary import FUNCTIONS
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ScalarType
 
 BUILTINS = (min, max, abs, int, float, bool, len, round, sum, tuple, list)
@@ -41,12 +41,12 @@ def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -
 
 
 def call_python(called: FunctionType, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    """Runs a Python function on a kernel's values, whose operators build expressions. Problem for any exception it raises."""
+    """Runs a Python function on a kernel's values, whose operators build expressions. Misuse for any exception it raises."""
     _running.append(called)
     try:
         result = called(*arguments, **keywords)
     except Exception as error:  # whatever the user's own function raises
-        raise Problem(f"the Python function {called.__name__}, called while the kernel is parsed, raised {type(error).__name__}: "
+        raise Misuse(f"the Python function {called.__name__}, called while the kernel is parsed, raised {type(error).__name__}: "
                       f"{error}") from error
     finally:
         _running.pop()
@@ -54,22 +54,22 @@ def call_python(called: FunctionType, arguments: list[Any], keywords: dict[str, 
 
 
 def checked(result: Any, name: str) -> Any:
-    """The result of a Python function, lists as tuples. Problem for what is no value of a kernel."""
+    """The result of a Python function, lists as tuples. Misuse for what is no value of a kernel."""
     if isinstance(result, (tuple, list)):
         return tuple(checked(r, name) for r in result)
-    if not isinstance(result, (Scalar, Lanes, Buffer, bool, int, float, str)):
-        raise Problem(f"the Python function {name} gave a {type(result).__name__}; values of the kernel are numbers and expressions")
+    if not isinstance(result, (Scalar, LaneValues, Buffer, bool, int, float, str)):
+        raise Misuse(f"the Python function {name} gave a {type(result).__name__}; values of the kernel are numbers and expressions")
     return result
 
 
 def call_builtin(called: Callable[..., Any], arguments: list[Any]) -> Any:
     """A builtin function: Python's own on Python values; min, max, abs and casts on a kernel's values too."""
     name = called.__name__
-    if all(not isinstance(a, (Scalar, Lanes, Buffer)) for a in arguments) and called not in (min, max):
+    if all(not isinstance(a, (Scalar, LaneValues, Buffer)) for a in arguments) and called not in (min, max):
         try:
             made = called(*arguments)
         except (TypeError, ValueError, OverflowError) as error:
-            raise Problem(f"{name}(): {error}") from None
+            raise Misuse(f"{name}(): {error}") from None
         return tuple(made) if isinstance(made, list) else made
     if called in (min, max) and len(arguments) >= 2:
         total = arguments[0]
@@ -80,11 +80,11 @@ def call_builtin(called: Callable[..., Any], arguments: list[Any]) -> Any:
         return lifted(lambda x: cast(x, {int: "int32", float: "float32", bool: "bool"}[called]), *arguments)
     if called is abs and len(arguments) == 1:
         return lifted(absolute, *arguments)
-    raise Problem(f"{name}() of these is not supported in a kernel")
+    raise Misuse(f"{name}() of these is not supported in a kernel")
 
 
 def captured(name: str, value: Any) -> Any:
-    """A captured Python value as a value of a kernel. Problem for a type without a meaning there."""
+    """A captured Python value as a value of a kernel. Misuse for a type without a meaning there."""
     if isinstance(value, (bool, int, float, str, tuple, list)) or value is None:
         return tuple(value) if isinstance(value, list) else value
     if isinstance(value, np.generic):
@@ -92,7 +92,7 @@ def captured(name: str, value: Any) -> Any:
     if isinstance(value, (FunctionType, ModuleType, BuiltinFunctionType, type)):
         return value
     if isinstance(value, dims.Dim):
-        raise Problem(f"the size '{name}' has no value here")
+        raise Misuse(f"the size '{name}' has no value here")
     if isinstance(value, ScalarType):
         return value.dtype
-    raise Problem(f"'{name}' is a Python {type(value).__name__}, which has no meaning in a kernel: numbers, texts and tuples of them have")
+    raise Misuse(f"'{name}' is a Python {type(value).__name__}, which has no meaning in a kernel: numbers, texts and tuples of them have")

@@ -9,7 +9,7 @@ from legato.frontends.script.kernel.blocks import block
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.threads import launch
 from legato.frontends.script.language.refused import refused
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 HINTS = ("storage_alignment", "auto_unroll_max_step", "compute_scope")  # keys of T.attr that change no value
 
@@ -27,15 +27,15 @@ def with_(parser: KernelParser, node: ast.With) -> None:
         BLOCKS[word](parser, node)
         return
     if not isinstance(context, ast.Call):
-        raise Problem(f"T.{word} is called: with T.{word}(...)")
+        raise Misuse(f"T.{word} is called: with T.{word}(...)")
     if word not in SCOPES or (word == "attr" and not is_hint(parser, context)):
-        raise Problem(refused(word) or f"T.{word} is not supported behind 'with', which opens a block: with T.block(\"C\")")
+        raise Misuse(refused(word) or f"T.{word} is not supported behind 'with', which opens a block: with T.block(\"C\")")
     SCOPES[word](parser, word, context, node)
 
 
 def init_outside(parser: KernelParser, node: ast.With) -> None:
     """``with T.init():`` outside of a block."""
-    raise Problem("T.init() stands in a block, behind its axes")
+    raise Misuse("T.init() stands in a block, behind its axes")
 
 
 def with_block(parser: KernelParser, node: ast.With) -> None:
@@ -47,7 +47,7 @@ def with_block(parser: KernelParser, node: ast.With) -> None:
     given = named(parser, call, "name", "no_realize", "name_hint", "exec_scope") if isinstance(call, ast.Call) else {}
     name = given.get("name", given.get("name_hint", "block")) or "block"
     if not isinstance(name, str):
-        raise Problem("a block's name is a text: with T.block(\"C\")")
+        raise Misuse("a block's name is a text: with T.block(\"C\")")
     if name == "root" and not any(axis_kinds(parser, s) for s in node.body):
         parser.statements([s for s in node.body if not (isinstance(s, ast.Expr) and parser.word(s.value) in ("reads", "writes"))])
         return
@@ -63,7 +63,7 @@ def with_buffer(parser: KernelParser, word: str, call: ast.Call, node: ast.With)
     """``with T.allocate((16,), "float32", "shared") as A:``."""
     target = node.items[0].optional_vars
     if not isinstance(target, ast.Name):
-        raise Problem(f"the buffer has a name: with T.{word}(...) as A")
+        raise Misuse(f"the buffer has a name: with T.{word}(...) as A")
     with parser.inside(**{target.id: allocate(parser, target.id, call)}):
         parser.statements(node.body)
 
@@ -77,7 +77,7 @@ def with_name(parser: KernelParser, word: str, call: ast.Call, node: ast.With) -
         value = call.args[0] if call.args else keywords.get("value")
         target = node.items[0].optional_vars or keywords.get("var") or (call.args[1] if len(call.args) > 1 else None)
     if value is None or not isinstance(target, ast.Name):
-        raise Problem(f"T.{word} gives a name a value: with T.LetStmt(A[i]) as x")
+        raise Misuse(f"T.{word} gives a name a value: with T.LetStmt(A[i]) as x")
     with parser.inside(**{target.id: parser.expression(value)}):
         parser.statements(node.body)
 

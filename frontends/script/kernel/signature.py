@@ -17,7 +17,7 @@ from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import strides_in_memory
 from legato.frontends.script.kernel.values import as_index, index_value
 from legato.frontends.script.language.refused import refused
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import (
     BufferType,
     HandleType,
@@ -34,7 +34,7 @@ MATCH_BUFFER = ("param", "shape", "dtype", "data", "strides", "elem_offset", "sc
 
 
 @dataclass
-class Parameter:
+class KernelParameter:
     """A parameter: a buffer, or an integer (``shape`` is None).
 
     ``shape``: sizes in relax's form. ``changes``: the name of the input that an output updates. ``strides``, ``offset``: the size
@@ -57,7 +57,7 @@ class Parameter:
 
 # --- parameters ---
 
-def parameters_of(parser: KernelParser, tree: ast.FunctionDef) -> tuple[list[Parameter], list[ast.stmt]]:
+def parameters_of(parser: KernelParser, tree: ast.FunctionDef) -> tuple[list[KernelParameter], list[ast.stmt]]:
     """The parameters, and the statements of the body but those that declare a parameter or a size symbol."""
     given = tree.args
     if given.vararg or given.kwarg or given.kwonlyargs or given.defaults:
@@ -73,7 +73,7 @@ def parameters_of(parser: KernelParser, tree: ast.FunctionDef) -> tuple[list[Par
     return parameters, statements
 
 
-def parameter(parser: KernelParser, argument: ast.arg) -> Parameter | ast.arg:
+def parameter(parser: KernelParser, argument: ast.arg) -> KernelParameter | ast.arg:
     """A parameter by its annotation; the argument itself where that is a handle, which a T.match_buffer describes."""
     if argument.annotation is None:
         raise parser.error(f"the parameter has no type: {argument.arg}: T.Buffer((n, ...), \"float32\")", argument)
@@ -86,7 +86,7 @@ def parameter(parser: KernelParser, argument: ast.arg) -> Parameter | ast.arg:
         if not given.dtype.startswith(("int", "uint")):
             raise parser.error(f"a scalar is an integer; give a {given.dtype} as T.Buffer((), \"{given.dtype}\")", argument)
         parser.symbols.setdefault(argument.arg, dims.symbol(dims.symbol_name(argument.arg)))
-        return Parameter(argument.arg, argument, None, given.dtype)
+        return KernelParameter(argument.arg, argument, None, given.dtype)
     raise parser.error("a parameter is a T.Buffer(...), a T.handle or an integer type", argument.annotation)
 
 
@@ -97,15 +97,15 @@ def annotation(parser: KernelParser, node: ast.expr) -> Any:
     return parser.python(node)
 
 
-def described(parser: KernelParser, name: str, node: ast.AST, given: BufferType) -> Parameter:
+def described(parser: KernelParser, name: str, node: ast.AST, given: BufferType) -> KernelParameter:
     """The parameter that a buffer's type describes."""
     try:
-        return Parameter(name, node, sizes_of(given.shape), dtype_name(given.dtype))
+        return KernelParameter(name, node, sizes_of(given.shape), dtype_name(given.dtype))
     except (ValueError, TypeError) as error:
         raise parser.error(str(error), node) from error
 
 
-def declares(parser: KernelParser, statement: ast.stmt, parameters: dict[str, Parameter | ast.arg]) -> bool:
+def declares(parser: KernelParser, statement: ast.stmt, parameters: dict[str, KernelParameter | ast.arg]) -> bool:
     """Whether a statement only defines size symbols, describes a handle, or is a docstring or a hint; the first two are executed here."""
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant) or parser.word(statement.value) in HINTS
@@ -128,22 +128,22 @@ def declares(parser: KernelParser, statement: ast.stmt, parameters: dict[str, Pa
     return True
 
 
-def takes_handle(call: ast.Call, parameters: dict[str, Parameter | ast.arg]) -> bool:
+def takes_handle(call: ast.Call, parameters: dict[str, KernelParameter | ast.arg]) -> bool:
     """Whether a T.match_buffer takes a parameter, rather than a part of a buffer."""
     handle = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg in ("param", "buffer")), None)
     return isinstance(handle, ast.Name) and handle.id in parameters
 
 
-def match_buffer(parser: KernelParser, name: str, call: ast.Call, parameters: dict[str, Parameter | ast.arg]) -> None:
+def match_buffer(parser: KernelParser, name: str, call: ast.Call, parameters: dict[str, KernelParameter | ast.arg]) -> None:
     """``A = T.match_buffer(a, (n, 128), "float32")``: the parameter that the handle ``a`` is."""
     given = dict(zip(MATCH_BUFFER, call.args)) | {str(k.arg): k.value for k in call.keywords}
     if unknown := set(given) - set(MATCH_BUFFER):
-        raise Problem(f"T.match_buffer has no {', '.join(sorted(unknown))}")
+        raise Misuse(f"T.match_buffer has no {', '.join(sorted(unknown))}")
     handle = given["param"]
     if not isinstance(handle, ast.Name) or not isinstance(parameters.get(handle.id), ast.arg):
         raise parser.error("T.match_buffer takes a parameter of type T.handle, once", handle)
     if "shape" not in given:
-        raise Problem("T.match_buffer says the shape of a parameter: T.match_buffer(a, (n, 128), \"float32\")")
+        raise Misuse("T.match_buffer says the shape of a parameter: T.match_buffer(a, (n, 128), \"float32\")")
     shape = parser.python(given["shape"])
     dtype = parser.python(given["dtype"]) if "dtype" in given else "float32"
     made = described(parser, name, call, BufferType(tuple(shape) if isinstance(shape, (list, tuple)) else (shape,), dtype))
@@ -151,7 +151,7 @@ def match_buffer(parser: KernelParser, name: str, call: ast.Call, parameters: di
     parameters[handle.id] = made
 
 
-def specialize(parser: KernelParser, parameters: list[Parameter], sizes: Mapping[str, int]) -> None:
+def specialize(parser: KernelParser, parameters: list[KernelParameter], sizes: Mapping[str, int]) -> None:
     """Puts the values of size symbols, where they are known, into the parameters' shapes and the scope."""
     scalars = {p.name for p in parameters if p.shape is None}
     for one in parameters:
@@ -164,7 +164,8 @@ def specialize(parser: KernelParser, parameters: list[Parameter], sizes: Mapping
 
 # --- outputs ---
 
-def outputs_of(parser: KernelParser, parameters: list[Parameter], statements: list[ast.stmt]) -> tuple[list[Parameter], list[Parameter]]:
+def outputs_of(parser: KernelParser, parameters: list[KernelParameter],
+               statements: list[ast.stmt]) -> tuple[list[KernelParameter], list[KernelParameter]]:
     """The buffers that are written, and those among them that are updated in place: they are inputs too.
 
     A separate output is one of the last parameters, and is written before it is read.
@@ -195,7 +196,7 @@ def outputs_of(parser: KernelParser, parameters: list[Parameter], statements: li
 
 # --- the body's names ---
 
-def bind(parser: KernelParser, parameters: list[Parameter], values: list[ir.Value]) -> dict[str, Buffer]:
+def bind(parser: KernelParser, parameters: list[KernelParameter], values: list[ir.Value]) -> dict[str, Buffer]:
     """Gives the parameters' names their buffers and the size symbols their values, at the insertion point; the buffers, by name.
 
     ``values``: the prim_func's arguments. An output that changes an input starts as a copy of it.
@@ -234,10 +235,10 @@ def copy(source: Buffer, target: Buffer, variables: tuple[Any, ...] = ()) -> Non
         copy(source, target, (*variables, index_value(made.variable)))
 
 
-def size_values(parser: KernelParser, parameters: list[Parameter], buffers: dict[str, Buffer]) -> dict[str, ir.Value]:
+def size_values(parser: KernelParser, parameters: list[KernelParameter], buffers: dict[str, Buffer]) -> dict[str, ir.Value]:
     """The values of the size symbols. ScriptError for one that is neither a size of a buffer by itself nor a parameter."""
     values: dict[str, ir.Value] = {p.name: parser.scope[p.name].value for p in parameters if p.shape is None}
-    wanted: dict[str, Parameter] = {}
+    wanted: dict[str, KernelParameter] = {}
     for one in parameters:
         for axis, size in enumerate(one.shape or ()):
             if isinstance(size, int):

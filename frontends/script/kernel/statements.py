@@ -13,7 +13,7 @@ from legato.frontends.script.kernel.packed import call_packed
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.scopes import is_hint, with_
 from legato.frontends.script.kernel.values import Scalar
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 BARRIERS = (["shared"], ["shared.dyn"], ["warp"])  # arguments of T.tvm_storage_sync: the compiler puts barriers where they are needed
 
@@ -25,18 +25,18 @@ def pass_(parser: KernelParser, node: ast.Pass) -> None:
 def return_(parser: KernelParser, node: ast.Return) -> None:
     """``return``, without a value."""
     if node.value is not None:
-        raise Problem("a kernel returns nothing: it writes its last parameters")
+        raise Misuse("a kernel returns nothing: it writes its last parameters")
 
 
 def assert_(parser: KernelParser, node: ast.Assert) -> None:
     """``assert n % 4 == 0, "..."``, of values known at parse time."""
     test = parser.expression(node.test)
     if isinstance(test, Scalar):
-        raise Problem("assert checks what is known when the kernel is parsed, and this is known at run time only: the sizes of buffers "
+        raise Misuse("assert checks what is known when the kernel is parsed, and this is known at run time only: the sizes of buffers "
                       "are checked by their types, sizes in a graph by R.match_cast; T.assume says that it holds")
     if not test:
         message = parser.expression(node.msg) if node.msg is not None else "does not hold"
-        raise Problem(f"assert: {message if isinstance(message, str) else 'does not hold'}")
+        raise Misuse(f"assert: {message if isinstance(message, str) else 'does not hold'}")
 
 
 def expression_statement(parser: KernelParser, node: ast.Expr) -> None:
@@ -55,10 +55,10 @@ def effect(parser: KernelParser, node: ast.Expr) -> None:
     """A call for its effect, or a macro."""
     call = node.value
     if not isinstance(call, ast.Call):
-        raise Problem("a value that nobody takes: assign it to an element of a buffer")
+        raise Misuse("a value that nobody takes: assign it to an element of a buffer")
     word = parser.word(call)
     if word is not None and word.startswith(PREFIX):
-        raise Problem("an axis has a name: vi = T.axis.spatial(128, i)")
+        raise Misuse("an axis has a name: vi = T.axis.spatial(128, i)")
     if word is None and (macro := macro_of(parser, call)) is not None:
         expand(parser, macro, call)
         return
@@ -104,7 +104,7 @@ def outside_of_block(parser: KernelParser, node: ast.Expr) -> None:
     """T.reads, T.writes and T.where, which block() takes where they have a meaning."""
     if not isinstance(node.value, ast.Call):
         effect(parser, node)
-    raise Problem(f"T.{parser.word(node.value)} stands in a block")
+    raise Misuse(f"T.{parser.word(node.value)} stands in a block")
 
 
 WORDS: dict[str, Any] = {

@@ -10,7 +10,7 @@ from legato.frontends.script.kernel.arguments import named
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.values import as_index, index_value
 from legato.frontends.script.language.refused import refused
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Thread:
 
 
 def thread_tag(tag: Any) -> str:
-    """The name of a thread axis. Problem for any other value."""
+    """The name of a thread axis. Misuse for any other value."""
     if tag not in THREADS:
         reason = refused("vthread") if isinstance(tag, str) and "vthread" in tag else None
-        raise Problem(reason or f"there are the threads {', '.join(THREADS)}; not {tag!r}")
+        raise Misuse(reason or f"there are the threads {', '.join(THREADS)}; not {tag!r}")
     return tag
 
 
@@ -37,7 +37,7 @@ def launch(parser: KernelParser, call: ast.Call, body: list[ast.stmt], target: a
     """A loop over a thread axis around statements: ``with T.launch_thread("threadIdx.x", 32) as tx:``."""
     given = named(parser, call, "thread", "extent")
     if len(given) != 2:
-        raise Problem("T.launch_thread takes a thread and its extent: T.launch_thread(\"threadIdx.x\", 32)")
+        raise Misuse("T.launch_thread takes a thread and its extent: T.launch_thread(\"threadIdx.x\", 32)")
     thread, extent = given["thread"], given["extent"]
     tag = thread.tag if isinstance(thread, Thread) else thread_tag(thread)
     first = call.args[0] if call.args else None

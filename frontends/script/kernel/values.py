@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from legato.core.mlir import arith, ir
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import value_type
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -40,7 +40,7 @@ class Scalar(KernelValue):
 
 
 def dtype_of(x: Any) -> str:
-    """The type of a value; INT or FLOAT for a Python number. Problem for anything else."""
+    """The type of a value; INT or FLOAT for a Python number. Misuse for anything else."""
     if isinstance(x, Scalar):
         return x.dtype
     if isinstance(x, bool):
@@ -49,7 +49,7 @@ def dtype_of(x: Any) -> str:
         return INT
     if isinstance(x, float):
         return FLOAT
-    raise Problem(f"a number is wanted here, not {describe(x)}")
+    raise Misuse(f"a number is wanted here, not {describe(x)}")
 
 
 def describe(x: Any) -> str:
@@ -58,18 +58,18 @@ def describe(x: Any) -> str:
 
 
 def constant(number: Any, dtype: str) -> Scalar:
-    """A literal as a value of a type. Problem where the type cannot represent it."""
+    """A literal as a value of a type. Misuse where the type cannot represent it."""
     type_ = value_type(dtype)
     if dtype in FLOATS:
         return Scalar(arith.ConstantOp(type_, float(number)).result, dtype)
     if isinstance(number, float) and number != int(number):
-        raise Problem(f"{number} is no value of type {dtype}")
+        raise Misuse(f"{number} is no value of type {dtype}")
     number = int(number)
     if dtype not in ("index", "bool"):
         width = type_.width
         low, high = (0, 2**width - 1) if dtype.startswith("uint") else (-(2 ** (width - 1)), 2**width - 1)
         if not low <= number <= high:
-            raise Problem(f"{number} is no value of type {dtype}")
+            raise Misuse(f"{number} is no value of type {dtype}")
         number = number - 2**width if number >= 2 ** (width - 1) else number
     return Scalar(arith.ConstantOp(type_, ir.IntegerAttr.get(type_, number)).result, dtype)
 
@@ -83,11 +83,11 @@ def as_scalar(x: Any, dtype: str | None = None) -> Scalar:
 
 
 def as_index(x: Any) -> ir.Value:
-    """An integer as an SSA value of type index. Problem for a float."""
+    """An integer as an SSA value of type index. Misuse for a float."""
     if isinstance(x, (int, float)) and not isinstance(x, bool):
         return constant(x, "index").value
     if not isinstance(x, Scalar) or x.is_float:
-        raise Problem(f"an index is wanted here, not {describe(x)}")
+        raise Misuse(f"an index is wanted here, not {describe(x)}")
     return cast(x, "index").value
 
 
@@ -149,7 +149,7 @@ def meet(a: Any, b: Any) -> tuple[Scalar, Scalar]:
 
 
 def convert(x: Any, dtype: str) -> Scalar:
-    """A value converted to another type; Problem for a literal that the type cannot represent."""
+    """A value converted to another type; Misuse for a literal that the type cannot represent."""
     return cast(x, dtype) if isinstance(x, Scalar) else constant(x, dtype)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.buffers import Buffer, row_major
 from legato.frontends.script.kernel.values import Scalar
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class View(Buffer):
         return size if isinstance(size, int) else None
 
     def in_base(self, indices: list[Any]) -> list[Any]:
-        """The element's indices in ``base``. Problem where they are known to be outside of the view."""
+        """The element's indices in ``base``. Misuse where they are known to be outside of the view."""
         raise NotImplementedError
 
     def strides(self) -> tuple[Any, ...]:
@@ -64,7 +64,7 @@ class Part(View):
     kept: tuple[int, ...]
 
     def in_base(self, indices: list[Any]) -> list[Any]:
-        """The element's indices in ``base``. Problem where they are known to be outside of the slice."""
+        """The element's indices in ``base``. Misuse where they are known to be outside of the slice."""
         self.check_bounds(indices)
         place = list(self.begin)
         for dimension, i in zip(self.kept, indices):
@@ -84,7 +84,7 @@ class Reshaped(View):
     begin: Any = 0
 
     def in_base(self, indices: list[Any]) -> list[Any]:
-        """The element's indices in ``base``. Problem where they are known to be outside of the view."""
+        """The element's indices in ``base``. Misuse where they are known to be outside of the view."""
         self.check_bounds(indices)
         place = self.begin
         for i, stride in zip(indices, self.strides()):
@@ -110,7 +110,7 @@ def unravel(place: Any, sizes: tuple[Any, ...]) -> list[Any]:
 def part(whole: Buffer, region: list[tuple[Any, Any]], shape: tuple[Any, ...] | None, name: str) -> Part:
     """A slice of a buffer. ``region``: begin and extent in each dimension; ``shape``: the shape that the script gives.
 
-    The shape may leave out leading dimensions of extent 1. Problem where it differs from the region's.
+    The shape may leave out leading dimensions of extent 1. Misuse where it differs from the region's.
     """
     extents = [extent for _, extent in region]
     kept = list(range(len(region)))
@@ -122,6 +122,6 @@ def part(whole: Buffer, region: list[tuple[Any, Any]], shape: tuple[Any, ...] | 
         if spare != 0 or any(isinstance(e, int) and isinstance(s, int) and e != s for s, e in zip(shape, (extents[k] for k in kept))):
             said = ", ".join(str(s) if isinstance(s, int) else "?" for s in shape)
             found = ", ".join(str(e) if isinstance(e, int) else "?" for e in extents)
-            raise Problem(f"T.match_buffer: the part of '{whole.name}' has the shape ({found}), not ({said})")
+            raise Misuse(f"T.match_buffer: the part of '{whole.name}' has the shape ({found}), not ({said})")
     begin = tuple(start for start, _ in region)
     return Part(whole.value, whole.dtype, name, whole, tuple(extents[k] for k in kept), begin, tuple(kept))

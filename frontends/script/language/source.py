@@ -27,7 +27,7 @@ class ScriptError(LegatoError):
         return f"{self.filename}:{self.line}:{self.column}: {self.message}\n  {shown}\n  {caret}"
 
 
-class Problem(Exception):
+class Misuse(Exception):
     """An error without its place; the parser raises it again as a ScriptError at the syntax node it is parsing."""
 
 

@@ -6,7 +6,7 @@ from legato.core.ir_helpers import body
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import BlockOp, loop_of
 from legato.frontends.script.printer.notes import notes_of, shown
-from legato.frontends.script.printer.text import Text
+from legato.frontends.script.printer.text import PrintedText
 from legato.frontends.script.printer.values import common, reads, together
 from legato.frontends.script.printer.writer import KernelWriter
 
@@ -58,7 +58,7 @@ def dynamic_extent(writer: KernelWriter, value: ir.Value, source: str) -> str:
 def name_axes(writer: KernelWriter, block: ir.Block, names: list[str]) -> None:
     """Gives the axes their names in a region of the block."""
     for argument, name in zip(block.arguments, names):
-        writer.texts[argument] = Text(name, "index")
+        writer.texts[argument] = PrintedText(name, "index")
 
 
 def scf_if(writer: KernelWriter, op: ir.Operation) -> None:
@@ -90,7 +90,8 @@ def if_then_else(writer: KernelWriter, op: ir.Operation) -> None:
     if len(writer.lines) != count:
         raise writer.refuse("a branch of T.if_then_else is no expression")
     chosen = ", ".join(t.source for t in together(branches))
-    writer.remember(op.results[0], Text(f"T.if_then_else({test.source}, {chosen})", common(branches), reads=reads([test, *branches])))
+    text = PrintedText(f"T.if_then_else({test.source}, {chosen})", common(branches), reads=reads([test, *branches]))
+    writer.remember(op.results[0], text)
 
 
 OPS = {"tir.block": tir_block, "scf.if": scf_if}

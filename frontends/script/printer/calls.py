@@ -2,7 +2,7 @@
 
 from legato.core.mlir import ir
 from legato.frontends.script.printer.packed import packed_call, packed_declaration
-from legato.frontends.script.printer.text import Text, dtype_of
+from legato.frontends.script.printer.text import PrintedText, dtype_of
 from legato.frontends.script.printer.writer import KernelWriter
 
 
@@ -19,9 +19,9 @@ def call(writer: KernelWriter, op: ir.Operation) -> None:
     if not op.results:
         writer.line(text if packed is not None else f"T.evaluate({text})")
     elif len(list(op.results[0].uses)) == 1:
-        writer.remember(op.results[0], Text(text, dtype, reads=frozenset(writer.buffers.values())))
+        writer.remember(op.results[0], PrintedText(text, dtype, reads=frozenset(writer.buffers.values())))
     else:
-        writer.let(op.results[0], Text(text, dtype))
+        writer.let(op.results[0], PrintedText(text, dtype))
 
 
 OPS = {"func.call": call}

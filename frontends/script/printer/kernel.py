@@ -13,7 +13,7 @@ from legato.dialects.tir.state import SCHEDULED, state_of
 from legato.frontends.script.language.types import spelled
 from legato.frontends.script.printer import blocks, calls, loops, memory
 from legato.frontends.script.printer.addresses import parts_of_addresses
-from legato.frontends.script.printer.text import NotPrintable, Text
+from legato.frontends.script.printer.text import NotPrintable, PrintedText
 from legato.frontends.script.printer.values import value
 from legato.frontends.script.printer.writer import KernelWriter, OpTable
 
@@ -82,7 +82,7 @@ def print_kernel(kernel: func.FuncOp, indent: str = "") -> str:
     for number, (name, type_) in enumerate(zip(signature.names, signature.types)):
         if is_index(type_):
             parameters.append(f"{name}: T.int64")
-            writer.texts[signature.arguments[number]] = Text(name, "index")
+            writer.texts[signature.arguments[number]] = PrintedText(name, "index")
         elif number not in changed:
             parameters.append(f"{name}: {signature.buffer_type(number)}")
     writer.line("@T.prim_func")
@@ -138,7 +138,7 @@ def dim(signature: PrintedSignature, writer: KernelWriter, op: ir.Operation) -> 
     if axis is not None and not isinstance(owner, ir.Block) and owner.name == "bufferization.to_buffer":
         size = signature.sizes(signature.arguments.index(owner.operands[0]))[axis]
     is_symbol = isinstance(size, dims.Dim) and size.is_symbol
-    writer.texts[op.results[0]] = Text(str(size) if is_symbol else f"{writer.buffers[buffer]}.shape[{axis}]", "index")
+    writer.texts[op.results[0]] = PrintedText(str(size) if is_symbol else f"{writer.buffers[buffer]}.shape[{axis}]", "index")
 
 
 # --- kernels that change their arguments ---

@@ -4,7 +4,7 @@ from legato.core.ir_helpers import ancestors, body
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import SERIAL, ForOp, constant_of
 from legato.frontends.script.printer.notes import notes_of, shown
-from legato.frontends.script.printer.text import Text
+from legato.frontends.script.printer.text import PrintedText
 from legato.frontends.script.printer.words import LOOPS
 from legato.frontends.script.printer.writer import KernelWriter
 
@@ -17,7 +17,7 @@ def tir_for(writer: KernelWriter, op: ir.Operation) -> None:
     names = []
     for loop in nest:
         names.append(writer.fresh(loop.name))
-        writer.texts[loop.variable] = Text(names[-1], "index")
+        writer.texts[loop.variable] = PrintedText(names[-1], "index")
     last = nest[-1]
     if len(nest) > 1:
         writer.line(f"for {', '.join(names)} in T.grid({', '.join(upper for _, upper in bounds)}):")
@@ -67,7 +67,7 @@ def scf_for(writer: KernelWriter, op: ir.Operation) -> None:
     inside = op.regions[0].blocks[0]
     taken = set(writer.taken)
     name = writer.fresh("i")
-    writer.texts[inside.arguments[0]] = Text(name, "index")
+    writer.texts[inside.arguments[0]] = PrintedText(name, "index")
     bounds = upper if (lower, step) == ("0", "1") else f"{lower}, {upper}" if step == "1" else f"{lower}, {upper}, {step}"
     writer.line(f"for {name} in range({bounds}):")
     writer.block(inside)

@@ -4,7 +4,7 @@ from typing import Any
 
 from legato.core.mlir import ir
 from legato.frontends.script.printer.addresses import address_of
-from legato.frontends.script.printer.text import Text, dtype_of
+from legato.frontends.script.printer.text import PrintedText, dtype_of
 from legato.frontends.script.printer.values import LOADED_TRUTH
 from legato.frontends.script.printer.writer import KernelWriter
 
@@ -36,8 +36,8 @@ def load(writer: KernelWriter, op: ir.Operation) -> None:
     place = element(writer, buffer, indices)
     read = frozenset([writer.buffers[buffer]])
     is_truth = writer.dtypes[buffer] == "bool"
-    writer.remember(op.results[0], Text(f"{LOADED_TRUTH}{place})", "int8", reads=read) if is_truth else
-                    Text(place, writer.dtypes[buffer], reads=read))
+    writer.remember(op.results[0], PrintedText(f"{LOADED_TRUTH}{place})", "int8", reads=read) if is_truth else
+                    PrintedText(place, writer.dtypes[buffer], reads=read))
 
 
 def store(writer: KernelWriter, op: ir.Operation) -> None:
@@ -53,10 +53,10 @@ def strided_metadata(writer: KernelWriter, op: ir.Operation) -> None:
     """``A.shape[0]``, ``A.strides[0]``."""
     buffer = op.operands[0]
     rank = buffer.type.rank
-    writer.texts[op.results[1]] = Text("0", "index")
+    writer.texts[op.results[1]] = PrintedText("0", "index")
     for axis in range(rank):
-        writer.texts[op.results[2 + axis]] = Text(f"{writer.buffers[buffer]}.shape[{axis}]", "index")
-        writer.texts[op.results[2 + rank + axis]] = Text(f"{writer.buffers[buffer]}.strides[{axis}]", "index")
+        writer.texts[op.results[2 + axis]] = PrintedText(f"{writer.buffers[buffer]}.shape[{axis}]", "index")
+        writer.texts[op.results[2 + rank + axis]] = PrintedText(f"{writer.buffers[buffer]}.strides[{axis}]", "index")
 
 
 def aligned_pointer(writer: KernelWriter, op: ir.Operation) -> None:
@@ -68,7 +68,7 @@ def address(writer: KernelWriter, op: ir.Operation) -> None:
     found = address_of(op)
     if found is None:
         raise writer.refuse("it computes an address")
-    writer.texts[op.results[0]] = Text(f"T.address_of({element(writer, found.buffer, found.indices)})", "handle")
+    writer.texts[op.results[0]] = PrintedText(f"T.address_of({element(writer, found.buffer, found.indices)})", "handle")
 
 
 def subview(writer: KernelWriter, op: ir.Operation) -> None:

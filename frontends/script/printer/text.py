@@ -17,7 +17,7 @@ class NotPrintable(LegatoError):
 
 
 @dataclass(frozen=True)
-class Text:
+class PrintedText:
     """The source of an expression. ``dtype``: its type in the script; ``binds``: its precedence; ``reads``: the buffers whose elements it
     reads.
 
@@ -34,7 +34,7 @@ class Text:
         """The source as an operand of an operator with precedence ``binds``, in parentheses where needed."""
         return self.source if self.binds >= binds else f"({self.source})"
 
-    def short(self) -> "Text":
+    def short(self) -> "PrintedText":
         """The expression without its type, for uses where the type is known."""
         return self if self.literal is None else replace(self, source=self.literal)
 
@@ -48,29 +48,29 @@ def dtype_of(type_: ir.Type) -> str:
     return spelled(numpy_dtype(type_))
 
 
-def constant(op: ir.Operation) -> Text:
+def constant(op: ir.Operation) -> PrintedText:
     """A constant of a kernel."""
     type_, value = op.results[0].type, op.attributes["value"].value
     dtype = dtype_of(type_)
     if dtype == "index":
-        return Text(str(value), dtype)
+        return PrintedText(str(value), dtype)
     if dtype == "bool":
-        return Text(str(bool(value)), dtype)
+        return PrintedText(str(bool(value)), dtype)
     return number(value, dtype)
 
 
-def number(value: Any, dtype: str) -> Text:
+def number(value: Any, dtype: str) -> PrintedText:
     """A number of a type."""
     if isinstance(value, float):
         shown = str(as_dtype(dtype).type(value))
         if shown in ("inf", "-inf", "nan"):
-            return Text(f'T.{dtype}("{shown}")', dtype)
+            return PrintedText(f'T.{dtype}("{shown}")', dtype)
         largest = extremes(dtype)
         if value in largest:
-            return Text(f'T.{"min" if value == largest[0] else "max"}_value("{dtype}")', dtype)
+            return PrintedText(f'T.{"min" if value == largest[0] else "max"}_value("{dtype}")', dtype)
         shown = shown if "." in shown or "e" in shown else f"{shown}.0"
-        return Text(f"T.{dtype}({shown})", dtype, literal=shown)
-    return Text(f"T.{dtype}({value})", dtype, literal=str(value))
+        return PrintedText(f"T.{dtype}({shown})", dtype, literal=shown)
+    return PrintedText(f"T.{dtype}({value})", dtype, literal=str(value))
 
 
 def extremes(dtype: str) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from legato.core.ir_helpers import body, everything
 from legato.core.mlir import func, ir
 from legato.frontends.script.printer.remainders import is_written
-from legato.frontends.script.printer.text import NotPrintable, Text, constant
+from legato.frontends.script.printer.text import NotPrintable, PrintedText, constant
 from legato.frontends.script.printer.words import ATOM, words_of_ops
 
 CHEAP = 24  # index expressions of at most so many characters are repeated instead of named
@@ -34,8 +34,8 @@ class KernelWriter:
         self.taken: set[str] = set()              # names
         self.buffers: dict[ir.Value, str] = {}    # names of memrefs
         self.dtypes: dict[ir.Value, str] = {}     # their element types in the script
-        self.texts: dict[ir.Value, Text] = {}     # values that may be written repeatedly: names and cheap expressions
-        self.pending: dict[ir.Value, Text] = {}   # values with a single use that is not written yet
+        self.texts: dict[ir.Value, PrintedText] = {}     # values that may be written repeatedly: names and cheap expressions
+        self.pending: dict[ir.Value, PrintedText] = {}   # values with a single use that is not written yet
         self.skipped: list[ir.Operation] = []     # parts of an address, which is printed as a whole
 
     # --- lines and names ---
@@ -64,11 +64,11 @@ class KernelWriter:
         self.taken.add(found)
         return found
 
-    def let(self, value: ir.Value, text: Text) -> None:
+    def let(self, value: ir.Value, text: PrintedText) -> None:
         """Names a value, in a line of its own."""
         name = self.fresh("v")
         self.line(f"{name} = {text.source}")
-        self.texts[value] = Text(name, text.dtype)
+        self.texts[value] = PrintedText(name, text.dtype)
 
     def refuse(self, why: str) -> NotPrintable:
         """The error for a construct that scripts lack."""
@@ -76,7 +76,7 @@ class KernelWriter:
 
     # --- values ---
 
-    def read(self, value: ir.Value) -> Text:
+    def read(self, value: ir.Value) -> PrintedText:
         """The source of a value at a use."""
         if value in self.pending:
             self.texts.pop(value, None)
@@ -93,7 +93,7 @@ class KernelWriter:
         """An index of an element, or a bound of a loop; scripts take integers of any type there."""
         return self.read(value).source
 
-    def remember(self, value: ir.Value, text: Text) -> None:
+    def remember(self, value: ir.Value, text: PrintedText) -> None:
         """Keeps an expression for its only use, or names it where it has several."""
         uses = [use for use in value.uses if is_written(use) and use.owner.operation not in self.skipped]
         if len(uses) == 1:
@@ -137,7 +137,7 @@ class KernelWriter:
                 self.let(value, text)
 
 
-def is_cheap(text: Text) -> bool:
+def is_cheap(text: PrintedText) -> bool:
     """Whether an expression is repeated at each use instead of named."""
     return (len(text.source) <= CHEAP and text.dtype == "index") or (text.binds == ATOM and "(" not in text.source)
 

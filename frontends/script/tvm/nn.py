@@ -9,7 +9,7 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.tvm.ops import UNARY, identity, unary
 from legato.frontends.script.tvm.shapes import flatten, reshape
 from legato.frontends.script.tvm.values import axes_of, axis_of, dtype_of, element, full_of, ints, number_like, numpy_type, tensor
@@ -21,11 +21,11 @@ NO_DTYPE = (None, "", "void")
 # --- convolutions and pools ---
 
 def per_axis(value: Any, rank: int, what: str) -> list[int]:
-    """A number for each spatial axis; one number holds for all. Problem for another count."""
+    """A number for each spatial axis; one number holds for all. Misuse for another count."""
     found = ints(value)
     found = found * rank if len(found) == 1 else found
     if len(found) != rank:
-        raise Problem(f"{what} has {rank} numbers, or one; {len(found)} are given")
+        raise Misuse(f"{what} has {rank} numbers, or one; {len(found)} are given")
     return found
 
 
@@ -34,14 +34,14 @@ def paddings(padding: Any, rank: int) -> list[int]:
     found = ints(padding)
     found = found * rank if len(found) == 1 else found
     if len(found) not in (rank, 2 * rank):
-        raise Problem(f"padding has 1, {rank} or {2 * rank} numbers; {len(found)} are given")
+        raise Misuse(f"padding has 1, {rank} or {2 * rank} numbers; {len(found)} are given")
     return found * 2 if len(found) == rank else found
 
 
 def check_out_layout(out_layout: Any, layout: str) -> None:
-    """Problem where ``out_layout`` differs from the input's layout."""
+    """Misuse where ``out_layout`` differs from the input's layout."""
     if out_layout not in (None, "", layout):
-        raise Problem(f"out_layout={out_layout!r}: the result has the layout of the input, {layout}; R.permute_dims turns it")
+        raise Misuse(f"out_layout={out_layout!r}: the result has the layout of the input, {layout}; R.permute_dims turns it")
 
 
 def accumulated(a: ir.Value, b: ir.Value, out_dtype: Any) -> tuple[ir.Value, ir.Value]:
@@ -74,7 +74,7 @@ def conv2d_transpose(data: Any, weight: Any, strides: Any = (1, 1), padding: Any
     """2-D transposed convolution, layouts NCHW and IOHW only."""
     check_out_layout(out_layout, data_layout)
     if (data_layout, kernel_layout) != ("NCHW", "IOHW"):
-        raise Problem(f"R.nn.conv2d_transpose has the layouts NCHW and IOHW, not {data_layout} and {kernel_layout}: R.permute_dims turns "
+        raise Misuse(f"R.nn.conv2d_transpose has the layouts NCHW and IOHW, not {data_layout} and {kernel_layout}: R.permute_dims turns "
                       "a tensor")
     x, w = accumulated(tensor(data), tensor(weight), out_dtype)
     return relax.conv2d_transpose(x, w, strides=per_axis(strides, 2, "strides"), padding=paddings(padding, 2),
@@ -107,14 +107,14 @@ def adaptive_avg_pool(rank: int) -> Any:
         check_out_layout(out_layout, layout)
         x = tensor(data)
         if sorted(layout) != sorted(layout_) or x.type.rank != rank + 2:
-            raise Problem(f"R.nn.adaptive_avg_pool{rank}d takes a tensor of layout {layout_}, not {layout!r} of rank {x.type.rank}")
+            raise Misuse(f"R.nn.adaptive_avg_pool{rank}d takes a tensor of layout {layout_}, not {layout!r} of rank {x.type.rank}")
         spatial = [layout.index(letter) for letter in layout_[2:]]
         shape = dims.dims(x.type)
         wanted = [shape[a] for a in spatial] if output_size is None else per_axis(output_size, rank, "output_size")
         if all(size == 1 for size in wanted):
             return relax.mean(x, axis=spatial, keepdims=True)
         if any(not isinstance(shape[a], int) or shape[a] % size for a, size in zip(spatial, wanted)):
-            raise Problem(f"R.nn.adaptive_avg_pool{rank}d makes equal windows only: the sizes {[str(shape[a]) for a in spatial]} are no "
+            raise Misuse(f"R.nn.adaptive_avg_pool{rank}d makes equal windows only: the sizes {[str(shape[a]) for a in spatial]} are no "
                           f"multiples of {wanted}")
         window = [shape[a] // size for a, size in zip(spatial, wanted)]
         return relax.OPS[f"avg_pool{rank}d"].build(x, kernel=window, strides=window, layout=layout)
@@ -128,7 +128,7 @@ def pad(data: Any, pad_width: Any, pad_mode: str = "constant", pad_value: Any = 
     flat = [n for pair in pad_width for n in ints(pair)] if nested else ints(pad_width)
     x = tensor(data)
     if len(flat) != 2 * x.type.rank:
-        raise Problem(f"pad_width has a begin and an end for each of {x.type.rank} axes; {len(flat)} numbers are given")
+        raise Misuse(f"pad_width has a begin and an end for each of {x.type.rank} axes; {len(flat)} numbers are given")
     return relax.pad(x, pads=flat[0::2] + flat[1::2], mode=pad_mode, value=float(pad_value))
 
 
@@ -196,7 +196,7 @@ def batch_norm(data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: A
     """Normalizes by the moving mean and variance (inference only). Returns the result and both moments unchanged."""
     del momentum
     if training:
-        raise Problem("R.nn.batch_norm is for inference here, by the moving mean and variance: training=False")
+        raise Misuse("R.nn.batch_norm is for inference here, by the moving mean and variance: training=False")
     x, mean, var = tensor(data), tensor(moving_mean), tensor(moving_var)
     gamma, beta = affine(gamma, beta, center, scale)
     return relax.batch_norm(x, gamma, beta, mean, var, axis=axis, epsilon=float(epsilon)), mean, var
@@ -222,7 +222,7 @@ def rms_norm(data: Any, weight: Any, axes: Any = -1, epsilon: float = 1e-5) -> i
 
 def group_norm(data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5, center: bool = True,
                scale: bool = True) -> ir.Value:
-    """Normalizes groups of channels of [N, C, spatial...]. Problem for another channel axis."""
+    """Normalizes groups of channels of [N, C, spatial...]. Misuse for another channel axis."""
     x = tensor(data)
     check_channels("R.nn.group_norm", x, channel_axis, axes)
     return relax.group_norm(x, *affine(gamma, beta, center, scale), num_groups=num_groups, epsilon=float(epsilon))
@@ -230,16 +230,16 @@ def group_norm(data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: 
 
 def instance_norm(data: Any, gamma: Any, beta: Any, channel_axis: int, axes: Any, epsilon: float = 1e-5, center: bool = True,
                   scale: bool = True) -> ir.Value:
-    """Normalizes each channel of [N, C, spatial...] over its spatial axes. Problem for another channel axis."""
+    """Normalizes each channel of [N, C, spatial...] over its spatial axes. Misuse for another channel axis."""
     x = tensor(data)
     check_channels("R.nn.instance_norm", x, channel_axis, axes)
     return relax.instance_norm(x, *affine(gamma, beta, center, scale), epsilon=float(epsilon))
 
 
 def check_channels(name: str, x: ir.Value, channel_axis: Any, axes: Any) -> None:
-    """Problem unless channels are axis 1 and ``axes`` are all spatial axes."""
+    """Misuse unless channels are axis 1 and ``axes`` are all spatial axes."""
     if axis_of(channel_axis, x) != 1 or sorted(axes_of(axes, x) or []) != list(range(2, x.type.rank)):
-        raise Problem(f"{name} takes [N, C, spatial...], normalized over all spatial axes: channel_axis=1, "
+        raise Misuse(f"{name} takes [N, C, spatial...], normalized over all spatial axes: channel_axis=1, "
                       f"axes={list(range(2, x.type.rank))}")
 
 
@@ -253,7 +253,7 @@ def cross_entropy_with_logits(predictions: Any, labels: Any) -> ir.Value:
         return total
     rows = dims.dims(x.type)[0]
     if not isinstance(rows, int):
-        raise Problem("R.nn.cross_entropy_with_logits takes a number of rows that is known")
+        raise Misuse("R.nn.cross_entropy_with_logits takes a number of rows that is known")
     return relax.divide(total, number_like(rows, x))
 
 
@@ -263,7 +263,7 @@ def attention(query: Any, key: Any, value: Any, bias: Any = None, scale: Any = N
     q, k, v = (relax.permute_dims(tensor(x), [0, 2, 1, 3]) for x in (query, key, value))
     depth = dims.dims(q.type)[-1]
     if window_size is not None or not (isinstance(depth, int) or scale is not None):
-        raise Problem("R.nn.attention has no window_size; scale is given where the depth of a head is a symbol")
+        raise Misuse("R.nn.attention has no window_size; scale is given where the depth of a head is a symbol")
     factor = float(scale) if scale is not None else 1 / math.sqrt(depth)
     scores = relax.matmul(relax.multiply(q, number_like(factor, q)), relax.permute_dims(k, [0, 1, 3, 2]))
     if bias is not None:
@@ -276,7 +276,7 @@ def attention(query: Any, key: Any, value: Any, bias: Any = None, scale: Any = N
 def causal(kind: Any, rows: Any, columns: Any, dtype: np.dtype) -> np.ndarray:
     """A mask [rows, columns] to add to scores: 0 where a query may attend, a large negative number elsewhere."""
     if kind not in ("TopLeft", "BottomRight") or not isinstance(rows, int) or not isinstance(columns, int):
-        raise Problem("causal_mask is TopLeft or BottomRight, for lengths that are numbers; for others give the mask as bias")
+        raise Misuse("causal_mask is TopLeft or BottomRight, for lengths that are numbers; for others give the mask as bias")
     ahead = np.arange(columns)[None, :] > np.arange(rows)[:, None] + (columns - rows if kind == "BottomRight" else 0)
     return np.where(ahead, np.array(-1e4 if dtype.itemsize == 2 else -1e30, dtype), np.array(0, dtype)).astype(dtype)
 

@@ -11,7 +11,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.dialects.relax.distinct import distinct
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.tvm import shapes as tvm_shapes
 from legato.frontends.script.tvm.shapes import flatten
 from legato.frontends.script.tvm.values import axes_of, axis_of, dtype_of, element, full_of, ints, numpy_type, tensor, tensors
@@ -118,22 +118,22 @@ def topk(data: Any, k: int = 1, axis: int = -1, ret_type: str = "both", largest:
     values, indices = relax.gather_elements(x, places, axis=axis), relax.astype(places, dtype_of(dtype))
     found = {"both": (values, indices), "values": values, "indices": indices}
     if ret_type not in found:
-        raise Problem(f"R.topk gives both, values or indices, not {ret_type!r}")
+        raise Misuse(f"R.topk gives both, values or indices, not {ret_type!r}")
     return found[ret_type]
 
 
 def argsort(data: Any, axis: int = -1, descending: bool = False, dtype: Any = "int32") -> ir.Value:
-    """The indices that sort an axis. Problem where the size of the axis is a symbol."""
+    """The indices that sort an axis. Misuse where the size of the axis is a symbol."""
     x = tensor(data)
     axis = axis_of(axis, x)
     size = dims.dims(x.type)[axis]
     if not isinstance(size, int):
-        raise Problem("an axis is sorted whose size is a number")
+        raise Misuse("an axis is sorted whose size is a number")
     return relax.astype(relax.topk(x, k=size, axis=axis, largest=descending), dtype_of(dtype))
 
 
 def sort(x: Any, axis: int = -1, descending: bool = False) -> ir.Value:
-    """The elements in order along an axis. Problem where the size of the axis is a symbol."""
+    """The elements in order along an axis. Misuse where the size of the axis is a symbol."""
     return relax.gather_elements(tensor(x), argsort(x, axis, descending, "int64"), axis=axis)
 
 
@@ -191,20 +191,20 @@ def ones_like(x: Any, dtype: Any = None) -> ir.Value:
 
 
 def eye(n: int, m: int | None = None, k: int = 0, dtype: Any = "float32") -> np.ndarray:
-    """A constant [n, m] with ones on the k-th diagonal. Problem for more than ``MOST`` elements."""
+    """A constant [n, m] with ones on the k-th diagonal. Misuse for more than ``MOST`` elements."""
     rows, columns, k = ints([n, n if m is None else m, k])
     if not 0 <= rows * columns <= MOST or rows < 0:
-        raise Problem(f"R.eye makes up to {MOST} numbers, not {rows} rows of {columns}")
+        raise Misuse(f"R.eye makes up to {MOST} numbers, not {rows} rows of {columns}")
     return np.eye(rows, columns, k=k, dtype=numpy_type(dtype))
 
 
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> np.ndarray:
-    """A constant of the numbers from start to end by step. Problem for symbols and for more than ``MOST`` elements."""
+    """A constant of the numbers from start to end by step. Misuse for symbols and for more than ``MOST`` elements."""
     start, end = (0, start) if end is None else (start, end)
     if not all(isinstance(v, (int, float)) for v in (start, end, step)):
-        raise Problem("R.arange takes numbers; for a size that is a symbol, number the elements in a kernel, R.call_tir(...)")
+        raise Misuse("R.arange takes numbers; for a size that is a symbol, number the elements in a kernel, R.call_tir(...)")
     if not step or not 0 <= (end - start) / step <= MOST:
-        raise Problem(f"R.arange makes up to {MOST} numbers, in steps that are not 0: {start}, {end}, {step}")
+        raise Misuse(f"R.arange makes up to {MOST} numbers, in steps that are not 0: {start}, {end}, {step}")
     default = "int64" if all(isinstance(v, int) for v in (start, end, step)) else "float32"
     return np.arange(start, end, step).astype(numpy_type(dtype or default))
 
@@ -275,7 +275,7 @@ def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inver
     """The distinct elements in order, and the index, inverse and counts that are asked for. The size of the result depends on data."""
     x = tensor(x)
     if axis is not None and (x.type.rank != 1 or axis_of(axis, x) != 0):
-        raise Problem("R.unique is of all elements, not along an axis")
+        raise Misuse("R.unique is of all elements, not along an axis")
     values, *others = distinct(x if x.type.rank == 1 else flatten(x))
     chosen = [o for o, wanted in zip(others, (return_index, return_inverse, return_counts)) if wanted]
     return (values, *chosen) if chosen else values

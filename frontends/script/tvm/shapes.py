@@ -9,7 +9,7 @@ from typing import Any
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.tvm.values import axis_of, full_of, ints, sizes, tensor, tensors
 
 SCATTER = {"update": "none"}  # TVM's name: relax's name
@@ -25,10 +25,10 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str = "fast") -> i
     if mode == "clip" or mode == "wrap":
         size = dims.dims(x.type)[axis]
         if not isinstance(size, int):
-            raise Problem(f"R.take with mode={mode!r} takes an axis whose size is a number")
+            raise Misuse(f"R.take with mode={mode!r} takes an axis whose size is a number")
         indices = relax.clip(indices, min=0.0, max=float(size - 1)) if mode == "clip" else relax.mod(*tensors(indices, size))
     elif mode != "fast":
-        raise Problem(f"R.take has the modes fast, clip and wrap, not {mode!r}")
+        raise Misuse(f"R.take has the modes fast, clip and wrap, not {mode!r}")
     return relax.take(x, indices, axis=axis)
 
 
@@ -39,12 +39,12 @@ def strided_slice(x: Any, axes: Any, begin: Any, end: Any, strides: Any = None, 
 
 
 def flip(data: Any, axis: int) -> ir.Value:
-    """Reverses an axis. Problem where its size is a symbol."""
+    """Reverses an axis. Misuse where its size is a symbol."""
     x = tensor(data)
     axis = axis_of(axis, x)
     size = dims.dims(x.type)[axis]
     if not isinstance(size, int):
-        raise Problem("R.flip takes an axis whose size is a number")
+        raise Misuse("R.flip takes an axis whose size is a number")
     return relax.strided_slice(x, [size - 1], [-size - 1], [-1], [axis])
 
 
@@ -117,7 +117,7 @@ def concat(tensors: Any, axis: int = 0) -> ir.Value:
     """Joins tensors along an axis; ``axis=None`` flattens them first."""
     parts = [tensor(t) for t in (tensors if isinstance(tensors, (tuple, list)) else (tensors,))]
     if not parts:
-        raise Problem("R.concat takes one tensor or more")
+        raise Misuse("R.concat takes one tensor or more")
     parts = [flatten(p) for p in parts] if axis is None else parts
     return relax.concat(parts, axis_of(0 if axis is None else axis, parts[0]))
 
@@ -126,7 +126,7 @@ def stack(tensors: Any, axis: int = 0) -> ir.Value:
     """Joins tensors of one shape along a new axis."""
     parts = [tensor(t) for t in (tensors if isinstance(tensors, (tuple, list)) else (tensors,))]
     if not parts:
-        raise Problem("R.stack takes one tensor or more")
+        raise Misuse("R.stack takes one tensor or more")
     rank = parts[0].type.rank + 1
     place = axis + rank if axis < 0 else axis
     return relax.concat([relax.expand_dims(p, axis=[place]) for p in parts], place)
@@ -139,7 +139,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[ir.Value, ..
     size = dims.dims(x.type)[axis]
     if isinstance(indices_or_sections, int):
         if not isinstance(size, int) or not 1 <= indices_or_sections <= max(size, 1):
-            raise Problem(f"{size} cannot be split into {indices_or_sections} parts")
+            raise Misuse(f"{size} cannot be split into {indices_or_sections} parts")
         step = -(-size // indices_or_sections)  # the last part may be smaller
         bounds = [min(part * step, size) for part in range(indices_or_sections + 1)]
     else:

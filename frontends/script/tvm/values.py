@@ -1,4 +1,4 @@
-"""Conversion of arguments of TVM's graph ops into what relax's ops take. Problem for an argument of a wrong kind."""
+"""Conversion of arguments of TVM's graph ops into what relax's ops take. Misuse for an argument of a wrong kind."""
 
 from typing import Any
 
@@ -9,37 +9,37 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax import dims
-from legato.frontends.script.language.source import Problem
+from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ScalarType, ShapeInfo, dtype_name, sizes_of
 
 
 def tensor(x: Any) -> ir.Value:
-    """x as a tensor value; a numpy array becomes a constant. Problem for numbers and others."""
+    """x as a tensor value; a numpy array becomes a constant. Misuse for numbers and others."""
     if isinstance(x, ir.Value):
         return x
     if isinstance(x, np.ndarray):
         return relax.constant(x)
-    raise Problem(f"a tensor is wanted here, not {describe(x)}" + ("; a number is R.const(...)" if isinstance(x, (int, float)) else ""))
+    raise Misuse(f"a tensor is wanted here, not {describe(x)}" + ("; a number is R.const(...)" if isinstance(x, (int, float)) else ""))
 
 
 def tensors(a: Any, b: Any) -> tuple[ir.Value, ir.Value]:
     """Two operands as tensor values; a Python number becomes a constant of the other's element type."""
     if not isinstance(a, (ir.Value, np.ndarray)) and not isinstance(b, (ir.Value, np.ndarray)):
-        raise Problem("one of the operands has to be a tensor")
+        raise Misuse("one of the operands has to be a tensor")
     like = tensor(a if isinstance(a, (ir.Value, np.ndarray)) else b)
     left, right = (number_like(x, like) if isinstance(x, (bool, int, float, np.generic)) else tensor(x) for x in (a, b))
     return left, right
 
 
 def number_like(x: Any, like: ir.Value) -> ir.Value:
-    """A scalar constant of ``like``'s element type. Problem where the type does not hold the number."""
+    """A scalar constant of ``like``'s element type. Misuse where the type does not hold the number."""
     dtype = numpy_dtype(like.type.element_type)
     if isinstance(x, float) and not isinstance(x, bool) and dtype.kind in "iub" and x != int(x):
-        raise Problem(f"{x} is no value of type {dtype}")
+        raise Misuse(f"{x} is no value of type {dtype}")
     try:
         return relax.constant(np.asarray(x, dtype))
     except (OverflowError, ValueError):
-        raise Problem(f"{x!r} is no value of type {dtype}") from None
+        raise Misuse(f"{x!r} is no value of type {dtype}") from None
 
 
 def describe(x: Any) -> str:
@@ -56,7 +56,7 @@ def sizes(shape: Any) -> list[Any]:
     try:
         return list(sizes_of(shape))
     except (ValueError, TypeError, LegatoError) as error:
-        raise Problem(str(error)) from None
+        raise Misuse(str(error)) from None
 
 
 def ints(values: Any) -> list[int]:
@@ -66,15 +66,15 @@ def ints(values: Any) -> list[int]:
     values = list(values) if isinstance(values, (tuple, list)) else [values]
     for value in values:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise Problem(f"integers are wanted here, not {describe(value)}")
+            raise Misuse(f"integers are wanted here, not {describe(value)}")
     return [int(v) for v in values]
 
 
 def axis_of(axis: Any, x: ir.Value) -> int:
-    """The axis of x counted from 0; negative ones count from the end. Problem outside of x's rank."""
+    """The axis of x counted from 0; negative ones count from the end. Misuse outside of x's rank."""
     rank = x.type.rank
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < max(rank, 1):
-        raise Problem(f"axis={axis!r}: a tensor of rank {rank} has the axes 0 to {rank - 1}, or {-rank} to -1")
+        raise Misuse(f"axis={axis!r}: a tensor of rank {rank} has the axes 0 to {rank - 1}, or {-rank} to -1")
     return axis % max(rank, 1)
 
 
@@ -84,13 +84,13 @@ def axes_of(axis: Any, x: ir.Value) -> list[int] | None:
 
 
 def dtype_of(dtype: Any) -> str:
-    """The name of an element type. Problem for one that is not known."""
+    """The name of an element type. Misuse for one that is not known."""
     if isinstance(dtype, ScalarType):
         return dtype.dtype
     try:
         return dtype_name(dtype)
     except ValueError as error:
-        raise Problem(str(error)) from None
+        raise Misuse(str(error)) from None
 
 
 def numpy_type(dtype: Any) -> np.dtype:
@@ -111,9 +111,9 @@ def full_of(shape: Any, value: Any, dtype: Any = None) -> ir.Value:
         value = value if dtype is None or dtype_of(dtype) == element(value) else relax.astype(value, dtype_of(dtype))
         return relax.broadcast_to(value, shape)
     if not isinstance(value, (bool, int, float, np.generic)):
-        raise Problem(f"a number is wanted here, not {describe(value)}")
+        raise Misuse(f"a number is wanted here, not {describe(value)}")
     try:
         made = np.asarray(value, numpy_type(dtype or ("float32" if isinstance(value, float) else "int32")))
     except (OverflowError, ValueError):
-        raise Problem(f"{value!r} is no value of type {dtype}") from None
+        raise Misuse(f"{value!r} is no value of type {dtype}") from None
     return relax.broadcast_to(relax.constant(made), shape) if shape else relax.constant(made)
