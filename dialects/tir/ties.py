@@ -55,14 +55,15 @@ def _tie(value: ir.Value, out: ir.Value) -> None:
         op, start = value.owner.operation, value.owner.operands[place]
         if op.name in RESHAPES:
             reshapes.append(op)
-        elif _is_empty(start):
-            if all(_is_static_reshape(reshape) for reshape in reshapes):
+        if _is_empty(start):
+            if start.type == out.type:
+                op.operands[place] = out
+            elif all(_is_static_reshape(reshape) for reshape in reshapes):
                 op.operands[place] = _reshaped_back(out, reshapes, op)
             return
-        else:
-            overwritten = True
-        if overwritten and any(use.owner.operation != op for use in start.uses):
-            return  # who else reads it would read what overwrites it
+        overwritten = overwritten or op.name not in RESHAPES
+        if overwritten and any(use.owner.operation != op and use.owner.name != "tensor.extract_slice" for use in start.uses):
+            return  # another reader needs the value that the op overwrites; a slice is taken to be computed and inserted again
         value = start
 
 

@@ -99,7 +99,7 @@ def listed() -> dict[str, str]:
 
 def test_nodes(cases):
     wrong: list[str] = []
-    found = {name: mode for name, case in loaded.items() if (mode := first_mode(case, wrong)) is not None}
+    found = {name: mode for name, case in cases.items() if (mode := first_mode(case, wrong)) is not None}
     assert not wrong, "\n".join(wrong)
     expected = listed()
     lost = [f"{name} {mode}" for name, mode in expected.items() if found.get(name) != mode]
@@ -119,7 +119,7 @@ def test_nodes_with_symbols(cases):
 if __name__ == "__main__":
     wrong: list[str] = []
     loaded = load()
-    found = {name: mode for name, case in loaded.items() if (mode := first_mode(case, wrong)) is not None}
+    found = {name: mode for name, case in cases.items() if (mode := first_mode(case, wrong)) is not None}
     print(*wrong, sep="\n", file=sys.stderr)
     LIST.write_text("".join(f"{name} {mode}\n" for name, mode in sorted(found.items())))
     print(f"{len(found)} of {len(cases)} tests with tensors only pass")
