@@ -1,4 +1,4 @@
-"""The compiler's side: the patterns that the accelerator supports, their layout, and code generation."""
+"""The compiler's side: the patterns that the accelerator supports, layouts, code generation."""
 import pickle
 
 import numpy as np

@@ -37,8 +37,8 @@ def unpack(tiles, rows, columns):
 
 
 def patches(x, kernel, strides, padding, dilations):
-    """An NHWC image as a matrix with a row for each output position: [positions, kernel * channels]; and [batch, height, width] of
-    the output."""
+    """An NHWC image as a matrix with a row for each output position, [positions, kernel * channels];
+    and the output's [batch, height, width]."""
     top, left, bottom, right = padding
     x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
     span = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]

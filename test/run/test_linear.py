@@ -66,6 +66,11 @@ def parts(build: Callable[[int], onnx.ModelProto], count: int) -> dict[str, floa
 @pytest.mark.parametrize(("build", "count"), [(chain, 1000), (many_inputs, 200), (many_calls, 200), (concat, 100)])
 def test_compile_time_is_linear(build: Callable[[int], onnx.ModelProto], count: int):
     parts(build, 8)  # imports what is imported at first use
-    small, large = parts(build, count), parts(build, count * TIMES)
-    steep = {stage: (small[stage], large[stage]) for stage in large if large[stage] > GROWTH * (small[stage] + FLOOR / TIMES)}
-    assert not steep
+    steep: set[str] = set()
+    for attempt in range(3):  # a stage that is not linear is steep every time, one that other processes delayed is not
+        small, large = parts(build, count), parts(build, count * TIMES)
+        found = {stage for stage in large if large[stage] > GROWTH * (small[stage] + FLOOR / TIMES)}
+        steep = found if attempt == 0 else steep & found
+        if not steep:
+            return
+    raise AssertionError(f"compile time grows faster than the model in {', '.join(sorted(steep))}")
