@@ -37,7 +37,7 @@ def unpack(tiles, rows, columns):
 
 
 def patches(x, kernel, strides, padding, dilations):
-    """An NHWC image as a matrix with a row for each output position, [positions, kernel * channels];
+    """An NHWC image as a matrix, a row for each output position: [positions, kernel * channels];
     and the output's [batch, height, width]."""
     top, left, bottom, right = padding
     x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
