@@ -25,6 +25,7 @@ class Catalog:
         self._rules = given_rules(rules)
         self._registered = registry.snapshot()
         self._targets = {t.name: t for t in (*TARGETS, *self._registered.targets, *targets)}
+        self._own: dict[str, Mapping[str, Any]] = {}  # options as the targets state them, without those of their parents
         self._entries = {e.name: e for e in installed() if e.name not in self._targets}
 
     def names(self) -> list[str]:
@@ -63,13 +64,14 @@ class Catalog:
             raise LegatoError(f"target '{target.name}' is its own ancestor: {' <- '.join([target.name, *reversed(below)])}")
         below = (*below, target.name)
         parents = [self._find(p, f"target '{target.name}': unknown parent '{p}'") if isinstance(p, str) else p for p in target.parents]
-        parents = [self._complete(p, below) for p in parents]
+        parents = tuple(self._complete(p, below) for p in parents)
+        self._own[target.name] = target.options
         options: dict[str, Any] = {}
-        for parent in reversed(parents):
-            options |= parent.options
+        for one in reversed(replace(target, parents=parents).chain()):
+            options |= self._own[one.name]
         added = [replace(r, layer=REGISTERED) for t, r in self._registered.rules if t == target.name]
         own = tuple(r for r in target.rules if r.layer != REGISTERED)  # a value from another catalog has them already
-        return replace(target, parents=tuple(parents), options={**options, **target.options}, rules=(*added, *own))
+        return replace(target, parents=parents, options=options, rules=(*added, *own))
 
 
 def installed() -> Iterable[EntryPoint]:

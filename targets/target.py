@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from legato.analysis.structured import StructuredKernel
@@ -24,13 +25,14 @@ NAME = re.compile(r"[A-Za-z_][\w.-]*")
 class Target:
     """A kind of device, with the options chosen for one compile.
 
-    ``parents``: values, or names that are looked up when the target is used; tried in order for ops without a rule here. ``rules``: its
-    own. ``options``: names with defaults, which have the options' Python types; options of the parents are inherited. ``make_machine``:
-    makes the device's description from the options. ``schedule_function(kernel, machine)``: returns the transform script for a prim_func,
-    given as its classification. ``packing_function(kernel, machine)``: decides how a prim_func's constant operand is packed.
-    ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled. ``stages``: the pipeline, as pairs of a stage's
-    name and its passes (``%s`` stands for the target's own text), or a function that makes them for a target with options. ``runs``:
-    whether this process can call the code at the end of the pipeline; None: what the parents say. ``doc``: one line for lists.
+    ``parents``: values, or names that are looked up when the target is used; their rules are tried for ops without a rule here, in the
+    order of ``chain``. ``rules``: its own. ``options``: names with defaults, which have the options' Python types; options of the parents
+    are inherited. ``make_machine``: makes the device's description from the options. ``schedule_function(kernel, machine)``: returns the
+    transform script for a prim_func, given as its classification. ``packing_function(kernel, machine)``: decides how a prim_func's
+    constant operand is packed. ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled. ``stages``: the
+    pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or a function that makes them for a
+    target with options. ``runs``: whether this process can call the code at the end of the pipeline; None: what the parents say. ``doc``:
+    one line for lists.
     """
 
     name: str
@@ -53,18 +55,34 @@ class Target:
                 raise LegatoError(f"target '{self.name}': rules are made by the decorators kernel, rewrite and intrinsic; found {rule!r}")
 
     def chain(self) -> tuple["Target", ...]:
-        """This target and its ancestors, nearest first. LegatoError if a parent given by name has not been looked up."""
+        """This target and its ancestors in the order in which they are asked: that of Python's base classes (C3). A target comes before
+        its parents, and the parents of each target in their order. LegatoError if no order fulfils that for all targets, or if a parent
+        given by name has not been looked up."""
+        return self._chain
+
+    @cached_property
+    def _chain(self) -> tuple["Target", ...]:
+        parents: list[Target] = []
+        for parent in self.parents:
+            if isinstance(parent, str):
+                raise LegatoError(f"target '{self.name}': its parent '{parent}' has not been looked up: pass the target to a compile, "
+                                  "or resolve it by a Catalog")
+            parents.append(parent)
+        return (self, *self._merged([[*parent.chain()] for parent in parents] + [parents]))
+
+    def _merged(self, lists: "list[list[Target]]") -> "list[Target]":
+        """One list with the targets of all, in an order that agrees with each. Targets of one name are the same."""
         found: list[Target] = []
-        level: list[Any] = [self]
-        while level:
-            for target in level:
-                if isinstance(target, str):
-                    raise LegatoError(f"target '{self.name}': its parent '{target}' has not been looked up: pass the target to a compile, "
-                                      "or resolve it by a Catalog")
-                if all(target.name != t.name for t in found):
-                    found.append(target)
-            level = [p for t in level for p in t.parents]
-        return tuple(found)
+        while lists := [one for one in lists if one]:
+            later = {target.name for one in lists for target in one[1:]}
+            first = next((one[0] for one in lists if one[0].name not in later), None)
+            if first is None:
+                orders = "; ".join(" before ".join(f"'{target.name}'" for target in one) for one in lists if len(one) > 1)
+                raise LegatoError(f"target '{self.name}': its parents ({', '.join(_name(p) for p in self.parents)}) do not agree on an "
+                                  f"order of their ancestors: {orders}; name a target in front of its own parents")
+            found.append(first)
+            lists = [[target for target in one if target.name != first.name] for one in lists]
+        return found
 
     def ranked(self, moment: str = "legalize", op: str | None = None) -> list[tuple["Target", Rule]]:
         """The rules of the chain for a moment (and an op), in the order in which they are tried: by distance, then by rank."""
@@ -146,6 +164,10 @@ class Target:
     def __str__(self) -> str:
         given = " ".join(f"{k}={_text(v)}" for k, v in self.options.items() if v is not None)
         return f"{self.name}{{{given}}}" if given else self.name
+
+
+def _name(parent: "Target | str") -> str:
+    return parent if isinstance(parent, str) else parent.name
 
 
 def _text(value: Any) -> str:
