@@ -5,9 +5,10 @@ from typing import Any
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, math
-from legato.targets.cpu import vector_functions as f32
-from legato.targets.cpu.vector_builder import Builder
+from legato.targets.cpu.scale import can_scale, scale_by_power
 from legato.targets.cpu.vector_math import EXPANSIONS
+from legato.targets.intrinsics import polynomials as f32
+from legato.targets.intrinsics.builder import Builder
 from legato.targets.intrinsics.generic import cos, polynomial, sin
 from legato.targets.predicates import dtype
 from legato.targets.rule import Rule, intrinsic, source_of
@@ -16,8 +17,7 @@ from legato.targets.rule import Rule, intrinsic, source_of
 @intrinsic("math.exp", dtypes=("f32",))
 def exp(op, x):
     """e^x. Vectors are scaled by AVX-512's instruction, if available."""
-    wide = op.machine.has("avx512f") and op.shape is not None and len(op.shape) > 0
-    return f32.exp(Builder(x.type), x, wide)
+    return f32.exp(Builder(x.type), x, scale_by_power if op.machine.has("avx512f") and can_scale(x.type) else None)
 
 
 @intrinsic("math.fma", when=dtype("f16", "bf16"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from legato.core.mlir import arith, ir, vector
 from legato.targets.cpu.machine import Machine
-from legato.targets.cpu.vector_builder import OGT, OLT, UNO
+from legato.targets.intrinsics.builder import OGT, OLT, UNO
 
 Expansion = Callable[[ir.Operation, Machine], "ir.Value | None"]
 

@@ -3,12 +3,12 @@ from collections.abc import Callable
 from typing import Any
 
 from legato.core.mlir import arith, ir, math
-from legato.targets.cpu import vector_functions as f32
-from legato.targets.cpu.trigonometry import sine
-from legato.targets.cpu.vector_builder import Builder
 from legato.targets.intrinsics import expressions as x
 from legato.targets.intrinsics import gamma
+from legato.targets.intrinsics import polynomials as f32
+from legato.targets.intrinsics.builder import Builder
 from legato.targets.intrinsics.lanes import Lanes
+from legato.targets.intrinsics.trigonometry import sine
 from legato.targets.rule import Rule, source_of
 
 FLOATS = ("f32", "f64")

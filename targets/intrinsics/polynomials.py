@@ -3,8 +3,12 @@
 Errors are maxima over every float in the range, in units in the last place of the exact result, denormals included. Infinities and NaNs
 give the results of IEEE 754.
 """
+from collections.abc import Callable
+
 from legato.core.mlir import arith, ir
-from legato.targets.cpu.vector_builder import OEQ, Builder
+from legato.targets.intrinsics.builder import OEQ, Builder
+
+Scale = Callable[[ir.Value, ir.Value], ir.Value]
 
 LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693145751953125, 1.42860682030941723212e-6
 MAGIC = 12582912.0  # 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
@@ -25,13 +29,13 @@ def integer(b: Builder, shifted: ir.Value) -> ir.Value:
     return b.isub(b.bits(shifted), b.integer(MAGIC_BITS))
 
 
-def exp(b: Builder, x: ir.Value, wide_scale: bool = False) -> ir.Value:
-    """e^x, 0.9 ulp. ``wide_scale``: the device scales by a power of two over the whole range in one instruction."""
+def exp(b: Builder, x: ir.Value, scale: Scale | None = None) -> ir.Value:
+    """e^x, 0.9 ulp. ``scale(y, n)``: y * 2^n for whole numbers n as floats, rounded once over the whole range, if the device has it."""
     x = b.at_most(b.at_least(x, -104.0), 89.0)
     shifted, r = reduce_exponent(b, x)
     y = b.polynomial(r, (*EXP_Q, 1.0, 1.0))
-    if wide_scale and b.can_scale():
-        return b.scale_by_power(y, b.sub(shifted, b.number(MAGIC)))
+    if scale is not None:
+        return scale(y, b.sub(shifted, b.number(MAGIC)))
     n = integer(b, shifted)
     half = b.sar(n, 1)
     return b.mul(b.mul(y, b.power(half)), b.power(b.isub(n, half)))

@@ -6,7 +6,7 @@ branch that is taken if any element of a vector needs it.
 from collections.abc import Callable
 
 from legato.core.mlir import arith, ir, math, scf, vector
-from legato.targets.cpu.vector_builder import OEQ, OGT, Builder
+from legato.targets.intrinsics.builder import OEQ, OGT, Builder
 
 SIN = (2.86567956e-6, -1.98559923e-4, 8.33338592e-3, -1.66666672e-1)
 COS = (2.44677067e-5, -1.38877297e-3, 4.16666567e-2, -0.5, 1.0)

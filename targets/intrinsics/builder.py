@@ -1,7 +1,7 @@
 """Builds f32 expressions on scalars and vectors of any rank, with the bit operations that elementary functions need."""
 from collections.abc import Sequence
 
-from legato.core.mlir import arith, ir, math, vector
+from legato.core.mlir import arith, ir, math
 
 OEQ, OGT, OLT, UNO = 1, 2, 4, 14
 
@@ -122,41 +122,6 @@ class Builder:
         for c in coefficients[1:]:
             result = self.fma(result, x, self.number(c))
         return result
-
-    def scale_by_power(self, y: ir.Value, exponent: ir.Value) -> ir.Value:
-        """y * 2^exponent (whole numbers, as floats), rounded once, over the whole range, by AVX-512's ``vscalefps``."""
-        total = 1
-        for extent in self.shape or ():
-            total *= extent
-        lanes = min(total, 16)
-        flat, part = ir.VectorType.get([total], self.f32), ir.VectorType.get([lanes], self.f32)
-        y, exponent = (v if v.type == flat else vector.ShapeCastOp(flat, v).result for v in (y, exponent))
-        if lanes == total:
-            result = self._scale(y, exponent)
-        else:
-            result = y
-            for at in range(0, total, lanes):
-                piece = [vector.ExtractStridedSliceOp(part, v, [at], [lanes], [1]).result for v in (y, exponent)]
-                result = vector.InsertStridedSliceOp(self._scale(*piece), result, [at], [1]).result
-        return result if flat == self.type else vector.ShapeCastOp(self.type, result).result
-
-    def _scale(self, y: ir.Value, exponent: ir.Value) -> ir.Value:
-        lanes = y.type.shape[0]
-        mask = ir.IntegerType.get_signless(max(lanes, 8))
-        operands = [y, exponent, y, arith.ConstantOp(mask, ir.IntegerAttr.get(mask, -1)).result]
-        if lanes == 16:  # the rounding mode: the current one
-            four = ir.IntegerAttr.get(self.i32, 4)
-            operands.append(ir.Operation.create("llvm.mlir.constant", [self.i32], [], {"value": four}).results[0])
-        return ir.Operation.create("llvm.call_intrinsic", [y.type], operands, {
-            "intrin": ir.StringAttr.get(f"llvm.x86.avx512.mask.scalef.ps.{32 * lanes}"), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}).results[0]
-
-    def can_scale(self) -> bool:
-        """Whether ``scale_by_power`` supports the shape: whole registers."""
-        total = 1
-        for extent in self.shape or ():
-            total *= extent
-        return bool(self.shape) and (total in (4, 8) or total % 16 == 0)
 
     def power(self, exponent: ir.Value) -> ir.Value:
         """2^exponent for exponents of normal numbers."""
