@@ -68,16 +68,19 @@ def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: 
     return kernel
 
 
+def empty(type_: ir.Type, sizes: Sequence[ir.Value]) -> ir.Value:
+    """A ``tensor.empty`` of a plain type; ``sizes``: the index values of its dynamic dimensions, in order."""
+    dynamic = iter(sizes)
+    shape = [next(dynamic) if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
+    return tensor.EmptyOp(shape, type_.element_type).result
+
+
 def call_tir(callee: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Type], sizes: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
     """A call of a prim_func at the insertion point, on fresh outputs. Returns its results.
 
     ``outputs``: the plain result types; ``sizes``: for each, the index values of its dynamic dimensions, in order.
     """
     outputs = [plain_type(t) for t in outputs]
-    empties = []
-    for type_, dynamic in zip(outputs, sizes, strict=True):
-        dynamic = iter(dynamic)
-        shape = [next(dynamic) if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
-        empties.append(tensor.EmptyOp(shape, type_.element_type).result)
+    empties = [empty(type_, dynamic) for type_, dynamic in zip(outputs, sizes, strict=True)]
     call = func.CallOp(outputs, ir.FlatSymbolRefAttr.get(callee), [*operands, *empties])
     return list(call.results)

@@ -14,7 +14,7 @@ from legato.core.mlir import arith, func, ir
 from legato.core.records import RuleRecord
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
-from legato.dialects.relax import origins
+from legato.dialects.relax import dims, origins
 from legato.dialects.relax.markers import PACKED
 from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
@@ -38,11 +38,27 @@ class Legalizer(Conversion):
         """Converts until no graph ops are left. RuleError if some have no rule."""
         for _ in range(MAX_ROUNDS):
             left = [op for f in self.functions() for op in relax.graph_ops(f)]
+            left = [op for op in left if not self.replace_empty(op)]
             if not left:
                 return self.check_kernels()
             if not self.convert({op.operation.name for op in left}):
                 raise self.complaint(left, "add a rule for the op and this target, or one of its parents")
         raise self.endless()
+
+    def replace_empty(self, op: Any) -> bool:
+        """Replaces an op whose results have no elements, by their types, by ``tensor.empty``: there is nothing to compute, and upstream's
+        passes reject loops and reshapes with a static 0 among dynamic sizes.
+        """
+        types = [result.type for result in op.operation.results]
+        if not all(isinstance(t, ir.RankedTensorType) and 0 in t.shape and dims.UNKNOWN not in dims.dims(t) for t in types):
+            return False
+        context = self.context(op, list(op.operation.operands))
+        with ir.InsertionPoint(op), op.operation.location:
+            values = [cast(tir.empty(tir.plain_type(t), context.sizes(t)), t) for t in types]
+        for result, value in zip(op.operation.results, values):
+            result.replace_all_uses_with(value)
+        op.operation.erase()
+        return True
 
     def functions(self) -> list[func.FuncOp]:
         """The functions of graph ops."""

@@ -6,6 +6,7 @@ from legato.analysis.indices.sizes import SizeNumbers
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import UNKNOWN, Size, product, symbol
 from legato.dialects.relax.markers import SYMBOL
+from legato.dialects.relax.requirements import requirements
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
@@ -19,11 +20,14 @@ def element_bytes(element: ir.Type) -> int:
 
 
 class MemrefSizes:
-    """Sizes of values of one function. ``arguments``: the shape of each of its arguments."""
+    """Sizes of values of one function. ``arguments``: the shape of each of its arguments. What the function requires to be at least 0
+    (``n - 4``) is taken to be so.
+    """
 
     def __init__(self, function: ir.OpView, arguments: Sequence[Sequence[Size]]) -> None:
         self._shapes: dict[ir.Value, tuple[Size, ...]] = {a: tuple(s) for a, s in zip(function.body.blocks[0].arguments, arguments)}
-        self._sizes = Evaluator(SizeNumbers(self._known, by_symbols=True))
+        naturals = [one.size for one in requirements(function) if one.equal is None]
+        self._sizes = Evaluator(SizeNumbers(self._known, by_symbols=True, naturals=naturals))
 
     def give(self, value: ir.Value, shape: Sequence[Size]) -> None:
         """Records the shape of a memref that a call returns."""

@@ -1,0 +1,91 @@
+"""Buffers whose sizes are differences of symbols: padded ops behind ops that shrink an axis, and tensors without elements."""
+import numpy as np
+import pytest
+from onnx import helper
+from onnx_check import model, reference, value
+
+import legato
+from legato.analysis.indices.sizes import never_negative
+from legato.dialects.relax.dims import parse, substitute
+
+RNG = np.random.default_rng(0)
+WEIGHTS = {"w5": RNG.standard_normal((4, 4, 5, 5), np.float32), "w3": RNG.standard_normal((4, 4, 3, 3), np.float32)}
+CONSTANTS = {
+    **WEIGHTS, "four": np.array([4, 3]), "far": np.array([2**40, -1]), "axes": np.array([2, 3]),
+    "crop": np.array([0, 0, -2, 0, 0, 0, 0, -3]), "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1]),
+}
+SHRINK = {
+    "valid convolution": ("Conv", ["x", "w5"], {}),
+    "strided convolution": ("Conv", ["x", "w5"], {"strides": [2, 1]}),
+    "slice": ("Slice", ["x", "four", "far", "axes"], {}),
+    "negative pad": ("Pad", ["x", "crop"], {}),
+    "valid pooling": ("MaxPool", ["x"], {"kernel_shape": [4, 2]}),
+}
+PADDED = {
+    "convolution": ("Conv", ["t", "w3"], {"pads": [1, 1, 1, 1]}),
+    "cropped transposed convolution": ("ConvTranspose", ["t", "w3"], {"pads": [1, 0, 2, 1], "strides": [2, 2]}),
+    "pooling": ("AveragePool", ["t"], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2]}),
+    "reflection": ("Pad", ["t", "pads"], {"mode": "reflect"}),
+}
+
+
+def run(nodes, inputs, shapes, constants=None, outputs=("y",)):
+    """Compiles a model with symbols for sizes; its results on each row of inputs must be onnxruntime's."""
+    proto = model(nodes, [value(name, array, dims) for (name, array), dims in zip(inputs[0].items(), shapes)], outputs, constants=constants)
+    executable = legato.compile(legato.from_onnx(proto))
+    for given in inputs:
+        found = executable(*given.values())
+        for ours, theirs in zip([found] if len(outputs) == 1 else found, reference(proto, given), strict=True):
+            assert ours.shape == theirs.shape
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shrink, padded", [*((name, "convolution") for name in SHRINK), *(("slice", name) for name in PADDED),
+                                            ("valid convolution", "cropped transposed convolution")])
+def test_a_padded_op_behind_one_that_shrinks_its_axes(shrink, padded):
+    chain = [helper.make_node(op, inputs, [result], **attributes)
+             for (op, inputs, attributes), result in ((SHRINK[shrink], "t"), (PADDED[padded], "y"))]
+    used = {name for node in chain for name in node.input}
+    inputs = [{"x": RNG.standard_normal((1, 4, h, w), np.float32)} for h, w in ((9, 7), (21, 38))]
+    run(chain, inputs, [[1, 4, "h", "w"]], {name: array for name, array in CONSTANTS.items() if name in used})
+
+
+def test_several_shrinking_and_padded_ops_in_a_row():
+    chain = [
+        helper.make_node("MatMul", ["x", "m"], ["a"]), helper.make_node("Conv", ["a", "w5"], ["b"]),
+        helper.make_node("Pad", ["b", "pads"], ["c"], mode="reflect"),
+        helper.make_node("AveragePool", ["c"], ["d"], kernel_shape=[3, 3], strides=[2, 2]),
+        helper.make_node("Conv", ["d", "w3"], ["y"], pads=[2, 2, 1, 1]),
+    ]
+    constants = {**WEIGHTS, "pads": CONSTANTS["pads"], "m": RNG.standard_normal((12, 20), np.float32)}
+    run(chain, [{"x": RNG.standard_normal((2, 4, h, 12), np.float32)} for h in (7, 13)], [["n", 4, "h", 12]], constants)
+
+
+@pytest.mark.parametrize("op, attributes, constants, shape", [
+    ("Tile", {}, {"r": np.array([0, 2, 1])}, ["n", 3, 4]),
+    ("Tile", {}, {"r": np.array([2, 0, 3])}, ["n", "m", 4]),
+    ("Flatten", {"axis": 1}, {}, ["n", 0, 4]),
+    ("Reshape", {}, {"s": np.array([-1])}, ["n", 0, 4]),
+    ("Reshape", {"allowzero": 1}, {"s": np.array([4, 0, 7])}, ["n", 0, 4]),
+    ("Transpose", {"perm": [2, 0, 1]}, {}, ["n", 0, 4]),
+    ("ReduceSum", {"keepdims": 0}, {"a": np.array([0, 1])}, ["n", 0, 4]),
+    ("ReduceSum", {"keepdims": 0}, {"a": np.array([2])}, ["n", 0, 4]),
+    ("Expand", {}, {"s": np.array([5, 1, 1, 1])}, ["n", 0, 4]),
+    ("Pad", {}, {"p": np.array([0, 1, 2, 0, 1, 0])}, ["n", 0, 4]),
+    ("Softmax", {"axis": 1}, {}, ["n", 0, 4]),
+])
+def test_tensors_without_elements(op, attributes, constants, shape):
+    x = np.ones([size if isinstance(size, int) else 3 for size in shape], np.float32)
+    run([helper.make_node(op, ["x", *constants], ["y"], **attributes)], [{"x": x}], [shape], constants)
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("n - min(4, n)", True), ("n - n // 2 * 2", True), ("(n + 63) // 64 * 64 - n", True), ("max(n - 9, 0)", True),
+    ("max(n - 4, m) - m", True), ("min(n, 4) - min(n, 3)", True), ("n - n % 8", True), ("7 - n % 8", True),
+    ("n - 4", False), ("6 - n % 8", False), ("min(n - 4, 3)", False), ("(n + 62) // 64 * 64 - n", False),
+])
+def test_what_is_never_negative(text, expected):
+    size = parse(text)
+    assert never_negative(size) == expected
+    values = [substitute(size, {"n": n, "m": m}) for n in range(140) for m in (0, 1, 5)]
+    assert (min(values) >= 0) == expected
