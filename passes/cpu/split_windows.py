@@ -11,12 +11,12 @@ from typing import ClassVar
 from legato.analysis.structured import StructuredKernels, WindowForm
 from legato.core.ir_helpers import present, terminator
 from legato.core.mlir import arith, func, ir, linalg, tensor
+from legato.core.slices import Sizes, dim, inserted, shape_of, slice_of
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 WORTH_IT = 0.4  # least fraction of the output in the interior
-Sizes = Sequence[int | ir.Value]
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class WindowSplit:
         empty = tensor.EmptyOp(sizes, element).result
         fill = copy_of(self.form.fill, [self.form.fill.operands[0], empty], [empty.type])
         window = copy_of(self.form.op, [self.input(part), self.form.op.operands[1], fill.results[0]], [empty.type])
-        place = slice_of(out, offsets, sizes)
+        place = slice_unless_whole(out, offsets, sizes)
         if self.form.reader is None:
             result = read_through(window.results[0], place)
         else:
             operands = [self.operand(i, window.results[0], place, offsets, sizes) for i in range(len(self.form.reader.op.operands))]
             result = copy_of(self.form.reader.op, operands, [place.type]).results[0]
-        return inserted(result, out, offsets, sizes)
+        return result if result.type == out.type else inserted(result, out, offsets, sizes)
 
     def input(self, part: Part) -> ir.Value:
         """The input that one part's windows read, padded where they reach beyond it."""
@@ -98,7 +98,7 @@ class WindowSplit:
             low.append(before)
             high.append(behind)
         offsets, sizes, low, high = [*offsets, 0], [*sizes, dim(self.form.source, 3)], [*low, 0], [*high, 0]
-        piece = slice_of(self.form.source, offsets, sizes)
+        piece = slice_unless_whole(self.form.source, offsets, sizes)
         if not any(low) and not any(high):
             return piece
         padded = [s + a + b if isinstance(s, int) else s for s, a, b in zip(sizes, low, high)]
@@ -122,36 +122,12 @@ class WindowSplit:
         loops = reader.loops_of(index)
         starts = [0 if l is None else offsets[l] for l in loops]
         extents = [dim(value, d) if l is None else sizes[l] for d, l in enumerate(loops)]
-        return slice_of(value, starts, extents)
+        return slice_unless_whole(value, starts, extents)
 
 
-def dim(value: ir.Value, axis: int) -> int | ir.Value:
-    """The size of a dimension: an int, or an index value at the insertion point."""
-    if not value.type.is_dynamic_dim(axis):
-        return value.type.get_dim_size(axis)
-    return tensor.DimOp(value, arith.ConstantOp(ir.IndexType.get(), axis).result).result
-
-
-def shape_of(sizes: Sizes) -> list[int]:
-    """Sizes as a static shape with dynamic entries."""
-    return [s if isinstance(s, int) else ir.ShapedType.get_dynamic_size() for s in sizes]
-
-
-def slice_of(value: ir.Value, offsets: Sequence[int], sizes: Sizes) -> ir.Value:
-    """A slice of a tensor with unit strides; the tensor itself where the types are equal."""
-    type_ = ir.RankedTensorType.get(shape_of(sizes), value.type.element_type)
-    if type_ == value.type:
-        return value
-    dynamic = [s for s in sizes if not isinstance(s, int)]
-    return tensor.ExtractSliceOp(type_, value, [], dynamic, [], offsets, shape_of(sizes), [1] * len(sizes)).result
-
-
-def inserted(value: ir.Value, into: ir.Value, offsets: Sequence[int], sizes: Sizes) -> ir.Value:
-    """``into`` with ``value`` inserted at ``offsets``."""
-    if value.type == into.type:
-        return value
-    dynamic = [s for s in sizes if not isinstance(s, int)]
-    return tensor.InsertSliceOp(value, into, [], dynamic, [], offsets, shape_of(sizes), [1] * len(sizes)).result
+def slice_unless_whole(value: ir.Value, offsets: Sequence[int], sizes: Sizes) -> ir.Value:
+    """A slice of a tensor; the tensor itself where the types are equal: dynamic sizes are those of whole dimensions."""
+    return value if value.type.shape == shape_of(sizes) else slice_of(value, offsets, sizes)
 
 
 def copy_of(op: ir.Operation, operands: Sequence[ir.Value], types: Sequence[ir.Type]) -> ir.Operation:

@@ -15,6 +15,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.structured.collapse_rewrite import CollapseRewriter
+from legato.passes.structured.fit_windows import has_loose_windows
 
 # ops allowed in a kernel beside linalg.generic and linalg.fill; they keep tensors of the original types
 NEUTRAL = ("arith.", "math.", "affine.", "tensor.dim", "tensor.empty", "tensor.expand_shape", "tensor.collapse_shape", "tensor.cast",
@@ -39,6 +40,8 @@ def collapse_kernel(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
     """Collapses the loop nests of one kernel."""
     found = kernels.of(kernel)
     if found.kind in (CONTRACTION, WINDOW) or not found.structured or not all(allowed(op.name) for op in found.ops):
+        return
+    if any(has_loose_windows(op) for op in found.structured):
         return
     if any(op.op.name in GENERALIZED for op in found.structured):
         generalize(kernel)

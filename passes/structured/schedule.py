@@ -6,6 +6,7 @@ from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.structured.fit_windows import fit_windows
 from legato.schedule.transform import apply_script
 
 
@@ -21,6 +22,8 @@ class ScheduleKernels(ModulePass):
         report = context.report.setdefault("schedule", {})
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
+                if fit_windows(kernel):
+                    context.kernels.drop(kernel)
                 name, body = kernel.name.value, target.schedule(context.kernels.of(kernel))
                 report[name] = body
                 if body:

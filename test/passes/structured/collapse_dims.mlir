@@ -85,3 +85,24 @@ func.func private @contraction(%a: tensor<1x4x3xf32>, %b: tensor<1x3x5xf32>, %ou
   %0 = linalg.batch_matmul ins(%a, %b : tensor<1x4x3xf32>, tensor<1x3x5xf32>) outs(%f : tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
   return %0 : tensor<1x4x5xf32>
 }
+
+// -----
+
+// Dropping the loop of one step would make d2 * 2 + d3 the index d3, with the input's size for its extent: the kernel stays.
+// CHECK-LABEL: func.func private @loose_window
+// CHECK-NOT: tensor.collapse_shape
+// CHECK: iterator_types = ["parallel", "parallel", "parallel", "reduction"]
+func.func private @loose_window(%x: tensor<2x?x3xf32>, %w: tensor<2xf32>, %out: tensor<2x?x1xf32> {tir.out, bufferization.writable = true})
+    -> tensor<2x?x1xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<2x?x1xf32>) -> tensor<2x?x1xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(a, b, c, d) -> (a, b, c * 2 + d)>, affine_map<(a, b, c, d) -> (d)>, affine_map<(a, b, c, d) -> (a, b, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%x, %w : tensor<2x?x3xf32>, tensor<2xf32>) outs(%0 : tensor<2x?x1xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.subf %p, %q : f32
+    %s = arith.maximumf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<2x?x1xf32>
+  return %1 : tensor<2x?x1xf32>
+}

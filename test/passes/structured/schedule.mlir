@@ -13,3 +13,23 @@ func.func private @kernel(%x: tensor<16x64xf32>, %w: tensor<64x64xf32>, %out: te
   %1 = linalg.matmul ins(%x, %w : tensor<16x64xf32>, tensor<64x64xf32>) outs(%0 : tensor<16x64xf32>) -> tensor<16x64xf32>
   return %1 : tensor<16x64xf32>
 }
+
+// A window over an axis of size 1 reads a slice of the input: with the axis dropped, the index d1 * 2 + d2 is d2, and the input's size
+// its extent.
+// CHECK-LABEL: func.func private @one_window
+// CHECK: tensor.extract_slice %{{.*}}[0, 0] [%{{.*}}, 2] [1, 1] : tensor<?x3xf32> to tensor<?x2xf32>
+// CHECK: linalg.generic {{.*}}["parallel", "reduction"]} ins(%extracted_slice, %{{.*}} : tensor<?x2xf32>, tensor<2xf32>)
+func.func private @one_window(%x: tensor<?x3xf32>, %w: tensor<2xf32>, %out: tensor<?x1xf32> {tir.out, bufferization.writable = true})
+    -> tensor<?x1xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<?x1xf32>) -> tensor<?x1xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b * 2 + c)>, affine_map<(a, b, c) -> (c)>, affine_map<(a, b, c) -> (a, b)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%x, %w : tensor<?x3xf32>, tensor<2xf32>) outs(%0 : tensor<?x1xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<?x1xf32>
+  return %1 : tensor<?x1xf32>
+}
