@@ -38,14 +38,7 @@ def check_dtype(name: str, dtype: np.dtype) -> None:
 def read_header(path: str | Path) -> dict[str, TensorEntry]:
     """The tensors of a file by name. LegatoError if it is not safetensors, is truncated, or its header contradicts its size."""
     size = os.path.getsize(path)
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > size - 8:
-            raise LegatoError(f"{path} is not a safetensors file, or is cut short: its header takes {length} bytes, the file has {size}")
-        try:
-            header = json.loads(file.read(length))
-        except ValueError as error:
-            raise LegatoError(f"{path} is not a safetensors file: its header is not JSON ({error})") from error
+    header, length = _header(path, size)
     entries = {}
     for name, fields in header.items():
         if name == "__metadata__":
@@ -65,12 +58,35 @@ def read_header(path: str | Path) -> dict[str, TensorEntry]:
     return entries
 
 
-def write(path: str | Path, tensors: Mapping[str, np.ndarray], keys: Iterable[str] | None = None) -> None:
-    """Writes the tensors (``keys``: only these), one in memory at a time.
+def read_metadata(path: str | Path) -> dict[str, str]:
+    """The metadata of a file, empty if it has none. LegatoError if it is not safetensors."""
+    metadata = _header(path, os.path.getsize(path))[0].get("__metadata__")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _header(path: str | Path, size: int) -> tuple[dict, int]:
+    """The JSON at the start of a file of ``size`` bytes, and its length."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > size - 8:
+            raise LegatoError(f"{path} is not a safetensors file, or is cut short: its header takes {length} bytes, the file has {size}")
+        try:
+            header = json.loads(file.read(length))
+        except ValueError as error:
+            raise LegatoError(f"{path} is not a safetensors file: its header is not JSON ({error})") from error
+    if not isinstance(header, dict):
+        raise LegatoError(f"{path} is not a safetensors file: its header is {type(header).__name__}, not an object")
+    return header, length
+
+
+def write(path: str | Path, tensors: Mapping[str, np.ndarray], keys: Iterable[str] | None = None,
+          metadata: Mapping[str, str] | None = None) -> None:
+    """Writes the tensors (``keys``: only these), one in memory at a time. ``metadata``: texts for the header.
 
     An existing file is replaced only once the new one is complete, so it may be memory-mapped meanwhile.
     """
-    header, end, order = {}, 0, sorted(tensors if keys is None else keys)
+    header: dict = {"__metadata__": dict(metadata)} if metadata else {}
+    end, order = 0, sorted(tensors if keys is None else keys)
     for key in order:
         array = tensors[key]
         header[key] = {"dtype": _CODE_OF[array.dtype], "shape": list(array.shape), "data_offsets": [end, end + array.nbytes]}

@@ -8,6 +8,7 @@ from legato.core.errors import LegatoError
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
 from legato.core.weights import WeightStore
+from legato.core.weights_beside import load_beside, save_beside, where_looked
 from legato.dialects.loading import make_context
 from legato.dialects.relax.markers import ARTIFACTS, WEIGHT
 from legato.dialects.relax.ops.constant import Constant
@@ -65,21 +66,20 @@ class Module:
 
     @staticmethod
     def load(path: str | Path, context: ir.Context | None = None) -> "Module":
-        """Reads MLIR text, and the weights in the file beside it (``x.safetensors`` for ``x.mlir``).
+        """Reads MLIR text, and the weights in the file beside it (``x.mlir.safetensors`` for ``x.mlir``).
 
         LegatoError if the text is invalid, or a weight is missing or of another type.
         """
-        beside = Path(path).with_suffix(".safetensors")
-        weights = WeightStore.load(beside) if beside.exists() else WeightStore()
-        module = Module.parse(Path(path).read_text(), weights, context)
-        module.check_weights(f"in {beside}" if beside.exists() else f"because there is no {beside}")
+        module = Module.parse(Path(path).read_text(), load_beside(path), context)
+        module.check_weights(where_looked(path))
         return module
 
-    def save(self, path: str | Path) -> None:
-        """Writes the text with locations, and the weights beside it if there are any."""
+    def save(self, path: str | Path) -> list[Path]:
+        """Writes the text with locations, and the weights beside it (``x.mlir.safetensors`` for ``x.mlir``) if there are any. Returns the
+        files. LegatoError if a file of that name is there that this method did not write."""
+        beside = save_beside(path, self.weights)
         Path(path).write_text(self.module.operation.get_asm(enable_debug_info=True) + "\n")
-        if len(self.weights):
-            self.weights.save(Path(path).with_suffix(".safetensors"))
+        return [Path(path), *([beside] if beside else [])]
 
     def constants(self) -> list[Constant]:
         """All ``relax.constant`` ops, external modules included, in order."""

@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line's parser."""
     p = argparse.ArgumentParser(prog="legato-compile", description=__doc__, epilog=EXAMPLES,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("model", nargs="?", help="a model: .onnx or .mlir (with its weights in .safetensors beside it)")
+    p.add_argument("model", nargs="?", help="a model: .onnx or .mlir (with its weights in FILE.mlir.safetensors)")
     p.add_argument("-o", dest="output", metavar="FILE", help="where to write: model.so, or the text of --emit (default: standard output)")
     p.add_argument("--emit", metavar="STAGE", help="print a stage of the target's pipeline instead of native code: imported, "
                    "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR; ptx: PTX (for nvvm); "
@@ -64,6 +64,7 @@ def run(options: argparse.Namespace) -> None:
     from legato.passes.pipeline.base import PassContext
     from legato.runtime.linker import find_linker
     from legato.tools.models import is_stream, read_model
+    from legato.tools.output import check_output, say_written
     from legato.tools.progress import Progress, print_times
     from legato.tools.user_file import register_user_files
 
@@ -73,13 +74,15 @@ def run(options: argparse.Namespace) -> None:
         raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
     if options.output and options.output.endswith(".so") != (not options.emit):
         raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .so; --emit STAGE is text")
+    if options.output:
+        check_output("-o", options.output)
     if not options.emit:
         find_linker()  # check this before the compile
     backends = register_user_files(options.load).chosen(options.backend)
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
         module = read_model(options.model, dict(options.shape))
-    report = driver.Report()
+    report, written = driver.Report(), [Path(options.output)] if options.output else []
     if options.emit == ONNX:
         write_onnx(module, options.output)
     elif options.emit:
@@ -96,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
         else:
             text = module.module.operation.get_asm(enable_debug_info=options.mlir_print_debuginfo)
         if options.output and options.emit not in (LLVM_IR, PTX) and not is_stream(Path(options.output)):
-            module.save(options.output)  # with its weights beside it
+            written = module.save(options.output)  # with its weights beside it
         elif options.output:
             Path(options.output).write_text(text + "\n")
         else:
@@ -108,6 +111,8 @@ def run(options: argparse.Namespace) -> None:
             executable.save(options.output)
         report = executable.report
     progress.finish()
+    if written and not options.quiet:
+        say_written("legato-compile", written)
     if options.timing:
         print_times(report, sys.stderr)
 

@@ -31,7 +31,7 @@ def run(arguments: Arguments) -> int:
         print(f"{TOOL} (legato {__version__})")
         return 0
     begun = time.perf_counter()
-    from legato.tools.opt_input import read_input
+    from legato.tools.opt_input import STANDARD_INPUT, read_input
     from legato.tools.opt_session import Session
     from legato.tools.opt_setup import (
         follow_reproducer,
@@ -42,7 +42,10 @@ def run(arguments: Arguments) -> int:
         mlir_context,
         pass_context,
     )
+    from legato.tools.output import check_output
 
+    if arguments.output != STANDARD_INPUT:
+        check_output("-o", arguments.output)
     text = read_input(arguments.input) if arguments.run_reproducer else None
     if text is not None:
         follow_reproducer(arguments, text)

@@ -24,8 +24,8 @@ Passes, in the order in which they run; legato-opt --list-passes shows all:
     external(A)                       on all external modules; no other pass changes them
 
 Input and output:
-  FILE, - or nothing                  a file, or standard input; weights are read from FILE's .safetensors beside it
-  -o FILE                             write there; weights go to the .safetensors beside it
+  FILE, - or nothing                  a file, or standard input; weights are read from FILE.safetensors beside it
+  -o FILE                             write there; weights go to FILE.safetensors, which is replaced only if it was written so
   --split-input-file                  treat the parts between "// -----" lines as files of their own
   --allow-unregistered-dialect        allow ops that no dialect defines
   --load FILE.py                      run a Python file first, to use its dialects, passes and targets (may be given again)

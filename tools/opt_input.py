@@ -8,6 +8,7 @@ from pathlib import Path
 
 from legato.core.errors import LegatoError
 from legato.core.weights import WeightStore
+from legato.core.weights_beside import load_beside, where_looked
 from legato.tools.errors import SourceText
 
 STANDARD_INPUT = "-"
@@ -24,11 +25,9 @@ class Input:
 
     def where_weights(self) -> str:
         """Where weights were looked for, to complete "the weight is missing ..."."""
-        if self.weights is not None:
-            return f"in {weights_file(self.source.name)}"
         if self.source.name == STANDARD_INPUT_NAME:
             return "because standard input has no weights beside it: give a file"
-        return f"because there is no {weights_file(self.source.name)}"
+        return where_looked(self.source.name)
 
     def parts(self) -> list[Input]:
         """The parts between the separators, each after enough empty lines to keep the file's line numbers."""
@@ -42,7 +41,7 @@ class Input:
 
 
 def read_input(path: str) -> Input:
-    """The text of a file (with its ``.safetensors``) or of standard input. LegatoError if it is not text; OSError if it cannot be
+    """The text of a file (with the weights beside it) or of standard input. LegatoError if it is not text; OSError if it cannot be
     read."""
     if path == STANDARD_INPUT:
         return Input(SourceText(STANDARD_INPUT_NAME, sys.stdin.read()))
@@ -51,11 +50,4 @@ def read_input(path: str) -> Input:
         text = file.read_text()
     except UnicodeDecodeError:
         raise LegatoError(f"{path} is no MLIR text (an ONNX model? legato-compile {path} --emit relax reads those)") from None
-    if not weights_file(path).is_file():
-        return Input(SourceText(path, text))
-    return Input(SourceText(path, text), WeightStore.load(weights_file(path)))
-
-
-def weights_file(path: str | Path) -> Path:
-    """The weights' file of a module's file."""
-    return Path(path).with_suffix(".safetensors")
+    return Input(SourceText(path, text), load_beside(path))

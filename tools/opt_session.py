@@ -11,6 +11,8 @@ from pathlib import Path
 from legato.core.diagnostics import Diagnostic, from_mlir, of_error
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
+from legato.core.weights import WeightStore
+from legato.core.weights_beside import save_beside
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.pipeline import Pipeline
@@ -18,7 +20,8 @@ from legato.tools.errors import FAILURE, UsageError, show_diagnostic, show_error
 from legato.tools.expected_diagnostics import expectations, mismatches
 from legato.tools.models import is_stream
 from legato.tools.opt_arguments import Arguments
-from legato.tools.opt_input import SEPARATOR, Input, weights_file
+from legato.tools.opt_input import SEPARATOR, Input
+from legato.tools.output import say_written
 from legato.tools.view import write_view
 
 STANDARD_OUTPUT = "-"
@@ -116,9 +119,10 @@ class Session:
         weights = [module.weights for module in modules if len(module.weights)]
         if weights and len(modules) > 1:
             raise UsageError("-o writes one set of weights: it cannot take several parts (--split-input-file) with weights")
-        if weights and not is_stream(path):
-            weights[0].save(weights_file(path))
+        beside = None if is_stream(path) else save_beside(path, weights[0] if weights else WeightStore())
         path.write_text(text)
+        if beside:
+            say_written("legato-opt", [path, beside])
 
     def _explain(self) -> None:
         """Prints the rules and patterns that were applied in all parts. UsageError if no pass used any."""

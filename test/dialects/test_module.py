@@ -70,11 +70,11 @@ def test_save_and_load(tmp_path):
 
 def test_a_missing_or_wrong_weight_is_an_error(tmp_path):
     (tmp_path / "m.mlir").write_text(TEXT)
-    with pytest.raises(LegatoError, match=r"relax.constant \"big\": the weight 'w' is missing because there is no .*m.safetensors"):
+    with pytest.raises(LegatoError, match=r"relax.constant \"big\": the weight 'w' is missing because there is no .*m.mlir.safetensors"):
         Module.load(tmp_path / "m.mlir")
     weights = WeightStore()
     weights.add("w", np.ones((2, 3), np.float64))
-    weights.save(tmp_path / "m.safetensors")
+    weights.save(tmp_path / "m.mlir.safetensors")
     with pytest.raises(LegatoError, match=r"the weight 'w' is \[2, 3\] f64, but the constant is tensor<2x3xf32>"):
         Module.load(tmp_path / "m.mlir")
 

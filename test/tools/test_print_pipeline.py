@@ -10,6 +10,7 @@ from onnx import numpy_helper
 
 from bench import light
 from examples.minilm import model as minilm
+from legato.core.weights_beside import weights_file
 from legato.dialects import Module
 from legato.passes.pipeline.registry import PASSES
 from legato.script import tir as T
@@ -112,7 +113,7 @@ def check_stages(model, target, opt, tmp_path, capsys, each_pass):
         for text in passes if each_pass else [",".join(passes)]:
             following = at.with_name(f"{int(at.stem) + 1}.mlir")
             opt(at, f"--pass-pipeline={text}", "--mlir-print-debuginfo", "-o", following)
-            for file in (at, at.with_suffix(".safetensors")):
+            for file in (at, weights_file(at)):
                 file.unlink(missing_ok=True)
             at = following
         emitted = tmp_path / f"{stage}.mlir"

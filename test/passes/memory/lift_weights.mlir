@@ -1,5 +1,5 @@
 // RUN: rm -rf %t && mkdir %t && cp %s %t/in.mlir
-// RUN: %python -c "import numpy as n, safetensors.numpy as s; s.save_file({k: n.ones((8, 8), 'f4') for k in 'abw'}, r'%t/in.safetensors')"
+// RUN: %python -c "import numpy as n, safetensors.numpy as s; s.save_file({k: n.ones((8, 8), 'f4') for k in 'abw'}, r'%t/in.mlir.safetensors')"
 // RUN: legato-opt %t/in.mlir --split-input-file --relax-lift-weights --verify-diagnostics | filecheck %s
 
 // Each key becomes one argument, in the order of first use; small constants stay.

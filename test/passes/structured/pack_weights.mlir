@@ -1,8 +1,8 @@
 // RUN: rm -rf %t && mkdir %t && cp %s %t/in.mlir
-// RUN: %python -c "import numpy as n, safetensors.numpy as s; s.save_file({'w': n.arange(350, dtype='f4').reshape(5, 70), 'v': n.ones((5, 70), 'f4'), 't': n.arange(350, dtype='f4').reshape(70, 5)}, r'%t/in.safetensors')"
+// RUN: %python -c "import numpy as n, safetensors.numpy as s; s.save_file({'w': n.arange(350, dtype='f4').reshape(5, 70), 'v': n.ones((5, 70), 'f4'), 't': n.arange(350, dtype='f4').reshape(70, 5)}, r'%t/in.mlir.safetensors')"
 // RUN: legato-opt %t/in.mlir --tir-pack-weights="target=llvm{cpu=x86-64-v4}" -o %t/out.mlir && filecheck %s < %t/out.mlir
 // RUN: legato-opt %t/in.mlir --tir-pack-weights="target=llvm{cpu=x86-64-v3}" | filecheck %s --check-prefix=AVX2
-// RUN: %python -c "import numpy as n, safetensors.numpy as s; d = s.load_file(r'%t/out.safetensors'); w = n.arange(350).reshape(5, 70); print(sorted(d), (d['w.packed'][1, :, 0, :6] == w[:, 64:]).all(), d['w.packed'][1, :, 0, 6:].any())" | filecheck %s --check-prefix=BYTES
+// RUN: %python -c "import numpy as n, safetensors.numpy as s; d = s.load_file(r'%t/out.mlir.safetensors'); w = n.arange(350).reshape(5, 70); print(sorted(d), (d['w.packed'][1, :, 0, :6] == w[:, 64:]).all(), d['w.packed'][1, :, 0, 6:].any())" | filecheck %s --check-prefix=BYTES
 
 // Two calls share a weight, and the packed weight; the old one is dropped. The last block is filled up with zeros.
 // CHECK: func.func @main
