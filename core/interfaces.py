@@ -6,7 +6,7 @@ Each protocol lists the members that are used across layers; users see the class
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from legato.core.mlir import ir
+from legato.core.mlir import ext, ir
 
 
 class CpuMachine(Protocol):
@@ -133,6 +133,10 @@ class TargetLike(Protocol):
         """The target and its ancestors, nearest first."""
         ...
 
+    def known_dialects(self) -> Sequence[type[ext.Dialect]]:
+        """The dialects defined in Python that IR for the target may use, besides relax and tir."""
+        ...
+
     def ranked(self, moment: str = "legalize", op: str | None = None) -> Sequence[tuple["TargetLike", RuleLike]]:
         """The rules of the chain for a moment (and an op), best first, each with the target that has it."""
         ...
@@ -161,6 +165,8 @@ class BackendLike(Protocol):
     def passes(self) -> Sequence[type]: ...
     @property
     def requires(self) -> Sequence[str]: ...
+    @property
+    def dialects(self) -> Sequence[type[ext.Dialect]]: ...
 
     def composites(self) -> Sequence[Any]:
         """The patterns that it supports, in order of priority: values of ``analysis.patterns.Composite``."""

@@ -27,6 +27,11 @@ def load_dialects(context: ir.Context | None = None, dialects: Iterable[type[ext
     return chosen
 
 
+def python_dialects() -> dict[str, type[ext.Dialect]]:
+    """The dialects defined in Python in this process, Legato's and the user's, by name; of several of one name the last one."""
+    return {one.DIALECT_NAMESPACE: one for one in ext.Dialect.__subclasses__()}
+
+
 def make_context(dialects: Iterable[type[ext.Dialect]] = ()) -> ir.Context:
     """A new context with our dialects. Multithreading is off: verifiers written in Python hang or crash under it."""
     context = ir.Context()

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from legato.frontends.script.replace import replace
     from legato.partitioning import partition
     from legato.passes.pipeline.base import ModulePass, PassContext
-    from legato.passes.pipeline.pipeline import Pipeline
+    from legato.passes.pipeline.registry import register_pass
+    from legato.pipelines import Pipeline
     from legato.runtime import Executable, load
     from legato.schedule.attach import attach_schedule
     from legato.schedule.state import ScheduleError
@@ -40,7 +41,7 @@ _WHERE = {
     "Module": ".dialects.module",
     "ModulePass": ".passes.pipeline.base",
     "PassContext": ".passes.pipeline.base",
-    "Pipeline": ".passes.pipeline.pipeline",
+    "Pipeline": ".pipelines",
     "Report": ".driver",
     "Schedule": ".scheduling",
     "ScheduleError": ".schedule.state",
@@ -59,6 +60,7 @@ _WHERE = {
     "module": ".script",
     "partition": ".partitioning",
     "lower_intrinsic": ".targets.registry",
+    "register_pass": ".passes.pipeline.registry",
     "register_target": ".targets.registry",
     "register_tensor_intrinsic": ".schedule.tensor_primitives",
     "relax": ".script",
@@ -70,8 +72,8 @@ _WHERE = {
 __all__ = [
     "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Schedule",
     "ScheduleError", "Target", "UnsupportedError", "attach_schedule", "compile", "explain", "from_onnx", "kernel", "legalize",
-    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "module", "partition", "register_target",
-    "register_tensor_intrinsic", "relax", "replace", "rewrite", "tir",
+    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "module", "partition", "register_pass",
+    "register_target", "register_tensor_intrinsic", "relax", "replace", "rewrite", "tir",
 ]
 
 

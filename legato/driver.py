@@ -1,20 +1,21 @@
 """The driver behind ``legato.compile``: runs a target's standard pipeline and makes an executable."""
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
 from legato.core.mlir import llvm
+from legato.dialects.loading import load_dialects
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import SIGNATURE
 from legato.passes.legalize.conversion import RuleError
 from legato.passes.partition.artifacts import listed, strip_external
 from legato.passes.pipeline.base import PassContext
-from legato.passes.pipeline.pipeline import Pipeline
-from legato.stages import stages_of
+from legato.passes.pipeline.pipeline import PassPipeline
+from legato.stages import PassesAt, passes_for, stages_of
 from legato.targets.backend import GivenBackend
 from legato.targets.catalog import Catalog, GivenRules
 from legato.targets.explain import Explanation, explanation
@@ -43,24 +44,26 @@ class Report:
 
 
 def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
-          first: str | None = None, last: str | None = None, progress: Progress | None = None, verify_each: bool = False,
-          report: Report | None = None) -> Module:
+          passes: PassesAt = (), first: str | None = None, last: str | None = None, progress: Progress | None = None,
+          verify_each: bool = False, report: Report | None = None) -> Module:
     """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; other parameters as in ``compile``.
 
     ``first``: the stage that the module is at (``"fused"``: the output of ``--emit fused``); None for a graph.
     """
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     report = report if report is not None else Report()
-    return _lower(module, catalog.resolve(target), catalog, backends, first, last, progress, verify_each, report)
+    return _lower(module, catalog.resolve(target), catalog, backends, passes, first, last, progress, verify_each, report)
 
 
-def _lower(module: Module, target: Target, catalog: Catalog, backends: Sequence[GivenBackend], first: str | None, last: str | None,
-           progress: Progress | None, verify_each: bool, report: Report) -> Module:
+def _lower(module: Module, target: Target, catalog: Catalog, backends: Sequence[GivenBackend], passes: PassesAt, first: str | None,
+           last: str | None, progress: Progress | None, verify_each: bool, report: Report) -> Module:
     """``lower`` for a target that is looked up. ``catalog``: for other targets that a stage's passes may name."""
-    stages = stages_of(target, first, last, verify_each)
+    stages = stages_of(target, first, last, verify_each, passes)
+    before = None if isinstance(passes, Mapping) else passes_for(passes, target, verify_each)
     report.target = target
     result = own_copy(module)
     check_start(result, first)
+    load_dialects(result.context, target.known_dialects())
     context = PassContext(resolve_target=catalog.resolve, report=report.details)
 
     def run(name: str, work: Callable[[], Any]) -> None:
@@ -71,10 +74,12 @@ def _lower(module: Module, target: Target, catalog: Catalog, backends: Sequence[
         if progress:
             progress(name, seconds)
 
+    if before is not None and before.steps:
+        run("passes", partial(before.run, result, context))
     if backends:
         run("partition", lambda: give_to_backends(result, backends, context))
-    for name, passes in stages:
-        run(name, partial(passes.run, result, context))
+    for name, pipeline in stages:
+        run(name, partial(pipeline.run, result, context))
     report.passes = context.times
     report.kernels = list(context.report.get("schedule", {}))
     return result
@@ -106,19 +111,21 @@ def give_to_backends(module: Module, backends: Sequence[GivenBackend], context: 
     """Partitions a module as ``legato.partition`` does, after the passes that patterns rely on."""
     from legato.partitioning import BEFORE, partition
 
-    Pipeline(BEFORE).run(module, context)
+    PassPipeline(BEFORE).run(module, context)
     partition(module, backends, context=context)
 
 
 def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
-            first: str | None = None, progress: Progress | None = None, verify_each: bool = False) -> "Executable":
+            passes: PassesAt = (), first: str | None = None, progress: Progress | None = None,
+            verify_each: bool = False) -> "Executable":
     """Compiles ``module`` to native code. Returns an executable.
 
     ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, tried before all others: rule values, or a map
     from op names to functions (``{"relax.softmax": fn}``). ``backends``: backends for parts of the graph, in order of priority:
-    ``Backend`` values, classes or names (``"onnxruntime"``). ``first``: the stage that the module is at. ``progress(stage, seconds)`` is
-    called after each stage. The module is not changed. Raises ``LegatoError``; ``UnsupportedError`` if the model needs something that
-    Legato does not support.
+    ``Backend`` values, classes or names (``"onnxruntime"``). ``passes``: what a ``Pipeline`` is made of, to run on the graph first of all;
+    or a map from the names of the target's stages to such passes, which run at the end of those stages (``{"fused": "my-pass"}``).
+    ``first``: the stage that the module is at. ``progress(stage, seconds)`` is called after each stage. The module is not changed. Raises
+    ``LegatoError``; ``UnsupportedError`` if the model needs something that Legato does not support.
     """
     from legato.codegen.jit import jit
 
@@ -126,7 +133,7 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     resolved = with_usable_threads(catalog.resolve(target))
     refuse_elsewhere(resolved)
-    lowered = _lower(module, resolved, catalog, backends, first, None, progress, verify_each, report)
+    lowered = _lower(module, resolved, catalog, backends, passes, first, None, progress, verify_each, report)
     artifacts = listed(lowered)
     strip_external(lowered)
     begin = time.perf_counter()
@@ -157,7 +164,7 @@ def with_usable_threads(target: Target) -> Target:
 
 
 def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
-            last: str | None = None) -> Explanation:
+            passes: PassesAt = (), last: str | None = None) -> Explanation:
     """The rules that the target applies to each op of ``module``, with file and line, and why others declined; likewise the patterns of
     ``backends``.
 
@@ -166,7 +173,7 @@ def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     """
     report = Report()
     with contextlib.suppress(RuleError):
-        lower(module, target, rules=rules, backends=backends, last=last, report=report)
+        lower(module, target, rules=rules, backends=backends, passes=passes, last=last, report=report)
     return explanation(report.target, report.details)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from legato.core.errors import LegatoError
+from legato.dialects.loading import load_dialects
 from legato.dialects.module import Module
 from legato.passes.partition.fuse_by_pattern import FuseByPattern
 from legato.passes.partition.merge_composites import MergeComposites
 from legato.passes.partition.outline_external import OutlineExternal
 from legato.passes.partition.run_codegen import RunCodegen
 from legato.passes.pipeline.base import ModulePass, PassContext
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.pipeline import PassPipeline
+from legato.pipelines import with_catalogs
 from legato.targets.backend import Backend
 from legato.targets.backend_catalog import BackendCatalog
-from legato.targets.catalog import Catalog
 
 BEFORE = "relax-infer-shapes,relax-fold-constants,relax-canonicalize"  # run by ``legato.compile`` before patterns are matched
 
@@ -36,15 +37,13 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     unknown = [n for n in options or {} if n not in names]
     if unknown:
         raise LegatoError(f"options for '{unknown[0]}', which is none of the backends: {', '.join(names)}")
-    if context is None:
-        context = PassContext(resolve_target=Catalog().resolve, resolve_backend=catalog.resolve)
-    else:
-        context.resolve_backend = context.resolve_backend or catalog.resolve
-        context.resolve_target = context.resolve_target or Catalog().resolve
+    context = context or PassContext()
+    context.resolve_backend = context.resolve_backend or catalog.resolve
+    context = with_catalogs(context)
     for name in names:
-        catalog.resolve(name)
+        load_dialects(module.context, catalog.resolve(name).dialects)
     for passes in passes_for(names, costs, codegen, options or {}):
-        Pipeline(passes).run(module, context)
+        PassPipeline(passes).run(module, context)
     return module
 
 
@@ -57,7 +56,7 @@ def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: 
     return [matching, merging, generating] if codegen else [matching, merging]
 
 
-def partition_passes(backends: Iterable[str | Backend | type[Backend]]) -> Pipeline:
+def partition_passes(backends: Iterable[str | Backend | type[Backend]]) -> PassPipeline:
     """The passes by which a compile gives parts of a graph to backends, as one pipeline."""
     names = [one if isinstance(one, str) else one.name for one in backends]
-    return Pipeline([BEFORE, *(one for passes in passes_for(names) for one in passes)])
+    return PassPipeline([BEFORE, *(one for passes in passes_for(names) for one in passes)])

@@ -1,19 +1,27 @@
 """The pipeline of a compile: a target's stages, each with the passes that lead to it."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from legato.core.errors import LegatoError
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.base import ModulePass
+from legato.passes.pipeline.pipeline import PassPipeline
 from legato.targets.backend import GivenBackend
 from legato.targets.catalog import Catalog
 from legato.targets.target import Target
 
-Stages = list[tuple[str, Pipeline]]
+Stages = list[tuple[str, PassPipeline]]
 
 
-def stages_of(target: Target, first: str | None = None, last: str | None = None, verify_each: bool = False) -> Stages:
+GivenPasses = str | ModulePass | Sequence[Any]  # what a pipeline is made of
+PassesAt = GivenPasses | Mapping[str, GivenPasses]  # passes for a graph, or by the names of stages
+
+
+def stages_of(target: Target, first: str | None = None, last: str | None = None, verify_each: bool = False,
+              passes: PassesAt = ()) -> Stages:
     """The stages after ``first`` (None: after a graph) up to and including ``last`` (None: the end), of a target completed by a catalog.
 
-    The passes get the target as a value. LegatoError for a target without a pipeline, and for an unknown stage.
+    The passes get the target as a value. ``passes``: by stage, to run at its end; others are left out. LegatoError for a target without a
+    pipeline, and for an unknown stage.
     """
     stages = target.templates(last)
     if not stages:
@@ -23,7 +31,13 @@ def stages_of(target: Target, first: str | None = None, last: str | None = None,
         start = target.stage(first)
         names = [name for name, _ in stages]
         stages = stages[names.index(start) + 1:] if start in names else []
-    return [(name, Pipeline(text, verify_each=verify_each, target=target)) for name, text in stages]
+    added = {target.stage(name): given for name, given in passes.items()} if isinstance(passes, Mapping) else {}
+    return [(name, passes_for([text, added.get(name, ())], target, verify_each)) for name, text in stages]
+
+
+def passes_for(passes: GivenPasses, target: Target, verify_each: bool = False) -> PassPipeline:
+    """A pipeline whose passes may name the target's own classes, and get the target as a value for ``%s``."""
+    return PassPipeline(passes, extra_passes=target.pass_classes(), verify_each=verify_each, target=target)
 
 
 def pipeline_text(target: str | Target, backends: Sequence[GivenBackend] = (), only: str | None = None) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from legato.analysis.patterns import Composite, as_composites
 from legato.core.errors import LegatoError
+from legato.core.mlir import ext
 from legato.dialects.artifacts import Artifact
 from legato.dialects.module import Module
 
@@ -18,13 +19,15 @@ class Backend:
 
     ``name``: letters, digits, ``_``. ``patterns``: the ops it supports, by priority: ``composite(name, pattern, check)``, or such tuples.
     ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the
-    pipeline may use besides Legato's. ``requires``: Python packages that its code needs at compile time and at run time.
+    pipeline may use besides Legato's. ``dialects``: defined in Python, that its passes and its code generation use. ``requires``: Python
+    packages that its code needs at compile time and at run time.
     """
 
     name: str = ""
     patterns: Sequence[Any] = ()
     pipeline: Any = ""
     passes: Sequence[type] = ()
+    dialects: Sequence[type[ext.Dialect]] = ()
     requires: Sequence[str] = ()
 
     def codegen(self, module: Module, options: Mapping[str, str]) -> Artifact | Sequence[Artifact]:

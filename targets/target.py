@@ -12,7 +12,8 @@ from typing import Any
 from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
 from legato.core.interfaces import MachineLike, PackingLike
-from legato.core.mlir import func
+from legato.core.mlir import ext, func
+from legato.dialects.loading import python_dialects
 from legato.targets.cpu.machine import Machine
 from legato.targets.gpu.machine import Gpu
 from legato.targets.pipelines import OLD_NAMES, Stages
@@ -31,8 +32,9 @@ class Target:
     transform script for a prim_func, given as its classification. ``packing_function(kernel, machine)``: decides how a prim_func's
     constant operand is packed. ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled. ``stages``: the
     pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or a function that makes them for a
-    target with options. ``runs``: whether this process can call the code at the end of the pipeline; None: what the parents say. ``doc``:
-    one line for lists.
+    target with options. ``runs``: whether this process can call the code at the end of the pipeline; None: what the parents say.
+    ``dialects``: defined in Python, that rules, schedules and passes of the target use; those of ops that have a rule need not be listed.
+    ``passes``: pass classes that the stages may name besides Legato's. ``doc``: one line for lists.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Target:
     prepare_function: Callable[[func.FuncOp, Any], None] | None = None
     stages: "Stages | Callable[[Target], Stages]" = ()
     runs: bool | None = None
+    dialects: tuple[type[ext.Dialect], ...] = ()
+    passes: tuple[type, ...] = ()
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -88,6 +92,21 @@ class Target:
         """The rules of the chain for a moment (and an op), in the order in which they are tried: by distance, then by rank."""
         return [(t, r) for t in self.chain() for r in sorted(t.rules, key=lambda r: r.rank, reverse=True)
                 if r.moment == moment and op in (None, r.op)]
+
+    def known_dialects(self) -> tuple[type[ext.Dialect], ...]:
+        """The dialects defined in Python that IR for the target may use: ``dialects`` of the chain, and those of ops that have a rule."""
+        return self._known_dialects
+
+    @cached_property
+    def _known_dialects(self) -> tuple[type[ext.Dialect], ...]:
+        known = {one.DIALECT_NAMESPACE: one for target in self.chain() for one in target.dialects}
+        there = python_dialects()
+        ruled = {rule.op.partition(".")[0] for target in self.chain() for rule in target.rules}
+        return (*known.values(), *(there[name] for name in sorted(ruled) if name in there and name not in known))
+
+    def pass_classes(self) -> tuple[type, ...]:
+        """The pass classes that the stages may name besides Legato's: ``passes`` of the chain."""
+        return tuple(dict.fromkeys(one for target in self.chain() for one in target.passes))
 
     def _inherited(self, attribute: str) -> Any:
         return next((v for t in self.chain() if (v := getattr(t, attribute))), None)

@@ -78,10 +78,11 @@ def run(options: argparse.Namespace) -> None:
         check_output("-o", options.output)
     if not options.emit:
         find_linker()  # check this before the compile
-    backends = register_user_files(options.load).chosen(options.backend)
+    user = register_user_files(options.load)
+    backends = user.chosen(options.backend)
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
-        module = read_model(options.model, dict(options.shape))
+        module = read_model(options.model, dict(options.shape), user.dialects)
     report, written = driver.Report(), [Path(options.output)] if options.output else []
     if options.emit == ONNX:
         write_onnx(module, options.output)

@@ -60,8 +60,9 @@ def executable(options: argparse.Namespace) -> Any:
 
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
-        backends = register_user_files(options.load).chosen(options.backend)
-        module = read_model(options.model, dict(options.shape))
+        user = register_user_files(options.load)
+        backends = user.chosen(options.backend)
+        module = read_model(options.model, dict(options.shape), user.dialects)
     result = driver.compile(module, options.target, backends=backends, progress=progress)
     progress.finish()
     return result

@@ -1,6 +1,7 @@
 """Model handling shared by the tools: reading models, shapes from options, random inputs, comparison with onnxruntime."""
 import argparse
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,22 +51,27 @@ def count_option(text: str) -> int:
     return int(text)
 
 
-def read_model(path: str, shapes: dict[str, list[int | str]] | None = None) -> "Module":
-    """The module in an ``.onnx`` or ``.mlir`` file. LegatoError if it cannot be read."""
+def read_model(path: str, shapes: dict[str, list[int | str]] | None = None, dialects: Iterable[type] = ()) -> "Module":
+    """The module in an ``.onnx`` or ``.mlir`` file, in a context with these dialects besides Legato's. LegatoError if it cannot be
+    read."""
     file = Path(path)
     if not file.is_file():
         raise LegatoError(f"there is no file '{path}'")
     if file.suffix == ".mlir":
         if shapes:
             raise LegatoError(f"--shape is for ONNX models; '{path}' has its shapes in its text")
+        from legato.dialects.loading import make_context
         from legato.dialects.module import Module
 
-        return Module.load(path)
+        return Module.load(path, make_context(dialects))
     if file.suffix != ".onnx":
         raise LegatoError(f"'{path}' is no model by its name: it ends neither in .onnx nor in .mlir")
+    from legato.dialects.loading import load_dialects
     from legato.frontends.onnx import from_onnx
 
-    return from_onnx(path, shapes=shapes or None)
+    module = from_onnx(path, shapes=shapes or None)
+    load_dialects(module.context, dialects)
+    return module
 
 
 def is_stream(path: Path) -> bool:

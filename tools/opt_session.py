@@ -15,7 +15,7 @@ from legato.core.weights import WeightStore
 from legato.core.weights_beside import save_beside
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import PassContext
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.pipeline import PassPipeline
 from legato.tools.errors import FAILURE, UsageError, show_diagnostic, show_error
 from legato.tools.expected_diagnostics import expectations, mismatches
 from legato.tools.models import is_stream
@@ -32,7 +32,7 @@ class Session:
     """Processes one input: runs the pipeline on every part in order, in one MLIR context."""
 
     arguments: Arguments
-    pipeline: Pipeline
+    pipeline: PassPipeline
     context: PassContext
     mlir_context: ir.Context
     said: list[Diagnostic] = field(default_factory=list)

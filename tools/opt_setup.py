@@ -7,7 +7,7 @@ from legato.passes.pipeline import renamed, upstream
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.instrumentation import Instrumentation
 from legato.passes.pipeline.options import nearest
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.pipeline import PassPipeline
 from legato.passes.pipeline.reproducer import read_header
 from legato.passes.pipeline.steps import PassNames
 from legato.tools.errors import UsageError
@@ -66,7 +66,7 @@ def pass_context(user: UserCode) -> PassContext:
     return PassContext(resolve_target=resolve, resolve_backend=resolve_backend)
 
 
-def make_pipeline(arguments: Arguments, user: UserCode, context: PassContext) -> Pipeline:
+def make_pipeline(arguments: Arguments, user: UserCode, context: PassContext) -> PassPipeline:
     """The pipeline of the command line. Errors in names, options and targets are raised before any input is read."""
     _refuse_unknown_flags(arguments, PassNames(user.passes))
     instrumentation = Instrumentation(
@@ -74,7 +74,7 @@ def make_pipeline(arguments: Arguments, user: UserCode, context: PassContext) ->
         print_before_all=arguments.print_before_all, print_after_all=arguments.print_after_all, timing=arguments.timing,
         show=lambda module: module.module.operation.get_asm(
             enable_debug_info=arguments.debuginfo, print_generic_op_form=arguments.generic))
-    pipeline = Pipeline(
+    pipeline = PassPipeline(
         arguments.pipeline_text, extra_passes=user.passes, verify_each=arguments.verify_each, instrumentation=instrumentation,
         reproducer=arguments.reproducer_path, command=arguments.command, loaded=arguments.load)
     pipeline.check(context)
@@ -99,10 +99,6 @@ def _refuse_unknown_flags(arguments: Arguments, names: PassNames) -> None:
 
 def mlir_context(arguments: Arguments, user: UserCode) -> ir.Context:
     """A context with our dialects and the user's."""
-    context = make_context()
+    context = make_context(user.dialects)
     context.allow_unregistered_dialects = arguments.allow_unregistered
-    with context:
-        for dialect in user.dialects:
-            if not context.is_dialect_loaded(dialect.DIALECT_NAMESPACE):
-                dialect.load()
     return context

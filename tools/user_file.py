@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from legato.core.errors import LegatoError
 from legato.core.mlir import ext
 from legato.passes.pipeline.base import ModulePass
+from legato.passes.pipeline.registry import register_pass
 
 if TYPE_CHECKING:
     from legato.targets.backend import Backend
@@ -41,7 +42,7 @@ class UserCode:
 
 
 def load_user_file(path: str) -> UserCode:
-    """Executes a Python file. LegatoError, with the line, if it is missing or fails."""
+    """Executes a Python file, which may import the modules beside it. LegatoError, with the line, if it is missing or fails."""
     file = Path(path)
     if not file.is_file():
         raise LegatoError(f"--load {path}: there is no such file")
@@ -64,8 +65,10 @@ def _backends(values: list[object]) -> list[Backend | type[Backend]]:
 
 
 def register_user_files(paths: list[str]) -> UserCode:
-    """Executes Python files for a tool that compiles, and registers those of their targets that they have not registered."""
+    """Executes Python files for a tool that compiles, and registers those of their passes and targets that they have not registered."""
     user = sum(map(load_user_file, paths), UserCode())
+    for one in user.passes:
+        register_pass(one)
     if user.targets:
         from legato.targets.registry import register_target, snapshot
 
@@ -92,6 +95,8 @@ def _execute(file: Path) -> ModuleType:
         raise LegatoError(f"--load {file}: this is not a Python file (.py)")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # needed by dataclasses
+    if str(file.parent) not in sys.path:
+        sys.path.insert(0, str(file.parent))  # as Python does for a script; for good, since rules may import when they run
     try:
         spec.loader.exec_module(module)
     except LegatoError:

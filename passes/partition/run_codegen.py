@@ -19,7 +19,7 @@ from legato.passes.graph.functions import CONSTANT
 from legato.passes.partition.artifacts import check_names, note, packed_name
 from legato.passes.partition.inlining import inline_module
 from legato.passes.pipeline.base import ModulePass, PassContext, option
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.pipeline import PassPipeline
 from legato.passes.pipeline.scope import as_module, external_modules, symbol
 
 
@@ -64,7 +64,7 @@ def generate(module: Module, external: ir.Operation, backend: BackendLike, optio
                           f"pip install {' '.join(missing)}")
     wanted = _signatures(external)
     with as_module(external, module) as ordinary:
-        Pipeline(backend.pipeline, extra_passes=backend.passes).run(ordinary, context)
+        PassPipeline(backend.pipeline, extra_passes=backend.passes).run(ordinary, context)
         given = backend.codegen(ordinary.clone(), options)
     artifacts = list(given) if isinstance(given, list | tuple) else [given]
     changed = [name for name, type_ in wanted.items() if _signatures(external).get(name) != type_]

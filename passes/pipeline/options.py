@@ -59,7 +59,9 @@ def option(default: Any, help: str) -> Any:
 
 @functools.cache
 def options_of(pass_class: type) -> tuple[Option, ...]:
-    """The options of a dataclass, in the order of its fields."""
+    """The options of a dataclass, in the order of its fields. A pass that is no dataclass has none."""
+    if not dataclasses.is_dataclass(pass_class):
+        return ()
     hints = typing.get_type_hints(pass_class)
     return tuple(
         Option(field.name, field.name.replace("_", "-"), hints[field.name], field.default, field.metadata.get("help", ""))

@@ -1,6 +1,6 @@
 """Pipelines: Legato's, the user's and upstream's passes in one list, run on a module.
 
-    Pipeline('relax-fold-constants{max-bytes=64},func.func(canonicalize),external<"npu">(cse)').run(module)
+    PassPipeline('relax-fold-constants{max-bytes=64},func.func(canonicalize),external<"npu">(cse)').run(module)
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from legato.core.errors import LegatoError
 from legato.core.interfaces import TargetLike
 from legato.core.mlir import ir
 from legato.core.upstream import failed_of
+from legato.dialects.loading import load_dialects
 from legato.dialects.tir import check_prim_funcs
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.instrumentation import Instrumentation
@@ -27,10 +28,10 @@ from legato.passes.pipeline.steps import (
     PythonStep,
     Step,
     UpstreamStep,
-    check_targets,
     external,
     names_of,
     resolve,
+    targets_of,
     with_target,
 )
 from legato.passes.pipeline.text import PipelineError, print_external
@@ -39,12 +40,12 @@ from legato.passes.pipeline.upstream import run_upstream
 if TYPE_CHECKING:
     from legato.dialects.module import Module
 
-__all__ = ["Pipeline", "PipelineError", "external"]
+__all__ = ["PassPipeline", "PipelineError", "external"]
 
 Work = PythonStep | list[UpstreamStep]  # one Python pass, or adjacent upstream passes that run in one PassManager
 
 
-class Pipeline:
+class PassPipeline:
     """Passes in order. A value: it keeps no state between runs, and its text parses to an equal pipeline.
 
     `passes` is text, a pass, or a list of those and of ``external("npu", [...])``. `extra_passes` are classes that the text may name
@@ -85,15 +86,17 @@ class Pipeline:
 
     def check(self, context: PassContext) -> None:
         """Resolves the targets in the options. LegatoError for an unknown one."""
-        check_targets(self.steps, context)
+        for _ in targets_of(self.steps, context):
+            pass
 
     def run(self, module: Module, context: PassContext | None = None) -> None:
         """Runs the passes on `module`, in place.
 
-        Raises PassFailed, or the LegatoError that a pass raised (with a note that names the pass). The module is then in an undefined
-        state.
+        The dialects of the targets in the passes' options are loaded into the module's context. Raises PassFailed, or the LegatoError
+        that a pass raised (with a note that names the pass). The module is then in an undefined state.
         """
         context = context or PassContext()
+        load_dialects(module.context, [dialect for target in targets_of(self.steps, context) for dialect in target.known_dialects()])
         with module.context:
             try:
                 self._run(self.steps, module, context, None)

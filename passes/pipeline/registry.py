@@ -1,4 +1,4 @@
-"""Legato's passes by name, in the order of the pipeline: one entry each, ``"module below legato:class"``.
+"""Legato's passes by name, in the order of the pipeline: one entry each, ``"module below legato:class"``; and those that users register.
 
 The entries are text, and a pass is imported at its first use, since every pass imports the pipeline.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 import functools
 from importlib import import_module
 
-from legato.passes.pipeline.base import ModulePass
+from legato.passes.pipeline import upstream
+from legato.passes.pipeline.base import PASS_NAME, ModulePass
+from legato.passes.pipeline.text import PipelineError
 
 PASSES: dict[str, str] = {
     "relax-infer-shapes": "passes.graph.infer_shapes:InferShapes",
@@ -71,6 +73,9 @@ PASSES: dict[str, str] = {
 }
 
 
+_registered: dict[str, type[ModulePass]] = {}
+
+
 @functools.cache
 def load(name: str) -> type[ModulePass]:
     """The pass class of a name in ``PASSES``."""
@@ -81,3 +86,40 @@ def load(name: str) -> type[ModulePass]:
 def all_passes() -> tuple[type[ModulePass], ...]:
     """All pass classes, in order."""
     return tuple(map(load, PASSES))
+
+
+def registered() -> dict[str, type[ModulePass]]:
+    """The passes that ``register_pass`` made known, by name."""
+    return dict(_registered)
+
+
+def register_pass(pass_class: type[ModulePass]) -> type[ModulePass]:
+    """Decorator: makes a pass known by its name in this process: in ``Pipeline``, in the stages of targets, and in ``compile(passes=...)``.
+
+    A class that is defined again (a notebook's cell run twice) replaces the former one. PipelineError if the name is taken, or is no
+    name of a pass.
+    """
+    if not (isinstance(pass_class, type) and issubclass(pass_class, ModulePass)):
+        raise PipelineError(f"a pass is a subclass of legato.ModulePass; found {pass_class!r}")
+    check_name(pass_class)
+    before = load(pass_class.name) if pass_class.name in PASSES else _registered.get(pass_class.name, pass_class)
+    if pass_class.name in PASSES or where(before) != where(pass_class):
+        raise PipelineError(f'two passes are called "{pass_class.name}": {where(before)} and {where(pass_class)}')
+    _registered[pass_class.name] = pass_class
+    return pass_class
+
+
+def check_name(pass_class: type[ModulePass]) -> None:
+    """PipelineError if a pass has no name, a malformed one, or that of an upstream pass."""
+    name = getattr(pass_class, "name", None)
+    if not isinstance(name, str):
+        raise PipelineError(f'{where(pass_class)} has no name: a pass has a class attribute name = "my-pass"')
+    if not PASS_NAME.fullmatch(name):
+        raise PipelineError(f'{where(pass_class)} is called "{name}": names of passes are kebab-case, as in "my-pass"')
+    if name in upstream.places():
+        raise PipelineError(f'{where(pass_class)} is called "{name}", which is the name of a pass of upstream MLIR')
+
+
+def where(pass_class: type[ModulePass]) -> str:
+    """The module and name of a class, for messages."""
+    return f"{pass_class.__module__}.{pass_class.__qualname__}"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from legato.core.interfaces import TargetLike
 from legato.passes.pipeline import renamed, upstream
-from legato.passes.pipeline.base import PASS_NAME, ModulePass, OptionError, PassContext, TargetText, options_of
+from legato.passes.pipeline.base import ModulePass, OptionError, PassContext, TargetText, options_of
 from legato.passes.pipeline.options import nearest
-from legato.passes.pipeline.registry import PASSES, all_passes, load
+from legato.passes.pipeline.registry import PASSES, all_passes, check_name, load, registered, where
 from legato.passes.pipeline.text import EXTERNAL, External, Item, Nested, PassText, PipelineError, parse_pipeline, print_external
 
 THE_TARGET = "%s"  # in the option of a pass: the target that the pipeline is for
@@ -68,7 +68,7 @@ class ExternalOf:
 
 
 class PassNames:
-    """Legato's passes and the user's `extra` ones by name.
+    """Legato's passes, the registered ones and the user's `extra` ones by name.
 
     Legato's are imported only when looked up, unless there are extra ones or all are listed. PipelineError if two passes have the same
     name; the same class may occur twice.
@@ -84,19 +84,16 @@ class PassNames:
         """The pass of that name, or None."""
         if self._table is not None:
             return self._table.get(name)
-        return load(name) if name in PASSES else None
+        return load(name) if name in PASSES else registered().get(name)
 
     def table(self) -> dict[str, type[ModulePass]]:
         """All passes by name, Legato's first."""
         if self._table is None:
             self._table = {}
-            for one in (*all_passes(), *self.extra):
+            for one in (*all_passes(), *registered().values(), *self.extra):
+                check_name(one)
                 if self._table.setdefault(one.name, one) is not one:
-                    raise PipelineError(f'two passes are called "{one.name}": {_where(self._table[one.name])} and {_where(one)}')
-                if not PASS_NAME.fullmatch(one.name):
-                    raise PipelineError(f'{_where(one)} is called "{one.name}": names of passes are kebab-case, as in "my-pass"')
-                if one.name in upstream.places():
-                    raise PipelineError(f'{_where(one)} is called "{one.name}", which is the name of a pass of upstream MLIR')
+                    raise PipelineError(f'two passes are called "{one.name}": {where(self._table[one.name])} and {where(one)}')
         return self._table
 
 
@@ -137,16 +134,16 @@ def names_of(steps: Iterable[Step]) -> Iterator[str]:
             yield step.name
 
 
-def check_targets(steps: Iterable[Step], context: PassContext) -> None:
-    """Resolves every target in the passes' options, so that an unknown one is reported before anything runs."""
+def targets_of(steps: Iterable[Step], context: PassContext) -> Iterator[TargetLike]:
+    """The targets in the passes' options. LegatoError for an unknown one."""
     for step in steps:
         if isinstance(step, ExternalStep):
-            check_targets(step.steps, context)
+            yield from targets_of(step.steps, context)
         elif isinstance(step, PythonStep):
             for option in options_of(type(step.pass_)):
                 value = getattr(step.pass_, option.field)
                 if isinstance(value, TargetText):
-                    context.target(value)
+                    yield context.target(value)
 
 
 def _steps(item: Item, names: PassNames, ops: tuple[str, ...]) -> Iterator[Step]:
@@ -178,7 +175,3 @@ def _python_step(item: PassText, pass_class: type[ModulePass], ops: tuple[str, .
         return PythonStep(pass_class.parse(item.options))
     except OptionError as error:
         raise PipelineError(f'"{item.name}": {error}') from None
-
-
-def _where(pass_class: type[ModulePass]) -> str:
-    return f"{pass_class.__module__}.{pass_class.__qualname__}"

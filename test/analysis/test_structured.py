@@ -20,7 +20,7 @@ from legato.dialects import tir
 from legato.dialects.loading import make_context
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.pipeline import PassPipeline
 
 MATMUL = """
 func.func private @matmul(%x: tensor<4x?xf32>, %w: tensor<?x16xf32>, %b: tensor<16xf32>, %out: tensor<4x16xf32>)
@@ -194,7 +194,7 @@ def test_a_classification_is_kept_until_a_pass_rewrites_the_kernel(between, same
     context = PassContext()
     with make_context() as mlir, mlir:
         module = Module(ir.Module.parse(MATMUL.replace("%out: tensor<4x16xf32>)", "%out: tensor<4x16xf32> {tir.out})")))
-    Pipeline([Looks(), *between, Looks()], extra_passes=(Looks, Forgets)).run(module, context)
+    PassPipeline([Looks(), *between, Looks()], extra_passes=(Looks, Forgets)).run(module, context)
     first, *_, last = context.report["seen"]
     assert (first is last) == same
 

@@ -9,7 +9,7 @@ from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.passes.legalize.legalize import Legalize
 from legato.passes.pipeline.base import PassContext
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.pipeline import PassPipeline
 from legato.targets.generic import RULES
 from legato.targets.rule import kernel, rewrite
 from legato.targets.target import Target
@@ -28,7 +28,7 @@ def legalize(*rules, parents=(GENERIC,), text=TEXT):
     module = Module.parse(text)
     target = Target("npu", parents=parents, rules=rules)
     context = PassContext(resolve_target=lambda _: target)
-    Pipeline([Legalize("npu")]).run(module, context)
+    PassPipeline([Legalize("npu")]).run(module, context)
     return str(module), {r.op: r for r in context.report["legalize"]}
 
 
@@ -146,6 +146,6 @@ def test_a_thousand_ops_take_less_than_half_a_second():
 
     module = chain(1000)
     begin = time.process_time()
-    Pipeline([Legalize("npu")], verify=False).run(module, PassContext(resolve_target=lambda _: GENERIC))
+    PassPipeline([Legalize("npu")], verify=False).run(module, PassContext(resolve_target=lambda _: GENERIC))
     assert time.process_time() - begin < 0.5
     assert str(module).count("func.func private") == 5

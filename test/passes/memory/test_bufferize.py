@@ -2,7 +2,7 @@
 import time
 
 from legato.dialects import Module
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.pipeline import PassPipeline
 from legato.targets.pipelines import BUFFERIZE
 
 KERNEL = """
@@ -24,6 +24,6 @@ def test_calls_may_share_an_output_tensor():
     module = Module.parse(f"{KERNEL} func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n%e = tensor.empty() : tensor<4xf32>\n"
                           f"{calls}\nreturn %s{COUNT - 1} : tensor<4xf32> }}")
     begin = time.process_time()
-    Pipeline(f"{BUFFERIZE},tir-extract-workspaces,cse").run(module)
+    PassPipeline(f"{BUFFERIZE},tir-extract-workspaces,cse").run(module)
     assert time.process_time() - begin < 3
     assert str(module).count("memref.alloc(") == 2 * COUNT

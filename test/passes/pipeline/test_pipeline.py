@@ -10,7 +10,7 @@ from legato.core.mlir import ir
 from legato.core.weights import WeightStore
 from legato.dialects import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, options_of
-from legato.passes.pipeline.pipeline import Pipeline, PipelineError, external
+from legato.passes.pipeline.pipeline import PassPipeline, PipelineError, external
 from legato.passes.pipeline.registry import all_passes
 from legato.passes.pipeline.reproducer import read_header
 
@@ -50,15 +50,15 @@ class Fail(ModulePass):
 
 
 def test_lists_text_and_scopes_mix_and_print_as_text():
-    pipeline = Pipeline(["canonicalize", Tag("a b"), external("npu", [Tag(), "cse"]), external(None, "cse")], extra_passes=[Tag])
+    pipeline = PassPipeline(["canonicalize", Tag("a b"), external("npu", [Tag(), "cse"]), external(None, "cse")], extra_passes=[Tag])
     assert str(pipeline) == 'canonicalize,t-tag{text="a b"},external<"npu">(t-tag,cse),external(cse)'
-    again = Pipeline(str(pipeline), extra_passes=[Tag])
+    again = PassPipeline(str(pipeline), extra_passes=[Tag])
     assert again.steps == pipeline.steps and again.names() == ["canonicalize", "t-tag", "t-tag", "cse", "cse"]
 
 
 def test_passes_run_in_order_and_share_a_context():
     module, context = Module.parse(TEXT), PassContext()
-    Pipeline(["canonicalize,cse", Tag("x"), external("npu", Tag("y"))], extra_passes=[Tag]).run(module, context)
+    PassPipeline(["canonicalize,cse", Tag("x"), external("npu", Tag("y"))], extra_passes=[Tag]).run(module, context)
     assert context.report["tagged"] == ["main", "f"]
     assert [name for name, _ in context.times] == ["canonicalize,cse", "t-tag", "t-tag", "verify"]
     assert 'tag = "x"' in str(module) and 'tag = "y"' in str(module)
@@ -66,10 +66,10 @@ def test_passes_run_in_order_and_share_a_context():
 
 def test_a_pass_that_fails_names_itself_the_op_and_the_place():
     with pytest.raises(PassFailed) as caught:
-        Pipeline([Fail()]).run(Module.parse(TEXT))
+        PassPipeline([Fail()]).run(Module.parse(TEXT))
     assert str(caught.value) == 't-fail failed on func.return "out": cannot go on'
     with pytest.raises(PassFailed, match="t-fail failed at -:1:1: "):
-        Pipeline([Fail("mlir")]).run(Module.parse(TEXT))
+        PassPipeline([Fail("mlir")]).run(Module.parse(TEXT))
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ def test_kernels_that_break_the_conventions_are_found_behind_the_pass_that_made_
     text = "func.func private @k(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
     message = r"t-forget-outputs failed: it left IR that is not valid: prim_func @k: .* must be marked tir.out, one for each result"
     with pytest.raises(PassFailed, match=message):
-        Pipeline([Tag(), ForgetOutputs(), Tag()], verify_each=True).run(Module.parse(text))
+        PassPipeline([Tag(), ForgetOutputs(), Tag()], verify_each=True).run(Module.parse(text))
     with pytest.raises(PassFailed, match=r"the pipeline failed: it left IR that is not valid .*: prim_func @k"):
-        Pipeline([ForgetOutputs()]).run(Module.parse(text))
+        PassPipeline([ForgetOutputs()]).run(Module.parse(text))
 
 
 def test_other_errors_of_ours_come_through_as_they_are():
     with pytest.raises(UnsupportedError, match="three things") as caught:
-        Pipeline([Fail("unsupported")]).run(Module.parse(TEXT))
+        PassPipeline([Fail("unsupported")]).run(Module.parse(TEXT))
     assert caught.value.__notes__ == ["in the pass t-fail"]
 
 
@@ -102,12 +102,12 @@ def test_external_modules_are_put_back_when_a_pass_fails():
     module = Module.parse(TEXT)
     before = str(module)
     with pytest.raises(PassFailed):
-        Pipeline([Fail()]).run(module)
+        PassPipeline([Fail()]).run(module)
     assert str(module) == before
 
 
 def test_targets_are_looked_up_before_anything_runs():
-    pipeline = Pipeline("external(t-fail{target=abacus{beads=3}})", extra_passes=[Fail])
+    pipeline = PassPipeline("external(t-fail{target=abacus{beads=3}})", extra_passes=[Fail])
     asked = []
     pipeline.check(PassContext(resolve_target=asked.append))
     assert asked == ["abacus{beads=3}"]
@@ -117,9 +117,9 @@ def test_targets_are_looked_up_before_anything_runs():
 
 def test_what_is_no_pass_is_refused():
     with pytest.raises(PipelineError, match='did you mean "t-tag"'):
-        Pipeline("t-tga", extra_passes=[Tag])
+        PassPipeline("t-tga", extra_passes=[Tag])
     with pytest.raises(PipelineError, match="not of int: 3"):
-        Pipeline([3])
+        PassPipeline([3])
 
 
 def test_the_reproducer_holds_the_state_in_front_of_the_failing_pass(tmp_path):
@@ -130,7 +130,7 @@ def test_the_reproducer_holds_the_state_in_front_of_the_failing_pass(tmp_path):
                           "return %0 : tensor<3xf32> }", weights)
     path = tmp_path / "r.mlir"
     with pytest.raises(PassFailed) as caught:
-        Pipeline([Tag(), Fail()], reproducer=path, command="none").run(module)
+        PassPipeline([Tag(), Fail()], reproducer=path, command="none").run(module)
     assert caught.value.reproducer == str(path)
     assert read_header(path.read_text(), "r").pipeline == "t-fail"
     again = Module.load(path)
@@ -151,4 +151,4 @@ def test_names_of_passes_are_kebab_case():
         name = "Bad_name"
 
     with pytest.raises(PipelineError, match="kebab-case"):
-        Pipeline("cse", extra_passes=[Bad])
+        PassPipeline("cse", extra_passes=[Bad])

@@ -11,7 +11,7 @@ from legato.core.weights import WeightStore
 from legato.dialects import Module, make_context
 from legato.passes.pipeline import upstream
 from legato.passes.pipeline.base import ModulePass
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.pipeline import PassPipeline
 from legato.passes.pipeline.registry import all_passes
 from legato.passes.pipeline.scope import backend_of, external_modules, host_part
 from legato.tools.opt_setup import pass_context
@@ -44,7 +44,7 @@ def came_through(name, context):
     module = Module.parse(TEXT, context=context)
     before = texts(module)
     try:
-        Pipeline(name, verify=False).run(module, pass_context(UserCode()))
+        PassPipeline(name, verify=False).run(module, pass_context(UserCode()))
     except (LegatoError, ir.MLIRError, ValueError):
         pass  # the pass does not take this module: that is its right
     return texts(module) == before
@@ -117,7 +117,7 @@ def test_weights_are_kept_while_another_scope_names_them():
     for pipeline, kept in (("t-drop", True), ("external(t-drop)", True), ("t-drop,external(t-drop)", False)):
         weights = WeightStore()
         weights.add("w", np.zeros(2, np.float32))
-        Pipeline(pipeline, extra_passes=[Drop]).run(Module.parse(text, weights))
+        PassPipeline(pipeline, extra_passes=[Drop]).run(Module.parse(text, weights))
         assert ("w" in weights) == kept
 
 
