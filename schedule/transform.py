@@ -5,10 +5,10 @@ from legato.core.diagnostics import PassFailed
 from legato.core.mlir import func, interpreter, ir
 
 
-def sequence(body: str) -> str:
-    """A transform module with one named sequence; ``body`` refers to the kernel as ``%root``."""
+def sequence(body: str, root: str = "%root") -> str:
+    """A transform module with one named sequence; ``body`` refers to the payload, a kernel, as ``root``."""
     return ("module attributes {transform.with_named_sequence} {\n"
-            "transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {\n"
+            f"transform.named_sequence @__transform_main({root}: !transform.any_op {{transform.readonly}}) {{\n"
             f"{body}\ntransform.yield\n}}\n}}")
 
 

@@ -2,12 +2,12 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.mlir import ir
+from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.structured.fit_windows import fit_windows
-from legato.schedule.transform import apply_script
+from legato.schedule.transform_batch import apply_scripts
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,11 @@ class ScheduleKernels(ModulePass):
         target = context.target(self.target)
         report = context.report.setdefault("schedule", {})
         with module.context, ir.Location.unknown():
+            scripts: list[tuple[str, func.FuncOp]] = []
             for kernel in tir.schedulable(module.module):
                 if fit_windows(kernel):
                     context.kernels.drop(kernel)
-                name, body = kernel.name.value, target.schedule(context.kernels.of(kernel))
-                report[name] = body
+                body = report[kernel.name.value] = target.schedule(context.kernels.of(kernel))
                 if body:
-                    apply_script(body, kernel)
+                    scripts.append((body, kernel))
+            apply_scripts(scripts)
