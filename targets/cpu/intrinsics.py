@@ -5,7 +5,8 @@ from typing import Any
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, math
-from legato.targets.cpu.scale import can_scale, scale_by_power
+from legato.targets.cpu import segments
+from legato.targets.cpu.avx512 import fills_registers, scale_by_power
 from legato.targets.cpu.vector_math import EXPANSIONS
 from legato.targets.intrinsics import polynomials as f32
 from legato.targets.intrinsics.builder import Builder
@@ -13,11 +14,22 @@ from legato.targets.intrinsics.generic import cos, polynomial, sin
 from legato.targets.predicates import dtype
 from legato.targets.rule import Rule, intrinsic, source_of
 
+SEGMENTS = {"math.tanh": segments.TANH, "math.erf": segments.ERF}
+ONE_BY_ONE = {"math.tanh": f32.tanh, "math.erf": f32.erf}
+
 
 @intrinsic("math.exp", dtypes=("f32",))
 def exp(op, x):
     """e^x. Vectors are scaled by AVX-512's instruction, if available."""
-    return f32.exp(Builder(x.type), x, scale_by_power if op.machine.has("avx512f") and can_scale(x.type) else None)
+    return f32.exp(Builder(x.type), x, scale_by_power if op.machine.has("avx512f") and fills_registers(x.type) else None)
+
+
+@intrinsic("math.tanh", "math.erf", dtypes=("f32",))
+def odd_function(op, x):
+    """tanh and erf. With AVX-512, vectors look up the coefficients of many short polynomials."""
+    if op.machine.has("avx512f") and fills_registers(x.type, shorter=False):
+        return SEGMENTS[op.name](x)
+    return ONE_BY_ONE[op.name](Builder(x.type), x)
 
 
 @intrinsic("math.fma", when=dtype("f16", "bf16"))
@@ -37,7 +49,8 @@ def _expansion(op: str, expand: Callable[..., Any]) -> Rule:
 
 RULES = (
     exp,
+    *odd_function,
     half_fma,
-    *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, f32.tanh, f32.erf, sin, cos)),
+    *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, sin, cos)),
     *(_expansion(op, expand) for op, expand in EXPANSIONS.items()),
 )

@@ -54,6 +54,14 @@ class Builder:
         """a / b."""
         return arith.DivFOp(a, b).result
 
+    def neg(self, a: ir.Value) -> ir.Value:
+        """-a."""
+        return arith.NegFOp(a).result
+
+    def size(self, a: ir.Value) -> ir.Value:
+        """|a|."""
+        return math.AbsFOp(a).result
+
     def bits(self, a: ir.Value) -> ir.Value:
         """The bits of floats as integers."""
         return arith.BitcastOp(self.integers, a).result

@@ -10,7 +10,8 @@ from legato.targets.intrinsics.builder import OEQ, Builder
 
 Scale = Callable[[ir.Value, ir.Value], ir.Value]
 
-LOG2_E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693145751953125, 1.42860682030941723212e-6
+LOG2_E, LN2 = 1.4426950408889634, 0.6931471805599453
+LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723212e-6
 MAGIC = 12582912.0  # 1.5 * 2^23: adding it rounds to an integer, which then stands in the low bits
 MAGIC_BITS = 0x4B400000
 # e^r = 1 + r + r^2 q(r) for |r| <= ln(2)/2, by weighted least squares with coefficients rounded one by one: relative error 2^-28
@@ -51,28 +52,44 @@ def expm1(b: Builder, x: ir.Value) -> ir.Value:
     return b.keep_sign(b.add(y, y), x)
 
 
+# tanh x = x + x^3 p(x^2) for |x| <= 1: relative error 2^-27.7
+TANH_SPLIT, TANH_BOUND = 1.0, 9.1
+TANH = (-0.0003585958620533347, 0.0023018845822662115, -0.007946845144033432, 0.021487176418304443, -0.0538799874484539,
+        0.13332347571849823, -0.33333295583724976)
+# e^2r = 1 + 2r + r^2 q(r) for |r| <= ln(2)/4: relative error 2^-28.2
+EXP2_Q = (0.08923011273145676, 0.2677977383136749, 0.6666621565818787, 1.3333216905593872, 2.0)
+
+
 def tanh(b: Builder, x: ir.Value) -> ir.Value:
-    """(e^2x - 1) / (e^2x + 1), 2.7 ulp."""
-    x = b.at_most(b.at_least(x, -9.2), 9.2)
-    shifted, r = reduce_exponent(b, b.add(x, x))
-    p = b.fma(b.mul(r, r), b.polynomial(r, EXP_Q), r)
+    """A polynomial near 0, and 1 - 2 / (e^2x + 1) elsewhere, 0.95 ulp."""
+    size = b.at_most(b.size(x), TANH_BOUND)
+    shifted = b.fma(size, b.number(2 * LOG2_E), b.number(MAGIC))
+    n = b.sub(shifted, b.number(MAGIC))
+    r = b.fma(n, b.number(-0.5 * LN2), size)  # the error of ln 2 grows with n, but its weight falls with e^-2x
+    p = b.fma(b.mul(r, r), b.polynomial(r, EXP2_Q), b.add(r, r))
     scale = b.power(b.bits(shifted))
-    t = b.fma(scale, p, b.sub(scale, b.number(1.0)))
-    return b.keep_sign(b.div(t, b.add(t, b.number(2.0))), x)
+    far = b.sub(b.number(1.0), b.div(b.number(2.0), b.fma(scale, p, b.add(scale, b.number(1.0)))))
+    s = b.mul(size, size)
+    near = b.fma(b.mul(s, b.polynomial(s, TANH)), size, size)
+    return b.keep_sign(b.select(b.less(size, b.number(TANH_SPLIT)), near, far), x)
 
 
-# erf(x) / x on [0, 3.87] as a polynomial of 2 (x / 3.87)^2 - 1, weighted least squares: relative error 2^-25.6
-ERF_BOUND, ERF_SCALE = 3.869999885559082, 0.13353899121284485
-ERF = (-0.0006625480600632727, 0.00168211804702878, -0.0012494915863499045, 0.0018673688173294067, -0.006750293076038361,
-       0.012680886313319206, -0.018600448966026306, 0.028271181508898735, -0.0418708361685276, 0.05714099481701851, -0.07342634350061417,
-       0.09075238555669785, -0.11005125194787979, 0.13560350239276886, -0.18237939476966858, 0.3653900921344757)
+# erf x = x + x p(x^2 - 3/8) for |x| <= 9/8: relative error 2^-27.2
+ERF_SPLIT, ERF_BOUND, ERF_CENTRE, ERF_MIDDLE = 1.125, 3.9375, 0.375, 1.5
+ERF = (7.016889867372811e-05, -0.000616842124145478, 0.00385282258503139, -0.02011645957827568, 0.08660387992858887,
+       -0.30180954933166504, 0.00188012036960572)
+# erfc x = q(x - 3/2)^2 for 9/8 <= x <= 63/16: absolute error 2^-26.3, less at the end, where erf is 1
+ERFC_ROOT = (-5.830279042129405e-05, 0.0006318490486592054, -0.0023759177420288324, 0.0016792027745395899, 0.012696237303316593,
+             -0.0307562667876482, -0.02391831949353218, 0.2011636644601822, -0.322994589805603, 0.1841055303812027)
 
 
 def erf(b: Builder, x: ir.Value) -> ir.Value:
-    """A single polynomial, 3.4 ulp; exactly 1 from 3.87 on."""
-    x = b.at_most(b.at_least(x, -ERF_BOUND), ERF_BOUND)
-    t = b.fma(b.mul(x, x), b.number(ERF_SCALE), b.number(-1.0))
-    return b.mul(b.polynomial(t, ERF), x)
+    """A polynomial near 0, and 1 - erfc x by erfc's square root, 0.9 ulp."""
+    size = b.at_most(b.size(x), ERF_BOUND)
+    root = b.polynomial(b.sub(size, b.number(ERF_MIDDLE)), ERFC_ROOT)
+    far = b.fma(b.neg(root), root, b.number(1.0))
+    near = b.fma(b.polynomial(b.fma(x, x, b.number(-ERF_CENTRE)), ERF), size, size)
+    return b.keep_sign(b.select(b.less(size, b.number(ERF_SPLIT)), near, far), x)
 
 
 LOG_P = (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1,
@@ -80,7 +97,7 @@ LOG_P = (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1
 
 
 def log(b: Builder, x: ir.Value) -> ir.Value:
-    """ln x, 1.2 ulp (the polynomial is Cephes'). -inf at 0, NaN below."""
+    """ln x, 0.85 ulp (the polynomial is Cephes'). -inf at 0, NaN below."""
     tiny = b.less(x, b.number(2.0 ** -126))
     scaled = b.select(tiny, b.mul(x, b.number(2.0 ** 23)), x)
     bits = b.isub(b.bits(scaled), b.integer(0x3F3504F3))  # the bits of sqrt(1/2): makes the mantissa one in [sqrt(1/2), sqrt(2))

@@ -28,10 +28,12 @@ def log(x):
 CASES = {
     "exp": (np.exp, 1.0),
     "expm1": (np.expm1, 2.0),
-    "log": (log, 1.5),
+    "log": (log, 1.0),
     "log1p": (log1p, 2.0),
-    "tanh": (np.tanh, 3.0),
-    "erf": (special.erf, 3.5),
+    "tanh": (np.tanh, 1.0),
+    "erf": (special.erf, 1.0),
+    "sin": (np.sin, 1.0),
+    "cos": (np.cos, 1.0),
     "sigmoid": (special.expit, 3.0),
 }
 

@@ -1,0 +1,62 @@
+"""AVX-512's instructions on vectors of f32: multiplication by powers of two, ``vscalefps``, and look-up in two registers, ``vpermi2ps``."""
+from collections.abc import Callable
+from math import prod
+
+from legato.core.mlir import arith, ir, vector
+
+
+def fills_registers(type_: ir.Type, shorter: bool = True) -> bool:
+    """Whether a type is a vector that fills whole registers: those of 512 bits, or a ``shorter`` one."""
+    if not isinstance(type_, ir.VectorType) or type_.rank == 0:
+        return False
+    total = prod(type_.shape)
+    return total % 16 == 0 or (shorter and total in (4, 8))
+
+
+def scale_by_power(y: ir.Value, exponent: ir.Value) -> ir.Value:
+    """y * 2^exponent (whole numbers, as floats), rounded once, over the whole range."""
+    return by_registers(_scale, y, exponent)
+
+
+def permute(low: ir.Value, index: ir.Value, high: ir.Value) -> ir.Value:
+    """The elements of a table of 32 at the low five bits of each index: vectors of 16, of f32 and of i32."""
+    return _call("llvm.x86.avx512.vpermi2var.ps.512", [low, index, high])
+
+
+def by_registers(function: Callable[..., ir.Value], *operands: ir.Value) -> ir.Value:
+    """Applies a function of vectors of a register to longer ones."""
+    f32, whole = ir.F32Type.get(), operands[0].type
+    total = prod(whole.shape)
+    lanes = min(total, 16)
+    flat, part = ir.VectorType.get([total], f32), ir.VectorType.get([lanes], f32)
+    values = [v if v.type == flat else vector.ShapeCastOp(flat, v).result for v in operands]
+    if lanes == total:
+        result = function(*values)
+    else:
+        result = values[0]
+        for at in range(0, total, lanes):
+            pieces = [vector.ExtractStridedSliceOp(part, v, [at], [lanes], [1]).result for v in values]
+            result = vector.InsertStridedSliceOp(function(*pieces), result, [at], [1]).result
+    return result if flat == whole else vector.ShapeCastOp(whole, result).result
+
+
+def _scale(y: ir.Value, exponent: ir.Value) -> ir.Value:
+    lanes = y.type.shape[0]
+    operands = [y, exponent, y, _all(lanes)]
+    if lanes == 16:  # the rounding mode: the current one
+        i32 = ir.IntegerType.get_signless(32)
+        four = ir.IntegerAttr.get(i32, 4)
+        operands.append(ir.Operation.create("llvm.mlir.constant", [i32], [], {"value": four}).results[0])
+    return _call(f"llvm.x86.avx512.mask.scalef.ps.{32 * lanes}", operands)
+
+
+def _all(lanes: int) -> ir.Value:
+    """The mask of all lanes."""
+    mask = ir.IntegerType.get_signless(max(lanes, 8))
+    return arith.ConstantOp(mask, ir.IntegerAttr.get(mask, -1)).result
+
+
+def _call(intrinsic: str, operands: list[ir.Value]) -> ir.Value:
+    return ir.Operation.create("llvm.call_intrinsic", [operands[0].type], operands, {
+        "intrin": ir.StringAttr.get(intrinsic), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}).results[0]
