@@ -13,13 +13,18 @@ POOLS = {("nhwc", "arith.maximumf"): linalg.PoolingNhwcMaxOp, ("nchw", "arith.ma
          ("nhwc", "arith.maxsi"): linalg.PoolingNhwcMaxOp, ("nchw", "arith.maxsi"): linalg.PoolingNchwMaxOp,
          ("nhwc", "arith.addi"): linalg.PoolingNhwcSumOp, ("nchw", "arith.addi"): linalg.PoolingNchwSumOp,
          ("nhwc", "arith.minimumf"): linalg.PoolingNhwcMinOp}
+SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
+EXTENSIONS = ("arith.extf", "arith.extsi")
 WINDOWED = re.compile(r"d(\d+)(?: \* (\d+))? \+ d(\d+)(?: \* (\d+))?")
 
 
 def name_structures(kernel: func.FuncOp) -> None:
     """Replaces sums of products and windows by upstream's named ops (matmul, convolution, pooling); others stay generic."""
     for op in [o.operation for o in kernel.body.blocks[0].operations]:
-        if op.name != "linalg.generic" or name_pool(op) or StructuredOp(op).kind not in (CONTRACTION, WINDOW) or batches(op) > 1:
+        if op.name != "linalg.generic" or name_pool(op):
+            continue
+        structured = StructuredOp(op)
+        if structured.kind not in (CONTRACTION, WINDOW) or batches(op) > 1 or not sums_products(structured):
             continue
         op.attributes[MARK] = ir.UnitAttr.get()
         try:
@@ -27,6 +32,27 @@ def name_structures(kernel: func.FuncOp) -> None:
                          "%n = transform.structured.specialize %g : (!transform.any_op) -> !transform.any_op", kernel)
         except PassFailed:
             del op.attributes[MARK]
+
+
+def sums_products(op: StructuredOp) -> bool:
+    """Whether an op adds the product of its two inputs, as they are or extended with their sign, to its output.
+
+    Upstream takes any function of one element for a cast: it would name a sum of ``a * tanh(b)`` a matmul.
+    """
+    total = op.body[-1].operands[0].owner
+    if len(op.inputs) != 2 or len(op.body[-1].operands) != 1 or isinstance(total, ir.Block) or total.name not in SUMS:
+        return False
+    out, terms = op.scalars[2], list(total.operands)
+    if out not in terms or terms[0] == terms[1]:
+        return False
+    product = terms[1 - terms.index(out)].owner
+    if isinstance(product, ir.Block) or product.name != SUMS[total.name]:
+        return False
+    factors = []
+    for value in product.operands:
+        owner = value.owner
+        factors.append(value if isinstance(owner, ir.Block) or owner.name not in EXTENSIONS else owner.operands[0])
+    return set(factors) == set(op.scalars[:2])
 
 
 def batches(op: ir.Operation) -> int:
