@@ -8,6 +8,8 @@ from legato.dialects.relax import dims
 from legato.dialects.relax.dim import DimPart
 from legato.dialects.relax.dims import Dim, Size
 
+SLACK = 1 << 8      # what lies in memory has less than 2**48 bytes
+
 Known = Callable[[ir.Value], Size | None]
 
 
@@ -74,6 +76,11 @@ class SizeNumbers(Numbers[Size]):
 def size_of(value: ir.Value, known: Known) -> Size | None:
     """The size that an integer is; None for a value computed from data or loop variables."""
     return Evaluator(SizeNumbers(known)).value(value)
+
+
+def always_fits(size: Size, arguments: Iterable[Size]) -> bool:
+    """Whether a size in bytes cannot exceed ``LARGEST``: it is at most ``SLACK`` times that of an argument, which lies in memory."""
+    return any(never_negative(given * SLACK - size) for given in arguments)
 
 
 @lru_cache(1 << 14)

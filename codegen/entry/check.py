@@ -23,6 +23,7 @@ def check(value: TVMFFIAny, number: int, symbols: Words, data_to: Words, detail_
         return RANK
     count = 1
     dense = True
+    empty = False
     for axis in reversed(range(row.rank)):
         size = tensor.shape[axis]
         wrong = check_size(size, AXES[row.first_axis + axis], symbols)
@@ -31,10 +32,11 @@ def check(value: TVMFFIAny, number: int, symbols: Words, data_to: Words, detail_
             return wrong
         if tensor.strides:
             dense = dense & ((tensor.strides[axis] == count) | (size == 1))
+        empty = empty | (size == 0)
         count *= size
     data = tensor.data + tensor.byte_offset
     data_to[0] = int(data)
-    if count == 0:      # a tensor without elements may have any strides, and no data
+    if empty:       # a tensor without elements may have any strides, and no data
         return RIGHT
     if not tensor.data:
         return NO_DATA

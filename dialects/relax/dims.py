@@ -12,7 +12,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import arith, func, ir, tensor
 from legato.dialects.relax.dialect import DimsAttr
 from legato.dialects.relax.dim import UNKNOWN, Dim, DimPart, Size, Unknown, floor_divide, maximum, minimum, modulo, symbol
-from legato.dialects.relax.sizes import ceil_divide, product, substitute, symbols  # noqa: F401 - re-exported
+from legato.dialects.relax.sizes import LARGEST, ceil_divide, magnitude, product, substitute, symbols  # noqa: F401 - re-exported
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))")

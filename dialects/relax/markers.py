@@ -5,6 +5,7 @@ NAME = "relax.name"                # of an argument or a result: its name in the
 SIGNATURE = "relax.signature"      # the function type with its symbolic sizes, which plain types do not have
 WEIGHT = "relax.weight"            # of an argument of main: the key of its weight
 REQUIRES = "relax.requires"        # on main: rows of (a size that must not be negative, a text for people, the size it must equal instead)
+BYTES = "relax.bytes"              # on main: rows of (a size in bytes that must not exceed LARGEST, a text for people)
 SYMBOL = "relax.symbol"            # on an op of main whose result is the value of a symbol; later sizes may depend on it
 
 # On calls of kernels

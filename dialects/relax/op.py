@@ -34,7 +34,7 @@ from legato.core.mlir import ext, ir
 from legato.dialects.relax.attributes import REQUIRED, Attribute
 from legato.dialects.relax.dialect import Relax
 from legato.dialects.relax.dims import UNKNOWN, Dim, compatible
-from legato.dialects.relax.types import TensorType
+from legato.dialects.relax.types import TensorType, checked_bytes
 
 FLOAT = frozenset({"float"})
 INTEGER = frozenset({"int", "uint"})
@@ -223,7 +223,7 @@ class GraphOp:
                     )
             tensors.append(tensor)
         results = cls.result_type(*tensors, **attrs)
-        return [results] if isinstance(results, TensorType) else list(results)
+        return checked_bytes([results] if isinstance(results, TensorType) else list(results))
 
     @classmethod
     def with_defaults(cls, attrs: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Queries on sizes, constant or symbolic: rounding division, element counts, symbols, substitution."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
 
-from legato.dialects.relax.dim import Dim, Size, floor_divide, maximum, minimum, modulo, symbol
+from legato.dialects.relax.dim import Dim, DimPart, Size, floor_divide, maximum, minimum, modulo, symbol
 
 
 def ceil_divide(a: Size, b: Size) -> Size:
@@ -15,6 +15,52 @@ def product(sizes) -> Size:
     """The number of elements of a shape; 0 if one size is 0, even if others are unknown."""
     sizes = list(sizes)
     return 0 if 0 in sizes else reduce(lambda a, b: a * b, sizes, 1)
+
+
+LARGEST = 1 << 56   # bytes: no process can address more, and sums and strides of such sizes are far from the limits of an i64
+
+
+def magnitude(size: Size) -> Size:
+    """A bound of the absolute values of ``size`` and of all that its computation goes through, which no difference makes smaller:
+    ``n + 4`` for ``n - 4``. It grows with every symbol. UNKNOWN counts as 1.
+    """
+    if isinstance(size, int):
+        return abs(size)
+    if not isinstance(size, Dim):
+        return 1
+    total: Size = 0
+    for monomial, coefficient in size.terms:
+        term: Size = abs(coefficient)
+        for variable in monomial:
+            term = term * (symbol(variable) if isinstance(variable, str) else _part_magnitude(variable))
+        total = total + term
+    return total
+
+
+def _part_magnitude(part: DimPart) -> Size:
+    a, b = magnitude(part.a), magnitude(part.b)
+    if part.op in ("min", "max"):
+        return maximum(a, b)
+    if part.op == "//" and isinstance(part.b, int) and 0 < part.b <= 64:    # 64 * LARGEST is still no overflow
+        return floor_divide(a, b) + 1
+    return a + b
+
+
+def is_too_large(sizes: Iterable[Size], itemsize: int) -> bool:
+    """Whether a tensor has more than ``LARGEST`` bytes by its static sizes and the factors of its symbols, sizes of 0 left out."""
+    total = itemsize
+    for size in sizes:
+        total *= max(1, abs(size) if isinstance(size, int) else _factors(size))
+    return total > LARGEST
+
+
+def _factors(size: Size) -> int:
+    """The magnitude of a size with every symbol at 1."""
+    if not isinstance(size, Dim):
+        return 1
+    if size.is_symbol:
+        return 1
+    return int(substitute(magnitude(size), dict.fromkeys(symbols(size), 1)))
 
 
 def symbols(size: Size) -> set[str]:

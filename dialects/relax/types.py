@@ -8,6 +8,7 @@ from legato.core.dtypes import mlir_type, numpy_dtype, spelling
 from legato.core.errors import InferenceError, LegatoError
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import UNKNOWN, Size, dims, tensor_type
+from legato.dialects.relax.sizes import is_too_large
 
 
 class TensorType(NamedTuple):
@@ -43,6 +44,14 @@ class TensorType(NamedTuple):
 
     def __str__(self) -> str:
         return f"{list(self.dims)} {spelling(self.dtype)}"
+
+
+def checked_bytes(types: list[TensorType]) -> list[TensorType]:
+    """The types. InferenceError for one with more bytes than any process can address."""
+    for type_ in types:
+        if is_too_large(type_.dims, type_.dtype.itemsize):
+            raise InferenceError(f"its result would be a tensor of {type_}, more than the 2**56 bytes that a process can address")
+    return types
 
 
 def broadcast(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:

@@ -1,7 +1,7 @@
 """tir-expand-pads: a ``tensor.pad`` in a kernel becomes copies of rows, and stores of the padding value around them.
 
-Upstream tiles pads into conditionals and vectorizes few of them. A row is the part from the last padded dimension on, contiguous in
-both tensors: copying it is one ``memcpy``. Rows of large tensors are copied in parallel loops.
+Upstream tiles pads into conditionals and vectorizes few of them. A row is the part from the last dimension on that is padded or dynamic,
+contiguous in both tensors: copying it is one ``memcpy``. Rows of large tensors are copied in parallel loops.
 """
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,27 +49,23 @@ def padded_dims(pad: ir.Operation) -> list[int]:
 
 
 def is_by_rows(pad: ir.Operation) -> bool:
-    """Whether the amounts are static, and the sizes after the last padded dimension too."""
-    dynamic = ir.ShapedType.get_dynamic_size()
+    """Whether the amounts are static and not negative."""
     amounts = [*pad.attributes["static_low"], *pad.attributes["static_high"]]
-    padded = padded_dims(pad)
-    type_ = pad.results[0].type
-    return dynamic not in amounts and min(amounts) >= 0 and bool(padded) and not any(
-        type_.is_dynamic_dim(d) for d in range(padded[-1] + 1, type_.rank))
+    return ir.ShapedType.get_dynamic_size() not in amounts and min(amounts) >= 0 and bool(padded_dims(pad))
 
 
 class _Rows:
-    """Builds one pad at the insertion point. The dimensions from the last padded one on are merged into one."""
+    """Builds one pad at the insertion point. The dimensions from the last one on that is padded or dynamic are merged into one."""
 
     def __init__(self, pad: ir.Operation, value: ir.Value) -> None:
         self.value = value
         self.result_type = pad.results[0].type
-        self.last = padded_dims(pad)[-1]
+        self.last = max(d for d in range(self.result_type.rank) if d in padded_dims(pad) or self.result_type.is_dynamic_dim(d))
         self.inner = prod(self.result_type.shape[d] for d in range(self.last + 1, self.result_type.rank))
         self.low, self.high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
         self.groups = [[d] for d in range(self.last)] + [list(range(self.last, self.result_type.rank))]
         self.source = pad.operands[0]
-        self.sizes = [self._size(d) for d in range(self.last + 1)]  # of the source, in dimensions up to the last padded one
+        self.sizes = [self._size(d) for d in range(self.last + 1)]  # of the source, in dimensions up to ``last``
 
     def build(self) -> ir.Value:
         source, element = self._collapsed(self.source), self.result_type.element_type

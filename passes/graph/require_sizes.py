@@ -1,22 +1,25 @@
 """relax-require-sizes: records the conditions on main's symbols under which its inferred shapes are valid.
 
-Shape inference accepts a symbolic end of a slice, and ``n - 2`` as a size. Whether they are valid is known only at a call: the function
-gets the attribute ``relax.requires``, rows of an expression that must not be negative and a text for messages, which the entry checks
-before anything runs.
+Shape inference accepts a symbolic end of a slice, ``n - 2`` as a size, and tensors of ``n * n * n`` elements. Whether they are valid is
+known only at a call, which checks them before anything runs: the function gets the attribute ``relax.requires``, rows of an expression
+that must not be negative and a text for messages, and ``relax.bytes``, rows of a number of bytes that must not exceed ``LARGEST``.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from legato.analysis.indices.sizes import always_fits, never_negative
+from legato.core.dtypes import numpy_dtype
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.dialects.relax.dim import lower_bound
-from legato.dialects.relax.markers import REQUIRES
-from legato.dialects.relax.requirements import Requirement, requirements
+from legato.dialects.relax.requirements import Requirement, require, requirements
 from legato.passes.graph.functions import graph_ops, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
+
+TYPICAL = 1 << 10    # the value of a symbol where sizes are sorted
 
 
 def required(size: dims.Size, text: str) -> Iterator[Requirement]:
@@ -54,6 +57,29 @@ def size_requirements(op: ir.Operation) -> Iterator[Requirement]:
                 yield from required(size, f"{describe(op)} has a dimension of {size}, which needs {size} >= 0")
 
 
+def byte_requirements(function: func.FuncOp) -> list[Requirement]:
+    """No tensor may have more than ``LARGEST`` bytes: of those that could, the greatest suffice."""
+    given = [_bytes(type_) for type_ in function.type.inputs if isinstance(type_, ir.RankedTensorType)]
+    found: dict[dims.Size, str] = {}
+    for op in graph_ops(function):
+        for result in op.results:
+            if isinstance(result.type, ir.RankedTensorType) and isinstance(size := _bytes(result.type), dims.Dim) and size not in found:
+                found[size] = f"{describe(op)} makes a tensor of {relax.TensorType.of(result.type)}, more than 2**56 bytes"
+    rows: list[Requirement] = []
+    for size in sorted(found, key=_typical, reverse=True):
+        if not always_fits(size, given) and not any(never_negative(row.size - size) for row in rows):
+            rows.append(Requirement(size, found[size], is_bytes=True))
+    return rows
+
+
+def _bytes(type_: ir.RankedTensorType) -> dims.Size:
+    return dims.magnitude(dims.product(size for size in dims.dims(type_))) * numpy_dtype(type_.element_type).itemsize
+
+
+def _typical(size: dims.Size) -> int:
+    return int(dims.substitute(size, dict.fromkeys(dims.symbols(size), TYPICAL)))
+
+
 def find(function: func.FuncOp) -> list[Requirement]:
     """The requirements of a function's ops on its symbols, without duplicates."""
     found: dict[dims.Size, Requirement] = {}
@@ -66,13 +92,13 @@ def find(function: func.FuncOp) -> list[Requirement]:
 
 @dataclass(frozen=True)
 class RequireSizes(ModulePass):
-    """Records the sizes that the graph's ops do not support (a slice beyond its axis, a negative size), to be checked at each call."""
+    """Records the sizes that the graph's ops do not support (a slice beyond its axis, a negative size, a tensor larger than any memory),
+    to be checked at each call."""
 
     name = "relax-require-sizes"
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function in relax_functions(module):
-                rows = [*(r for r in requirements(function) if r.equal is not None), *find(function)]
-                if rows:
-                    function.attributes[REQUIRES] = ir.ArrayAttr.get([row.attribute() for row in rows])
+                require(function, [*(r for r in requirements(function) if r.equal is not None), *find(function),
+                                   *byte_requirements(function)])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from legato.analysis.structured import StructuredKernel
 from legato.targets.cpu import contraction, default, row_kernels
 from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.script import Script
 
 Scheduler = Callable[[StructuredKernel, Machine], "str | None"]
 
@@ -15,4 +16,13 @@ def schedulers() -> tuple[Scheduler, ...]:
 
 def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
     """The transform script of a prim_func on a CPU; None for scalar loops."""
-    return next((text for scheduler in schedulers() if (text := scheduler(kernel, machine)) is not None), None)
+    return next((text for scheduler in schedulers() if (text := scheduler(kernel, machine)) is not None), unpack_alone(kernel))
+
+
+def unpack_alone(kernel: StructuredKernel) -> str | None:
+    """The script that copies the packed weight of a kernel which no schedule takes: there is no scalar loop of linalg.unpack."""
+    if all(op.name != "linalg.unpack" for op in kernel.ops):
+        return None
+    script = Script()
+    script.lower_unpacks()
+    return script.text()

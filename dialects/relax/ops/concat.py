@@ -13,7 +13,7 @@ from legato.dialects.relax.attributes import Attribute, Int
 from legato.dialects.relax.axes import axis_of
 from legato.dialects.relax.dims import UNKNOWN, Size
 from legato.dialects.relax.op import SEMANTICS, GraphOp
-from legato.dialects.relax.types import TensorType
+from legato.dialects.relax.types import TensorType, checked_bytes
 
 
 def _same(a: Size, b: Size, axis: int, number: int) -> Size:
@@ -63,7 +63,7 @@ class Concat(GraphOp):
 
     @classmethod
     def _results(cls, types: Sequence[ir.Type], attrs: Mapping[str, Any]) -> list[TensorType]:
-        return [cls.result_type(*map(TensorType.of, types), **attrs)]
+        return checked_bytes([cls.result_type(*map(TensorType.of, types), **attrs)])
 
     @classmethod
     def build(cls, xs: Sequence[ir.Value], axis: int, loc: ir.Location | None = None, ip: ir.InsertionPoint | None = None) -> ir.Value:

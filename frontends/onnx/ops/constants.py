@@ -13,6 +13,8 @@ from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import MADE_ELEMENTS, ConstantValue
 
+STORED_BYTES = 1 << 30   # larger constants of one value are filled at run time
+
 
 @op("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
 def constant(node):
@@ -37,10 +39,10 @@ def constant_of_shape(node):
     if value.size != 1:
         raise Malformed(f"its value must be one element, has the shape {list(value.shape)}")
     shape = node.sizes(0, "the shape")
-    if any(isinstance(size, Dim) for size in shape):
-        return relax.broadcast_to(node.literal(value.reshape(())), shape=shape)
-    if any(size < 0 for size in shape) or math.prod(shape) * value.itemsize >= 1 << 62:
+    if any(isinstance(size, int) and size < 0 for size in shape):
         raise Malformed(f"there is no tensor of the shape {shape}")
+    if any(isinstance(size, Dim) for size in shape) or math.prod(shape) * value.itemsize > STORED_BYTES:
+        return relax.broadcast_to(node.literal(value.reshape(())), shape=shape)
     return ConstantValue(node.name, np.broadcast_to(value.reshape(()), shape))  # a view of one element
 
 

@@ -3,6 +3,8 @@ from collections.abc import Mapping, Sequence
 
 from legato.core.mlir import ir, memref
 from legato.dialects.relax.dims import Size, materialize, product
+from legato.dialects.relax.requirements import Room
+from legato.passes.memory.plan_memory.room import room, rooms
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
@@ -13,13 +15,18 @@ class SizeValues:
     def __init__(self, symbols: Mapping[str, ir.Value], before: ir.Operation) -> None:
         self._symbols = symbols
         self._before = before
-        self._made: dict[Size, ir.Value] = {}
+        self._made: dict[Size | Room, ir.Value] = {}
 
-    def __call__(self, size: Size) -> ir.Value:
+    def __call__(self, size: Size | Room) -> ir.Value:
         if size not in self._made:
             with ir.InsertionPoint(self._before), ir.Location.unknown():
-                self._made[size] = materialize(size, self._symbols)
+                self._made[size] = room(size, self._symbols) if isinstance(size, Room) else materialize(size, self._symbols)
         return self._made[size]
+
+    def together(self, sizes: Sequence[Room]) -> None:
+        """Computes rooms, most calls' at once."""
+        with ir.InsertionPoint(self._before), ir.Location.unknown():
+            self._made |= dict(zip(sizes, rooms(sizes, self._symbols)))
 
 
 def bare_type(type_: ir.MemRefType) -> ir.MemRefType:

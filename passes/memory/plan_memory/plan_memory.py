@@ -14,17 +14,21 @@ sizes are checked (``@legato.late_check``). tir-lower-packed gives these declara
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from legato.analysis.indices.sizes import always_fits
 from legato.core.diagnostics import PassFailed
+from legato.core.dtypes import as_dtype
 from legato.core.errors import LegatoError, UnsupportedError
 from legato.core.ir_helpers import present
-from legato.core.locations import model_name
+from legato.core.locations import describe, model_name
 from legato.core.mlir import arith, func, ir, memref
-from legato.dialects.relax.dims import UNKNOWN, Size
+from legato.dialects.relax.dims import UNKNOWN, Dim, Size, magnitude, product
 from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
-from legato.dialects.relax.requirements import requirements
+from legato.dialects.relax.requirements import Requirement, Room, require, requirements
+from legato.dialects.relax.sizes import is_too_large
 from legato.dialects.tir.markers import ARENA, LATE_ARENAS, OUT
 from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
@@ -75,6 +79,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     for buffer, size in placed:
         groups[stage_of(stages, (size,), buffer.alloc)].append((buffer, size))
     placements = [place([Life(size, b.first, b.last) for b, size in group]) for group in groups]
+    check_bytes(main, boundary, shapes, placed, [placement.total for placement in placements])
     plan = _Rewrite(main, boundary, sizes, placements[0].total, stages)
     plan.begin_stages([placement.total for placement in placements], shapes)
     plan.results(owners, shapes)
@@ -117,6 +122,28 @@ def _known(shape: tuple[Size, ...], op: ir.Operation) -> tuple[Size, ...]:
         raise UnsupportedError(f"the size of a buffer in main{f' (at {where})' if where else ''} depends on values that are computed at "
                                "run time, not only on the shapes of the inputs; such shapes are not supported")
     return shape
+
+
+def check_bytes(main: func.FuncOp, boundary: Boundary, shapes: Sequence[tuple[Size, ...]], placed: Sequence[tuple[MainBuffer, Size]],
+                totals: Sequence[Size]) -> None:
+    """Records on main that the arenas may have ``LARGEST`` bytes at most. LegatoError for static sizes that exceed it."""
+    for buffer, size in placed:
+        if is_too_large([size], 1):
+            raise _too_large(f"a buffer in main (at {describe(buffer.alloc)})", size)
+    for value, shape in zip(boundary.outputs, shapes):
+        if is_too_large(shape, as_dtype(value.dtype).itemsize):
+            raise _too_large(f"the output '{value.name}'", product(shape))
+    given = [product(value.shape) * as_dtype(value.dtype).itemsize for value in boundary.inputs]
+    rows = [Requirement(magnitude(total), "the buffers of this call have more than 2**56 bytes", is_bytes=True)
+            for total in totals if isinstance(total, Dim) and not always_fits(magnitude(total), given)]
+    for total in totals:
+        if is_too_large([total], 1):
+            raise _too_large("the memory for the buffers of one call", total)
+    require(main, [*requirements(main), *rows])
+
+
+def _too_large(what: str, size: Size) -> LegatoError:
+    return LegatoError(f"{what} would have {size} bytes, more than the 2**56 that a process can address")
 
 
 class _Rewrite:
@@ -227,7 +254,7 @@ class _Rewrite:
         main.attributes["llvm.bareptr"] = ir.UnitAttr.get()
 
 
-def add_sizes_function(module: ir.Module, main: func.FuncOp, boundary: Boundary, sizes: list[Size]) -> None:
+def add_sizes_function(module: ir.Module, main: func.FuncOp, boundary: Boundary, sizes: Sequence[Size | Room]) -> None:
     """Adds ``@main_sizes``, which computes ``sizes`` from the values of the symbols."""
     index = ir.IndexType.get()
     types = [ir.MemRefType.get([len(boundary.symbols)], index), ir.MemRefType.get([len(sizes)], index)]
@@ -241,5 +268,6 @@ def add_sizes_function(module: ir.Module, main: func.FuncOp, boundary: Boundary,
     with ir.InsertionPoint(end), main.operation.location:
         symbols = {name: memref.LoadOp(given, [arith.ConstantOp(index, i).result]).result for i, name in enumerate(boundary.symbols)}
         values = SizeValues(symbols, end.operation)
+        values.together([size for size in sizes if isinstance(size, Room)])
         for i, size in enumerate(sizes):
             memref.StoreOp(values(size), made, [arith.ConstantOp(index, i).result])

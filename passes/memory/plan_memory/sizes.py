@@ -26,7 +26,7 @@ class MemrefSizes:
 
     def __init__(self, function: ir.OpView, arguments: Sequence[Sequence[Size]]) -> None:
         self._shapes: dict[ir.Value, tuple[Size, ...]] = {a: tuple(s) for a, s in zip(function.body.blocks[0].arguments, arguments)}
-        naturals = [one.size for one in requirements(function) if one.equal is None]
+        naturals = [one.size for one in requirements(function) if one.equal is None and not one.is_bytes]
         self._sizes = Evaluator(SizeNumbers(self._known, by_symbols=True, naturals=naturals))
 
     def give(self, value: ir.Value, shape: Sequence[Size]) -> None:

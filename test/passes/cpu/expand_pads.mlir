@@ -57,6 +57,24 @@ func.func private @dynamic(%x: tensor<?x?xf32>, %out: tensor<?x?xf32> {tir.out, 
 
 // -----
 
+// Only rows are padded, and their length is dynamic: a row ends at the last dynamic dimension.
+// CHECK-LABEL: func.func private @dynamic_rows
+// CHECK-NOT: tensor.pad
+// CHECK: tensor.collapse_shape %{{.*}} {{\[\[}}0], [1], [2, 3]] : tensor<1x4x?x8xf32> into tensor<1x4x?xf32>
+// CHECK: scf.forall (%{{.*}}) = (0, 1) to (1, 5)
+// CHECK: tensor.expand_shape {{.*}} : tensor<1x6x?xf32> into tensor<1x6x?x8xf32>
+func.func private @dynamic_rows(%x: tensor<1x4x?x8xf32>, %out: tensor<1x6x?x8xf32> {tir.out, bufferization.writable = true})
+    -> tensor<1x6x?x8xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = tensor.pad %x low[0, 1, 0, 0] high[0, 1, 0, 0] {
+  ^bb0(%a: index, %b: index, %c: index, %d: index):
+    tensor.yield %zero : f32
+  } : tensor<1x4x?x8xf32> to tensor<1x6x?x8xf32>
+  return %0 : tensor<1x6x?x8xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func private @unknown
 // CHECK: tensor.pad
 func.func private @unknown(%x: tensor<4xf32>, %n: index, %out: tensor<?xf32> {tir.out, bufferization.writable = true}) -> tensor<?xf32>

@@ -1,5 +1,5 @@
 // RUN: legato-opt %s --relax-require-sizes | filecheck %s
-// What is only known at a call: a symbolic end of a slice within its axis, sizes that are not below 0.
+// What is only known at a call: a symbolic end of a slice within its axis, sizes that are not below 0, tensors of too many bytes.
 
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: relax.requires = [
@@ -9,4 +9,21 @@ func.func @main(%x: tensor<20x?xf32, #relax.dims<[20, "n"]>>) -> (tensor<?x?xf32
   %0 = "relax.strided_slice"(%x) {begin = #relax.dims<[0]>, end = #relax.dims<["n"]>, axes = array<i64: 0>} : (tensor<20x?xf32, #relax.dims<[20, "n"]>>) -> tensor<?x?xf32, #relax.dims<["n", "n"]>> loc("positions")
   %1 = "relax.pad"(%x) {pads = array<i64: 0, -1, 0, -1>} : (tensor<20x?xf32, #relax.dims<[20, "n"]>>) -> tensor<20x?xf32, #relax.dims<[20, "n - 2"]>> loc("inner")
   return %0, %1 : tensor<?x?xf32, #relax.dims<["n", "n"]>>, tensor<20x?xf32, #relax.dims<[20, "n - 2"]>>
+}
+
+// The bytes of a tensor may wrap where its size is of a higher degree than an argument's; n * n is not covered by m * n * n, since m may
+// be 0. The last tensor has no row: the one before is larger.
+// CHECK-LABEL: func.func @outer
+// CHECK-SAME: relax.bytes = {{\[\[}}"m * n * n * 4", "relax.add \22cube\22 makes a tensor of [m, n, n] f32, more than 2**56 bytes"],
+// CHECK-SAME: ["n * n * 4", "relax.add \22square\22 makes a tensor of [n, n] f32, more than 2**56 bytes"]]}
+func.func @outer(%x: tensor<?xf32, #relax.dims<["n"]>>, %y: tensor<?x1x?xf32, #relax.dims<["m", 1, "n"]>>)
+    -> tensor<?x?x?xf16, #relax.dims<["m", "n", "n"]>> {
+  %0 = "relax.reshape"(%x) {shape = #relax.dims<["n", 1]>} : (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?x1xf32, #relax.dims<["n", 1]>>
+  %1 = "relax.add"(%0, %x) : (tensor<?x1xf32, #relax.dims<["n", 1]>>, tensor<?xf32, #relax.dims<["n"]>>)
+    -> tensor<?x?xf32, #relax.dims<["n", "n"]>> loc("square")
+  %2 = "relax.add"(%1, %y) : (tensor<?x?xf32, #relax.dims<["n", "n"]>>, tensor<?x1x?xf32, #relax.dims<["m", 1, "n"]>>)
+    -> tensor<?x?x?xf32, #relax.dims<["m", "n", "n"]>> loc("cube")
+  %3 = "relax.astype"(%2) {dtype = f16} : (tensor<?x?x?xf32, #relax.dims<["m", "n", "n"]>>)
+    -> tensor<?x?x?xf16, #relax.dims<["m", "n", "n"]>> loc("half")
+  return %3 : tensor<?x?x?xf16, #relax.dims<["m", "n", "n"]>>
 }

@@ -33,3 +33,26 @@ func.func private @one_window(%x: tensor<?x3xf32>, %w: tensor<2xf32>, %out: tens
   } -> tensor<?x1xf32>
   return %1 : tensor<?x1xf32>
 }
+
+// A kernel that no schedule takes keeps its loops, but its packed weight is unpacked: nothing lowers linalg.unpack later.
+// CHECK-LABEL: func.func private @unscheduled
+// CHECK-NOT: linalg.unpack
+// CHECK: linalg.transpose
+// CHECK: linalg.copy
+// CHECK: linalg.conv_2d_nhwc_hwcf
+func.func private @unscheduled(%x: tensor<1x8x?x8xf32>, %w: tensor<5x2x2x8x1x1x1x8xf32>, %n: index,
+                               %out: tensor<1x?x?x33xf32> {tir.out, bufferization.writable = true})
+    -> tensor<1x?x?x33xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x2x8x33xf32>
+  %u = linalg.unpack %w outer_dims_perm = [3, 0, 1, 2] inner_dims_pos = [0, 1, 2, 3] inner_tiles = [1, 1, 1, 8] into %e
+    : tensor<5x2x2x8x1x1x1x8xf32> -> tensor<2x2x8x33xf32>
+  %0 = tensor.pad %x low[0, 1, 0, 0] high[0, %n, 0, 0] {
+  ^bb0(%a: index, %b: index, %c: index, %d: index):
+    tensor.yield %zero : f32
+  } : tensor<1x8x?x8xf32> to tensor<1x?x?x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%out : tensor<1x?x?x33xf32>) -> tensor<1x?x?x33xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+    ins(%0, %u : tensor<1x?x?x8xf32>, tensor<2x2x8x33xf32>) outs(%f : tensor<1x?x?x33xf32>) -> tensor<1x?x?x33xf32>
+  return %1 : tensor<1x?x?x33xf32>
+}
