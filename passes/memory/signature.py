@@ -75,7 +75,7 @@ class Boundary:
             signature = function.type
         given, results = list(signature.inputs), list(signature.results)
         attributes = attributes + [{}] * (len(given) - len(attributes))
-        inputs, weights, taken = [], [], set()
+        inputs, weights, taken, known = [], [], set(), set()
         for i, (type_, of) in enumerate(zip(given, attributes)):
             if WEIGHT in of:
                 weights.append(_value(of[WEIGHT].value, type_, ()))
@@ -86,7 +86,8 @@ class Boundary:
                 if name in taken:
                     raise LegatoError(f"two inputs of main have the name '{name}'")
                 taken.add(name)
-                inputs.append(_value(name, type_, {s for v in inputs for d in v.shape for s in symbols(d)}))
+                inputs.append(_value(name, type_, known))
+                known |= {s for d in inputs[-1].shape for s in symbols(d)}
         names = _output_names(function, attributes, len(results))
         outputs = [_value(n, t, None) for n, t in zip(names, results)]
         return Boundary(tuple(inputs), tuple(weights), tuple(outputs))
