@@ -4,7 +4,7 @@
     module = legato.from_onnx("model.onnx")
     exe = legato.compile(module, target="llvm{threads=2}")
     y = exe(x)
-    exe.save("model.so"); exe = legato.load("model.so")
+    exe.save("model.legato"); exe = legato.load("model.legato")
 
 Names are imported at first use: ``legato.load`` runs a saved model without loading any compiler.
 """

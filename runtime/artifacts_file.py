@@ -1,6 +1,6 @@
 """The artifacts of a saved model: an uncompressed zip file beside it, with ``manifest.json`` and the bytes of each artifact.
 
-The model's ``.so`` contains a digest of the file, so that the two cannot be mixed up.
+The model's code contains a digest of the file, so that the two cannot be mixed up, and the file's name a part of it.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -30,42 +30,44 @@ def check_savable(artifacts: Artifacts) -> None:
 
 
 def write(path: Path, artifacts: Artifacts) -> bytes:
-    """Writes the file. Returns its digest (16 bytes)."""
+    """Writes the file, of the same bytes for the same artifacts. Returns its digest (16 bytes)."""
     manifest: dict[str, Any] = {"format": FORMAT, "artifacts": []}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
         for number, artifact in enumerate(artifacts):
             entry = dict(artifact)
             if "data" in entry:
                 member = f"{number}.{artifact['backend']}"
-                file.writestr(member, memoryview(np.ascontiguousarray(entry["data"])))
+                file.writestr(zipfile.ZipInfo(member), memoryview(np.ascontiguousarray(entry["data"])))
                 entry["data"] = member
             manifest["artifacts"].append(entry)
-        file.writestr("manifest.json", json.dumps(manifest))
-    return _digest(path)
-
-
-def _digest(path: Path) -> bytes:
+        file.writestr(zipfile.ZipInfo("manifest.json"), json.dumps(manifest, sort_keys=True))   # ZipInfo: a fixed date, not today's
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+        return _digest(file)
 
 
-def read(path: Path, digest: bytes | None) -> list[Mapping[str, Any]]:
-    """The artifacts in a file. LegatoError if it is missing, damaged, another model's (unless ``digest`` is None), or of a newer
-    Legato."""
-    if not path.is_file():
-        raise LegatoError(f"the parts of the model that backends made are missing: there is no file {path}. It was saved beside the model: "
-                          "copy it too")
+def _digest(file: IO[bytes]) -> bytes:
+    return hashlib.file_digest(file, "sha256").digest()[:16]
+
+
+def read(path: Path, digest: bytes) -> list[Mapping[str, Any]]:
+    """The artifacts in a file. Its digest is compared first, since some artifacts are code. LegatoError if the file is missing, damaged,
+    another model's, or of a newer Legato."""
     try:
-        with zipfile.ZipFile(path) as file:
+        stream = open(path, "rb")
+    except FileNotFoundError:
+        raise LegatoError(f"the parts of the model that backends made are missing: there is no file {path}. It was saved beside the model: "
+                          "copy it too") from None
+    except OSError as error:
+        raise LegatoError(f"cannot read {path}, the parts of the model that backends made: {error.strerror}") from error
+    with stream:
+        if _digest(stream) != digest:
+            raise LegatoError(f"{path}, the parts of the model that backends made, was changed after it was saved, or is that of another "
+                              "model or of another compile of this one: save the model again, or copy the file that was saved with it")
+        with zipfile.ZipFile(stream) as file:
             manifest = json.loads(file.read("manifest.json"))
             if manifest["format"] > FORMAT:
                 raise LegatoError(f"{path} was made by a newer Legato: it has format {manifest['format']}, this version reads {FORMAT}")
             found = []
             for entry in manifest["artifacts"]:
                 found.append({**entry, "data": np.frombuffer(file.read(entry["data"]), np.uint8)} if "data" in entry else entry)
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
-        raise LegatoError(f"{path}, the parts of the model that backends made, is damaged: {error}") from error
-    if digest is not None and _digest(path) != digest:
-        raise LegatoError(f"{path}, the parts of the model that backends made, was changed after it was saved, or is that of another model "
-                          "or of another compile of this one: save the model again, or copy the file that was saved with it")
     return found

@@ -1,7 +1,5 @@
 """Reads a shared object without loading it: its machine, and the contents of exported variables."""
-import mmap
 import struct
-from pathlib import Path
 
 MACHINES = {62: ("x86-64", ("x86_64", "AMD64")), 183: ("aarch64", ("aarch64", "arm64"))}   # e_machine: name, values of platform.machine()
 _LOADED, _DYNAMIC_SYMBOLS = 1, 11   # types of program and section headers
@@ -12,24 +10,22 @@ class ElfError(ValueError):
 
 
 class ElfFile:
-    """The headers of a shared object. Raises ElfError if the file is not one or is truncated, OSError if it cannot be read."""
+    """The headers of a shared object, from the bytes of its file. Raises ElfError if it is not one, is truncated or damaged."""
 
-    def __init__(self, path: Path) -> None:
-        with open(path, "rb") as file:
-            try:
-                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            except ValueError as error:
-                raise ElfError("the file is empty") from error
+    def __init__(self, data: bytes) -> None:
+        self._bytes = data
+        if not data:
+            raise ElfError("the file is empty")
         if self._bytes[:6] != b"\x7fELF\x02\x01":
             raise ElfError("it is not a shared object for 64-bit Linux")
         try:
             self._read_headers()
-        except struct.error as error:
-            raise ElfError("it is cut off") from error
+        except (struct.error, IndexError) as error:
+            raise ElfError("it is cut off, or damaged") from error
 
     def data(self, name: str) -> bytes | None:
         """The bytes of an exported variable, or None if there is none of that name."""
-        for at in range(self._symbols, self._symbols + self._symbols_size, 24):
+        for at in range(self._symbols, self._symbols + self._symbols_size - 23, 24):
             name_at, _, _, section, value, size = struct.unpack_from("<IBBHQQ", self._bytes, at)
             if section and self._text(self._names + name_at) == name:
                 return self._at_address(value, size)
@@ -45,7 +41,7 @@ class ElfFile:
             raise ElfError("it exports nothing")
         self._symbols, self._symbols_size, self._names = symbols[4], symbols[5], headers[symbols[6]][4]
         if self._symbols + self._symbols_size > len(self._bytes):
-            raise ElfError("it is cut off")
+            raise ElfError("it is cut off, or damaged")
 
     def _text(self, at: int) -> str:
         end = self._bytes.find(b"\0", at)
@@ -57,4 +53,4 @@ class ElfFile:
                 found = self._bytes[offset + address - start : offset + address - start + size]
                 if len(found) == size:
                     return found
-        raise ElfError("it is cut off")
+        raise ElfError("it is cut off, or damaged")

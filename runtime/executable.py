@@ -1,4 +1,5 @@
 """Compiled models as callables."""
+import warnings
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -78,7 +79,8 @@ class Executable:
         return self.explanation
 
     def save(self, path: str | PathLike, linker: str | None = None) -> Path:
-        """Writes the model as a shared object, and its weights beside it as ``<path>.weights``. Returns the path.
+        """Writes the model as a shared object under the name ``path``, and its weights beside it as ``<path>.<digest>.weights``. Returns
+        the path. A name that ends in .so is warned of, since Python's ``import`` finds it; the suffix for models is .legato.
 
         linker: a program that links (``cc``, ``clang``, ``ld.lld``, ``zig``), by name or path; None: the first one found. LegatoError if
         there is no linker, if it fails, or if the files cannot be written.
@@ -86,6 +88,9 @@ class Executable:
         path = Path(path)
         if path.is_dir():
             raise LegatoError(f"cannot save the model as {path}: that is a folder")
+        if path.suffix == ".so":
+            warnings.warn(f"{path}: Python's import takes a .so for an extension module, and prefers it to a .py of the same name; "
+                          f"the suffix for models is .legato: {path.with_suffix('.legato')}", stacklevel=2)
         try:
             return self._save(path, linker)
         except OSError as error:

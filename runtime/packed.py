@@ -2,17 +2,20 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib
 import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import tvm_ffi
 
 from legato.core.errors import LegatoError
 from legato.runtime.arrays import bfloat16_to_numpy
+from legato.runtime.library import load_library
 
 Artifacts = Sequence[Mapping[str, Any]]  # as passes/partition/artifacts.py lists them
 
@@ -88,17 +91,28 @@ def _blob(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Func
     return numpy_call(loader(memoryview(artifact["data"]), function))
 
 
+_libraries: dict[bytes, tvm_ffi.Module] = {}   # shared objects of backends, by digest: their code may have threads, so they stay loaded
+
+
 def _shared(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
-    with tempfile.NamedTemporaryFile(prefix="legato-", suffix=".so", delete=False) as file:
-        file.write(memoryview(artifact["data"]))
     symbol = artifact.get("symbols", {}).get(function, function)
     try:
-        return tvm_ffi.load_module(file.name)[symbol]
+        return _library(memoryview(artifact["data"]))[symbol]
     except Exception as error:
         raise LegatoError(f"the shared object of the backend '{artifact['backend']}' does not give the function '{symbol}' (exported as "
                           f"__tvm_ffi_{symbol}): {error}") from error
-    finally:
-        os.unlink(file.name)  # the loaded library stays mapped
+
+
+def _library(data: memoryview) -> tvm_ffi.Module:
+    digest = hashlib.sha256(data).digest()
+    if digest not in _libraries:
+        with tempfile.NamedTemporaryFile(prefix="legato-", suffix=".so", delete=False) as file:
+            file.write(data)
+        try:
+            _libraries[digest] = load_library(Path(file.name))
+        finally:
+            os.unlink(file.name)  # the loaded library stays mapped
+    return _libraries[digest]
 
 
 def _closure(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:

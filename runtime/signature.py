@@ -8,7 +8,7 @@ import numpy as np
 
 from legato.core.errors import LegatoError
 
-FORMAT = 1   # the newest metadata that this version reads
+FORMAT = 2   # of the saved files whose metadata this version reads
 
 
 @dataclass(frozen=True)

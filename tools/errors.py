@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,11 +81,13 @@ class Outcome:
 
 @contextmanager
 def reported(tool: str, debug: bool = False) -> Iterator[Outcome]:
-    """Context for a tool's body: errors are printed on standard error and set the exit code; the body may set it, too.
+    """Context for a tool's body: errors and warnings are printed on standard error, and errors set the exit code; the body may set it,
+    too.
 
     `debug` (or LEGATO_DEBUG=1) shows tracebacks.
     """
     outcome = Outcome()
+    shown, warnings.showwarning = warnings.showwarning, lambda message, *_: print(f"{tool}: warning: {message}", file=sys.stderr)
     try:
         yield outcome
         sys.stdout.flush()
@@ -98,6 +101,8 @@ def reported(tool: str, debug: bool = False) -> Iterator[Outcome]:
             traceback.print_exc()
         print(_failure(tool, error), file=sys.stderr)
         outcome.code = FAILURE
+    finally:
+        warnings.showwarning = shown
 
 
 def _failure(tool: str, error: Exception) -> str:

@@ -7,20 +7,21 @@ from typing import Any
 from legato.tools.models import add_compile_options
 
 IMPORTED, PARTITIONED, ONNX, LLVM_IR, PTX = "imported", "partitioned", "onnx", "ll", "ptx"
+NATIVE = (".legato", ".so")
 ALL = ""  # --print-pipeline without a stage
 EXAMPLES = """examples:
-  legato-compile model.onnx -o model.so                       native code; weights in model.so.weights beside it
+  legato-compile model.onnx -o model.legato                   native code; weights in model.legato.*.weights beside it
   legato-compile model.onnx --emit relax                      the graph, after the graph passes
   legato-compile model.onnx --emit fused | less               one function a kernel, structured
   legato-compile model.onnx --emit ll -o model.ll             LLVM IR
   legato-compile model.onnx --target nvvm --emit nvvm         kernels for NVIDIA's GPUs
   legato-compile model.onnx --target 'nvvm{chip=sm_90a}' --emit ptx    the same as PTX (pip install 'legato[gpu]')
-  legato-compile model.onnx --backend openvino -o model.so    parts that OpenVINO supports run there, and are saved along
+  legato-compile model.onnx --backend openvino -o model.legato    parts that OpenVINO supports run there, and are saved along
   legato-compile model.mlir --emit onnx -o model.onnx         the graph as an ONNX model
   legato-compile --print-pipeline --target llvm               the passes that run, stage by stage, as legato-opt takes them:
   legato-opt relax.mlir --pass-pipeline="$(legato-compile --print-pipeline=legalized --target llvm)"
   legato-compile model.onnx --shape input=1,3,224,224         fix or name the dimensions of an input
-  legato-compile model.onnx --target 'llvm{cpu=x86-64-v3 threads=2}' -o model.so"""
+  legato-compile model.onnx --target 'llvm{cpu=x86-64-v3 threads=2}' -o model.legato"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,7 +29,8 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(prog="legato-compile", description=__doc__, epilog=EXAMPLES,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("model", nargs="?", help="a model: .onnx or .mlir (with its weights in FILE.mlir.safetensors)")
-    p.add_argument("-o", dest="output", metavar="FILE", help="where to write: model.so, or the text of --emit (default: standard output)")
+    p.add_argument("-o", dest="output", metavar="FILE", help="where to write: model.legato, or the text of --emit (default: "
+                   "standard output)")
     p.add_argument("--emit", metavar="STAGE", help="print a stage of the target's pipeline instead of native code: imported, "
                    "relax, legalized, fused, scheduled, bufferized, llvm (nvvm: for that target), or ll: LLVM IR; ptx: PTX (for nvvm); "
                    "partitioned: the graph with its external modules; onnx: the imported graph as an ONNX model")
@@ -63,6 +65,7 @@ def run(options: argparse.Namespace) -> None:
     from legato.core.errors import LegatoError
     from legato.passes.pipeline.base import PassContext
     from legato.runtime.linker import find_linker
+    from legato.runtime.package import saved_files
     from legato.tools.models import is_stream, read_model
     from legato.tools.output import check_output, say_written
     from legato.tools.progress import Progress, print_times
@@ -71,9 +74,10 @@ def run(options: argparse.Namespace) -> None:
     if options.model is None:
         raise LegatoError("there is no model: give an .onnx or an .mlir file")
     if not options.emit and not options.output:
-        raise LegatoError("nothing to do: give -o model.so for native code, or --emit STAGE for text")
-    if options.output and options.output.endswith(".so") != (not options.emit):
-        raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .so; --emit STAGE is text")
+        raise LegatoError("nothing to do: give -o model.legato for native code, or --emit STAGE for text")
+    if options.output and (Path(options.output).suffix in NATIVE) != (not options.emit):
+        raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .legato (or .so); "
+                          "--emit STAGE is text")
     if options.output:
         check_output("-o", options.output)
     if not options.emit:
@@ -109,7 +113,7 @@ def run(options: argparse.Namespace) -> None:
         executable = driver.compile(module, options.target, backends=backends, first=options.first, progress=progress,
                                     verify_each=options.verify_each)
         with progress.stage("save"):
-            executable.save(options.output)
+            written = saved_files(executable.save(options.output))
         report = executable.report
     progress.finish()
     if written and not options.quiet:

@@ -1,4 +1,4 @@
-"""legato-run: runs a model (.onnx, .mlir) or a saved one (.so), compares it with onnxruntime, and times it."""
+"""legato-run: runs a model (.onnx, .mlir) or a saved one (.legato), compares it with onnxruntime, and times it."""
 import argparse
 import sys
 import time
@@ -15,20 +15,23 @@ EXAMPLES = """examples:
   legato-run model.onnx --random --backend openvino           parts that OpenVINO supports run there
   legato-run model.onnx --random --dim n=7                    a value for the symbol n
   legato-run model.onnx --input x=x.npy --save y=y.npy
-  legato-run model.so --random --bench 100                    a saved model: no compiler is loaded"""
+  legato-run model.legato --random --bench 100                a saved model: no compiler is loaded
+  legato-run model.legato --random --verify                   and every byte of its weights is compared with their digest"""
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line's parser."""
     p = argparse.ArgumentParser(prog="legato-run", description=__doc__, epilog=EXAMPLES,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("model", help="a model: .onnx, .mlir, or .so")
+    p.add_argument("model", help="a model: .onnx, .mlir, or a saved one (.legato, .so)")
     p.add_argument("--random", action="store_true", help="random values for the inputs without --input")
     p.add_argument("--seed", type=int, default=0, help="seed of the random values")
     p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a value for an input")
     p.add_argument("--save", action="append", default=[], metavar="NAME=FILE.npy", help="where to write an output")
     p.add_argument("--dim", action="append", type=dim_option, default=[], metavar="SYMBOL=N", help="size of a symbol (default: 8)")
     add_compile_options(p)
+    p.add_argument("--verify", action="store_true", help="a saved model: compare its weights with their digest, which reads all of them; "
+                   "code is always compared")
     p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with another runtime's; exit code 1 if they differ")
     p.add_argument("--tolerance", type=float, default=1e-4, help="largest relative error accepted by --check: max|a-b| / max|b|")
     p.add_argument("--bench", type=count_option, metavar="N", help="time N calls (median), alternating with the runtime of --check")
@@ -48,11 +51,13 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def executable(options: argparse.Namespace) -> Any:
-    """The model, compiled, or loaded from a .so."""
-    if options.model.endswith(".so"):
+    """The model, compiled, or loaded if it is a saved one."""
+    from legato.runtime.code_file import is_saved_model
+
+    if is_saved_model(options.model):
         from legato.runtime import load
 
-        return load(options.model)
+        return load(options.model, verify=options.verify)
     from legato import driver
     from legato.tools.models import read_model
     from legato.tools.progress import Progress
@@ -70,13 +75,19 @@ def executable(options: argparse.Namespace) -> Any:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the model as the command line asks. Returns the exit code: 1 if --check fails. Raises LegatoError."""
+    from legato.runtime.code_file import is_saved_model
     from legato.tools.models import LegatoError, Peer, random_inputs, relative_error, symbol_in
+    from legato.tools.output import check_output
 
     if options.check and not options.model.endswith(".onnx"):
         raise LegatoError("--check compares with onnxruntime, which wants the .onnx file")
-    if options.model.endswith(".so") and (options.shape or options.target != TARGET or options.backend):
+    if is_saved_model(options.model) and (options.shape or options.target != TARGET or options.backend):
         raise LegatoError("--shape, --target and --backend are for a compile: a saved model has them in it")
+    if options.verify and not is_saved_model(options.model):
+        raise LegatoError("--verify compares a saved model with its digests: give a .legato file")
     files = [name_and_file("--save", text) for text in options.save]
+    for _, file in files:
+        check_output("--save", file)
     given = read_arrays(options.input)
     exe = executable(options)
     names = [spec.name for spec in exe.inputs]

@@ -1,4 +1,4 @@
-"""The metadata of a compiled model as JSON, which the runtime reads from the module or from a saved .so."""
+"""The metadata of a compiled model as JSON, which the runtime reads from the module or from a saved model."""
 import json
 import re
 from importlib.metadata import PackageNotFoundError, version
@@ -7,7 +7,7 @@ from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS
 from legato.passes.memory.signature import Boundary, BoundaryValue, packed_functions
 
-FORMAT = 1   # increased when older runtimes cannot read a new saved model
+FORMAT = 2   # increased when older runtimes cannot read a new saved model
 
 
 def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:

@@ -7,7 +7,7 @@
 // CHECK: llvm.func @__tvm_ffi_create(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: i32, %arg3: !llvm.ptr) -> i32
 // CHECK-SAME: target_cpu = "x86-64"
 // CHECK: llvm.func internal @legato.call(
-// CHECK: llvm.mlir.global external constant @legato_metadata("{\22format\22:1,
+// CHECK: llvm.mlir.global external constant @legato_metadata("{\22format\22:2,
 // CHECK-SAME: \22inputs\22:[{\22name\22:\22x\22,\22dtype\22:\22bool\22,\22shape\22:[\22n\22,4]}]
 // CHECK-SAME: \22weights\22:[{\22name\22:\22w\22,\22dtype\22:\22float32\22,\22shape\22:[4]}]
 // CHECK-SAME: \22target\22:{\22cpu\22:\22x86-64-v3\22,\22features\22:\22+avx2,+fma\22},\22openmp\22:false

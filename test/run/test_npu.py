@@ -35,7 +35,7 @@ def test_resnet50_runs_with_its_convolutions_on_the_accelerator(tmp_path):
     before = simulator.Device.count
     assert relative_error(executable(**inputs), expected) < 1e-4
     assert simulator.Device.count - before > 900_000  # tiles: all 4 billion multiply-adds went through the device
-    saved = legato.load(executable.save(tmp_path / "resnet50.so"))
+    saved = legato.load(executable.save(tmp_path / "resnet50.legato"))
     assert relative_error(saved(**inputs), expected) < 1e-4
 
 

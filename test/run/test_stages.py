@@ -51,8 +51,8 @@ def test_one_module_many_compiles(tmp_path):
     check(legato.compile(module))
     executable = legato.compile(module, "llvm{cpu=x86-64-v2}")  # the first left its weights as they were
     check(executable)
-    executable.save(tmp_path / "model.so")
-    check(legato.load(tmp_path / "model.so"))
+    executable.save(tmp_path / "model.legato")
+    check(legato.load(tmp_path / "model.legato"))
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.uint64])

@@ -86,8 +86,8 @@ def test_code_for_this_machine_and_for_another(monkeypatch, tmp_path):
     exe = for_cpu("x86-64-v2")
     with pytest.raises(LegatoError, match=r"for the CPU x86-64-v2; this one \(x86-64\) does not have cx16, popcnt, sse3, .*Save it"):
         exe(numbers(4))
-    exe.save(tmp_path / "model.so")
+    exe.save(tmp_path / "model.legato")
     with pytest.raises(LegatoError, match="compiled for the CPU x86-64-v2"):
-        load(tmp_path / "model.so")
+        load(tmp_path / "model.legato")
     with pytest.raises(cpu.UnknownCpuError, match="unknown CPU 'x86-64-v5'; did you mean"):
         for_cpu("x86-64-v5")

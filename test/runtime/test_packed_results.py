@@ -255,7 +255,7 @@ return R.call_packed("legato.test.results.c_fail", y, sinfo_args=R.Tensor((m,), 
 
 def test_a_saved_model_finds_its_functions_in_another_process(library, tmp_path):
     register(library)
-    path = legato.compile(IN_C).save(tmp_path / "model.so")
+    path = legato.compile(IN_C).save(tmp_path / "model.legato")
     program = f"""
 import sys, numpy as np, tvm_ffi
 from legato.runtime import load

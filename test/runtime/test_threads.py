@@ -44,4 +44,4 @@ def test_parallel_code(tmp_path):
     assert exe.signature.openmp
     x = numbers(64, 8)
     np.testing.assert_array_equal(exe(x), x * 2)
-    np.testing.assert_array_equal(load(exe.save(tmp_path / "parallel.so"))(x), x * 2)
+    np.testing.assert_array_equal(load(exe.save(tmp_path / "parallel.legato"))(x), x * 2)

@@ -38,12 +38,12 @@ def refused(tool, capsys, *arguments):
 
 
 def test_saved_model_runs(folder, capsys):
-    assert legato_compile.main(["model.onnx", "-o", "m m.so", "-q"]) == 0
-    assert legato_run.main(["m m.so", "--input", "x=x3.npy", "--input", "v=v3.npy", "--save", "y=y.npy", "--bench", "2"]) == 0
+    assert legato_compile.main(["model.onnx", "-o", "m m.legato", "-q"]) == 0
+    assert legato_run.main(["m m.legato", "--input", "x=x3.npy", "--input", "v=v3.npy", "--save", "y=y.npy", "--bench", "2"]) == 0
     assert "y: float32[3, 400]" in capsys.readouterr().out
     np.testing.assert_allclose(np.load("y.npy"), np.ones((3, 4), np.float32) @ WEIGHT, rtol=1e-6)
     for option in (["--shape", "x=3,4"], ["--backend", "onnxruntime"]):
-        assert "a saved model has them in it" in refused(legato_run, capsys, "m m.so", "--random", *option)
+        assert "a saved model has them in it" in refused(legato_run, capsys, "m m.legato", "--random", *option)
 
 
 def test_run_with_a_backend(folder, capsys):
@@ -55,7 +55,7 @@ def test_run_with_a_backend(folder, capsys):
 def test_a_missing_linker_is_told_before_the_compile(folder, capsys, monkeypatch):
     monkeypatch.setenv("LEGATO_LINKER", "nold")
     monkeypatch.setattr("legato.driver.compile", lambda *_, **__: pytest.fail("compiled first"))
-    assert "there is no program 'nold'" in refused(legato_compile, capsys, "model.onnx", "-o", "m.so")
+    assert "there is no program 'nold'" in refused(legato_compile, capsys, "model.onnx", "-o", "m.legato")
 
 
 def test_run_checks_and_times(folder, capsys):
@@ -81,15 +81,15 @@ def test_llvm_ir_is_text_whatever_the_file_is_called(folder):
 
 @pytest.mark.parametrize(("arguments", "message"), [
     ((), "nothing to do"),
-    (("-o", "model.exe"), "native code, and nothing else, goes into a file that ends in .so"),
-    (("-o", "model.so", "--emit", "relax"), "--emit STAGE is text"),
-    (("-o", "folder.so"), "-o folder.so: that is a folder"),
-    (("-o", "x3.npy/model.so"), "-o x3.npy/model.so: there is no folder 'x3.npy'"),
-    (("--target", "llvm{threads=0}", "-o", "model.so"), "threads=0"),
-    (("--target", "lvm", "-o", "model.so"), "did you mean 'llvm'"),
+    (("-o", "model.exe"), "native code, and nothing else, goes into a file that ends in .legato (or .so)"),
+    (("-o", "model.legato", "--emit", "relax"), "--emit STAGE is text"),
+    (("-o", "folder.legato"), "-o folder.legato: that is a folder"),
+    (("-o", "x3.npy/model.legato"), "-o x3.npy/model.legato: there is no folder 'x3.npy'"),
+    (("--target", "llvm{threads=0}", "-o", "model.legato"), "threads=0"),
+    (("--target", "lvm", "-o", "model.legato"), "did you mean 'llvm'"),
 ])
 def test_compile_refuses(folder, capsys, arguments, message):
-    (folder / "folder.so").mkdir()
+    (folder / "folder.legato").mkdir()
     assert message in refused(legato_compile, capsys, "model.onnx", "-q", *arguments)
 
 

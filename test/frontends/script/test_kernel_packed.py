@@ -94,7 +94,7 @@ def k(A: T.Buffer((2,), "float32"), B: T.Buffer((1,), "float32")):
 
 
 def test_saved_and_in_two_threads(tmp_path):
-    path = legato.compile(mixed).save(tmp_path / "mixed.so")
+    path = legato.compile(mixed).save(tmp_path / "mixed.legato")
     exe = legato.load(path)
     errors = []
 

@@ -18,6 +18,7 @@ from legato.artifacts import Registered
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.passes.partition.costs import groups, veto
+from legato.runtime.package import saved_files
 
 TEST = Path(__file__).resolve().parents[2]
 
@@ -88,11 +89,11 @@ def test_two_backends_in_both_orders_saved_and_run_elsewhere(order, tmp_path):
     x = random(1, 3, 8, 8)
     executable = legato.compile(module, backends=order)
     same(executable, module, x)
-    path = executable.save(tmp_path / "model.so")
-    assert (tmp_path / "model.so.artifacts").exists()
+    path = executable.save(tmp_path / "model.legato")
+    assert [file.suffix for file in saved_files(path)] == [".legato", ".artifacts"]
     same(legato.load(path), module, x)
     np.save(tmp_path / "x.npy", x)
-    script = "import numpy, legato; numpy.save('y.npy', legato.load('model.so')(numpy.load('x.npy')))"
+    script = "import numpy, legato; numpy.save('y.npy', legato.load('model.legato')(numpy.load('x.npy')))"
     subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": str(TEST)}, timeout=120, cwd=tmp_path)
     assert relative_error(np.load(tmp_path / "y.npy"), interpret(module, [x])[0]) < 1e-5
 

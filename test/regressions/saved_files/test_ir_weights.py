@@ -90,7 +90,7 @@ def test_what_was_written_is_said(folder, capsys):
 
 
 @pytest.mark.parametrize("arguments", [("--emit", "relax", "-o", "no/where.mlir"), ("--emit", "onnx", "-o", "no/where.onnx"),
-                                       ("-o", "no/where.so"), ("-o", "deep/er/where.so")])
+                                       ("-o", "no/where.legato"), ("-o", "deep/er/where.legato")])
 def test_a_folder_that_is_not_there(folder, capsys, monkeypatch, arguments):
     """It is refused before the model is read."""
     monkeypatch.setattr("legato.tools.models.read_model", lambda *_: pytest.fail("read first"))

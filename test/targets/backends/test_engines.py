@@ -41,9 +41,9 @@ def split(path, inputs, backends, tmp_path, least):
     found = executable(**inputs)
     assert executable.report.kernels  # something is left to the host
     assert relative_error(np.asarray(found if not isinstance(found, tuple) else found[0]), expected[0]) < 1e-4
-    executable.save(tmp_path / "model.so")
+    executable.save(tmp_path / "model.legato")
     np.savez(tmp_path / "inputs.npz", **inputs)
-    script = ("import numpy, legato; y = legato.load('model.so')(**numpy.load('inputs.npz')); import sys; "
+    script = ("import numpy, legato; y = legato.load('model.legato')(**numpy.load('inputs.npz')); import sys; "
               "assert 'torch_mlir' not in sys.modules; numpy.save('y.npy', y if not isinstance(y, tuple) else y[0])")
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, timeout=300)
     assert relative_error(np.load(tmp_path / "y.npy"), expected[0]) < 1e-4

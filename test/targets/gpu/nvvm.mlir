@@ -3,7 +3,7 @@
 // RUN: legato-compile %s --target nvvm --emit nvvm -q | filecheck %s --check-prefix=NVVM
 // RUN: legato-compile %s --target nvvm --emit ll -q | filecheck %s --check-prefix=LL
 // RUN: legato-compile %s --target 'nvvm{approx=true}' --emit ll -q | filecheck %s --check-prefix=APPROX
-// RUN: not legato-compile %s --target nvvm -q -o %t.so 2>&1 | filecheck %s --check-prefix=HERE
+// RUN: not legato-compile %s --target nvvm -q -o %t.legato 2>&1 | filecheck %s --check-prefix=HERE
 
 // RUN: not legato-opt --tir-launch-loops=target=llvm --reproducer=none %s 2>&1 | filecheck %s --check-prefix=CPU
 // CPU: the target 'llvm' has no threads to map to: it is no GPU
