@@ -26,7 +26,11 @@ LONG = 512   # ops in a block; of ResNet-50's main 130
 
 @dataclass(frozen=True)
 class EmitEntry(ModulePass):
-    """Adds the interface for callers: the tvm-ffi function __tvm_ffi_create and the model's metadata; kernels become internal."""
+    """Adds the interface for callers: the tvm-ffi function __tvm_ffi_create and the model's metadata; kernels become internal.
+
+    Runs arith-expand, canonicalize, cse, convert-to-llvm and reconcile-unrealized-casts inside, on a module of the entry's own functions,
+    which are the same for all models: they are lowered once in a process, not once a model.
+    """
 
     name: ClassVar[str] = "tir-emit-entry"
 

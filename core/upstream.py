@@ -1,27 +1,60 @@
-"""Runs upstream passes on one operation and converts their errors."""
+"""Runs upstream passes and transform scripts on one operation, and converts their errors.
+
+These are the only places of the package that run either; `test/passes/test_inside.py` compares what registered passes run by them with
+the passes' help.
+"""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from legato.core.diagnostics import Diagnostic, PassFailed, of_error
-from legato.core.mlir import ir, passmanager
+from legato.core.mlir import interpreter, ir, passmanager
+
+Explain = Callable[[Sequence[Diagnostic]], tuple[Diagnostic, ...]]
 
 
-def run_on(operation: ir.Operation, passes: str) -> None:
+def run_on(operation: ir.Operation, passes: str, explain: Explain = tuple) -> None:
     """Runs upstream passes on a ``builtin.module`` or ``func.func``, without verifying. Raises PassFailed.
 
-    ``passes``: MLIR's pipeline text without the anchor op, e.g. ``"func.func(canonicalize)"``.
+    ``passes``: MLIR's pipeline text without the anchor op, e.g. ``"func.func(canonicalize)"``. ``explain`` is given the diagnostics of a
+    failed run, and returns those of the error.
     """
     manager = passmanager.PassManager.parse(f"{operation.name}({passes})", context=operation.context)
     manager.enable_verifier(False)
     try:
         manager.run(operation)
     except ir.MLIRError as error:
-        raise failed_of(error) from error
+        raise failed_of(error, explain=explain) from error
 
 
-def failed_of(error: ir.MLIRError, what: str | None = None,
-              explain: Callable[[Sequence[Diagnostic]], tuple[Diagnostic, ...]] = tuple) -> PassFailed:
+def sequence(body: str, root: str = "%root") -> str:
+    """A transform module with one named sequence; ``body`` refers to the payload as ``root``."""
+    return ("module attributes {transform.with_named_sequence} {\n"
+            f"transform.named_sequence @__transform_main({root}: !transform.any_op {{transform.readonly}}) {{\n"
+            f"{body}\ntransform.yield\n}}\n}}")
+
+
+def run_sequence(script: ir.Operation, payload: ir.Operation) -> None:
+    """Runs the named sequence of a transform module. Raises what the bindings raise: MLIRError or ValueError."""
+    interpreter.apply_named_sequence(payload, script.regions[0].blocks[0].operations[0], script)
+
+
+def run_script(body: str, payload: ir.Operation, what: str) -> None:
+    """Runs a transform script on ``payload``, to which ``body`` refers as ``%root``. Raises PassFailed with the line of the script that
+    failed; ``what`` names the script in the message.
+    """
+    text = sequence(body)
+    try:
+        run_sequence(ir.Module.parse(text).operation, payload)
+    except (ir.MLIRError, ValueError) as error:
+        lines = text.splitlines()
+        place = re.search(r'"?-"?:(\d+):\d+', str(error))
+        line = f"\n  in: {lines[int(place.group(1)) - 1].strip()}" if place and int(place.group(1)) <= len(lines) else ""
+        raise PassFailed(f"{what} failed: {error}{line}") from None
+
+
+def failed_of(error: ir.MLIRError, what: str | None = None, explain: Explain = tuple) -> PassFailed:
     """An MLIRError as a PassFailed, with its diagnostics passed through `explain`; `what` is prepended to the message."""
     diagnostics = explain(of_error(error))
     said = diagnostics[0]

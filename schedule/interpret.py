@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from legato.core.diagnostics import Diagnostic, position_of
+from legato.core.diagnostics import Diagnostic, PassFailed, position_of
 from legato.core.ir_helpers import ancestors, find
-from legato.core.mlir import ir, passmanager, transform
-from legato.core.upstream import failed_of
+from legato.core.mlir import ir, transform
+from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.tir.schedule_ops import ANY, ATTRIBUTES, EXPECT, PREFIX, STEPS, attribute_value, is_parameter, steps_run_by
 from legato.dialects.tir.walk import localize_constants
@@ -204,12 +204,9 @@ def give(op: ir.Operation, name: str, made: list[ir.Operation], results: Any) ->
 
 def run_interpreter(operation: ir.Operation, passes: str) -> None:
     """Runs upstream passes including the transform interpreter, whose scripts may have steps of schedules. Raises PassFailed."""
-    manager = passmanager.PassManager.parse(f"{operation.name}({passes})", context=operation.context)
-    manager.enable_verifier(False)
     with interpreting() as run:
         try:
-            manager.run(operation)
-        except ir.MLIRError as error:
-            failed = failed_of(error, explain=run.diagnostics)
+            run_on(operation, passes, run.diagnostics)
+        except PassFailed as failed:
             failed.pass_name = INTERPRETER if run.refused else ""
-            raise failed from error
+            raise

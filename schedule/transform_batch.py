@@ -6,8 +6,8 @@ the steps between two pattern sets run kernel by kernel, a pattern set runs once
 """
 from collections.abc import Iterator, Sequence
 
-from legato.core.mlir import func, interpreter, ir
-from legato.schedule.transform import apply_script, sequence
+from legato.core.mlir import func, ir
+from legato.core.upstream import run_script, run_sequence, sequence
 
 # Kernels in a run: the interpreter's checks of each consumed handle take time in proportion to the number of handles alive.
 BATCH = 32
@@ -18,7 +18,7 @@ Script = tuple[str, func.FuncOp]  # the body of a sequence on %root, and the ker
 
 
 def apply_scripts(scripts: Sequence[Script]) -> None:
-    """Runs each script on its kernel, which may be replaced by a new op. PassFailed as in ``apply_script``."""
+    """Runs each script on its kernel, which may be replaced by a new op. PassFailed, with the line, where one fails."""
     parsed = {body: _parsed(body) for body in {body: None for body, _ in scripts}}
     applied = {body: _pattern_sets(script) if script else () for body, script in parsed.items()}
     groups: dict[tuple[str, ...], list[Script]] = {}
@@ -29,11 +29,11 @@ def apply_scripts(scripts: Sequence[Script]) -> None:
             batch = members[start:start + BATCH]
             if len(batch) == 1 or not pattern_sets or not _apply_merged([(parsed[body], kernel) for body, kernel in batch]):
                 for body, kernel in batch:
-                    apply_script(body, kernel)
+                    run_script(body, kernel.operation, f"the schedule of @{kernel.name.value}")
 
 
 def _parsed(body: str) -> ir.Operation | None:
-    """The transform module of a script; None for text that does not parse, which ``apply_script`` reports."""
+    """The transform module of a script; None for text that does not parse, which ``run_script`` reports."""
     try:
         return ir.Module.parse(sequence(body)).operation
     except ir.MLIRError:
@@ -104,7 +104,7 @@ def _apply_merged(scripts: Sequence[tuple[ir.Operation, func.FuncOp]]) -> bool:
             kernel.operation.clone()
     merged = _merged([script.clone() for script, _ in scripts])
     try:
-        interpreter.apply_named_sequence(copies.operation, _sequence(merged), merged)
+        run_sequence(merged, copies.operation)
     except (ir.MLIRError, ValueError):
         return False
     for (_, kernel), copy in zip(scripts, list(copies.body.operations), strict=True):

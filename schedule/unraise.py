@@ -3,14 +3,15 @@ from typing import Any
 
 from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, WINDOW, StructuredOp
 from legato.core.ir_helpers import body, copy
-from legato.core.mlir import bufferization, func, ir, memref, passmanager
+from legato.core.mlir import bufferization, func, ir, memref
+from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, SPATIAL, before_end, index, make_block, make_buffer
 from legato.schedule.buffer_primitives import expression
 from legato.schedule.loop_primitives import nest
 from legato.schedule.state import ScheduleError
 
-GENERALIZE = "func.func(canonicalize,linalg-generalize-named-ops,cse)"
+GENERALIZE = "canonicalize,linalg-generalize-named-ops,cse"
 HARMLESS = ("arith.constant", "tensor.empty", "tensor.dim", "func.return", "linalg.fill", "linalg.generic")
 NAMES = {CONTRACTION: "contract", WINDOW: "window", REDUCTION: "reduce", ELEMENTWISE: "map"}
 
@@ -21,7 +22,7 @@ def to_loops(kernel: func.FuncOp) -> None:
         name = op.operation.name
         if name in ("linalg.pack", "linalg.unpack") or (name not in HARMLESS and not name.startswith("linalg.")):
             raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: it has {name}")
-    passmanager.PassManager.parse(GENERALIZE).run(kernel.operation)
+    run_on(kernel.operation, GENERALIZE)
     separate_starts(kernel)
     tir.tie_outputs(kernel)
     _Rewriter(kernel).run()

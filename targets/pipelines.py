@@ -22,6 +22,8 @@ Stages = Sequence[tuple[str, str]]
 GRAPH = ("relax-infer-shapes,relax-fold-constants,relax-canonicalize,relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},"
          "relax-fold-constants,relax-canonicalize,relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},tir-raise-loops,func.func(canonicalize,cse)"
+FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse),tir-tie-outputs,"
+        "tir-collapse-dims,func.func(canonicalize,cse)")
 
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
 HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
@@ -53,7 +55,7 @@ def cpu_stages(target: "Target") -> Stages:
     return (
         ("relax", GRAPH),
         ("legalized", LEGALIZE),
-        ("fused", f"tir-fuse,tir-collapse-dims,{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}}"),
+        ("fused", f"{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,"
                       "tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,tir-plan-memory,tir-lower-packed"),
@@ -67,7 +69,7 @@ OLD_NAMES = {"loops": "scheduled"}  # of the stages of nvvm, whose stage outline
 NVVM_STAGES: Stages = (
     ("relax", GRAPH),
     ("legalized", LEGALIZE),
-    ("fused", "tir-fuse,tir-collapse-dims"),
+    ("fused", FUSE),
     ("scheduled", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
     ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
     ("outlined", "tir-prepare-parallel,func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,"

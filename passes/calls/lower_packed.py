@@ -41,7 +41,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class LowerPacked(ModulePass):
     """Turns calls of functions marked relax.packed into calls through tvm-ffi: main gets the functions, and creates Tensors for its
-    arguments to them."""
+    arguments to them.
+
+    Runs convert-scf-to-cf inside, on those functions whose loops or branches hold such a call: a call that fails leaves the function, and
+    there is no way out of an scf region. The others' loops stay, for vectors and threads.
+    """
 
     name: ClassVar[str] = "tir-lower-packed"
 

@@ -6,7 +6,8 @@ undo each other for ever.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.core.mlir import interpreter, ir
+from legato.core.mlir import ir
+from legato.core.upstream import run_script
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -27,29 +28,24 @@ GROUPS = (
 
 @dataclass(frozen=True)
 class LowerVectors(ModulePass):
-    """Vectors of any rank become vectors of rank 1, by groups of upstream's rewrite patterns."""
+    """Vectors of any rank become vectors of rank 1, by groups of upstream's rewrite patterns.
+
+    The groups are a transform script that runs inside of this pass: no upstream pass applies these patterns one group after the other.
+    """
 
     name: ClassVar[str] = "tir-lower-vectors"
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            lower_vectors(module.module)
+            run_script(script(), module.module.operation, "the lowering of vectors")
 
 
 def script() -> str:
-    """The text of a transform module that applies the groups to every function of the payload."""
+    """The body of a transform script that applies the groups to every function of the payload."""
     any_op = "!transform.any_op"
     lines = [f'%f = transform.structured.match ops{{["func.func"]}} in %root : ({any_op}) -> {any_op}']
     for group in GROUPS:
         lines.append("transform.apply_patterns to %f {")
         lines += [f"  transform.apply_patterns.{pattern}" for pattern in group]
         lines.append(f"}} : {any_op}")
-    body = "\n".join(lines)
-    return ("module attributes {transform.with_named_sequence} { transform.named_sequence @__transform_main("
-            f"%root: {any_op} {{transform.readonly}}) {{ {body}\n transform.yield }} }}")
-
-
-def lower_vectors(module: ir.Module) -> None:
-    """Applies the groups of patterns to every function of ``module``."""
-    transform = ir.Module.parse(script())
-    interpreter.apply_named_sequence(module, transform.body.operations[0], transform)
+    return "\n".join(lines)

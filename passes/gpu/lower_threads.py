@@ -28,7 +28,11 @@ from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, opt
 
 @dataclass(frozen=True)
 class LowerThreads(ModulePass):
-    """Makes launches of loops that are bound to threads, with their buffers, reductions across threads and barriers."""
+    """Makes launches of loops that are bound to threads, with their buffers, reductions across threads and barriers.
+
+    Runs cse inside, on each kernel between launches and barriers: equal indices have to be one value for accesses to be compared, and
+    a launch without its barriers is not what the kernel says.
+    """
 
     name: ClassVar[str] = "tir-lower-threads"
     target: TargetText = option("nvvm", "the target whose limits are kept")

@@ -17,7 +17,12 @@ from legato.schedule.unraise import to_loops
 
 @dataclass(frozen=True)
 class ApplySchedules(ModulePass):
-    """Runs the schedules that kernels carry (tir.schedule = @sequence) and removes the sequences from the module."""
+    """Runs the schedules that kernels carry (tir.schedule = @sequence) and removes the sequences from the module.
+
+    Runs inside, on each of these kernels: transform-interpreter, with the kernel's own sequence. A structured kernel whose schedule is for
+    loops is lowered before it, by canonicalize, linalg-generalize-named-ops and cse; in the reverse case the kernel is raised, as by
+    tir-raise-loops.
+    """
 
     name: ClassVar[str] = "tir-apply-schedules"
 

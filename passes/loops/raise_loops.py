@@ -32,6 +32,8 @@ LOOPS = ("tir.for", "tir.block", "memref.store")
 class RaiseLoops(ModulePass):
     """Raises kernels of loops to structured ops, where their accesses are affine; others stay as they are.
 
+    Runs canonicalize, cse and a transform script that specializes ops (to linalg.matmul, say) inside, on a copy of each kernel: the copy
+    is dropped where any of it fails, and the pass goes on with the kernel as it was.
     The report (raise-loops) gives the reason for each kernel that stays.
     """
 

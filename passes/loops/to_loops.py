@@ -28,7 +28,12 @@ FOLD = "fold-memref-alias-ops,lower-affine,func.func(canonicalize,cse)"
 
 @dataclass(frozen=True)
 class ToLoops(ModulePass):
-    """Lowers structured kernels to loops: with blocks and named axes where they are plain nests, else without."""
+    """Lowers structured kernels to loops: with blocks and named axes where they are plain nests, else without.
+
+    Runs inside, on one kernel at a time, for blocks: canonicalize, linalg-generalize-named-ops, cse. Without blocks, on a copy in a module
+    of its own: canonicalize, cse, eliminate-empty-tensors, one-shot-bufferize, convert-linalg-to-loops, fold-memref-alias-ops,
+    lower-affine. The kernel's callers keep tensors, which one-shot-bufferize on the whole module would take from them.
+    """
 
     name: ClassVar[str] = "tir-to-loops"
 

@@ -28,6 +28,7 @@ PASSES: dict[str, str] = {
     "tir-raise-loops": "passes.loops.raise_loops:RaiseLoops",
     "tir-to-loops": "passes.loops.to_loops:ToLoops",
     "tir-fuse": "passes.structured.fuse:Fuse",
+    "tir-tie-outputs": "passes.structured.tie_outputs:TieOutputs",
     "tir-collapse-dims": "passes.structured.collapse_dims:CollapseDims",
     "tir-pack-weights": "passes.structured.pack_weights:PackWeights",
     "tir-split-windows": "passes.cpu.split_windows:SplitWindows",

@@ -20,12 +20,17 @@ from legato.passes.structured.fit_windows import has_loose_windows
 # ops allowed in a kernel beside linalg.generic and linalg.fill; they keep tensors of the original types
 NEUTRAL = ("arith.", "math.", "affine.", "tensor.dim", "tensor.empty", "tensor.expand_shape", "tensor.collapse_shape", "tensor.cast",
            "func.return")
+GENERALIZE = "linalg-generalize-named-ops"  # leaves fills as they are
 GENERALIZED = ("linalg.transpose", "linalg.copy", "linalg.broadcast", "linalg.map")
 
 
 @dataclass(frozen=True)
 class CollapseDims(ModulePass):
-    """Drops loops of one step from kernels and merges loops that walk memory as one."""
+    """Drops loops of one step from kernels and merges loops that walk memory as one.
+
+    Runs linalg-generalize-named-ops inside, on the kernels that are collapsed and have ops that move elements: schedules look for the named
+    ops of the others. Leaves pairs of reshapes for func.func(canonicalize).
+    """
 
     name: ClassVar[str] = "tir-collapse-dims"
     keeps_kernels: ClassVar[bool] = True
@@ -44,25 +49,19 @@ def collapse_kernel(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
     if any(has_loose_windows(op) for op in found.structured):
         return
     if any(op.op.name in GENERALIZED for op in found.structured):
-        generalize(kernel)
+        run_on(kernel.operation, GENERALIZE)
         kernels.drop(kernel)
         found = kernels.of(kernel)
     plan = CollapsePlan([op for op in found.structured if op.op.name == "linalg.generic"])
     if not plan.useful():
         return
     CollapseRewriter(kernel, plan).run()
-    run_on(kernel.operation, "canonicalize,cse")
     kernels.drop(kernel)
 
 
 def allowed(name: str) -> bool:
     """Whether a kernel with an op of this name can be collapsed."""
     return name.startswith(NEUTRAL) or name in ("linalg.generic", "linalg.fill", *GENERALIZED)
-
-
-def generalize(kernel: func.FuncOp) -> None:
-    """Turns named ops that move elements into linalg.generic; fills stay."""
-    run_on(kernel.operation, "linalg-generalize-named-ops")
 
 
 def unit(size: int) -> bool:

@@ -1,8 +1,8 @@
 """tir-fuse: merges neighbouring kernels into one prim_func; equal groups share one.
 
 A group is a tree of calls whose inner results have one use each, inside the group: elementwise kernels after a contraction, a window or a
-reduction, before a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner and elementwise fusion
-turn into one kernel; main keeps one call of it.
+reduction, before a reduction, or among themselves. A group becomes a function of calls, which upstream's inliner turns into one kernel;
+main keeps one call of it. Kernels without calls are left for symbol-dce.
 """
 import re
 from dataclasses import dataclass, field
@@ -16,9 +16,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax import origins
 from legato.passes.graph.functions import has_one_use, is_used, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
-from legato.passes.pipeline.upstream import run_upstream
 
-PER_KERNEL = "func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse)"
 MAX_CALLS = 24  # longest group, to limit registers and compile time
 
 
@@ -188,7 +186,7 @@ class Fuser:
         return tensor.EmptyOp(shape, type_.element_type).result
 
     def finish(self) -> None:
-        """Inlines the calls in all fused kernels, moves the kernels into the module and simplifies them."""
+        """Inlines the calls in all fused kernels and moves the kernels into the module."""
         home = {k.name.value: k for k in tir.prim_funcs(self.module)}
         for name in self.bring:
             self.workshop.body.append(home[name].operation.clone())
@@ -204,9 +202,6 @@ class Fuser:
             renamed[before] = kernel.name.value
         for call in self.new_calls:
             call.attributes["callee"] = ir.FlatSymbolRefAttr.get(renamed[call.attributes["callee"].value])
-        run_on(self.module.operation, f"symbol-dce,{PER_KERNEL}")
-        for kernel in tir.prim_funcs(self.module):
-            tir.tie_outputs(kernel)
 
 
 def index(value: int) -> ir.Value:
@@ -221,11 +216,16 @@ def short(callee: str) -> str:
 
 @dataclass(frozen=True)
 class Fuse(ModulePass):
-    """Fuses neighbouring kernels: elementwise ones with contractions, windows, reductions and each other."""
+    """Merges neighbouring kernels: elementwise ones with contractions, windows, reductions and each other.
+
+    Shapes are compared by the values of their dynamic sizes, which func.func(cse) before it makes one value. The merged kernel has the ops
+    of all; linalg-fuse-elementwise-ops behind it makes them one where it can, and tir-tie-outputs then restores what that cuts.
+    Runs inline and symbol-dce inside, on a module of its own with the kernels that are merged: on the whole module, inline would put
+    every kernel into main.
+    """
 
     name: ClassVar[str] = "tir-fuse"
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            run_upstream("func.func(cse)", module)  # makes equal sizes one value: shapes are compared by these
             Fuser(module.module, relax_functions(module), context.kernels).run()

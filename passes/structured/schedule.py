@@ -12,7 +12,10 @@ from legato.schedule.transform_batch import apply_scripts
 
 @dataclass(frozen=True)
 class ScheduleKernels(ModulePass):
-    """Schedules every kernel: tiles, fuses and vectorizes it by the target's transform script for it."""
+    """Schedules every kernel: tiles, fuses and vectorizes it by the target's transform script for it.
+
+    The scripts run inside of this pass, by upstream's transform interpreter: each transform script belongs to one kernel, or to few.
+    """
 
     name: ClassVar[str] = "tir-schedule"
     target: TargetText = option("llvm", "whose schedules are used")

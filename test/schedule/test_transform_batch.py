@@ -3,10 +3,10 @@ import pytest
 
 from legato.core.diagnostics import PassFailed
 from legato.core.mlir import interpreter, ir
+from legato.core.upstream import run_script
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.schedule import transform_batch
-from legato.schedule.transform import apply_script
 
 ANY = "!transform.any_op"
 KERNEL = """func.func private @kernel{0}(%x: tensor<{1}xf32>, %out: tensor<{1}xf32>) -> tensor<{1}xf32> attributes {{tir.prim_func}} {{
@@ -48,7 +48,7 @@ def test_kernels_are_those_of_a_run_each(monkeypatch):
         assert len(runs) == 1
     with alone.context, ir.Location.unknown():
         for size, kernel in zip(sizes, tir.prim_funcs(alone.module)):
-            apply_script(script(size), kernel)
+            run_script(script(size), kernel.operation, "the schedule")
     assert str(together) == str(alone)
     assert str(together).count("scf.for") == 14
 

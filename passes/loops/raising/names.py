@@ -5,7 +5,7 @@ from legato.analysis.structured import CONTRACTION, WINDOW, StructuredOp
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import body
 from legato.core.mlir import func, ir, linalg
-from legato.schedule.transform import apply_script
+from legato.core.upstream import run_script
 
 MARK = "tir.contraction"
 POOLS = {("nhwc", "arith.maximumf"): linalg.PoolingNhwcMaxOp, ("nchw", "arith.maximumf"): linalg.PoolingNchwMaxOp,
@@ -28,8 +28,9 @@ def name_structures(kernel: func.FuncOp) -> None:
             continue
         op.attributes[MARK] = ir.UnitAttr.get()
         try:
-            apply_script(f"%g = transform.structured.match attributes{{{MARK}}} in %root : (!transform.any_op) -> !transform.any_op\n"
-                         "%n = transform.structured.specialize %g : (!transform.any_op) -> !transform.any_op", kernel)
+            run_script(f"%g = transform.structured.match attributes{{{MARK}}} in %root : (!transform.any_op) -> !transform.any_op\n"
+                       "%n = transform.structured.specialize %g : (!transform.any_op) -> !transform.any_op", kernel.operation,
+                       "the specialization of a structured op")
         except PassFailed:
             del op.attributes[MARK]
 

@@ -3,7 +3,7 @@
 // Fold-constants in front of partitioning: the pattern (convolution with a constant kernel) still matches.
 // RUN: legato-opt %S/inputs/before_partition.mlir --load %S/inputs/npu.py --relax-fold-constants --relax-fuse-by-pattern=backend=npu | filecheck %s --check-prefix=FOLDED
 // An external module handed out alone is an ordinary module.
-// RUN: legato-opt %S/inputs/alone.mlir --relax-infer-shapes --relax-fold-constants --relax-canonicalize '--relax-convert-layout=data-layout=NHWC kernel-layout=HWIO' --relax-legalize=target=generic --tir-fuse --canonicalize --cse | filecheck %s --check-prefix=ALONE
+// RUN: legato-opt %S/inputs/alone.mlir --relax-infer-shapes --relax-fold-constants --relax-canonicalize '--relax-convert-layout=data-layout=NHWC kernel-layout=HWIO' --relax-legalize=target=generic --cse --tir-fuse --symbol-dce --canonicalize --linalg-fuse-elementwise-ops --canonicalize --cse --tir-tie-outputs | filecheck %s --check-prefix=ALONE
 
 // CHECK-LABEL: func.func @main(
 // CHECK: "relax.conv2d"(%arg0, %{{.*}}) {{.*}}tensor<4x3x3x3xf32>

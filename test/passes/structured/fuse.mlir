@@ -1,4 +1,4 @@
-// RUN: legato-opt %s --split-input-file --relax-legalize=target=generic --tir-fuse | filecheck %s
+// RUN: legato-opt %s --split-input-file --relax-legalize=target=generic --cse --tir-fuse --symbol-dce --canonicalize --linalg-fuse-elementwise-ops --canonicalize --cse --tir-tie-outputs | filecheck %s
 
 // What works on each element joins the matmul in front of it: one kernel, one call, written into the output.
 // CHECK-LABEL: func.func @epilogue(

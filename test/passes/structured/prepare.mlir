@@ -7,6 +7,8 @@
 // CHECK-SAME: test.vector_bits = 256 : index
 // NONE-NOT: test.vector_bits
 // STAGE: tir-collapse-dims,
+// STAGE-NEXT: func.func(canonicalize),
+// STAGE-NEXT: func.func(cse),
 // STAGE-NEXT: tir-prepare{target=npu{cpu=x86-64-v3 threads=1}},
 // STAGE-NEXT: tir-pack-weights
 func.func private @kernel(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out, bufferization.writable = true}) -> tensor<4xf32> attributes {tir.prim_func} {

@@ -1,0 +1,50 @@
+// RUN: legato-opt %s --split-input-file --tir-tie-outputs | filecheck %s
+
+// What starts from a new tensor starts from the output; the op in the middle keeps its own.
+// CHECK-LABEL: func.func private @chain(
+// CHECK-SAME: %[[X:.*]]: tensor<4xf32>, %[[OUT:.*]]: tensor<4xf32> {tir.out})
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<4xf32>
+// CHECK: %[[A:.*]] = linalg.exp ins(%[[X]] : {{.*}}) outs(%[[E]] :
+// CHECK: %[[B:.*]] = linalg.tanh ins(%[[A]] : {{.*}}) outs(%[[OUT]] :
+// CHECK: return %[[B]]
+func.func private @chain(%x: tensor<4xf32>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func} {
+  %e = tensor.empty() : tensor<4xf32>
+  %a = linalg.exp ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %b = linalg.tanh ins(%a : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  return %b : tensor<4xf32>
+}
+
+// -----
+
+// Through a reshape the output is reshaped too.
+// CHECK-LABEL: func.func private @reshaped(
+// CHECK: %[[R:.*]] = tensor.collapse_shape %arg1 {{\[\[}}0, 1]] : tensor<2x3xf32> into tensor<6xf32>
+// CHECK: linalg.exp ins(%arg0 : tensor<6xf32>) outs(%[[R]] : tensor<6xf32>)
+func.func private @reshaped(%x: tensor<6xf32>, %out: tensor<2x3xf32> {tir.out}) -> tensor<2x3xf32> attributes {tir.prim_func} {
+  %e = tensor.empty() : tensor<6xf32>
+  %a = linalg.exp ins(%x : tensor<6xf32>) outs(%e : tensor<6xf32>) -> tensor<6xf32>
+  %b = tensor.expand_shape %a [[0, 1]] output_shape [2, 3] : tensor<6xf32> into tensor<2x3xf32>
+  return %b : tensor<2x3xf32>
+}
+
+// -----
+
+// A view of an input is no new tensor: tir-tie-results ties it.
+// CHECK-LABEL: func.func private @view(
+// CHECK-NEXT: %[[V:.*]] = tensor.expand_shape %arg0
+// CHECK-NEXT: return %[[V]]
+func.func private @view(%x: tensor<6xf32>, %out: tensor<2x3xf32> {tir.out}) -> tensor<2x3xf32> attributes {tir.prim_func} {
+  %b = tensor.expand_shape %x [[0, 1]] output_shape [2, 3] : tensor<6xf32> into tensor<2x3xf32>
+  return %b : tensor<2x3xf32>
+}
+
+// -----
+
+// A function of the graph has no output to start from.
+// CHECK-LABEL: func.func @main(
+// CHECK: tensor.empty
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %a = linalg.exp ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  return %a : tensor<4xf32>
+}
