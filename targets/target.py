@@ -14,6 +14,7 @@ from legato.core.errors import LegatoError
 from legato.core.interfaces import MachineLike, PackingLike
 from legato.core.mlir import ext, func
 from legato.dialects.loading import python_dialects
+from legato.targets.classified import KernelFunction, ask
 from legato.targets.cpu.machine import Machine
 from legato.targets.gpu.machine import Gpu
 from legato.targets.pipelines import OLD_NAMES, Stages
@@ -35,6 +36,14 @@ class Target:
     target with options. ``runs``: whether this process can call the code at the end of the pipeline; None: what the parents say.
     ``dialects``: defined in Python, that rules, schedules and passes of the target use; those of ops that have a rule need not be listed.
     ``passes``: pass classes that the stages may name besides Legato's. ``doc``: one line for lists.
+=======
+    are inherited. ``make_machine``: makes the device's description from the options. ``schedule_function(function, machine)``: returns the
+    transform script for a prim_func (a ``func.FuncOp``), or None. ``packing_function(function, machine)``: decides how a prim_func's
+    constant operand is packed. Either takes the prim_func's classification in its place if it is decorated by
+    ``legato.targets.classified.classified``. ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled.
+    ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or a function that makes
+    them for a target with options. ``runs``: whether this process can call the code at the end of the pipeline; None: what the parents
+    say. ``doc``: one line for lists.
     """
 
     name: str
@@ -42,8 +51,8 @@ class Target:
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     make_machine: Callable[[Mapping[str, Any]], MachineLike] | None = None
-    schedule_function: Callable[[StructuredKernel, Any], str | None] | None = None
-    packing_function: Callable[[StructuredKernel, Any], PackingLike | None] | None = None
+    schedule_function: KernelFunction[str | None] | None = None
+    packing_function: KernelFunction[PackingLike | None] | None = None
     prepare_function: Callable[[func.FuncOp, Any], None] | None = None
     stages: "Stages | Callable[[Target], Stages]" = ()
     runs: bool | None = None
@@ -132,12 +141,12 @@ class Target:
     def schedule(self, kernel: StructuredKernel) -> str | None:
         """The transform script for a prim_func, or None if it is not scheduled."""
         function = self._inherited("schedule_function")
-        return function(kernel, self.machine) if function else None
+        return ask(function, kernel, self.machine) if function else None
 
     def packing(self, kernel: StructuredKernel) -> PackingLike | None:
         """How a prim_func's constant operand is packed, or None."""
         function = self._inherited("packing_function")
-        return function(kernel, self.machine) if function else None
+        return ask(function, kernel, self.machine) if function else None
 
     @property
     def prepares(self) -> bool:

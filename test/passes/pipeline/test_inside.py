@@ -10,7 +10,7 @@ from examples.minilm import model as minilm
 from legato.core import upstream
 from legato.driver import lower
 from legato.frontends.onnx import from_onnx
-from legato.passes.pipeline.pipeline import Pipeline
+from legato.passes.pipeline.pipeline import PassPipeline
 from legato.passes.pipeline.registry import all_passes
 from legato.passes.pipeline.upstream import places
 from legato.targets.pipelines import BUFFERIZE
@@ -56,7 +56,7 @@ class Inside:
 
         patch.setattr(upstream, "passmanager", Passes)
         patch.setattr(upstream, "interpreter", Interpreter)
-        run_pipeline = Pipeline.run
+        run_pipeline = PassPipeline.run
 
         def told(pipeline, module, context=None):  # relax-run-codegen runs the backend's own pipeline, whose passes tell for themselves
             self.running.append("")
@@ -65,7 +65,7 @@ class Inside:
             finally:
                 self.running.pop()
 
-        patch.setattr(Pipeline, "run", told)
+        patch.setattr(PassPipeline, "run", told)
 
     def counted(self, name, run):
         """`run` of a pass, with the name known while it runs."""
