@@ -35,3 +35,17 @@ class PatternRecord:
     ops: tuple[str, ...]
     function: str | None = None
     reason: str | None = None
+
+
+@dataclass(frozen=True)
+class OutputRecord:
+    """An output of a kernel that starts from zeros, because the kernel may not write all of it.
+
+    ``kernel``: its function; ``output``: the output's name; ``reason``: what could not be proven; ``size``: what is written for it at each
+    call, in bytes; None where it is symbolic.
+    """
+
+    kernel: str
+    output: str
+    reason: str
+    size: int | None

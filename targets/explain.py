@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from legato.core.errors import LegatoError
-from legato.core.records import PatternRecord, RuleRecord
+from legato.core.records import OutputRecord, PatternRecord, RuleRecord
 from legato.targets.known_ops import check_op
 from legato.targets.target import Target
 
@@ -15,12 +15,13 @@ NO_RULE = "no rule"
 @dataclass(frozen=True)
 class Explanation:
     """What the rules of a target did. ``records``: graph ops, then intrinsics, in order; ``partition``: likewise for the patterns of
-    backends. ``str()`` is a table."""
+    backends; ``outputs``: those that are filled before their kernel runs. ``str()`` is a table."""
 
     target: str | None
     chain: tuple[str, ...]
     records: tuple[RuleRecord, ...]
     partition: tuple[PatternRecord, ...] = ()
+    outputs: tuple[OutputRecord, ...] = ()
 
     @property
     def missing(self) -> list[RuleRecord]:
@@ -29,14 +30,15 @@ class Explanation:
 
     def json(self) -> str:
         """The explanation as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "refused", ...}],
-        "partition": [{"backend", "pattern", "ops", "function", "reason"}]}``."""
+        "partition": [{"backend", "pattern", "ops", "function", "reason"}], "outputs": [{"kernel", "output", "reason", "size"}]}``."""
         ops = []
         for record in self.records:
             one = asdict(record)
             one["refused"] = [{"target": t, "rule": r, "reason": why} for t, r, why in record.refused]
             ops.append(one)
         return json.dumps({"target": self.target, "chain": list(self.chain), "ops": ops,
-                           "partition": [asdict(one) for one in self.partition]}, indent=2)
+                           "partition": [asdict(one) for one in self.partition], "outputs": [asdict(one) for one in self.outputs]},
+                          indent=2)
 
     def __str__(self) -> str:
         head = f"target {self.target}: {' -> '.join(self.chain)}" if self.target else "patterns of backends"
@@ -44,7 +46,7 @@ class Explanation:
         intrinsics = _merged(r for r in self.records if r.type is not None)
         parts = [head, *_table(graph, "graph op", lambda r: r.name or ""),
                  *_table(intrinsics, "intrinsic", lambda r: f"{r.count} x {r.type}" if r.count > 1 else str(r.type)),
-                 *_partition(self.partition)]
+                 *_partition(self.partition), *_outputs(self.outputs)]
         return "\n".join(parts)
 
 
@@ -52,7 +54,8 @@ def explanation(target: Target | None, report: dict[str, Any]) -> Explanation:
     """The explanation from a pipeline's report. ``target``: None if no rules were used."""
     records = [*report.get("legalize", ()), *report.get("intrinsics", ())]
     chain = tuple(t.name for t in target.chain()) if target is not None else ()
-    return Explanation(str(target) if target is not None else None, chain, tuple(records), tuple(report.get("partition", ())))
+    return Explanation(str(target) if target is not None else None, chain, tuple(records), tuple(report.get("partition", ())),
+                       tuple(report.get("outputs", ())))
 
 
 def _partition(records: Sequence[PatternRecord]) -> list[str]:
@@ -71,6 +74,15 @@ def _partition(records: Sequence[PatternRecord]) -> list[str]:
     for (pattern, reason), ops in refused.items():
         shown = f"{', '.join(ops[:3])}{f' and {len(ops) - 3} more' if len(ops) > 3 else ''}: " if ops else ""
         lines.append(f"    {pattern}: {shown}{reason}")
+    return lines
+
+
+def _outputs(records: Sequence[OutputRecord]) -> list[str]:
+    """Lines about the outputs that are filled before their kernel runs, with what that costs."""
+    lines = ["", "  outputs that start from zeros: their kernels may not write all of them"] if records else []
+    for r in records:
+        cost = "a symbolic number of" if r.size is None else r.size
+        lines.append(f"    @{r.kernel}, {r.output}: {r.reason}; {cost} bytes are written first")
     return lines
 
 

@@ -4,7 +4,7 @@ A prim_func is a private ``func.func`` marked ``tir.prim_func`` whose last argum
 them. Its types are plain: no encodings, signless integers, booleans as bytes. A call of it passes a fresh ``tensor.empty`` for each
 output.
 """
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.tir.markers import OUT, PRIM_FUNC
@@ -75,12 +75,14 @@ def empty(type_: ir.Type, sizes: Sequence[ir.Value]) -> ir.Value:
     return tensor.EmptyOp(shape, type_.element_type).result
 
 
-def call_tir(callee: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Type], sizes: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
+def call_tir(callee: str, operands: Sequence[ir.Value], outputs: Sequence[ir.Type], sizes: Sequence[Sequence[ir.Value]],
+             starts: Mapping[int, ir.Value] | None = None) -> list[ir.Value]:
     """A call of a prim_func at the insertion point, on fresh outputs. Returns its results.
 
-    ``outputs``: the plain result types; ``sizes``: for each, the index values of its dynamic dimensions, in order.
+    ``outputs``: the plain result types; ``sizes``: for each, the index values of its dynamic dimensions, in order; ``starts``: what outputs
+    hold before the call, by their numbers.
     """
-    outputs = [plain_type(t) for t in outputs]
-    empties = [empty(type_, dynamic) for type_, dynamic in zip(outputs, sizes, strict=True)]
-    call = func.CallOp(outputs, ir.FlatSymbolRefAttr.get(callee), [*operands, *empties])
+    outputs, starts = [plain_type(t) for t in outputs], starts or {}
+    given = [starts[n] if n in starts else empty(type_, dynamic) for n, (type_, dynamic) in enumerate(zip(outputs, sizes, strict=True))]
+    call = func.CallOp(outputs, ir.FlatSymbolRefAttr.get(callee), [*operands, *given])
     return list(call.results)

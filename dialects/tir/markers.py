@@ -8,6 +8,7 @@ SCHEDULE = "tir.schedule"          # the sequence that schedules the kernel; unt
 SIGNATURE = "tir.signature"        # the function type with its symbolic sizes and unsigned types
 NAMES = "tir.names"                # the parameters' names
 INPLACE = "tir.inplace"            # for each output, the input that it updates in place; -1 for none
+WRITES_ALL = "tir.writes_all"      # its author says that it writes every element of its outputs, which is not proven
 
 # On main
 ARENA = "tir.arena"                # of an argument: memory provided by the caller for main's intermediate buffers

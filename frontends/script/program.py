@@ -85,10 +85,11 @@ def symbol_value(name: str, main: func.FuncOp) -> ir.Value:
     return dims.materialize(symbol, main)
 
 
-def call_kernel(kernel: func.FuncOp, operands: list[ir.Value], outputs: list[ir.Type], main: func.FuncOp) -> list[ir.Value]:
-    """A call of a kernel on fresh outputs; the results have the relax types ``outputs``."""
+def call_kernel(kernel: func.FuncOp, operands: list[ir.Value], outputs: list[ir.Type], main: func.FuncOp,
+                starts: Mapping[int, ir.Value] | None = None) -> list[ir.Value]:
+    """A call of a kernel; the results have the relax types ``outputs``. ``starts``: what outputs hold before it, by their numbers."""
     sizes = [[dims.materialize(s, main) for s in dims.dims(t) if not isinstance(s, int)] for t in outputs]
-    results = tir.call_tir(kernel.name.value, operands, outputs, sizes)
+    results = tir.call_tir(kernel.name.value, operands, outputs, sizes, {n: plain(v) for n, v in (starts or {}).items()})
     return [cast(v, t) for v, t in zip(results, outputs)]
 
 

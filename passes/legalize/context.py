@@ -7,6 +7,7 @@ from legato.core.interfaces import MachineLike
 from legato.core.mlir import arith, builtin, func, ir
 from legato.dialects import relax, tir
 from legato.dialects.relax import dims
+from legato.dialects.tir.markers import WRITES_ALL
 
 CONSTANT = "relax.constant"
 
@@ -87,6 +88,12 @@ class KernelContext:
         self.op, self.name, self.attrs = context.op, context.name, context.attrs
         self.input_types, self.output_types = context.input_types, context.output_types
         self._scalars = scalars
+
+    def writes_all(self) -> None:
+        """Says that the kernel writes every element of its outputs, where that cannot be seen: it writes at computed places, or slices
+        whose dynamic sizes add up. Outputs of other kernels whose coverage is not proven are filled with zeros first."""
+        block = ir.InsertionPoint.current.block
+        block.owner.attributes[WRITES_ALL] = ir.UnitAttr.get()
 
     def index(self, dim: Any) -> ir.Value:
         """The index value of a dimension in the attributes: a constant, or the prim_func's argument for it."""

@@ -18,6 +18,7 @@ from legato.dialects.relax import dims, origins
 from legato.dialects.relax.markers import PACKED
 from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
+from legato.dialects.tir.ties import RESHAPES
 from legato.passes.legalize.context import KernelContext, OpContext, cast, splat, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, listed, named
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -87,6 +88,8 @@ class Legalizer(Conversion):
             raise LegatoError(f"{who[0]} gives {listed(found)} for {who[1]}, whose results are {listed(wanted)}")
         if any(is_the_same(v, context) for v in values):
             raise LegatoError(f"{who[0]} gives for {who[1]} the same op again")
+        if any(is_unwritten(v, []) for v in values if 0 not in v.type.shape):
+            raise LegatoError(f"{who[0]} returns an output of {who[1]} that nothing is written to")
         self.record(context.op).kernel = context.kernel or callee(values[0])
         for value in values:
             if callee(value):
@@ -97,10 +100,12 @@ class Legalizer(Conversion):
         """Checks the conventions of kernels that rules built without the driver, and blames the rule."""
         made = {record.kernel: record for record in self.records.values()}
         for kernel in tir.prim_funcs(self.module):
+            record = made.get(kernel.name.value)
             try:
                 tir.check_prim_func(kernel)
+                if record is not None:
+                    check_written(kernel)
             except LegatoError as error:
-                record = made.get(kernel.name.value)
                 if record is None:
                     raise
                 raise LegatoError(f"relax-legalize: the rule {record.rule} ({record.source}) of target '{record.target}' made a kernel for "
@@ -189,6 +194,26 @@ def enclosing(op: Any) -> func.FuncOp:
     while parent.name != "func.func":
         parent = parent.parent
     return parent.opview
+
+
+def check_written(kernel: func.FuncOp) -> None:
+    """Raises LegatoError where a kernel returns an output that has elements as it was given."""
+    outputs = [out for _, out in tir.results_with_outputs(kernel)]
+    for number, (value, _) in enumerate(tir.results_with_outputs(kernel)):
+        if 0 not in value.type.shape and is_unwritten(value, outputs):
+            raise LegatoError(f"it returns its output {number} unwritten")
+
+
+def is_unwritten(value: ir.Value, outputs: Sequence[ir.Value]) -> bool:
+    """Whether a tensor is, in any shape, an empty one or one of ``outputs``, or the content of a buffer of theirs without a writer."""
+    while not isinstance(value.owner, ir.Block) and value.owner.name in (*RESHAPES, "builtin.unrealized_conversion_cast"):
+        value = value.owner.operands[0]
+    if isinstance(value.owner, ir.Block):
+        return value in outputs
+    if value.owner.name != "bufferization.to_tensor":
+        return value.owner.name == "tensor.empty"
+    users = [use.owner.operation.name for use in value.owner.operands[0].uses]
+    return all(name in ("bufferization.to_tensor", "memref.load", "memref.dim") for name in users)
 
 
 def is_the_same(value: ir.Value, context: OpContext) -> bool:

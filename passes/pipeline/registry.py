@@ -25,6 +25,7 @@ PASSES: dict[str, str] = {
     "relax-inline-external": "passes.partition.inline_external:InlineExternal",
     "relax-inline": "passes.partition.inline_functions:InlineFunctions",
     "relax-legalize": "passes.legalize.legalize:Legalize",
+    "tir-init-outputs": "passes.loops.init_outputs:InitOutputs",
     "tir-raise-loops": "passes.loops.raise_loops:RaiseLoops",
     "tir-to-loops": "passes.loops.to_loops:ToLoops",
     "tir-fuse": "passes.structured.fuse:Fuse",

@@ -22,13 +22,15 @@ MAX_CALLS = 24  # longest group, to limit registers and compile time
 
 @dataclass(eq=False)
 class Call:
-    """A call of a kernel in main. ``kind``: the kernel's class; ``group``: the group it is in."""
+    """A call of a kernel in main. ``kind``: the kernel's class; ``group``: the group it is in; ``fresh``: whether its output is empty
+    before it."""
 
     op: func.CallOp
     callee: str
     kind: str
     shape: tuple[Any, ...]  # of the one result: its type, and the values of its dynamic sizes
     group: "FusionGroup"
+    fresh: bool
 
     @property
     def result(self) -> ir.Value:
@@ -61,6 +63,8 @@ class FusionGroup:
 
 def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
     """Whether the producer's group, whose only reader is the consumer, may be merged into the consumer's group."""
+    if not producer.fresh:
+        return False  # the kernel of the group would start from an empty tensor in place of what the output holds
     theirs = producer.group.heavy
     if len(producer.group.calls) + len(group.calls) > MAX_CALLS or "opaque" in (theirs, consumer.kind):
         return False
@@ -128,9 +132,10 @@ class Fuser:
         kind = self.kinds[callee] if count == 1 else "opaque"
         empty = operands[-1].owner
         sizes: tuple[Any, ...] = ("not allocated here", op)
-        if not isinstance(empty, ir.Block) and empty.name == "tensor.empty":
+        fresh = not isinstance(empty, ir.Block) and empty.name == "tensor.empty"
+        if fresh:
             sizes = tuple(empty.operands)
-        return Call(op, callee, kind, (op.results[0].type, sizes), FusionGroup())
+        return Call(op, callee, kind, (op.results[0].type, sizes), FusionGroup(), fresh)
 
     def replace(self, group: FusionGroup) -> None:
         """Replaces the calls of a group by one call of its fused kernel."""

@@ -78,7 +78,8 @@ def _test(type_: ir.RankedTensorType) -> list[str]:
 
 
 def _function(name: str, type_: ir.RankedTensorType, result: str, body: Sequence[str]) -> str:
-    return "\n".join([f"func.func @{name}(%x: {type_}, %out: {result}) -> {result} {{", "%c0 = arith.constant 0 : index",
+    head = f"func.func @{name}(%x: {type_}, %out: {result}) -> {result} attributes {{tir.writes_all}} {{"
+    return "\n".join([head, "%c0 = arith.constant 0 : index",
                       "%c1 = arith.constant 1 : index", *body, "}"])
 
 

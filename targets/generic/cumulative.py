@@ -21,6 +21,7 @@ def cumulative(k, x, out):
         new = combine(total, kind.cast(x, e))
         return [new, e.cast(total if exclusive else new, kind)]
 
+    k.writes_all()
     start = filled(empty(slab, e.type), e.const(neutral))
     loop = scf.ForOp(index(0), length, index(1), [start, out])
     with ir.InsertionPoint(loop.body):

@@ -59,6 +59,7 @@ def concat(k, *operands):
     *parts, out = operands
     axis = k.attrs["axis"]
     offsets: list[Size] = [0] * out.type.rank
+    k.writes_all()
     for part in parts:
         out = put(part, out, offsets)
         offsets[axis] = plus(offsets[axis], dim(part, axis))

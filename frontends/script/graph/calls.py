@@ -1,6 +1,6 @@
 """Calls of kernels, which are built for the sizes of the operands."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from legato.core.mlir import func, ir
@@ -12,10 +12,11 @@ from legato.frontends.script.program import Program, call_kernel, plain
 
 
 def call(program: Program, callee: Function, operands: list[ir.Value], outputs: list[ir.Type], main: func.FuncOp,
-         integers: Sequence[Any] | None = None) -> list[ir.Value]:
+         integers: Sequence[Any] | None = None, starts: Mapping[int, ir.Value] | None = None) -> list[ir.Value]:
     """Builds a call of a kernel for these types at the insertion point in ``main``. Misuse where they do not fit the kernel.
 
-    ``integers``: the values of its integer parameters, where they are not sizes of the operands.
+    ``integers``: the values of its integer parameters, where they are not sizes of the operands; ``starts``: what outputs hold before the
+    call, by their numbers.
     """
     kernel = program.signature(callee)
     signature, names = kernel.attributes[SIGNATURE].value, [a.value for a in kernel.attributes[NAMES]]
@@ -39,7 +40,7 @@ def call(program: Program, callee: Function, operands: list[ir.Value], outputs: 
     inner = {dims.symbol_name(n) for n in scalars}
     kernel = program.kernel(callee, {n: s for n, s in table.items() if isinstance(s, int) and n not in inner})
     values = [dims.materialize(table[dims.symbol_name(n)], main) for n in scalars]
-    return call_kernel(kernel, [*(plain(v) for v in operands), *values], outputs, main)
+    return call_kernel(kernel, [*(plain(v) for v in operands), *values], outputs, main, starts)
 
 
 def match_type(table: dict[str, Any], callee: str, name: str, expected: ir.Type, found: ir.Type) -> None:

@@ -1,6 +1,7 @@
 """Calls of kernels in a graph's script: ``R.call_tir`` and ``R.call_tir_inplace``."""
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from legato.core.mlir import ir
@@ -26,10 +27,10 @@ def call_tir(parser: GraphParser, node: ast.Call) -> Any:
     return called(parser, given, given.operands)
 
 
-def called(parser: GraphParser, given: CallArguments, operands: list[ir.Value]) -> Any:
-    """The value of a call of a kernel."""
+def called(parser: GraphParser, given: CallArguments, operands: list[ir.Value], starts: Mapping[int, ir.Value] | None = None) -> Any:
+    """The value of a call of a kernel. ``starts``: what outputs hold before it, by their numbers."""
     integers = None if given.integers is None else given.integers.sizes
-    return one_or_tuple(call(parser.program, given.callee, operands, given.outputs, parser.main, integers), given.several)
+    return one_or_tuple(call(parser.program, given.callee, operands, given.outputs, parser.main, integers, starts), given.several)
 
 
 def call_tir_inplace(parser: GraphParser, node: ast.Call) -> Any:
@@ -56,12 +57,14 @@ def call_tir_inplace(parser: GraphParser, node: ast.Call) -> Any:
             raise parser.error(f"the output is {type_}, and argument {index}, whose new content it is, {operands[index].type}", types)
     kernel = parser.program.signature(given.callee)
     places = list(kernel.attributes[INPLACE]) if INPLACE in kernel.attributes else [-1] * len(outputs)
+    starts: dict[int, ir.Value] = {}
     if len(places) == len(found):
-        # an argument that the kernel writes before it reads it is only an output: its old content is not passed
+        # an argument that the kernel writes before it reads it is only an output, which starts from its content
+        starts = {n: operands[index] for n, (index, place) in enumerate(zip(found, places)) if index >= 0 and place < 0}
         unread = {index for index, place in zip(found, places) if index >= 0 and place < 0}
         kept = [n for n in range(len(operands)) if n not in unread]
         operands = [operands[n] for n in kept]
         if any(place >= 0 and (index < 0 or kept[place] != index) for index, place in zip(found, places)):
             raise parser.error(f"'{given.callee.__name__}' changes its arguments {[p for p in places if p >= 0]} in place; "
                                f"inplace_indices says {found}", indices)
-    return called(parser, given, operands)
+    return called(parser, given, operands, starts)
