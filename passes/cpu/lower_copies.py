@@ -55,18 +55,42 @@ def dense_from(type_: ir.MemRefType) -> int:
 
 
 def contiguous(type_: ir.MemRefType) -> bool:
-    """Whether upstream lowers a copy of the buffer to one memcpy."""
-    identity = ir.MemRefType.get(type_.shape, type_.element_type)
-    return type_ == identity or (DYNAMIC not in type_.shape and 0 not in type_.shape and dense_from(type_) == 0)
+    """Whether upstream lowers a copy of the buffer to one memcpy: it looks at the strides of sizes of 1 too, but of leading ones."""
+    if type_ == ir.MemRefType.get(type_.shape, type_.element_type):
+        return True
+    shape, strides, expected = list(type_.shape), strides_of(type_), 1
+    if DYNAMIC in shape or 0 in shape:
+        return False
+    while shape and strides.pop() == expected:
+        expected *= shape.pop()
+    return set(shape) <= {1}
+
+
+def without_units(buffer: ir.Value) -> ir.Value:
+    """A buffer without its dimensions of size 1, whose strides mean nothing."""
+    type_ = buffer.type
+    shape, (strides, offset) = list(type_.shape), type_.get_strides_and_offset()
+    kept = [d for d, size in enumerate(shape) if size != 1]
+    if len(kept) == type_.rank:
+        return buffer
+    reduced = ir.MemRefType.get([shape[d] for d in kept], type_.element_type, layout([strides[d] for d in kept], offset))
+    sizes = [memref.dim(buffer, index(d)) for d, size in enumerate(shape) if size == DYNAMIC]
+    return memref.SubViewOp(reduced, buffer, [], sizes, [], [0] * type_.rank, shape, [1] * type_.rank).result
+
+
+def layout(strides: list[int], offset: int) -> ir.Attribute:
+    """The layout of these strides and this offset, each of which may be dynamic."""
+    *texts, last = ["?" if number == UNKNOWN_STRIDE else str(number) for number in (*strides, offset)]
+    return ir.Attribute.parse(f"strided<[{', '.join(texts)}], offset: {last}>")
 
 
 class Copy:
     """Builds one copy at the insertion point."""
 
     def __init__(self, source: ir.Value, target: ir.Value, machine: CpuMachine):
-        self.source, self.target, self.machine = source, target, machine
-        self.rank = source.type.rank
-        self.dense = max(dense_from(source.type), dense_from(target.type))
+        self.source, self.target, self.machine = without_units(source), without_units(target), machine
+        self.rank = self.source.type.rank
+        self.dense = max(dense_from(self.source.type), dense_from(self.target.type))
 
     def build(self) -> None:
         """Builds the copy: loops over the strided dimensions around copies of the contiguous ones."""
@@ -94,6 +118,9 @@ class Copy:
     def piece(self, places: list[ir.Value]) -> None:
         """Copies the contiguous part at the indices ``places`` of the leading dimensions."""
         inner = self.source.type.shape[self.dense:]
+        if DYNAMIC not in inner and not places:
+            memref.CopyOp(self.source, self.target)
+            return
         if DYNAMIC not in inner:
             memref.CopyOp(self.part(self.source, places), self.part(self.target, places))
             return
@@ -101,15 +128,9 @@ class Copy:
 
     def part(self, buffer: ir.Value, places: list[ir.Value]) -> ir.Value:
         """The contiguous part of a buffer as a subview of rank 1 or more."""
-        count = self.rank - self.dense
         shape = list(buffer.type.shape[self.dense:])
-        offsets = [UNKNOWN_STRIDE] * self.dense + [0] * count
-        strides = ["?" if s == UNKNOWN_STRIDE else str(s) for s in strides_of(buffer.type)]
-        kept = [1] * self.dense + shape
-        if set(shape) != {1}:  # of unit dimensions alone upstream does not know which are dropped
-            strides, kept = strides[self.dense:], shape
-        layout = ir.Attribute.parse(f"strided<[{', '.join(strides)}], offset: ?>")
-        type_ = ir.MemRefType.get(kept, buffer.type.element_type, layout)
+        type_ = ir.MemRefType.get(shape, buffer.type.element_type, layout(strides_of(buffer.type)[self.dense:], UNKNOWN_STRIDE))
+        offsets = [UNKNOWN_STRIDE] * self.dense + [0] * len(shape)
         return memref.SubViewOp(type_, buffer, places, [], [], offsets, [1] * self.dense + shape, [1] * self.rank).result
 
     def vectors(self, places: list[ir.Value]) -> None:

@@ -119,16 +119,27 @@ def convolution_transposed(k, x, w, out):
     reach = [d * (size - 1) for d, size in zip(a["dilations"], w.type.shape[2:])]
     low = [r - p for r, p in zip(reach, padding[:rank])]
     high = [r - p + extra for r, p, extra in zip(reach, padding[rank:], a["output_padding"])]
-    spread = _spread(x, places, a["strides"], zero)
-    offsets, sizes = [0] * x.type.rank, dims(spread)
-    for place, begin, end in zip(places, low, high):
-        offsets[place] = max(-begin, 0)
-        sizes[place] = minus(sizes[place], max(-begin, 0) + max(-end, 0))
-    if any(offsets) or min(high) < 0:
-        spread = window(spread, offsets, sizes)
-    source = pad_spatial(spread, layout, [max(p, 0) for p in low], [max(p, 0) for p in high], zero)
+    mixed = [begin * end < 0 for begin, end in zip(low, high)]  # padded before the crop, which may be longer than the input
+
+    def added(amounts: Sequence[int], first: bool) -> list[int]:
+        return [max(amount, 0) if is_mixed == first else 0 for amount, is_mixed in zip(amounts, mixed)]
+
+    source = pad_spatial(_spread(x, places, a["strides"], zero), layout, added(low, True), added(high, True), zero)
+    source = _crop(source, places, [max(-p, 0) for p in low], [max(-p, 0) for p in high])
+    source = pad_spatial(source, layout, added(low, False), added(high, False), zero)
     turned = _turned(w, a["groups"])
     return convolve(k, source, turned, out, [1] * rank, a["dilations"], a["groups"], layout, "OIHW")
+
+
+def _crop(x: ir.Value, places: Sequence[int], low: Sequence[int], high: Sequence[int]) -> ir.Value:
+    """``x`` without its ends in some dimensions."""
+    if not any((*low, *high)):
+        return x
+    offsets, sizes = [0] * x.type.rank, dims(x)
+    for place, begin, end in zip(places, low, high):
+        offsets[place] = begin
+        sizes[place] = minus(sizes[place], begin + end)
+    return window(x, offsets, sizes)
 
 
 def _spread(x: ir.Value, places: Sequence[int], strides: Sequence[int], zero: ir.Value) -> ir.Value:

@@ -41,10 +41,41 @@ func.func @transposed(%x: memref<4x16xf32, strided<[1, 4]>>, %y: memref<4x16xf32
   return
 }
 
-// A piece of one element keeps the rank of its buffer: of two unit dimensions the verifier could not tell which one is dropped.
+// Dimensions of size 1 are dropped, whatever their strides.
 // CHECK-LABEL: func.func @column(
-// CHECK: memref.copy %{{.*}}, %{{.*}} : memref<1x1xf32, strided<[1, 1], offset: ?>> to memref<1x1xf32, strided<[?, 1], offset: ?>>
+// CHECK: linalg.copy {{.*}} ins(%{{.*}} : memref<8xf32, strided<[1]>>) outs(%{{.*}} : memref<8xf32, strided<[?], offset: ?>>)
 func.func @column(%x: memref<8x1xf32>, %y: memref<8x1xf32, strided<[?, 1], offset: ?>>) {
   memref.copy %x, %y : memref<8x1xf32> to memref<8x1xf32, strided<[?, 1], offset: ?>>
+  return
+}
+
+// CHECK-LABEL: func.func @one_piece(
+// CHECK-NOT: scf.for
+// CHECK: memref.copy %{{.*}}, %{{.*}} : memref<8x2xf32, strided<[2, 1]>> to memref<8x2xf32, strided<[2, 1], offset: 3>>
+func.func @one_piece(%x: memref<1x8x1x2xf32>, %y: memref<1x8x1x2xf32, strided<[16, 2, 4, 1], offset: 3>>) {
+  memref.copy %x, %y : memref<1x8x1x2xf32> to memref<1x8x1x2xf32, strided<[16, 2, 4, 1], offset: 3>>
+  return
+}
+
+// CHECK-LABEL: func.func @unknown_strides(
+// CHECK: scf.for
+// CHECK: memref.copy %{{.*}}, %{{.*}} : memref<8xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[1], offset: ?>>
+func.func @unknown_strides(%x: memref<?x1x1x8xf32>, %y: memref<?x1x1x8xf32, strided<[?, ?, 8, 1], offset: ?>>) {
+  memref.copy %x, %y : memref<?x1x1x8xf32> to memref<?x1x1x8xf32, strided<[?, ?, 8, 1], offset: ?>>
+  return
+}
+
+// CHECK-LABEL: func.func @last_unit(
+// CHECK-NOT: vector.load {{.*}}x1xf32
+// CHECK: linalg.copy
+func.func @last_unit(%x: memref<4x?x1xf32, strided<[?, ?, 7], offset: ?>>, %y: memref<4x?x1xf32>) {
+  memref.copy %x, %y : memref<4x?x1xf32, strided<[?, ?, 7], offset: ?>> to memref<4x?x1xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @one_element(
+// CHECK-NEXT: memref.copy
+func.func @one_element(%x: memref<1x1xf32, strided<[?, ?], offset: ?>>, %y: memref<1x1xf32>) {
+  memref.copy %x, %y : memref<1x1xf32, strided<[?, ?], offset: ?>> to memref<1x1xf32>
   return
 }
