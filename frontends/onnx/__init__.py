@@ -57,7 +57,7 @@ def from_onnx(
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
         weights = WeightStore()
         known = ENTRIES | {(entry.domain, entry.op_type): entry for entry in entries}
-        importer = Importer(known, Emitter(function, weights), problems, label, source.folder)
+        importer = Importer(known, Emitter(function, weights), problems, label, source.file)
         try:
             check_opset(opsets)
         except Refused as reason:
@@ -65,6 +65,7 @@ def from_onnx(
             importer.list_unknown(graph)
             problems.raise_all(label)
         importer.add_functions(source.proto.functions)
+        importer.expansion.check_functions(graph, importer.functions)
         scope = Scope(opsets)
         arguments = iter(function.arguments)
         scope.values.update((name, POISON if t is None else ComputedValue(next(arguments))) for name, t in types.items())

@@ -10,6 +10,7 @@ from legato.core.errors import ElementTypeError, InferenceError, LegatoError
 from legato.core.mlir import ir
 from legato.frontends.onnx import functions, tensors
 from legato.frontends.onnx.entry import Entry
+from legato.frontends.onnx.expansion import Expansion, FunctionId, TooManyNodesError
 from legato.frontends.onnx.graph import live_nodes, node_name, reads
 from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS
@@ -17,7 +18,6 @@ from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
-FunctionId = tuple[str, str, str]  # domain, name, overload
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 
 
@@ -36,11 +36,12 @@ class Scope:
 class Importer:
     """Imports nodes into the function of an Emitter. Problems are added to ``problems``, and the import continues."""
 
-    def __init__(self, entries: Mapping[tuple[str, str], Entry], emitter: Emitter, problems: Problems, label: str, folder: Path | None):
-        """``label``: the model's name in messages, ``folder``: where its external data is."""
+    def __init__(self, entries: Mapping[tuple[str, str], Entry], emitter: Emitter, problems: Problems, label: str, file: Path | None):
+        """``label``: the model's name in messages, ``file``: the model's, beside which its external data lies."""
         self.entries, self.emitter, self.problems = entries, emitter, problems
-        self.label, self.folder = label, folder
+        self.label, self.file = label, file
         self.functions: dict[FunctionId, onnx.FunctionProto] = {}
+        self.expansion = Expansion(label)
         self._schemas: dict[tuple[str, str, int], onnx.defs.OpSchema | None] = {}
 
     def add_functions(self, protos: Sequence[onnx.FunctionProto]) -> None:
@@ -54,7 +55,7 @@ class Importer:
         """Adds the graph's initializers to the scope."""
         for tensor in graph.initializer:
             try:
-                scope.values[tensor.name] = tensors.constant(tensor, tensor.name, self.folder)
+                scope.values[tensor.name] = tensors.constant(tensor, tensor.name, self.file)
             except (Refused, Malformed) as problem:
                 self._add_problem(scope, Problem(tensor.name, "initializer", "", None, str(problem), isinstance(problem, Malformed)))
                 scope.values[tensor.name] = POISON
@@ -102,7 +103,8 @@ class Importer:
         def run(arguments: Sequence[Value]) -> list[Value]:
             if len(arguments) != len(inputs):
                 raise Malformed(f"its graph '{graph.name}' takes {len(inputs)} values, and is given {len(arguments)}")
-            results = self.run(others, outputs, replace(inner, values=inner.values | dict(zip(inputs, arguments))))
+            with self.expansion.copy():
+                results = self.run(others, outputs, replace(inner, values=inner.values | dict(zip(inputs, arguments))))
             if any(result is POISON for result in results):
                 raise Told
             return results
@@ -114,11 +116,14 @@ class Importer:
         name, domain = scope.prefix + node_name(node), canonical_domain(node.domain)
         opset = scope.opsets.get(domain)
         problem = Problem(name, node.op_type, domain, opset, "")
+        self.expansion.count(str(name))
         inputs = [scope.values[x] if x else None for x in node.input]
         wanted = [bool(output) and output in used for output in node.output]
         with ir.Location.name(scope.stands_for.name if scope.stands_for else name):
             try:
                 results = self._results(node, domain, opset, inputs, wanted, scope, problem)
+            except TooManyNodesError:
+                raise
             except Told:
                 results = [POISON] * len(node.output)
             except (Refused, Malformed) as reason:
@@ -165,8 +170,9 @@ class Importer:
         """The outputs built by the table's entry."""
         node = OnnxNode(
             proto, version, inputs, attributes, wanted, self.emitter,
-            load=lambda tensor, name: tensors.constant(tensor, name, self.folder),
+            load=lambda tensor, name: tensors.constant(tensor, name, self.file),
             body=lambda graph: self.body(graph, scope),
+            expansion=self.expansion,
         )  # fmt: skip
         results = _folded(entry, node)
         if results is None:
@@ -210,7 +216,8 @@ class Importer:
         given = [*inputs, *[None] * (len(function.input) - len(inputs))]
         inner.values.update(zip(function.input, given))
         outputs = [name for name, want in zip(function.output, wanted) if want]
-        results = iter(self.run(function.node, outputs, inner))
+        with self.expansion.copy():
+            results = iter(self.run(function.node, outputs, inner))
         return [next(results) if want else POISON for want in wanted]
 
     def _failed(self, scope: Scope, problem: Problem, reason: str, malformed: bool, node: onnx.NodeProto) -> list[Value]:

@@ -8,6 +8,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Size
+from legato.frontends.onnx.expansion import Expansion
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import ConstantValue, Emitter, Narrow, Value, elements, size_array
 
@@ -43,13 +44,14 @@ class OnnxNode:
         emitter: Emitter,
         load: Callable[[TensorProto, str], ConstantValue],
         body: Callable[[GraphProto], Body],
+        expansion: Expansion,
     ):
         """``used``: for each output, whether anything reads it; ``load`` makes a tensor a constant; ``body`` makes a subgraph a
-        function whose calls import it at the insertion point."""
+        function whose calls import it at the insertion point; ``expansion`` bounds these calls."""
         self.op_type, self.version, self.used = proto.op_type, version, list(used)
         self.name = next((name for name in proto.output if name), proto.op_type)  # name of constants created for this node
         self._inputs, self._attributes, self._emitter, self._load = list(inputs), attributes, emitter, load
-        self.body = body
+        self.body, self.expansion = body, expansion
         self._read_inputs: set[int] = set()
         self._read_attributes: set[str] = set()
 

@@ -15,11 +15,11 @@ _OWN_DOMAINS = ("", "ai.onnx")
 
 
 class ModelSource(NamedTuple):
-    """A model as read: the protobuf, its name in messages, and the folder that its external data is relative to (None: unknown)."""
+    """A model as read: the protobuf, its name in messages, and the file that its external data lies beside (None: unknown)."""
 
     proto: onnx.ModelProto
     label: str
-    folder: Path | None
+    file: Path | None
 
 
 def read_model(model: "str | os.PathLike | bytes | onnx.ModelProto") -> ModelSource:
@@ -38,7 +38,7 @@ def read_model(model: "str | os.PathLike | bytes | onnx.ModelProto") -> ModelSou
         data = path.read_bytes()
     except OSError as error:
         raise LegatoError(f"cannot read {path}: {error.strerror}") from error
-    return ModelSource(_parse(data, str(path)), str(path), path.parent)
+    return ModelSource(_parse(data, str(path)), str(path), path)
 
 
 def _parse(data: bytes, label: str) -> onnx.ModelProto:

@@ -57,8 +57,8 @@ def code_of(dtype: np.dtype) -> int:
     return _CODES[np.dtype(dtype)]
 
 
-def constant(tensor: TensorProto, name: str, folder: Path | None) -> ConstantValue | Narrow:
-    """The tensor as a constant. External data is not read yet; its files are in ``folder`` (None: unknown)."""
+def constant(tensor: TensorProto, name: str, file: Path | None) -> ConstantValue | Narrow:
+    """The tensor as a constant. External data is not read yet; its files lie beside the model's ``file`` (None: unknown)."""
     narrow = _NARROW.get(tensor.data_type)
     dtype, shape = narrow or dtype_of(tensor.data_type), tuple(tensor.dims)
     if any(size < 0 for size in shape):
@@ -66,9 +66,9 @@ def constant(tensor: TensorProto, name: str, folder: Path | None) -> ConstantVal
     if tensor.HasField("segment"):
         raise Refused("it is stored in segments")
     if narrow is not None:
-        return Narrow(name, _unpacked(tensor, name, narrow, shape, folder))
+        return Narrow(name, _unpacked(tensor, name, narrow, shape, file))
     if tensor.data_location == TensorProto.EXTERNAL:
-        return _external(tensor, name, dtype, shape, folder)
+        return _external(tensor, name, dtype, shape, file)
     count = math.prod(shape)
     if tensor.HasField("raw_data"):
         data = tensor.raw_data
@@ -81,12 +81,12 @@ def constant(tensor: TensorProto, name: str, folder: Path | None) -> ConstantVal
     return ConstantValue(name, numpy_helper.to_array(tensor))
 
 
-def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], folder: Path | None) -> np.ndarray:
+def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], file: Path | None) -> np.ndarray:
     """Elements of 2 or 4 bits, several to a byte, the first in the lowest bits."""
     bits = ml_dtypes.iinfo(dtype).bits
     count, size = math.prod(shape), -(-math.prod(shape) * bits // 8)
     if tensor.data_location == TensorProto.EXTERNAL:
-        data = _external(tensor, name, np.dtype(np.uint8), (size,), folder).array
+        data = _external(tensor, name, np.dtype(np.uint8), (size,), file).array
     elif tensor.HasField("raw_data"):
         data = np.frombuffer(tensor.raw_data, np.uint8)
     else:
@@ -99,16 +99,16 @@ def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int,
     return numbers.astype(dtype).reshape(shape)
 
 
-def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], folder: Path | None) -> ConstantValue:
+def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], file: Path | None) -> ConstantValue:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if not location:
         raise Malformed("its data is external, but no location says where")
-    if folder is None:
+    if file is None:
         raise Malformed(f"its data lies in the file '{location}', but the model came without a folder: give from_onnx its path")
     if os.path.isabs(location) or os.path.normpath(location).startswith(".."):
         raise Malformed(f"its data lies in '{location}', outside the model's folder")
-    path = folder / location
+    path = _inside(file, location)
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
     except ValueError:
@@ -121,3 +121,12 @@ def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int,
     if offset < 0 or offset + wanted > available:
         raise Malformed(f"its data would be bytes {offset} to {offset + wanted} of {path}, which has {available}")
     return FileConstant(name, path, offset, dtype, shape)
+
+
+def _inside(model: Path, location: str) -> Path:
+    """The real path of external data. It lies under the folder of the model's file, or under that of the file which this is a link to, as
+    in a download cache that links both to one folder. Malformed for a link to another place."""
+    path = (model.parent / location).resolve()
+    if not any(path.is_relative_to(folder) for folder in (model.parent.resolve(), model.resolve().parent)):
+        raise Malformed(f"its data lies in '{location}', a link to {path}, outside the model's folder")
+    return path

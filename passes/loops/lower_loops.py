@@ -9,7 +9,7 @@ from typing import ClassVar
 from legato.analysis.bounds import leaves_buffer
 from legato.analysis.races import race
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import body, copy, find, move_before, replace_uses, terminator
+from legato.core.ir_helpers import body, copy, everything, find, move_before, replace_uses, terminator
 from legato.core.mlir import func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -21,6 +21,7 @@ from legato.passes.loops.vectorize import NotVectorizable, vectorize
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 MOST_COPIES = 1024
+MOST_OPS = 100_000   # that the copies of a body are, with those of unrolled loops inside
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,15 @@ def lower_loop(loop: ForOp) -> None:
 
 
 def unroll(loop: ForOp) -> None:
-    """Replaces a loop by copies of its body. PassFailed for a dynamic extent, and beyond ``MOST_COPIES``."""
+    """Replaces a loop by copies of its body. PassFailed for a dynamic extent, and beyond ``MOST_COPIES`` or ``MOST_OPS``."""
     extent, lower = loop.extent, constant_of(loop.bounds[0])
     if extent is None or lower is None or extent > MOST_COPIES:
         raise PassFailed(f"the loop {loop.name} cannot be unrolled: its extent is {extent if extent else 'not known'}; "
                          f"at most {MOST_COPIES} copies are made of a body", loop.operation)
+    ops = len(everything(loop.operation)) - 1
+    if extent * ops > MOST_OPS:
+        raise PassFailed(f"the loop {loop.name} cannot be unrolled: {extent:,} copies of its {ops:,} ops are {extent * ops:,}; "
+                         f"{MOST_OPS:,} are the most", loop.operation)
     with ir.InsertionPoint(loop), loop.operation.location:
         for step in range(lower, lower + extent):
             copy(body(loop.block), {loop.variable: index(step)})

@@ -53,14 +53,15 @@ def _scanned(node, body: Body, carried: list[Value], inputs: list[Value], axes: 
     if any(length != count for length in lengths):
         raise Malformed(f"its scanned inputs have different lengths: {lengths}")
     made: list[list[Value]] = [[] for _ in range(len(node.used) - states)]
-    for step in range(count):
-        places = [count - 1 - step if back else step for back in backwards]
-        results = body([*carried, *(_at(node, value, axis, place) for value, axis, place in zip(inputs, axes, places))])
-        if len(results) != len(node.used):
-            raise Malformed(f"its body gives {len(results)} values; {states} states and {len(made)} scanned outputs are expected")
-        carried = results[:states]
-        for values, value in zip(made, results[states:]):
-            values.append(value)
+    with node.expansion.loop(count, len(node.graph("body").node)):
+        for step in range(count):
+            places = [count - 1 - step if back else step for back in backwards]
+            results = body([*carried, *(_at(node, value, axis, place) for value, axis, place in zip(inputs, axes, places))])
+            if len(results) != len(node.used):
+                raise Malformed(f"its body gives {len(results)} values; {states} states and {len(made)} scanned outputs are expected")
+            carried = results[:states]
+            for values, value in zip(made, results[states:]):
+                values.append(value)
     return carried, made
 
 
@@ -78,19 +79,21 @@ def loop(node):
     carried = [node.value(i) for i in range(2, len(node))]
     outputs = len(node.used) - states
     made: list[list[Value]] = [[] for _ in range(outputs)]
-    step = 0
-    while condition and (limit is None or step < check_steps(limit)):
-        check_steps(step + 1)
-        number = ConstantValue(node.name, np.array(step, np.int64))
-        following, *results = body([number, ConstantValue(node.name, np.array(True)), *carried])
-        if len(results) != len(made) + states:
-            raise Malformed(f"its body gives {len(results) + 1} values; a condition, {states} states and {outputs} outputs are expected")
-        known = following.known()
-        if known is None or known.dtype == object:
-            raise Refused("how often it runs depends on the data at run time")
-        condition, carried, step = bool(known.item()), results[:states], step + 1
-        for values, value in zip(made, results[states:]):
-            values.append(value)
+    step, most = 0, check_steps(limit) if condition and limit is not None else None
+    with node.expansion.loop(1 if most is None else most, len(node.graph("body").node)):
+        while condition and (most is None or step < most):
+            check_steps(step + 1)
+            number = ConstantValue(node.name, np.array(step, np.int64))
+            following, *results = body([number, ConstantValue(node.name, np.array(True)), *carried])
+            if len(results) != len(made) + states:
+                raise Malformed(f"its body gives {len(results) + 1} values; a condition, {states} states and {outputs} outputs are "
+                                "expected")
+            known = following.known()
+            if known is None or known.dtype == object:
+                raise Refused("how often it runs depends on the data at run time")
+            condition, carried, step = bool(known.item()), results[:states], step + 1
+            for values, value in zip(made, results[states:]):
+                values.append(value)
     return (*carried, *(_stacked(node, values, 0) if used else None for values, used in zip(made, node.used[states:])))
 
 

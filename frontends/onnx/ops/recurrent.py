@@ -10,6 +10,7 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx.entry import Entry
+from legato.frontends.onnx.node import OnnxNode
 from legato.frontends.onnx.ops.unrolled import at, check_steps, stacked
 from legato.frontends.onnx.problems import Malformed, Refused
 
@@ -25,6 +26,7 @@ _ACTIVATIONS: dict[str, tuple[dict[str, float], Callable]] = {  # defaults of it
     "Elu": ({"alpha": 1.0}, relax.elu),
     "HardSigmoid": ({"alpha": 0.2, "beta": 0.5}, relax.hard_sigmoid),
 }
+_STEP_OPS = 10  # about: of a step of a layer
 _SCALED = {"Affine": (1.0, 0.0), "ScaledTanh": (1.0, 1.0)}
 
 
@@ -32,7 +34,7 @@ _SCALED = {"Affine": (1.0, 0.0), "ScaledTanh": (1.0, 1.0)}
 class _Layer:
     """One direction of a layer. ``hidden``: the hidden size H, ``gates``: the number of gates in the weights."""
 
-    node: object
+    node: OnnxNode
     dtype: np.dtype
     hidden: int
     gates: int
@@ -216,15 +218,16 @@ def _run(layer: _Layer, step: Callable, inputs: ir.Value, state: State, backward
     """
     count = check_steps(relax.TensorType.of(inputs.type).dims[0])
     outputs = []
-    for place in reversed(range(count)) if backwards else range(count):
-        new = step(layer, at(inputs, 0, place), state)
-        output = new[0]
-        if lengths is not None:
-            inside = relax.greater(lengths, relax.constant(np.asarray(place, relax.TensorType.of(lengths.type).dtype)))
-            new = tuple(relax.where(inside, a, b) for a, b in zip(new, state))
-            output = relax.where(inside, output, _scalar_like(output, 0)) if wanted else output
-        outputs.append(output)
-        state = new
+    with layer.node.expansion.loop(count, _STEP_OPS):
+        for place in reversed(range(count)) if backwards else range(count):
+            new = step(layer, at(inputs, 0, place), state)
+            output = new[0]
+            if lengths is not None:
+                inside = relax.greater(lengths, relax.constant(np.asarray(place, relax.TensorType.of(lengths.type).dtype)))
+                new = tuple(relax.where(inside, a, b) for a, b in zip(new, state))
+                output = relax.where(inside, output, _scalar_like(output, 0)) if wanted else output
+            outputs.append(output)
+            state = new
     return outputs[::-1] if backwards else outputs, state
 
 

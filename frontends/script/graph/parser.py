@@ -12,6 +12,7 @@ from legato.core.mlir import func, ir
 from legato.dialects.relax import dims
 from legato.dialects.relax.calls import fresh_name
 from legato.frontends.script.language.annotations import shape_info, tensor, tuple_info
+from legato.frontends.script.language.copies import Copies
 from legato.frontends.script.language.functions import Function
 from legato.frontends.script.language.source import Misuse, ScriptError, Source
 from legato.frontends.script.language.types import TensorInfo, dtype_name
@@ -65,11 +66,12 @@ class GraphParser:
         self.renames = False                     # whether names of sizes make symbols of their own, as in an inlined function
         self.unnamed: set[str] = set()           # symbols that the script gives no name
         self.packed_count = 0                    # packed functions called so far
+        self.copies = Copies()                   # of functions, in the whole graph
 
     def inner(self, callee: Any) -> "GraphParser":
         """A parser for a function that is inlined here."""
         made = GraphParser(self.program, callee.source, self.tables, self.facts, (*self.inlined, callee))
-        made.main = self.main
+        made.main, made.copies = self.main, self.copies
         return made
 
     # --- what syntax nodes are ---

@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Callable, Iterable, Iterator
 
+from legato.frontends.script.language.copies import Copies
+
 READ, WRITE = "read", "write"
 PACKED = ("call_packed", "call_cpacked")
 NO_READS = ("reads", "writes", "address_of", "match_buffer")  # words that do not read the elements that are their arguments
@@ -20,6 +22,7 @@ class Accesses:
         self.word, self.macro, self.buffers = word, macro, set(parameters)
         self.lies_in: dict[str, str] = {}  # a view: the buffer that it aliases
         self.expanding: list[ast.FunctionDef] = []
+        self.copies = Copies()
 
     def of(self, statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
         """READ or WRITE, and the buffer's name, for each access. Views count as the buffer that they alias."""
@@ -105,8 +108,9 @@ class Accesses:
         """The accesses of a macro's statements to the buffers that the call gives for its parameters."""
         given = {p.arg: a.id for p, a in zip(macro.args.args, call.args) if isinstance(a, ast.Name)}
         given |= {k.arg: k.value.id for k in call.keywords if k.arg and isinstance(k.value, ast.Name)}
+        self.copies.add(macro.name)
         inner = Accesses(self.word, self.macro, self.buffers)
-        inner.expanding = [*self.expanding, macro]
+        inner.expanding, inner.copies = [*self.expanding, macro], self.copies
         for kind, name in inner.of(macro.body):
             yield kind, self.root(given.get(name, name))
 

@@ -177,7 +177,11 @@ def outputs_of(parser: KernelParser, parameters: list[KernelParameter],
         found = macro_of(parser, call)
         return found.source.tree if found else None
 
-    for kind, name in Accesses(parser.word, macro, [p.name for p in parameters]).of(statements):
+    try:
+        accesses = list(Accesses(parser.word, macro, [p.name for p in parameters]).of(statements))
+    except Misuse as problem:
+        raise parser.error(str(problem), parser.source.tree) from None
+    for kind, name in accesses:
         first.setdefault(name, kind)
         if kind == WRITE:
             written.add(name)
