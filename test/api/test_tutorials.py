@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from legato.frontends.script.language.source import remember_text
 from legato.targets import registry
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ["legalization.md"]
+PAGES = ["legalization.md", "saved-models.md"]
 
 
 def blocks(text):
@@ -40,6 +41,7 @@ def test_the_page_runs(page, tmp_path, monkeypatch, capsys):
     with registry.isolated():
         for kind, code in blocks((DOCS / page).read_text()):
             if kind == "python":
+                remember_text(page, code)
                 exec(compile(code, page, "exec"), names)
                 printed = capsys.readouterr().out or printed
             elif kind == "console":

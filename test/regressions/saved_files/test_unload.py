@@ -10,7 +10,9 @@ import pytest
 import tvm_ffi
 from models import STATIC, build, numbers
 
+from legato.core.errors import LegatoError
 from legato.runtime import load, threads
+from legato.runtime.packed import resolve
 
 X, WEIGHT = np.ones((4, 8), np.float32), numbers(4, 8)
 
@@ -68,6 +70,22 @@ def test_what_outlives_the_executable(saved):
     np.testing.assert_array_equal(result, WEIGHT + 2)
     np.testing.assert_array_equal(np.from_dlpack(tensor), WEIGHT + 2)
     del tensor, result
+
+
+def test_shared_objects_of_backends_stay_loaded_once_for_each_content(saved):
+    """Their code may have threads and destructors of its own, so they are not unloaded; what a model brings again is not loaded again."""
+    data = np.frombuffer(saved.read_bytes(), np.uint8)
+    artifact = {"kind": "shared", "backend": "b", "functions": {"create": "b.create"}, "data": data}
+
+    def loaded():
+        assert resolve(["b.create"], [artifact], "the model")
+        with pytest.raises(LegatoError, match="does not give the function 'none'"):
+            resolve(["b.create"], [{**artifact, "symbols": {"create": "none"}}], "the model")
+        with open("/proc/self/maps") as maps:
+            return sum("legato-" in line and ".so" in line for line in maps)
+
+    first = loaded()
+    assert first > 0 and {loaded() for _ in range(5)} == {first}
 
 
 def ends_well(script, *arguments):
