@@ -41,11 +41,9 @@ class LowerVectors(ModulePass):
 
 
 def script() -> str:
-    """The body of a transform script that applies the groups to every function of the payload."""
-    any_op = "!transform.any_op"
-    lines = [f'%f = transform.structured.match ops{{["func.func"]}} in %root : ({any_op}) -> {any_op}']
-    for group in GROUPS:
-        lines.append("transform.apply_patterns to %f {")
-        lines += [f"  transform.apply_patterns.{pattern}" for pattern in group]
-        lines.append(f"}} : {any_op}")
-    return "\n".join(lines)
+    """The body of a transform script that applies the groups to a module.
+
+    Not to each of its functions: for each op that they are applied to, upstream builds the sets of patterns anew, which takes 0.3 ms.
+    """
+    groups = [" ".join(f"transform.apply_patterns.{pattern}" for pattern in group) for group in GROUPS]
+    return "\n".join(f"transform.apply_patterns to %root {{ {patterns} }} : !transform.any_op" for patterns in groups)
