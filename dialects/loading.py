@@ -23,7 +23,8 @@ def load_dialects(context: ir.Context | None = None, dialects: Iterable[type[ext
             if not chosen.is_dialect_loaded(dialect.DIALECT_NAMESPACE):
                 dialect.load()
             # Without a registered module the bindings search for one at every op they wrap, 25 us each time.
-            sys.modules.setdefault(f"{PROVIDER}.dialects.{dialect.DIALECT_NAMESPACE}", sys.modules[dialect.__module__])
+            home = sys.modules.get(dialect.__module__, sys.modules[__name__])  # code of exec() has none
+            sys.modules.setdefault(f"{PROVIDER}.dialects.{dialect.DIALECT_NAMESPACE}", home)
     return chosen
 
 

@@ -64,12 +64,19 @@ class _Rewriter:
                 self.op(op)
         with ir.InsertionPoint(last), last.location:
             for number, (value, out) in enumerate(zip(list(last.operands), self.outputs())):
-                if self.buffers[value] != self.buffers[out]:
+                if self.buffer(value) != self.buffer(out):
                     raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a result is not computed in its output")
-                last.operands[number] = bufferization.ToTensorOp(value.type, self.buffers[out], restrict=True, writable=True).result
+                last.operands[number] = bufferization.ToTensorOp(value.type, self.buffer(out), restrict=True, writable=True).result
         for op in reversed(operations[:-1]):
             if op.name != "arith.constant":
                 op.erase()
+
+    def buffer(self, value: ir.Value) -> ir.Value:
+        """The buffer of a tensor. ScheduleError for a tensor without one: a constant, or the result of an op that is kept."""
+        if value not in self.buffers:
+            made = "an argument" if isinstance(value.owner, ir.Block) else value.owner.name
+            raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a tensor is made by {made}")
+        return self.buffers[value]
 
     def outputs(self) -> list[ir.Value]:
         return list(self.block.arguments)[len(self.block.arguments) - tir.out_count(self.kernel):]
@@ -79,7 +86,7 @@ class _Rewriter:
             type_ = op.results[0].type
             self.buffers[op.results[0]] = make_buffer(memref_type(type_), f"buffer_{len(self.buffers)}", "global", list(op.operands))
         elif op.name == "tensor.dim":
-            op.results[0].replace_all_uses_with(memref.DimOp(self.buffers[op.operands[0]], op.operands[1]).result)
+            op.results[0].replace_all_uses_with(memref.DimOp(self.buffer(op.operands[0]), op.operands[1]).result)
         elif op.name == "arith.constant":
             op.move_before(self.block.operations[0].operation)
         elif op.name == "linalg.fill" or is_fill(op):
@@ -89,7 +96,7 @@ class _Rewriter:
 
     def fill(self, op: ir.Operation) -> None:
         out, result = op.operands[len(op.operands) - 1], op.results[0]
-        self.buffers[result] = self.buffers[out]
+        self.buffers[result] = self.buffer(out)
         readers = [u.owner.operation for u in result.uses]
         reader = readers[0] if len(readers) == 1 and readers[0].name == "linalg.generic" else None
         if reader is not None and REDUCE in kinds_of(StructuredOp(reader)) and is_init(reader, result):
@@ -98,7 +105,7 @@ class _Rewriter:
         value = op.operands[0] if op.name == "linalg.fill" else filled_value(op)
         axes = self.loops("fill", [SPATIAL] * result.type.rank, [result], [list(range(result.type.rank))])
         with before_end(axes.block):
-            memref.StoreOp(value, self.buffers[out], list(axes.block.arguments))
+            memref.StoreOp(value, self.buffer(out), list(axes.block.arguments))
 
     def generic(self, op: ir.Operation) -> None:
         structured = StructuredOp(op)
@@ -114,27 +121,27 @@ class _Rewriter:
             with before_end(block.init_block):
                 for fill, value, m in zip(known, list(op.operands)[inputs:], indexing[inputs:]):
                     constant = fill.operands[0] if fill.name == "linalg.fill" else filled_value(fill)
-                    memref.StoreOp(constant, self.buffers[value], self.place(m, block.init_block))
+                    memref.StoreOp(constant, self.buffer(value), self.place(m, block.init_block))
         with before_end(block.block):
             mapping: dict[ir.Value, ir.Value] = {}
             for argument, value, m in zip(inner.arguments, op.operands, indexing):
                 if list(argument.uses):
                     mapping[argument] = value if not isinstance(value.type, ir.RankedTensorType) else memref.LoadOp(
-                        self.buffers[value], self.place(m, block.block)).result
+                        self.buffer(value), self.place(m, block.block)).result
             for one in body(inner):
                 if one.name == "linalg.index":
                     mapping[one.results[0]] = block.block.arguments[one.attributes["dim"].value]
                 elif one.name == "tensor.extract":
                     indices = [mapping.get(v, v) for v in list(one.operands)[1:]]
-                    mapping[one.results[0]] = memref.LoadOp(self.buffers[one.operands[0]], indices).result
+                    mapping[one.results[0]] = memref.LoadOp(self.buffer(one.operands[0]), indices).result
                 else:
                     mapping = copy([one], mapping)
                     contract(mapping[one.results[0]].owner.operation)
             for number, value in enumerate(inner.operations[len(inner.operations) - 1].operation.operands):
                 out = op.operands[inputs + number]
-                memref.StoreOp(mapping.get(value, value), self.buffers[out], self.place(indexing[inputs + number], block.block))
+                memref.StoreOp(mapping.get(value, value), self.buffer(out), self.place(indexing[inputs + number], block.block))
         for result, out in zip(op.results, list(op.operands)[inputs:]):
-            self.buffers[result] = self.buffers[out]
+            self.buffers[result] = self.buffer(out)
 
     def place(self, m: ir.AffineMap, block: ir.Block) -> list[ir.Value]:
         return [expression(e, list(block.arguments)) for e in m.results]
@@ -145,7 +152,7 @@ class _Rewriter:
         for axis in range(len(kinds)):
             operand, d = next((o, list(a).index(axis)) for o, a in zip(operands, axes) if axis in a)
             size = operand.type.shape[d]
-            bounds.append(size if size != DYNAMIC else (index(0), memref.DimOp(self.buffers[operand], index(d)).result))
+            bounds.append(size if size != DYNAMIC else (index(0), memref.DimOp(self.buffer(operand), index(d)).result))
         count = self.names.get(name, 0)
         self.names[name] = count + 1
         made = nest([(b, SERIAL, f"i{n}", None) for n, b in enumerate(bounds)])

@@ -24,8 +24,8 @@ class KernelOps:
 
     @cached_property
     def structured(self) -> list[StructuredOp]:
-        """The ``linalg`` ops of the kernel's block."""
-        return [StructuredOp(op) for op in self.ops if op.name.startswith("linalg.")]
+        """The ``linalg`` ops on tensors of the kernel's block."""
+        return [StructuredOp(op) for op in self.ops if op.name.startswith("linalg.") and len(op.results)]
 
     def op(self, op: ir.Operation) -> StructuredOp | None:
         """The classification of one of the kernel's ops; None for one that is not structured."""
@@ -97,7 +97,7 @@ class KernelOps:
         def see(ops: list[ir.Operation]) -> None:
             nonlocal strange
             for op in ops:
-                if op.name in ("linalg.generic", "linalg.fill") or op.name in WINDOW_OPS:
+                if len(op.results) and (op.name in ("linalg.generic", "linalg.fill") or op.name in WINDOW_OPS):
                     nests.append(self.op(op) or StructuredOp(op))
                 elif op.name == "tensor.pad" or op.name.startswith("linalg."):
                     strange = True

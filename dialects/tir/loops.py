@@ -55,6 +55,7 @@ class ForOp(Tir.Operation, name="for"):
         for name in attributes:
             if name not in self.OPTIONAL and "." not in name:
                 raise InvalidOp(f"has no attribute '{name}'; it has: {', '.join(self.OPTIONAL)}")
+        text(self.operation, "name", None)
         if self.kind not in KINDS:
             raise InvalidOp(f"knows the kinds {', '.join(KINDS)}, not '{self.kind}'")
         thread = self.thread
@@ -138,10 +139,9 @@ class BlockOp(Tir.Operation, name="block"):
             if name not in self.OPTIONAL and "." not in name:
                 raise InvalidOp(f"has no attribute '{name}'; it has: {', '.join(self.OPTIONAL)}")
         count = len(operation.operands)
-        for attribute, what in (("axes", "axes"), ("kinds", "kinds of axes"), ("extents", "extents")):
-            found = len(operation.attributes[attribute]) if attribute in operation.attributes else 0
-            if found != count:
-                raise InvalidOp(f"'{self.name}' has {found} {what} for {count} values")
+        for found, what in ((self.axes, "axes"), (self.kinds, "kinds of axes"), (self.extents, "extents")):
+            if len(found) != count:
+                raise InvalidOp(f"'{self.name}' has {len(found)} {what} for {count} values")
         if len(set(self.axes)) != count:
             raise InvalidOp(f"'{self.name}' has two axes of one name: {', '.join(self.axes)}")
         for axis, kind in zip(self.axes, self.kinds):
@@ -178,6 +178,8 @@ class BlockOp(Tir.Operation, name="block"):
     def extents(self) -> list[int | None]:
         """The number of values of each axis; None where it is not constant."""
         found = self.operation.attributes["extents"] if "extents" in self.operation.attributes else ()
+        if not isinstance(found, ir.DenseI64ArrayAttr | tuple):
+            raise InvalidOp(f"attribute 'extents' must be an array of i64, is {found}")
         return [None if e == DYNAMIC else e for e in found]
 
     @property
@@ -212,7 +214,9 @@ class AllocBufferOp(Tir.Operation, name="alloc_buffer"):
     buffer: ext.Result[Any]
 
     def check(self) -> None:
-        """Raises InvalidOp unless the result is a memref with one operand per dynamic size."""
+        """Raises InvalidOp unless the result is a memref with one operand per dynamic size, and for attributes that are no strings."""
+        for name in ("name", "scope", "dtype"):
+            text(self.operation, name, None)
         type_ = self.operation.results[0].type
         if not isinstance(type_, ir.MemRefType):
             raise InvalidOp(f"makes a memref, not {type_}")
@@ -244,12 +248,20 @@ def _one_block(region: ir.Region, arguments: int, what: str) -> None:
 
 
 def text(op: ir.Operation, name: str, default: Any) -> Any:
-    """The value of a string attribute, or ``default`` if the op does not have it."""
-    return op.attributes[name].value if name in op.attributes else default
+    """The value of a string attribute, or ``default`` if the op does not have it. InvalidOp for an attribute of another kind."""
+    if name not in op.attributes:
+        return default
+    found = op.attributes[name]
+    if not isinstance(found, ir.StringAttr):
+        raise InvalidOp(f"attribute '{name}' must be a string, is {found}")
+    return found.value
 
 
 def _texts(op: ir.Operation, name: str) -> list[str]:
-    return [a.value for a in op.attributes[name]] if name in op.attributes else []
+    found = op.attributes[name] if name in op.attributes else []
+    if not isinstance(found, ir.ArrayAttr | list) or not all(isinstance(one, ir.StringAttr) for one in found):
+        raise InvalidOp(f"attribute '{name}' must be an array of strings, is {found}")
+    return [one.value for one in found]
 
 
 def constant_of(value: ir.Value) -> int | None:

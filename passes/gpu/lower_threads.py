@@ -59,6 +59,8 @@ def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) 
     for one in launches:
         simplify_steps(one.operation)
     run_on(operation, "cse")
+    kept = find(operation, "gpu.launch")  # cse erases a launch without effects
+    launches = [one for one in launches if one.operation in kept]
     place_buffers(operation, launches, machine.shared_bytes)
     barriers = 0
     for one in launches:

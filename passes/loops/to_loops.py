@@ -46,7 +46,8 @@ class ToLoops(ModulePass):
 
 def is_structured(kernel: func.FuncOp) -> bool:
     """Whether a kernel computes on tensors, without buffers."""
-    return not find(kernel.operation, "bufferization.to_buffer")
+    on_memory = any(isinstance(t, ir.MemRefType) for t in kernel.type.inputs)
+    return not on_memory and not find(kernel.operation, "bufferization.to_buffer")
 
 
 def to_blocks_or_loops(kernel: func.FuncOp) -> None:
@@ -68,6 +69,7 @@ def bufferized(kernel: func.FuncOp) -> None:
     name = kernel.name.value
     around = ir.Module.create()
     made = kernel.operation.clone(ir.InsertionPoint(around.body)).operation
+    declare_callees(kernel, around)
     only_read(made.opview)
     try:
         run_on(around.operation, "func.func(canonicalize,cse),eliminate-empty-tensors")
@@ -91,6 +93,19 @@ def bufferized(kernel: func.FuncOp) -> None:
     set_state(made.opview, WRITTEN)
     made.clone(ir.InsertionPoint(kernel))
     kernel.operation.erase()
+
+
+def declare_callees(kernel: func.FuncOp, around: ir.Module) -> None:
+    """Declares the functions that a kernel calls in another module, since bufferization looks them up. PassFailed where one has tensors:
+    its signature would change here only."""
+    functions = {op.name.value: op for op in kernel.operation.parent.opview.body.operations if isinstance(op, func.FuncOp)}
+    for name in dict.fromkeys(op.attributes["callee"].value for op in find(kernel.operation, "func.call")):
+        callee = functions[name]
+        if any(isinstance(t, ir.RankedTensorType) for t in (*callee.type.inputs, *callee.type.results)):
+            raise PassFailed(f"@{kernel.name.value} cannot be put into loops: it calls @{name}, which has tensors; inline that one first",
+                             kernel)
+        with ir.InsertionPoint(around.body), callee.location:
+            func.FuncOp(name, callee.type, visibility="private")
 
 
 def only_read(kernel: func.FuncOp) -> None:

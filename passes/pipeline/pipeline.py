@@ -19,6 +19,7 @@ from legato.dialects.loading import load_dialects
 from legato.dialects.tir import check_prim_funcs
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.instrumentation import Instrumentation
+from legato.passes.pipeline.malformed import malformed
 from legato.passes.pipeline.reproducer import Reproducer
 from legato.passes.pipeline.scope import as_module, backend_of, external_modules, host_part, symbol
 from legato.passes.pipeline.steps import (
@@ -154,7 +155,8 @@ class PassPipeline:
                 self._apply(work, module, context)
             if self.verify_each:
                 self._verify(module, name)
-        except Exception as error:
+        except Exception as problem:
+            error = self._explained(problem, module)
             text = ",".join(map(str, work)) if isinstance(work, list) else str(work)
             if before is not None and isinstance(work, list) and len(work) > 1:
                 failing, before = self._first_failing(work, before)
@@ -162,7 +164,9 @@ class PassPipeline:
             self._annotate(error, name, scope)
             if before is not None:
                 self._write(before, text, error)
-            raise
+            if error is problem:
+                raise
+            raise error from problem
         if len(names) == 1 and telling.prints_after(name):
             telling.dump("After", name, scope, module)
 
@@ -200,6 +204,12 @@ class PassPipeline:
             failed = failed_of(error, what) if isinstance(error, ir.MLIRError) else PassFailed(f"{what}: {error}")
             failed.pass_name = name or "the pipeline"
             raise failed from error
+
+    def _explained(self, error: Exception, module: Module) -> Exception:
+        """The error; LegatoError in the place of an unforeseen one where the IR has an attribute of Legato's that is not of its kind."""
+        if isinstance(error, (LegatoError, ir.MLIRError, OSError)) or (what := malformed(module.module)) is None:
+            return error
+        return LegatoError(what)
 
     def _annotate(self, error: Exception, name: str, scope: str | None) -> None:
         if isinstance(error, PassFailed):

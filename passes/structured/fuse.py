@@ -106,8 +106,8 @@ class Fuser:
         calls: dict[Any, Call] = {}
         groups: dict[FusionGroup, None] = {}  # in program order; a list would be searched at each merge
         for op in function.body.blocks[0].operations:
-            if not isinstance(op, func.CallOp) or op.attributes["callee"].value not in self.kinds:
-                continue
+            if not isinstance(op, func.CallOp) or op.attributes["callee"].value not in self.kinds or not len(op.results):
+                continue  # a call without results writes buffers
             call = self.call(op)
             group = call.group
             for value in reversed(call.inputs):

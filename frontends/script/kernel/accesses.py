@@ -103,6 +103,8 @@ class Accesses:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
             if node.func.attr in ("vload", "vstore"):
                 yield WRITE if node.func.attr == "vstore" else READ, self.root(node.func.value.id)
+            elif node.func.attr == "access_ptr":
+                yield from ((kind, self.root(node.func.value.id)) for kind in kinds_of_mask(node))
 
     def expanded(self, macro: ast.FunctionDef, call: ast.Call) -> Iterator[tuple[str, str]]:
         """The accesses of a macro's statements to the buffers that the call gives for its parameters."""
@@ -128,3 +130,11 @@ class Accesses:
     def root(self, name: str) -> str:
         """The buffer that a view aliases; other names as they are."""
         return self.lies_in.get(name, name)
+
+
+def kinds_of_mask(call: ast.Call) -> list[str]:
+    """What a C function does with a buffer that it is given as ``A.access_ptr("rw")``: reads it, writes it, or both."""
+    masks = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "access_mask")]
+    mask = masks[0].value if masks and isinstance(masks[0], ast.Constant) else 0
+    bits = mask if isinstance(mask, int) else sum({"r": 1, "w": 2}.get(letter, 0) for letter in str(mask))
+    return [READ] * bool(bits & 1) + [WRITE] * bool(bits & 2)

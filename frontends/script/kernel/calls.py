@@ -11,6 +11,7 @@ from legato.frontends.script.kernel.elements import load, store_at
 from legato.frontends.script.kernel.forms import RESTATED
 from legato.frontends.script.kernel.intrinsics import ScalarFunction, reinterpret
 from legato.frontends.script.kernel.lanes import LaneValues, broadcast, lifted, ramp, vector_type
+from legato.frontends.script.kernel.own_ops import call_own_op, own_op
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import PointerValue, pointer, pointer_behind
 from legato.frontends.script.kernel.python_calls import BUILTINS, call_builtin, call_python
@@ -31,6 +32,8 @@ def call(parser: KernelParser, node: ast.Call) -> Any:
     entry = FUNCTIONS.get(word)
     if isinstance(entry, Form):
         return entry.parse(parser, node)
+    if entry is None and (op := own_op(word)) is not None:
+        return call_own_op(parser, node, op)
     vector = vector_type(word) if word.count("x") else None
     if entry is None and vector is None:
         raise Misuse(refused(word) or f"T.{word} is not supported as a value in a kernel")

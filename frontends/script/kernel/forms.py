@@ -12,7 +12,7 @@ from legato.frontends.script.kernel.elements import indices
 from legato.frontends.script.kernel.intrinsics import check_dtype
 from legato.frontends.script.kernel.lanes import LaneValues, broadcast, lanes_of, lifted, ramp
 from legato.frontends.script.kernel.parser import KernelParser
-from legato.frontends.script.kernel.pointers import PointerValue, c_value, pointer
+from legato.frontends.script.kernel.pointers import POINTER, PointerValue, extern_value, pointer
 from legato.frontends.script.kernel.values import Scalar, common, condition, convert, without_literals
 from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import value_type
@@ -111,8 +111,9 @@ def address_of(parser: KernelParser, node: ast.Call) -> PointerValue:
     return pointer(buffer, indices(parser, element.slice, buffer))
 
 
-def call_extern(parser: KernelParser, node: ast.Call) -> Scalar | None:
-    """``T.call_extern("float32", "f", x, ...)``; the older ``T.call_extern("f", x, ..., dtype="float32")``."""
+def call_extern(parser: KernelParser, node: ast.Call) -> Scalar | PointerValue | None:
+    """``T.call_extern("float32", "f", x, ...)``; the older ``T.call_extern("f", x, ..., dtype="float32")``. Of type "handle" it is an
+    address, which other C functions take."""
     given = arguments(parser, node)
     keywords = {k.arg: parser.expression(k.value) for k in node.keywords}
     dtype = keywords.pop("dtype", None)
@@ -121,8 +122,8 @@ def call_extern(parser: KernelParser, node: ast.Call) -> Scalar | None:
     name, *given = given or [None]
     if not isinstance(name, str) or not isinstance(dtype, str) or keywords:
         raise Misuse("T.call_extern takes the type of its result and the function's name, then the arguments")
-    results = [] if dtype in ("void", "handle", "") else [value_type(check_dtype(dtype))]
-    operands = [a.value if isinstance(a, PointerValue) else pointer(a, [0] * a.rank).value if isinstance(a, Buffer) else c_value(a)
-                for a in given]
-    made = tir.call_extern(name, operands, results)
+    operands = [extern_value(a) for a in given]
+    if dtype == "handle":
+        return PointerValue(tir.call_extern(name, operands, [ir.Type.parse(POINTER)])[0])
+    made = tir.call_extern(name, operands, [] if dtype in ("void", "") else [value_type(check_dtype(dtype))])
     return Scalar(made[0], dtype) if made else None

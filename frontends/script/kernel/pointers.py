@@ -24,6 +24,13 @@ def c_value(x: Any) -> ir.Value:
     return cast(x, "int32").value if x.dtype == "index" else x.value
 
 
+def extern_value(x: Any) -> ir.Value:
+    """An argument of a C function or of a device's op: a number, an address, or a buffer, for the address of its first element."""
+    if isinstance(x, Buffer):
+        x = pointer(x, [0] * x.rank)
+    return x.value if isinstance(x, PointerValue) else c_value(x)
+
+
 def pointer(buffer: Buffer, indices: list[Any]) -> PointerValue:
     """The address of the element at indices."""
     while isinstance(buffer, View):

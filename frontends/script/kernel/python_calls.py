@@ -13,6 +13,7 @@ from legato.frontends.script.kernel.arithmetic import binary
 from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.intrinsics import ScalarFunction, absolute
 from legato.frontends.script.kernel.lanes import LaneValues, lifted
+from legato.frontends.script.kernel.own_ops import build_own_op, own_op
 from legato.frontends.script.kernel.values import KernelValue, Scalar, cast
 from legato.frontends.script.kernel.vocabulary import FUNCTIONS
 from legato.frontends.script.language.source import Misuse
@@ -34,6 +35,8 @@ def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -
         return (allocated_by_python(word, *arguments, **keywords),)
     if word == "meta_var" and len(arguments) == 1:
         return (arguments[0],)
+    if _running and (op := own_op(word)) is not None:
+        return (build_own_op(op, list(arguments), dict(keywords)),)
     entry = FUNCTIONS.get(word)
     if not isinstance(entry, ScalarFunction) or not any(isinstance(a, KernelValue) for a in arguments):
         return None

@@ -8,11 +8,12 @@ from typing import Any
 from legato.core.mlir import bufferization, ir, memref
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import index, loop
-from legato.frontends.script.kernel.accesses import WRITE, Accesses
+from legato.frontends.script.kernel.accesses import PACKED, WRITE, Accesses
 from legato.frontends.script.kernel.allocations import name_values
 from legato.frontends.script.kernel.blocks import HINTS
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
 from legato.frontends.script.kernel.macros import macro_of
+from legato.frontends.script.kernel.own_ops import own_dialect
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import strides_in_memory
 from legato.frontends.script.kernel.values import as_index, index_value
@@ -187,7 +188,7 @@ def outputs_of(parser: KernelParser, parameters: list[KernelParameter],
             written.add(name)
     found = [p for p in parameters if p.name in written]
     if not found:
-        if parameters and any(parser.word(n) in ("call_extern", "call_packed") for s in statements for n in ast.walk(s)):
+        if parameters and any(is_external(parser.word(n)) for s in statements for n in ast.walk(s)):
             return parameters[-1:], []  # an external function writes through a pointer: the last parameter is the output
         for node in (n for s in statements for n in ast.walk(s) if isinstance(n, ast.Call)):
             if reason := refused(str(parser.word(node))):
@@ -196,6 +197,11 @@ def outputs_of(parser: KernelParser, parameters: list[KernelParameter],
     last = next((n for n, p in enumerate(reversed(parameters)) if p.name not in written), len(parameters))
     own = [p for p in parameters[len(parameters) - last:] if first[p.name] == WRITE]
     return found, [p for p in found if p not in own]
+
+
+def is_external(word: str | None) -> bool:
+    """Whether a call of the word can write buffers that it is given."""
+    return word is not None and (word in ("call_extern", "call_pure_extern", *PACKED) or own_dialect(word) is not None)
 
 
 # --- the body's names ---

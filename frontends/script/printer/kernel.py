@@ -3,13 +3,14 @@
 from functools import partial
 
 from legato.core.dtypes import numpy_dtype
-from legato.core.ir_helpers import body, find
+from legato.core.ir_helpers import body, everything, find
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import INPLACE, NAMES, SIGNATURE
 from legato.dialects.tir.state import SCHEDULED, state_of
+from legato.frontends.script.kernel.own_ops import own_dialect
 from legato.frontends.script.language.types import spelled
 from legato.frontends.script.printer import blocks, calls, loops, memory
 from legato.frontends.script.printer.addresses import parts_of_addresses
@@ -71,12 +72,14 @@ def print_kernel(kernel: func.FuncOp, indent: str = "") -> str:
         operations, changed = without_copies(kernel, operations)
     # an output that updates an input has the input's name
     shown = [signature.names[changed.get(n, n)] for n in range(len(signature.names))]
+    names = {op.name for op in everything(kernel.operation) if own_dialect(op.name) is not None}
     writer = KernelWriter(kernel, indent, OpTable({
-        **OPS, "bufferization.to_buffer": partial(to_buffer, signature, shown), "bufferization.to_tensor": to_tensor,
-        "memref.dim": partial(dim, signature)}, value))
+        **OPS, **dict.fromkeys(names, calls.own), "bufferization.to_buffer": partial(to_buffer, signature, shown),
+        "bufferization.to_tensor": to_tensor, "memref.dim": partial(dim, signature)}, value))
     symbols = signature.symbols()
     writer.taken |= set(signature.names) | set(symbols)
     check_outputs(writer, signature)
+    writer.masks = masks_of(kernel, changed)
     writer.skipped = parts_of_addresses(kernel.operation)
     parameters = []
     for number, (name, type_) in enumerate(zip(signature.names, signature.types)):
@@ -115,6 +118,16 @@ def check_outputs(writer: KernelWriter, signature: PrintedSignature) -> None:
     structured = [name for name in names if name.startswith(("linalg.", "tensor."))]
     if structured:
         raise writer.refuse(f"it has {structured[0]}; tir-to-loops makes loops of it")
+
+
+def masks_of(kernel: func.FuncOp, changed: dict[int, int]) -> dict[ir.Value, str]:
+    """The buffers of outputs that no store writes, with what is done to them. ``changed``: the outputs that update an input."""
+    arguments = list(kernel.arguments)
+    stored = [op.operands[1] for op in find(kernel.operation, "memref.store")]
+    buffers = {arguments.index(op.operands[0]): op.results[0] for op in find(kernel.operation, "bufferization.to_buffer")}
+    outputs = range(len(arguments) - tir.out_count(kernel), len(arguments))
+    masks = {buffers[n]: "w" for n in outputs if n in buffers and buffers[n] not in stored}
+    return {**masks, **{buffers[n]: "rw" for n in changed if n in buffers}}
 
 
 # --- ops of the signature ---

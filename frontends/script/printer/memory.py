@@ -3,6 +3,8 @@
 from typing import Any
 
 from legato.core.mlir import ir
+from legato.dialects.tir.loops import DYNAMIC, constant_of
+from legato.frontends.script.kernel.own_ops import HANDLE
 from legato.frontends.script.printer.addresses import address_of
 from legato.frontends.script.printer.text import PrintedText, dtype_of
 from legato.frontends.script.printer.values import LOADED_TRUTH
@@ -64,11 +66,19 @@ def aligned_pointer(writer: KernelWriter, op: ir.Operation) -> None:
 
 
 def address(writer: KernelWriter, op: ir.Operation) -> None:
-    """``T.address_of(A[i])``."""
+    """``T.address_of(A[i])``; ``A.access_ptr("w", offset=i)`` of an output that only a C function writes."""
     found = address_of(op)
     if found is None:
         raise writer.refuse("it computes an address")
-    writer.texts[op.results[0]] = PrintedText(f"T.address_of({element(writer, found.buffer, found.indices)})", "handle")
+    text = f"T.address_of({element(writer, found.buffer, found.indices)})"
+    if found.buffer in writer.masks:
+        name, shape = writer.buffers[found.buffer], found.buffer.type.shape
+        places = [f"({writer.index(i)})" + "".join(f" * {size}" for size in shape[axis + 1:]) for axis, i in enumerate(found.indices)]
+        offset = "" if all(constant_of(i) == 0 for i in found.indices) else f", offset={' + '.join(places)}"
+        if any(size == DYNAMIC for size in shape[1:]) and offset:
+            raise writer.refuse(f"the address of an element of {name}, whose sizes are known at run time only, has no words")
+        text = f'{name}.access_ptr("{writer.masks[found.buffer]}"{offset})'
+    writer.texts[op.results[0]] = PrintedText(text, HANDLE)
 
 
 def subview(writer: KernelWriter, op: ir.Operation) -> None:

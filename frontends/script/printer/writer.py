@@ -34,6 +34,7 @@ class KernelWriter:
         self.taken: set[str] = set()              # names
         self.buffers: dict[ir.Value, str] = {}    # names of memrefs
         self.dtypes: dict[ir.Value, str] = {}     # their element types in the script
+        self.masks: dict[ir.Value, str] = {}      # of outputs that only C functions write: "w", in place "rw"
         self.texts: dict[ir.Value, PrintedText] = {}     # values that may be written repeatedly: names and cheap expressions
         self.pending: dict[ir.Value, PrintedText] = {}   # values with a single use that is not written yet
         self.skipped: list[ir.Operation] = []     # parts of an address, which is printed as a whole

@@ -67,6 +67,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     main = next((f for f in module.body.operations if isinstance(f, func.FuncOp) and f.name.value == "main" and not f.is_external), None)
     if main is None:
         raise LegatoError("memory is planned for the function @main, which this module does not have")
+    refuse_unbuffered(main)
     boundary = Boundary.of(main)
     sizes = MemrefSizes(main, [value.shape for value in (*boundary.inputs, *boundary.weights)])
     stages = find_stages(main, boundary.symbols, sizes)
@@ -97,6 +98,15 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     required = [size for one in requirements(main) if one.known_by(boundary.symbols) for size in one.sizes]
     add_sizes_function(module, main, boundary, [placements[0].total, *early, *required])
     return placements
+
+
+def refuse_unbuffered(main: func.FuncOp) -> None:
+    """LegatoError unless main takes and returns buffers, as bufferization leaves it."""
+    types = [value.type for value in (*main.arguments, *_last(main).operands)]
+    other = next((t for t in types if not isinstance(t, ir.MemRefType)), None)
+    if other is not None:
+        raise LegatoError(f"memory is planned for a @main that takes and returns buffers; this one has {other}: run the pass between "
+                          "bufferization (one-shot-bufferize, tir-drop-results) and tir-lower-packed, and once")
 
 
 def _last(function: func.FuncOp) -> ir.Operation:
