@@ -22,6 +22,7 @@ Stages = Sequence[tuple[str, str]]
 GRAPH = ("relax-infer-shapes,relax-fold-constants,relax-canonicalize,relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},"
          "relax-fold-constants,relax-canonicalize,relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
+SPLIT = "tir-materialize-factors,tir-convert-kernel-layout,tir-split-kernels"  # kernels that hold more than a schedule takes
 FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse),tir-tie-outputs,"
         "tir-collapse-dims,func.func(canonicalize,cse)")
 
@@ -55,7 +56,7 @@ def cpu_stages(target: "Target") -> Stages:
     return (
         ("relax", GRAPH),
         ("legalized", LEGALIZE),
-        ("fused", f"{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}}"),
+        ("fused", f"{SPLIT},{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,"
                       "tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,tir-plan-memory,tir-lower-packed"),

@@ -11,6 +11,9 @@ NEUTRAL = {"tensor.expand_shape", "tensor.collapse_shape", "tensor.cast", "tenso
            "func.return"}
 NEUTRAL_DIALECTS = ("arith", "math", "affine")
 
+NESTS = ("linalg.generic", "linalg.fill", "linalg.matmul", "linalg.batch_matmul")
+
+
 class KernelOps:
     """The classified ops of one kernel, valid until the kernel is rewritten. Properties are computed on first use."""
 
@@ -76,7 +79,7 @@ class KernelOps:
 
     @cached_property
     def nests(self) -> list[StructuredOp]:
-        """The ops that schedules treat as loop nests (generics, fills, window ops), in order, nested ones included."""
+        """The ops that schedules treat as loop nests (generics, fills, matmuls, window ops), in order, nested ones included."""
         return self._everything[0]
 
     @property
@@ -97,7 +100,7 @@ class KernelOps:
         def see(ops: list[ir.Operation]) -> None:
             nonlocal strange
             for op in ops:
-                if len(op.results) and (op.name in ("linalg.generic", "linalg.fill") or op.name in WINDOW_OPS):
+                if len(op.results) and (op.name in NESTS or op.name in WINDOW_OPS):
                     nests.append(self.op(op) or StructuredOp(op))
                 elif op.name == "tensor.pad" or op.name.startswith("linalg."):
                     strange = True

@@ -16,6 +16,9 @@ PARALLEL = "parallel"  # the kind of loops other than REDUCTION
 DYNAMIC = -1           # the extent of a loop that is not static
 # ops in bodies of sums of products, with casts of factors
 PRODUCTS = {"arith.mulf", "arith.muli", "arith.extf", "arith.extsi", "arith.extui", "arith.addf", "arith.addi", "linalg.yield"}
+# upstream takes any op with one operand for a cast, functions too
+CASTED_PRODUCTS = PRODUCTS | {"arith.sitofp", "arith.uitofp", "arith.truncf", "arith.trunci", "arith.andi", "arith.ori", "arith.xori",
+                              "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"}
 NAMED_KINDS = {"linalg.map": ELEMENTWISE, "linalg.broadcast": ELEMENTWISE, "linalg.reduce": REDUCTION}
 # channels-last pooling and depthwise convolutions: they have a WindowForm, and schedules treat them as generics
 WINDOW_OPS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_min", "linalg.pooling_nhwc_sum", "linalg.pooling_nhwc_max_unsigned",
@@ -200,6 +203,15 @@ class StructuredOp:
         return self.maps[value.arg_number] == self.maps[-1] and self.op.operands[value.arg_number].type == self.outputs[0].type
 
     @cached_property
+    def reads_in_order(self) -> bool:
+        """Whether every input has its dimensions in the order of the loops that index them: none is transposed."""
+        for map_ in self.maps[:len(self.inputs)]:
+            loops = [min(found) for e in map_.results if (found := dims_in(e))]
+            if loops != sorted(loops):
+                return False
+        return True
+
+    @cached_property
     def is_pointwise(self) -> bool:
         """Whether it is a linalg.generic without reductions and gathers."""
         return self.op.name == "linalg.generic" and self.parallel and not self.gathers
@@ -214,7 +226,7 @@ class StructuredOp:
     @cached_property
     def kind(self) -> str:
         """ELEMENTWISE, CONTRACTION (convolutions with output channels too), WINDOW (pooling, depthwise), REDUCTION or OPAQUE."""
-        if linalg.isa_contraction_op(self.op):
+        if linalg.isa_contraction_op(self.op) and (self.op.name != "linalg.generic" or set(self.body_names) <= CASTED_PRODUCTS):
             return CONTRACTION
         if self.op.name == "linalg.generic":
             return self._generic_kind()

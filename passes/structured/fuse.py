@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from legato.analysis.structured import StructuredKernels
+from legato.analysis.structured import ELEMENTWISE, StructuredKernels
 from legato.core.mlir import arith, func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
@@ -28,6 +28,7 @@ class Call:
     op: func.CallOp
     callee: str
     kind: str
+    in_order: bool  # whether no operand is read transposed
     shape: tuple[Any, ...]  # of the one result: its type, and the values of its dynamic sizes
     group: "FusionGroup"
     fresh: bool
@@ -68,6 +69,9 @@ def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
     theirs = producer.group.heavy
     if len(producer.group.calls) + len(group.calls) > MAX_CALLS or "opaque" in (theirs, consumer.kind):
         return False
+    alone = theirs is None and group.heavy is None and consumer.kind == "elementwise"
+    if not alone and not (consumer.in_order and all(call.in_order for call in (*producer.group.calls, *group.calls))):
+        return False  # what is transposed is a kernel of its own
     if consumer.kind == "elementwise":
         return producer.shape == consumer.shape and (theirs is None or group.heavy is None)
     return consumer.kind == "reduction" and theirs is None and fits_prologue(producer, consumer)
@@ -86,7 +90,10 @@ class Fuser:
 
     def __init__(self, module: ir.Module, functions: list[func.FuncOp], kernels: StructuredKernels):
         self.module, self.functions = module, functions
-        self.kinds = {k.name.value: kernels.of(k).kind for k in tir.prim_funcs(module)}
+        found = {k.name.value: kernels.of(k) for k in tir.prim_funcs(module)}
+        self.kinds = {name: kernel.kind for name, kernel in found.items()}
+        self.in_order = {name: all(op.reads_in_order for op in kernel.structured if op.kind == ELEMENTWISE)
+                         for name, kernel in found.items()}
         self.made: dict[Any, str] = {}
         self.workshop = ir.Module.create()  # a module with kernels only, for the inliner
         self.symbols = ir.SymbolTable(self.workshop.operation)
@@ -135,7 +142,7 @@ class Fuser:
         fresh = not isinstance(empty, ir.Block) and empty.name == "tensor.empty"
         if fresh:
             sizes = tuple(empty.operands)
-        return Call(op, callee, kind, (op.results[0].type, sizes), FusionGroup(), fresh)
+        return Call(op, callee, kind, self.in_order[callee], (op.results[0].type, sizes), FusionGroup(), fresh)
 
     def replace(self, group: FusionGroup) -> None:
         """Replaces the calls of a group by one call of its fused kernel."""

@@ -19,7 +19,9 @@ LAST, PRODUCT = "legato.last", "legato.product"
 def schedule_contraction(kernel: StructuredKernel, machine: Machine) -> str | None:
     """The transform script of a kernel with one contraction or convolution; None for any other kernel."""
     form = kernel.contraction
-    return None if form is None or kernel.pads else _ContractionScript(form, machine).text()
+    if form is None or kernel.pads or form.is_dot_product:
+        return None
+    return _ContractionScript(form, machine).text()
 
 
 def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None) -> RegisterTiles:

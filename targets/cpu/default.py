@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 from legato.analysis.structured import PARALLEL, StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import is_shifted
+from legato.core.mlir import ir
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.sharing import shared_part, work_of
 from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
@@ -66,7 +67,7 @@ def cut(vectorizer: Vectorizer, handle: str, nest: StructuredOp, extents: list[i
     if not nest.iterator_types or nest.is_copy or not nest.vectorizable or len(nest.op.results) != 1:
         return False
     inner = vector_loop(nest)
-    if inner is None or not nest.steps_plainly(inner):
+    if inner is None or not nest.steps_plainly(inner) or crosses_computed(nest, inner):
         return False
     other = crossing_loop(nest, inner)
     if other is not None and extents[inner] != 1 and extents[other] != 1 and limit is None:
@@ -89,6 +90,15 @@ def vector_loop(nest: StructuredOp) -> int | None:
     if inner is None and places and out is not None and is_shifted(places[-1], out):
         inner = out
     return None if inner is None or (nest.iterator_types[inner] == PARALLEL and inner != out) else inner
+
+
+def crosses_computed(nest: StructuredOp, inner: int) -> bool:
+    """Whether an input has the vectorized loop in front of an innermost index that is computed: a strided read, which cannot be one."""
+    for i in range(len(nest.inputs)):
+        loops = nest.loops_of(i)
+        if inner in loops[:-1] and loops[-1] is None and not isinstance(nest.maps[i].results[-1], ir.AffineConstantExpr):
+            return True
+    return False
 
 
 def crossing_loop(nest: StructuredOp, inner: int) -> int | None:

@@ -160,25 +160,33 @@ class Vectorizer:
         """Transposes blocks of the loops ``loop`` (the output's innermost) and ``other`` (an input's innermost) in registers."""
         side = min(16, max(4, self.lanes(nest)))
         outer = [0 if e == 1 or i in (loop, other) else 1 for i, e in enumerate(extents)]
-        parts = [(self.tile(handle, outer)[0], False)]
+        parts = [(self.tile(handle, outer)[0], "whole")]
         for axis in (other, loop):
             if 0 <= extents[axis] <= side:
                 continue
             sizes = [side if i == axis else 0 for i in range(len(extents))]
             cut = []
-            for tile, masked in parts:
+            for tile, kind in parts:
                 tile, around = self.tile(tile, sizes)
-                if not masked and extents[axis] % side:  # negative where dynamic
+                if kind != "masked" and extents[axis] % side:  # negative where dynamic
                     tile, rest = self.peel(around)
-                    cut.append((rest, True))
-                cut.append((tile, masked))
+                    cut.append((rest, self._rest_kind(kind, extents[axis], side)))
+                cut.append((tile, kind))
             parts = cut
         shape = [side if not 0 <= extents[axis] <= side else extents[axis] for axis in sorted((loop, other))]
-        for tile, masked in parts:
-            if not masked:
+        for tile, kind in parts:
+            if kind in ("whole", "unit"):
                 self._static.append(tile)
-            elif self.masks(nest):
+            elif kind == "masked" and self.masks(nest):
                 self._masked.append((tile, tuple(shape)))
+
+    @staticmethod
+    def _rest_kind(kind: str, extent: int, side: int) -> str:
+        """How the partial block at the end of one loop is vectorized: "masked", or, where it is one element wide in either loop and
+        upstream cannot transpose it under a mask, as it is ("unit"), or not at all ("scalar")."""
+        if kind == "whole":
+            return "unit" if extent >= 0 and extent % side == 1 else "masked"
+        return kind if extent >= 0 else "scalar"
 
     # --- vectors along a reduction loop ---
 
