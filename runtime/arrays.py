@@ -1,6 +1,7 @@
 """Conversions of arrays at the boundary of compiled code that neither DLPack nor numpy does."""
 import ctypes
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import ml_dtypes
 import numpy as np
@@ -14,6 +15,59 @@ _capsule_name = ctypes.pythonapi.PyCapsule_GetName
 _capsule_name.restype, _capsule_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+@runtime_checkable
+class SupportsDLPack(Protocol):
+    """A tensor of any library."""
+
+    def __dlpack__(self) -> Any: ...
+
+
+@runtime_checkable
+class _LazyTensor(Protocol):
+    """A torch tensor: its memory may be the values' negatives, which DLPack does not tell."""
+
+    def is_neg(self) -> bool: ...
+    def resolve_neg(self) -> Any: ...
+
+
+def _negated(value: _LazyTensor) -> Any:
+    return value.resolve_neg() if value.is_neg() else value
+
+
+def _unmasked(value: np.ma.MaskedArray) -> np.ndarray:
+    if np.ma.is_masked(value):
+        raise ValueError("is an array with masked elements, whose values mean nothing: give them values first, as by value.filled(0)")
+    return value.data
+
+
+def _plain(value: np.ndarray) -> np.ndarray:
+    return np.asarray(value)
+
+
+_Resolver = Callable[[Any], Any]
+_resolvers: dict[type, _Resolver | None] = {np.ndarray: None, tvm_ffi.Tensor: None}
+
+
+def _resolver(type_: type) -> _Resolver | None:
+    if issubclass(type_, np.ma.MaskedArray):
+        return _unmasked
+    if issubclass(type_, np.ndarray):
+        return _plain
+    return _negated if issubclass(type_, _LazyTensor) else None
+
+
+def resolved(values: Sequence[Any]) -> list[Any]:
+    """The values with what DLPack does not tell applied: torch's lazy negation. ValueError for masked elements; it has no subject yet."""
+    result = []
+    for value in values:
+        type_ = type(value)
+        if type_ not in _resolvers:
+            _resolvers[type_] = _resolver(type_)
+        resolver = _resolvers[type_]
+        result.append(value if resolver is None else resolver(value))
+    return result
 
 
 def passable(value: Any) -> Any:
@@ -40,6 +94,16 @@ def passable(value: Any) -> Any:
         _set_dtype_code(capsule, _CODE_BFLOAT)
         return tvm_ffi.from_dlpack(capsule)
     return value
+
+
+def unsupported(value: Any) -> str | None:
+    """What a value is that is no tensor for tvm-ffi, or an array of elements that DLPack does not have; None for others."""
+    if isinstance(value, np.ndarray):
+        is_number = value.dtype.kind in "biufcV" and value.dtype.names is None and value.dtype.char not in "gG"
+        return None if is_number else f"an array of dtype {value.dtype}"
+    if value is None or isinstance(value, (bool, int, float, str, bytes, list, tuple, dict, SupportsDLPack, tvm_ffi.Object)):
+        return None
+    return f"a value of type {type(value).__qualname__}, which is neither a numpy array nor a tensor with DLPack,"
 
 
 def bfloat16_to_numpy(tensor: tvm_ffi.Tensor) -> np.ndarray:

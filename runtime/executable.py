@@ -1,6 +1,6 @@
 """Compiled models as callables."""
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,10 @@ import numpy as np
 import tvm_ffi
 
 from legato.core.errors import LegatoError
-from legato.runtime.arrays import BFLOAT16, bfloat16_to_numpy, passable
+from legato.runtime.arrays import BFLOAT16, bfloat16_to_numpy, passable, resolved, unsupported
 from legato.runtime.signature import Parameter, Signature
 
+_ndarray = np.ndarray   # looked up at each call
 _item = tvm_ffi.get_global_func("ffi.ArrayGetItem")
 
 
@@ -22,7 +23,7 @@ class Executable:
     several outputs, writable and owned by the caller; for torch tensors as arguments, tvm-ffi returns torch tensors. Raises TypeError for
     a wrong number or type of arguments or a wrong element type, ValueError for a wrong shape; the message names the argument, what was
     expected and what was given. numpy arrays that are not contiguous, not aligned or not in native byte order are copied; such tensors of
-    other libraries are rejected.
+    other libraries are rejected. torch's lazy negation is applied; arrays with masked elements are rejected.
 
     Any number of threads may call it at once: each call has its own buffers. Their memory is kept for later calls.
     """
@@ -61,15 +62,38 @@ class Executable:
     def __call__(self, *args: Any, **named: Any) -> Any:
         if named:
             args = self._in_order(args, named)
+        for arg in args:
+            if type(arg) is not _ndarray:
+                args = self._resolved(args)
+                break
         if self._takes_bfloat16:
             return self._given(self._function(*map(passable, args)))
         try:
             return self._given(self._function(*args))
-        except (BufferError, TypeError, ValueError):
+        except (BufferError, TypeError, ValueError) as error:
             ready = tuple(map(passable, args))
             if all(new is old for new, old in zip(ready, args)):
-                raise
+                raise self._refusal(args, error) from None
         return self._given(self._function(*ready))
+
+    def _resolved(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments as memory that holds their values; ValueError where there is none."""
+        try:
+            return tuple(resolved(args))
+        except ValueError as error:
+            number = next(i for i, arg in enumerate(args) if np.ma.is_masked(arg))
+            raise ValueError(f"main: argument {number}{self._named(number)} {error}") from None
+
+    def _refusal(self, args: Sequence[Any], error: Exception) -> Exception:
+        """The error for arguments that the compiled function did not take; one that names the argument where tvm-ffi's does not."""
+        for number, (arg, parameter) in enumerate(zip(args, self._signature.inputs)):
+            given = unsupported(arg)
+            if given is not None:
+                return TypeError(f"main: argument {number} '{parameter.name}' must be {parameter}, but {given} was given")
+        return error
+
+    def _named(self, number: int) -> str:
+        return f" '{self._names[number]}'" if number < len(self._names) else ""
 
     def explain(self) -> Any:
         """The rule applied to each op of the model: a value with ``str()`` (a table) and ``json()``. LegatoError for a loaded model."""

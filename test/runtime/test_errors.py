@@ -41,7 +41,8 @@ def test_number_of_arguments(symbolic):
 
 @pytest.mark.parametrize("value, words", [
     (3, "an int"), (2.5, "a float"), (True, "a bool"), (None, "None"), ("text", "a str"), ("a longer text", "a str"),
-    ([1.0, 2.0], "a list or tuple"), ({"x": 1}, "a dict"), (print, "an object of type index 68")])
+    ([1.0, 2.0], "a list or tuple"), ({"x": 1}, "a dict"),
+    (print, "a value of type builtin_function_or_method, which is neither a numpy array nor a tensor with DLPack,")])
 def test_not_a_tensor(symbolic, value, words):
     assert said(symbolic, X, value) == f"TypeError: main: argument 1 'mask' must be float32[n, 8], but {words} was given"
 

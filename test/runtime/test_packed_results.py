@@ -161,7 +161,7 @@ def misaligned(x):
 def test_no_memory_is_an_error_and_leaves_nothing():
     exe = legato.compile(graph('''
 y = R.call_packed("legato.test.results.positive", x, sinfo_args=R.Tensor((m,), "float32"))
-z = R.full((m * 1099511627776, 4096), R.const(1, "float32"), "float32")
+z = R.full((m * 1073741824, 4096), R.const(1, "float32"), "float32")
 return R.sum(z), y
 '''))
     for _ in range(3):
@@ -169,7 +169,7 @@ return R.sum(z), y
             exe(np.ones(100, F))
     result = legato.compile(graph('''
 y = R.call_packed("legato.test.results.positive", x, sinfo_args=R.Tensor((m,), "float32"))
-return R.full((m * 1099511627776, 4096), R.const(1, "float32"), "float32")
+return R.full((m * 1073741824, 4096), R.const(1, "float32"), "float32")
 '''))
     with pytest.raises(MemoryError, match="whose size was known only in the middle"):
         result(np.ones(100, F))

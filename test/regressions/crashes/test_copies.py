@@ -1,4 +1,6 @@
 """Copies between layouts with unknown strides, and with strides on dimensions of size 1, where they mean nothing."""
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pytest
 from onnx import helper
@@ -7,6 +9,10 @@ from onnx_check import model, reference, value
 import legato
 
 RNG = np.random.default_rng(0)
+
+
+def array(shape: Sequence[int | str], sizes: Mapping[str, int]) -> np.ndarray:
+    return RNG.standard_normal([sizes[size] if isinstance(size, str) else size for size in shape], np.float32)
 
 
 def check(nodes, inputs, shapes, constants=None):
@@ -25,8 +31,7 @@ def check(nodes, inputs, shapes, constants=None):
 def test_caches(past, new, axis):
     """The key-value cache of attention, extended by one position or several."""
     sizes = {"b": 2, "p": 5, "q": 3, "c": 7}
-    inputs = {name: RNG.standard_normal([sizes.get(size, size) for size in shape], np.float32)
-              for name, shape in (("past", past), ("new", new))}
+    inputs = {name: array(shape, sizes) for name, shape in (("past", past), ("new", new))}
     check([helper.make_node("Concat", ["past", "new"], ["y"], axis=axis)], inputs, [past, new])
 
 
@@ -36,6 +41,6 @@ def test_caches(past, new, axis):
     ([1, 1, "n"], [2], [-1], [99], [1]),
 ])
 def test_slices(shape, axes, begins, ends, steps):
-    x = RNG.standard_normal([{"n": 6, "m": 9}.get(size, size) for size in shape], np.float32)
+    x = array(shape, {"n": 6, "m": 9})
     constants = {name: np.array(values) for name, values in (("b", begins), ("e", ends), ("a", axes), ("s", steps))}
     check([helper.make_node("Slice", ["x", *constants], ["y"])], {"x": x}, [shape], constants)
