@@ -58,7 +58,7 @@ def inlined(parser: GraphParser, callee: Any, node: ast.Call) -> Any:
     """Builds a graph's statements here. Returns their result. Its size names are bound to the arguments' sizes."""
     if callee in parser.inlined:
         raise Misuse(f"'{callee.__name__}' calls itself: recursion is not supported")
-    parser.copies.add(callee.__name__)
+    parser.copies.add(f"this call of '{callee.__name__}'")
     tree = callee.source.tree
     names = [a.arg for a in tree.args.args]
     arguments = spread(parser, node.args)

@@ -110,7 +110,7 @@ class Accesses:
         """The accesses of a macro's statements to the buffers that the call gives for its parameters."""
         given = {p.arg: a.id for p, a in zip(macro.args.args, call.args) if isinstance(a, ast.Name)}
         given |= {k.arg: k.value.id for k in call.keywords if k.arg and isinstance(k.value, ast.Name)}
-        self.copies.add(macro.name)
+        self.copies.add(f"this call of '{macro.name}'")
         inner = Accesses(self.word, self.macro, self.buffers)
         inner.expanding, inner.copies = [*self.expanding, macro], self.copies
         for kind, name in inner.of(macro.body):

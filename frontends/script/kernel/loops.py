@@ -65,6 +65,7 @@ def known_elements(parser: KernelParser, node: ast.expr) -> Any:
 def for_each(parser: KernelParser, node: ast.For, elements: tuple[Any, ...]) -> None:
     """Builds the body once for each element of a tuple."""
     for element in elements:
+        parser.copies.add("this step of the loop")
         names = [node.target] if isinstance(node.target, ast.Name) else node.target.elts if isinstance(node.target, ast.Tuple) else []
         parts = element if isinstance(node.target, ast.Tuple) and isinstance(element, tuple) else (element,)
         if len(names) != len(parts):

@@ -25,6 +25,7 @@ def expand(parser: KernelParser, macro: Macro, call: ast.Call) -> None:
     """Builds a macro's statements here, with the arguments in the places of its parameters. ScriptError, in the macro, names the call."""
     if macro in parser.expanding:
         raise Misuse("a macro that puts itself in its own place has no end")
+    parser.copies.add(f"this call of '{macro.source.tree.name}'")
     keywords = {str(k.arg): parser.expression(k.value) for k in call.keywords}
     names = bound(macro, arguments(parser, call), keywords)
     source, scope, fixed = parser.source, parser.scope, parser.fixed

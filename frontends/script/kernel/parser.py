@@ -8,6 +8,7 @@ from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.frontends.script.kernel.describe import not_in_kernels
+from legato.frontends.script.language.copies import Copies
 from legato.frontends.script.language.functions import Macro
 from legato.frontends.script.language.source import Misuse, ScriptError, Source
 from legato.frontends.script.language.words import word_path
@@ -38,6 +39,7 @@ class KernelParser:
         self.symbols: dict[str, Any] = {}    # size symbols by their names in the script
         self.loops: list[str] = []           # the variables of the loops around, outermost first
         self.expanding: list[Macro] = []     # macros whose statements are being parsed
+        self.copies = Copies()               # of the statements of macros and of loops over tuples
 
     # --- what syntax nodes are ---
 

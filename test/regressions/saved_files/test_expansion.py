@@ -126,7 +126,7 @@ def test_graphs_of_the_script_that_double():
             text += f'@R.function\ndef f{i}(x: R.Tensor((4,), "float32")):\n    return f{i - 1}(f{i - 1}(x))\n'
         return text
 
-    refused(lambda: script(source(30), "f30").module(), "is the 10,001th copy of a function or macro, as each call is one")
+    refused(lambda: script(source(30), "f30").module(), "is the 10,001th copy of statements, as each call of a function or macro is one")
     assert str(script(source(4), "f4").module()).count("relax.tanh") == 16
 
 
@@ -137,7 +137,17 @@ def test_macros_that_double():
             text += f"@T.macro\ndef f{i}(A):\n    f{i - 1}(A)\n    f{i - 1}(A)\n"
         return text + f'@T.prim_func\ndef kernel(A: T.Buffer((4,), "float32")):\n    f{depth}(A)\n'
 
-    refused(lambda: script(source(30), "kernel").module(), "is the 10,001th copy of a function or macro, as each call is one")
+    refused(lambda: script(source(30), "kernel").module(), "is the 10,001th copy of statements, as each call of a function or macro is one")
+    script(source(4), "kernel").module()
+
+
+def test_loops_over_tuples_in_loops_over_tuples():
+    def source(count):
+        return (f'from legato.script import tir as T\nALL = tuple(range({count}))\n@T.prim_func\n'
+                'def kernel(A: T.Buffer((4096,), "float32"), B: T.Buffer((4096,), "float32")):\n'
+                '    for i in ALL:\n        for j in ALL:\n            B[j] = A[i]\n')
+
+    refused(lambda: script(source(1000), "kernel").module(), "this step of the loop is the 10,001th copy of statements")
     script(source(4), "kernel").module()
 
 
