@@ -5,7 +5,7 @@ import functools
 import platform
 from pathlib import Path
 
-from legato.core.cpu_table import CACHES, CPUS, DEFAULT_CACHES, FLAGS, HOSTS, CacheSizes
+from legato.core.cpu_table import CPUS, FLAGS, HOSTS, CacheSizes
 from legato.core.errors import LegatoError
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -64,11 +64,6 @@ def host_name() -> str:
         if CPUS[name] <= has:
             return name
     return "x86-64"
-
-
-def caches_of(cpu: str) -> CacheSizes:
-    """The caches of a CPU by LLVM's name, from the table; small ones for a name that stands for many CPUs (``x86-64-v3``)."""
-    return CACHES.get(cpu, DEFAULT_CACHES)
 
 
 @functools.cache

@@ -78,24 +78,6 @@ class CacheSizes(NamedTuple):
     l3: int
 
 
-def _caches(l1_kib: int, l2_kib: int, l3_mib: int) -> CacheSizes:
-    return CacheSizes(l1_kib << 10, l2_kib << 10, l3_mib << 20)
-
-
-# L1 and L2: Intel's Optimization Reference Manual and AMD's Software Optimization Guides; of the performance core where there are two
-# kinds. The L3 differs between the parts of one name: that of a small part (AMD: of one core complex) stands here, so that what fits
-# there fits in all of them.
-DEFAULT_CACHES = _caches(32, 256, 2)  # what the names of the x86-64 levels stand for
-CACHES: dict[str, CacheSizes] = {
-    "x86-64-v4": _caches(32, 512, 4),
-    **dict.fromkeys(("nehalem", "westmere", "sandybridge", "ivybridge", "haswell", "broadwell", "skylake"), _caches(32, 256, 4)),
-    **dict.fromkeys(("skylake-avx512", "cascadelake", "cooperlake"), _caches(32, 1024, 8)),
-    "icelake-client": _caches(48, 512, 4), "icelake-server": _caches(48, 1280, 12), "tigerlake": _caches(48, 1280, 6),
-    "rocketlake": _caches(48, 512, 12),
-    **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids"), _caches(48, 2048, 15)),
-    "alderlake": _caches(48, 1280, 6), "raptorlake": _caches(48, 2048, 12), "meteorlake": _caches(48, 2048, 8),
-    "gracemont": _caches(32, 2048, 6), "arrowlake": _caches(48, 2560, 12), "lunarlake": _caches(48, 2560, 8),
-    "sierraforest": _caches(32, 4096, 96),
-    "znver1": _caches(32, 512, 4), "znver2": _caches(32, 512, 4), "znver3": _caches(32, 512, 8), "znver4": _caches(32, 1024, 8),
-    "znver5": _caches(48, 1024, 8),
-}
+# For a CPU given by name: small sizes, so that what is planned for them fits. A table by name would say little: parts of
+# one name differ in their L3.
+DEFAULT_CACHES = CacheSizes(32 << 10, 256 << 10, 2 << 20)

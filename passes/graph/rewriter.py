@@ -1,4 +1,9 @@
-"""Rewrite patterns on graph ops, and the loop that applies them."""
+"""Rewrite patterns on graph ops, and the loop that applies them.
+
+Upstream's greedy driver (rewrite.apply_patterns_and_fold_greedily) with the same patterns makes the same graphs of ResNet-50, MiniLM,
+ShuffleNet and densenet121 in the same time (69 and 70 ms, 24 and 24 ms, 60 and 60 ms, 195 and 203 ms). It would replace ``sweep``, but
+erases constants by itself, so that their weights could be dropped only at the end (``Constants.erase``).
+"""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 

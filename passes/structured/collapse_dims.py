@@ -3,6 +3,10 @@
 Neighbouring loops are merged where every operand has their dimensions next to each other: an elementwise kernel over ``1x56x56x64``
 becomes one loop of 200704, a softmax over ``1x12x128x128`` one of 1536 rows. Schedules then see few, long loops. Kernels with
 contractions, windows or pads are left alone: their schedules depend on the roles of their dimensions.
+
+Upstream's linalg-fold-unit-extent-dims drops loops of one step too (it merges none), but in every kernel: between a convolution and the
+elementwise op fused with it come reshapes, in ResNet-50 110 instead of 7. With it before this pass ResNet-50 runs as long, ShuffleNet 9%
+longer.
 """
 from dataclasses import dataclass
 from itertools import pairwise

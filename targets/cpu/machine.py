@@ -14,7 +14,7 @@ class Machine:
 
     cpu and features are LLVM's names (``x86-64-v3``, ``+avx2,+fma``) for every ``llvm.func``; vector_bytes is the width of a vector
     register, registers their number; threads above 1 requires OpenMP. l1_bytes and l2_bytes are the data caches of one core, l3_bytes the
-    last cache, which cores share: on the host as Linux reports them, else by the CPU's name (``core.cpu.caches_of``).
+    last cache, which cores share: on the host as Linux reports them, else ``core.cpu_table.DEFAULT_CACHES`` (32 KiB, 256 KiB, 2 MiB).
     """
     cpu: str
     features: str
@@ -49,7 +49,7 @@ class Machine:
         wide = "avx512vl" in features
         vector_bytes = 64 if wide else 32 if "avx" in features else 16
         listed = sorted(features) or ["sse2"]  # LLVM takes no empty list; the first x86-64 has this
-        return cls(cpu, ",".join(f"+{f}" for f in listed), vector_bytes, 32 if wide else 16, threads, *cpus.caches_of(cpu))
+        return cls(cpu, ",".join(f"+{f}" for f in listed), vector_bytes, 32 if wide else 16, threads)
 
     @classmethod
     def host(cls, threads: int = 1) -> "Machine":

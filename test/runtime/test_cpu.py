@@ -6,7 +6,7 @@ import pytest
 from models import build, identity, numbers
 
 from legato.core import cpu
-from legato.core.cpu_table import CACHES, CPUS, DEFAULT_CACHES, FLAGS
+from legato.core.cpu_table import CPUS, DEFAULT_CACHES, FLAGS
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir, passmanager
 from legato.runtime import load
@@ -62,11 +62,9 @@ def test_caches(tmp_path, monkeypatch):
     assert cpu.host_caches.__wrapped__() == (48 << 10, 2 << 20, 254 << 20)
     monkeypatch.setattr(cpu, "CACHE_INFO", tmp_path / "none")
     assert cpu.host_caches.__wrapped__() is None
-    assert cpu.caches_of("icelake-server") == (48 << 10, 1280 << 10, 12 << 20)
-    assert cpu.caches_of("x86-64-v3") == DEFAULT_CACHES
-    assert CACHES.keys() <= CPUS.keys()
-    machine = Machine.named("znver4")
-    assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == cpu.caches_of("znver4")
+    for name in ("x86-64-v3", "znver4"):
+        machine = Machine.named(name)
+        assert (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes) == DEFAULT_CACHES
 
 
 def test_this_machine():
