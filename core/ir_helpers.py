@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from legato.core.mlir import ir
+from legato.core.mlir import arith, func, ir
 
 T = TypeVar("T")
 
@@ -105,3 +105,22 @@ def everything(op: ir.Operation) -> list[ir.Operation]:
     return found
 
 
+def index(value: int) -> ir.Value:
+    """An index constant at the insertion point."""
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def splat(value: ir.Value, constant: str) -> ir.DenseElementsAttr | None:
+    """The elements of a tensor defined by an op of the name ``constant``, if they are equal and in the IR; else None."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != constant or "value" not in owner.attributes:
+        return None
+    dense = owner.attributes["value"]
+    return dense if isinstance(dense, ir.DenseElementsAttr) and dense.is_splat else None
+
+
+def declares(op: ir.OpView, type_: ir.FunctionType, marks: Mapping[str, ir.Attribute], names: Iterable[str]) -> bool:
+    """Whether an op declares a function of this type that has, of the attributes ``names``, those of ``marks``."""
+    if not isinstance(op, func.FuncOp) or not op.is_external or op.type != type_:
+        return False
+    return {name: op.attributes[name] for name in names if name in op.attributes} == marks

@@ -3,9 +3,9 @@ from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import in_loops, moving
 from legato.analysis.indices.linear import Linear
-from legato.core.ir_helpers import ancestors, body, copy
+from legato.core.ir_helpers import ancestors, body, copy, index
 from legato.core.mlir import arith, ir, scf
-from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, before_end, index
+from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, before_end
 from legato.dialects.tir.walk import blocks, buffer_name, loops_around
 from legato.schedule.buffer_primitives import first_statement
 from legato.schedule.loop_primitives import nest

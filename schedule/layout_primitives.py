@@ -1,9 +1,9 @@
 """Primitives that change layouts and extents: pack and pad."""
 from legato.analysis.accesses import buffer_of, indices_of
-from legato.core.ir_helpers import body, find, present
+from legato.core.ir_helpers import body, find, index, present
 from legato.core.mlir import arith, bufferization, ir, memref, scf
 from legato.dialects import relax
-from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, before_end, index, loop_of, make_block, make_buffer
+from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, before_end, loop_of, make_block, make_buffer
 from legato.dialects.tir.markers import SIGNATURE
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.buffer_primitives import copy_nest, expression, pick, redirect, transform_layout

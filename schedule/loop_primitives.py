@@ -3,22 +3,9 @@ from itertools import pairwise
 
 from legato.analysis.indices.forms import roots
 from legato.analysis.lanes import lanes_of
-from legato.core.ir_helpers import ancestors, body, find, move_before, replace_uses, terminator
+from legato.core.ir_helpers import ancestors, body, find, index, move_before, replace_uses, terminator
 from legato.core.mlir import arith, ir, scf
-from legato.dialects.tir.loops import (
-    PARALLEL,
-    REDUCE,
-    SERIAL,
-    THREAD,
-    THREADS,
-    UNROLLED,
-    VECTORIZED,
-    BlockOp,
-    ForOp,
-    before_end,
-    index,
-    make_for,
-)
+from legato.dialects.tir.loops import PARALLEL, REDUCE, SERIAL, THREAD, THREADS, UNROLLED, VECTORIZED, BlockOp, ForOp, before_end, make_for
 from legato.dialects.tir.walk import blocks
 from legato.schedule.state import Kernel, ScheduleError, arithmetic, dependent_axes, is_shared, require_static, statements
 

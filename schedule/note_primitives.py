@@ -1,7 +1,7 @@
 """Primitives that do not change the computation: annotate, unannotate, add_unit_loop."""
-from legato.core.ir_helpers import terminator
+from legato.core.ir_helpers import index, terminator
 from legato.core.mlir import ir
-from legato.dialects.tir.loops import ForOp, index, make_for
+from legato.dialects.tir.loops import ForOp, make_for
 from legato.schedule.query_primitives import named
 from legato.schedule.state import Kernel, ScheduleError
 

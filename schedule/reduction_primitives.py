@@ -2,6 +2,7 @@
 from legato.analysis.accesses import buffer_of
 from legato.analysis.indices.build import build
 from legato.analysis.indices.forms import linear, roots
+from legato.analysis.structured.ops import COMBINERS
 from legato.core.ir_helpers import ancestors, body, copy, present
 from legato.core.mlir import ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block, make_buffer
@@ -9,9 +10,6 @@ from legato.dialects.tir.walk import buffer_name, loops_around
 from legato.schedule.block_primitives import one_written
 from legato.schedule.loop_primitives import nest, require_static
 from legato.schedule.state import Kernel, ScheduleError, dependent_axes, only_accessed, only_block, plain_axes, predicate_of
-
-COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi",
-             "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori", "arith.maxnumf", "arith.minnumf")
 
 
 def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:

@@ -2,11 +2,11 @@
 from typing import Any
 
 from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, WINDOW, StructuredOp
-from legato.core.ir_helpers import body, copy
+from legato.core.ir_helpers import body, copy, index
 from legato.core.mlir import bufferization, func, ir, memref
 from legato.core.upstream import run_on
 from legato.dialects import tir
-from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, SPATIAL, before_end, index, make_block, make_buffer
+from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, SPATIAL, before_end, make_block, make_buffer
 from legato.schedule.buffer_primitives import expression
 from legato.schedule.loop_primitives import nest
 from legato.schedule.state import ScheduleError

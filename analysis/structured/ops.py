@@ -25,8 +25,9 @@ WINDOW_OPS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_min", "linalg.pool
               "linalg.pooling_nhwc_min_unsigned", "linalg.depthwise_conv_2d_nhwc_hwc")
 # ops of a body that the vectorizer takes, besides math and arith
 VECTORIZABLE = ("linalg.index", "linalg.yield")
-COMBINERS = {"arith.addf", "arith.mulf", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf", "arith.addi", "arith.muli",
-             "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori"}
+# associative and commutative: a reduction by one of them may be split
+COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi",
+             "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori", "arith.maxnumf", "arith.minnumf")
 
 
 class StructuredOp:

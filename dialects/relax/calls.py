@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.core.ir_helpers import declares
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.relax import dims
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, PURE, RETURNS
@@ -128,7 +129,7 @@ def _declared(module: ir.Operation, name: str, symbol: str | None, inputs: Seque
     base, count = symbol or _symbol_of(name), 0
     wanted = base
     while wanted in there:
-        if _is_same(there[wanted], type_, marks):
+        if declares(there[wanted], type_, marks, (PACKED, ARGUMENTS, RETURNS, PURE)):
             return there[wanted]
         if symbol is not None:
             raise LegatoError(f"cannot declare the packed function '{name}': the module has another function @{symbol}, of type "
@@ -143,11 +144,6 @@ def _declared(module: ir.Operation, name: str, symbol: str | None, inputs: Seque
     for mark, value in marks.items():
         made.attributes[mark] = value
     return made
-
-
-def _is_same(function: func.FuncOp, type_: ir.FunctionType, marks: dict[str, ir.Attribute]) -> bool:
-    found = {mark: function.attributes[mark] for mark in (PACKED, ARGUMENTS, RETURNS, PURE) if mark in function.attributes}
-    return function.is_external and function.type == type_ and found == marks
 
 
 def name_unknown(function: func.FuncOp, results: Sequence[ir.Type], base: str) -> list[ir.Type]:

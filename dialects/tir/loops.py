@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from legato.core.mlir import arith, ext, ir
+from legato.core.mlir import ext, ir
 from legato.dialects.tir.dialect import Tir
 from legato.dialects.tir.verify import InvalidOp, verified
 
@@ -279,11 +279,6 @@ def loop_of(value: ir.Value) -> ForOp | None:
     if not isinstance(owner, ir.Block) or owner.owner.operation.name != "tir.for":
         return None
     return owner.owner.operation.opview
-
-
-def index(value: int) -> ir.Value:
-    """An index constant at the insertion point."""
-    return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def make_for(lower: ir.Value, upper: ir.Value, kind: str = SERIAL, name: str = "i", thread: str | None = None) -> ForOp:

@@ -15,6 +15,7 @@ func.func private @k(...) attributes {tir.prim_func, tir.state = "written"} {
 from collections.abc import Sequence
 
 from legato.core.errors import LegatoError
+from legato.core.ir_helpers import declares
 from legato.core.mlir import func, ir
 from legato.dialects.relax.markers import ARGUMENTS
 from legato.dialects.tir.markers import DTYPES, TIR_PACKED
@@ -42,7 +43,7 @@ def call_packed(name: str, operands: Sequence[ir.Value], dtypes: Sequence[str], 
     there = {op.attributes["sym_name"].value: op for op in body.operations if "sym_name" in op.attributes}
     base = symbol = "packed_" + "".join(c if c.isalnum() else "_" for c in name)
     count = 0
-    while symbol in there and not _is_same(there[symbol], type_, marks):
+    while symbol in there and not declares(there[symbol], type_, marks, (TIR_PACKED, DTYPES, ARGUMENTS)):
         count += 1
         symbol = f"{base}_{count}"
     if symbol not in there:
@@ -56,11 +57,6 @@ def call_packed(name: str, operands: Sequence[ir.Value], dtypes: Sequence[str], 
             made.operation.erase()
             raise
     return list(func.CallOp(list(results), ir.FlatSymbolRefAttr.get(symbol), list(operands)).results)
-
-
-def _is_same(op: ir.OpView, type_: ir.FunctionType, marks: dict[str, ir.Attribute]) -> bool:
-    found = {mark: op.attributes[mark] for mark in (TIR_PACKED, DTYPES, ARGUMENTS) if mark in op.attributes}
-    return isinstance(op, func.FuncOp) and op.type == type_ and found == marks
 
 
 def is_packed(function: ir.OpView) -> bool:

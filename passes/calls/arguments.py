@@ -8,6 +8,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from legato.core.dtypes import as_dtype, dlpack_dtype
+from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, llvm, memref
 from legato.core.tvm_ffi_abi import BOOL, FLOAT, INT, POINTER, RAW_STR, SHAPE, STRIDED_TENSOR, TENSOR
 from legato.dialects.relax.dialect import DimsAttr
@@ -30,11 +31,6 @@ def word(value: Word) -> ir.Value:
 def word_of(value: ir.Value) -> ir.Value:
     """An index as a word."""
     return arith.IndexCastOp(i64(), value).result
-
-
-def index(value: int) -> ir.Value:
-    """A constant index."""
-    return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def words(values: Sequence[Word]) -> ir.Value:

@@ -6,12 +6,13 @@ between them as bare pointers.
 from collections.abc import Sequence
 
 from legato.core.dtypes import numpy_dtype
+from legato.core.ir_helpers import index
 from legato.core.mlir import arith, func, ir, memref
 from legato.core.tvm_ffi_abi import FLOAT, INT
 from legato.dialects.relax.dims import Dim, Size, dims, given_symbols, parse
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, SIGNATURE, SIZES
 from legato.dialects.tir.markers import DTYPES, TIR_PACKED
-from legato.passes.calls.arguments import DYNAMIC, described, i64, index, text_address, word, word_of, words
+from legato.passes.calls.arguments import DYNAMIC, described, i64, text_address, word, word_of, words
 from legato.passes.memory.plan_memory.late import ARENA, CHECK
 from legato.passes.memory.plan_memory.stages import result_types
 

@@ -4,7 +4,8 @@ from typing import ClassVar
 
 from legato.analysis.structured import PARALLEL, StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import is_identity
-from legato.core.mlir import arith, ir, scf, tensor
+from legato.core.ir_helpers import index
+from legato.core.mlir import ir, scf, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -125,8 +126,3 @@ def row_loops(extract: ir.Operation, loops: int) -> int:
 def only_read_by(op: ir.Operation, reader: ir.Operation) -> bool:
     """Whether ``reader`` is the only user of an op."""
     return all(use.owner.operation == reader for use in op.results[0].uses)
-
-
-def index(value: int) -> ir.Value:
-    """An index constant at the insertion point."""
-    return arith.ConstantOp(ir.IndexType.get(), value).result

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.core.interfaces import CpuMachine
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import find, index
 from legato.core.mlir import arith, ir, linalg, memref, scf, vector
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -164,11 +164,6 @@ class Copy:
             at = [*places, rest.induction_variable]
             memref.StoreOp(memref.LoadOp(self.source, at).result, self.target, at)
             scf.YieldOp([])
-
-
-def index(value: int) -> ir.Value:
-    """An index constant at the insertion point."""
-    return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def zero_of(element: ir.Type) -> ir.Attribute:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from legato.core.diagnostics import PassFailed
 from legato.core.interfaces import GpuMachine
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import find, index
 from legato.core.mlir import arith, func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -110,11 +110,6 @@ def written(load: ir.Operation, last: ir.Operation) -> bool:
         if one.operation == last:
             break
     return found
-
-
-def index(value: int) -> ir.Value:
-    """An index constant."""
-    return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def launch(before: ir.Operation, blocks: ir.Value | None, threads: int) -> tuple[list[ir.Value], ir.Operation]:

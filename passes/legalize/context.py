@@ -120,12 +120,3 @@ def symbols_in(value: Any) -> list[Any]:
 
     visit(value)
     return list(found)
-
-
-def splat(value: ir.Value) -> ir.Attribute | None:
-    """The value of a constant with equal elements, which is built inside the kernel instead of being passed; else None."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != CONSTANT or "value" not in owner.attributes:
-        return None
-    dense = owner.attributes["value"]
-    return dense if isinstance(dense, ir.DenseElementsAttr) and dense.is_splat else None

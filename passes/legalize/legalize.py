@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from legato.core.errors import LegatoError, Refusal
 from legato.core.interfaces import RuleLike, TargetLike
+from legato.core.ir_helpers import splat
 from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir
 from legato.core.records import RuleRecord
@@ -19,7 +20,7 @@ from legato.dialects.relax.markers import PACKED
 from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
 from legato.dialects.tir.ties import RESHAPES
-from legato.passes.legalize.context import KernelContext, OpContext, cast, splat, symbols_in
+from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, listed, named
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -113,7 +114,7 @@ class Legalizer(Conversion):
 
     def call_kernel(self, rule: RuleLike, context: OpContext) -> Any:
         """A call of the kernel that a kernel rule builds; equal ops share a kernel."""
-        inside = [splat(v) for v in context.operands]
+        inside = [splat(v, CONSTANT) for v in context.operands]
         scalars = symbols_in(context.attrs)
         outputs = [tir.plain_type(t) for t in context.output_types]
         passed = [v for v, constant in zip(context.operands, inside) if constant is None]

@@ -1,7 +1,7 @@
 """Inlining of ``tir.block``: its axes are replaced by their values."""
-from legato.core.ir_helpers import body, move_before, replace_uses
+from legato.core.ir_helpers import body, index, move_before, replace_uses
 from legato.core.mlir import arith, ir, scf
-from legato.dialects.tir.loops import REDUCE, BlockOp, constant_of, index
+from legato.dialects.tir.loops import REDUCE, BlockOp, constant_of
 
 
 def inline_block(block: BlockOp) -> None:

@@ -9,11 +9,11 @@ from typing import ClassVar
 from legato.analysis.bounds import leaves_buffer
 from legato.analysis.races import race
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import body, copy, everything, find, move_before, replace_uses, terminator
+from legato.core.ir_helpers import body, copy, everything, find, index, move_before, replace_uses, terminator
 from legato.core.mlir import func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.loops import PARALLEL, THREAD, UNROLLED, VECTORIZED, ForOp, constant_of, index
+from legato.dialects.tir.loops import PARALLEL, THREAD, UNROLLED, VECTORIZED, ForOp, constant_of
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.loops.blocks import inline_block
 from legato.passes.loops.buffers import place_buffers

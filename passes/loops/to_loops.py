@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import body, find, move_before, replace_uses, terminator
+from legato.core.ir_helpers import body, find, index, move_before, replace_uses, terminator
 from legato.core.mlir import arith, bufferization, func, ir, linalg, memref, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.dialects.tir.loops import constant_of, index, make_buffer, make_for
+from legato.dialects.tir.loops import constant_of, make_buffer, make_for
 from legato.dialects.tir.state import WRITTEN, set_state
 from legato.dialects.tir.walk import localize_constants
 from legato.passes.pipeline.base import ModulePass, PassContext

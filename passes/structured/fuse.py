@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from legato.analysis.structured import ELEMENTWISE, StructuredKernels
-from legato.core.mlir import arith, func, ir, tensor
+from legato.core.ir_helpers import index
+from legato.core.mlir import func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -214,11 +215,6 @@ class Fuser:
             renamed[before] = kernel.name.value
         for call in self.new_calls:
             call.attributes["callee"] = ir.FlatSymbolRefAttr.get(renamed[call.attributes["callee"].value])
-
-
-def index(value: int) -> ir.Value:
-    """An index constant at the insertion point."""
-    return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def short(callee: str) -> str:

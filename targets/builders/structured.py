@@ -5,6 +5,7 @@ They build at the insertion point. Tensors are plain: no encodings, signless int
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from legato.core import ir_helpers
 from legato.core.mlir import arith, ir, linalg, tensor
 from legato.targets.builders.element import Element
 from legato.targets.builders.sizes import Size, dims, plus, product, shape_of, values_of
@@ -35,11 +36,8 @@ def filled(out: ir.Value, scalar: ir.Value) -> ir.Value:
 
 def splat(value: ir.Value) -> ir.Attribute | None:
     """The element of a tensor constant with equal elements, else None."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    dense = owner.attributes["value"]
-    return dense.get_splat_value() if isinstance(dense, ir.DenseElementsAttr) and dense.is_splat else None
+    dense = ir_helpers.splat(value, "arith.constant")
+    return None if dense is None else dense.get_splat_value()
 
 
 def scalar_constant(value: ir.Value) -> float | int | None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from legato.analysis.bounds import outside
+from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, memref
-from legato.dialects.tir.loops import index
 from legato.frontends.script.kernel.arithmetic import binary, compare
 from legato.frontends.script.kernel.values import Scalar, as_index, cast, constant, number_of
 from legato.frontends.script.language.source import Misuse

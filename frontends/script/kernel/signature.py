@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from legato.core.ir_helpers import index
 from legato.core.mlir import bufferization, ir, memref
 from legato.dialects.relax import dims
-from legato.dialects.tir.loops import index, loop
+from legato.dialects.tir.loops import loop
 from legato.frontends.script.kernel.accesses import PACKED, WRITE, Accesses
 from legato.frontends.script.kernel.allocations import name_values
 from legato.frontends.script.kernel.blocks import HINTS

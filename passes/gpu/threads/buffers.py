@@ -2,9 +2,9 @@
 from math import prod
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, find
+from legato.core.ir_helpers import ancestors, find, index
 from legato.core.mlir import ir, memref
-from legato.dialects.tir.loops import AllocBufferOp, constant_of, index
+from legato.dialects.tir.loops import AllocBufferOp, constant_of
 from legato.dialects.tir.markers import BUFFER_NAME as NAME
 from legato.dialects.tir.markers import SHARED_NAMES
 from legato.dialects.tir.walk import FIRST_INDEX

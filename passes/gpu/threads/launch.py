@@ -5,9 +5,9 @@ from typing import Any
 
 from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, body, move_before, present, replace_uses
+from legato.core.ir_helpers import ancestors, body, index, move_before, present, replace_uses
 from legato.core.mlir import arith, ir, scf
-from legato.dialects.tir.loops import PARALLEL, THREAD, THREADS, VECTORIZED, ForOp, constant_of, index
+from legato.dialects.tir.loops import PARALLEL, THREAD, THREADS, VECTORIZED, ForOp, constant_of
 from legato.dialects.tir.walk import loops
 
 # operand counts: no dependencies; blocks and threads in x, y, z; no clusters, no dynamic shared memory

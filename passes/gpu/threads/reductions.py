@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from legato.analysis.indices.conditions import conjuncts
 from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, body, present, replace_uses, terminator
+from legato.core.ir_helpers import ancestors, body, index, present, replace_uses, terminator
 from legato.core.mlir import arith, ir, memref, scf
-from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, index, make_buffer
+from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, make_buffer
 from legato.dialects.tir.walk import blocks
 from legato.passes.gpu.threads.all_reduce import all_reduce
 from legato.passes.gpu.threads.combiners import combine, combiner_of, identity, is_identity

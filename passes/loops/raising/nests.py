@@ -6,6 +6,7 @@ from legato.analysis.accesses import accesses_in
 from legato.analysis.indices.conditions import constraints
 from legato.analysis.indices.forms import depends
 from legato.analysis.indices.linear import Linear, variables
+from legato.analysis.structured.ops import COMBINERS
 from legato.core.ir_helpers import body, copy
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import OPAQUE, REDUCE, SERIAL, SPATIAL, BlockOp, before_end
@@ -15,9 +16,6 @@ from legato.passes.loops.raising.sizes import KernelSizes, Size, is_natural
 from legato.passes.loops.raising.statements import Statement, localize, shown
 from legato.passes.loops.raising.straighten import Guard, straighten
 from legato.passes.loops.raising.units import with_units
-
-COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf",
-             "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori")
 
 
 @dataclass

@@ -6,9 +6,9 @@ import pytest
 
 import legato
 from legato.codegen.jit import jit
+from legato.core.ir_helpers import index
 from legato.core.mlir import ir, scf
 from legato.driver import llvm_ir
-from legato.passes.gpu.launch_loops import index
 from legato.targets.builtin import NVVM
 from legato.targets.catalog import Catalog
 from legato.targets.gpu.machine import Gpu
