@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from legato.core.errors import LegatoError
 from legato.core.locations import describe, model_name
@@ -63,16 +63,17 @@ def position_of(location: ir.Location) -> Position | None:
 
 def from_mlir(info: Any) -> Diagnostic:
     """A diagnostic of MLIR (``ir.Diagnostic`` of a handler, ``ir.DiagnosticInfo`` of an ``MLIRError``) as a value."""
-    severity = str(info.severity).rsplit(".", 1)[-1].lower()
+    severity = cast(Severity, str(info.severity).rsplit(".", 1)[-1].lower())
     # a diagnostic's location has the base class only: go through its attribute
     location = ir.Location.from_attr(info.location.attr, info.location.context)
     return Diagnostic(severity, info.message, position_of(location), model_name(location), tuple(map(from_mlir, info.notes)))
 
 
-def of_error(error: Exception) -> list[Diagnostic]:
+def of_error(error: BaseException) -> list[Diagnostic]:
     """The diagnostics of an error: MLIR's own, those of a PassFailed, or the text of any other error, without a position."""
-    if isinstance(error.__cause__, ir.MLIRError) and not hasattr(error, "diagnostics"):
-        return of_error(error.__cause__)
+    cause = error.__cause__
+    if cause is not None and isinstance(cause, ir.MLIRError) and not hasattr(error, "diagnostics"):
+        return of_error(cause)
     if isinstance(error, ir.MLIRError):
         return [from_mlir(info) for info in error.error_diagnostics] or [Diagnostic("error", error.message)]
     if found := getattr(error, "diagnostics", None):

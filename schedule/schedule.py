@@ -18,6 +18,7 @@ from legato.schedule.interpret import GONE
 from legato.schedule.primitives import run
 from legato.schedule.state import Kernel, ScheduleError, reads
 from legato.schedule.trace import Trace, attribute_of
+from legato.schedule.unraise import to_loops
 
 Buffer = int | str | tuple[str, int]
 
@@ -316,8 +317,6 @@ class ModuleSchedule:
             raise ScheduleError(f"there is no kernel '{name}'; there are {', '.join(self._names()) or 'none'}")
         with self.module.context, ir.Location.unknown():
             if not blocks(found.operation):
-                from legato.schedule.unraise import to_loops
-
                 to_loops(found)
             set_state(found, SCHEDULED)
             localize_constants(found.operation)

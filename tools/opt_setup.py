@@ -1,6 +1,8 @@
 """The preparations of legato-opt before it reads its input: the user's code, the pipeline, the contexts."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from legato.core.mlir import ir
 from legato.dialects.loading import make_context
 from legato.passes.pipeline import renamed, upstream
@@ -15,6 +17,10 @@ from legato.tools.opt_arguments import SWITCHES, VALUED, Arguments
 from legato.tools.opt_help import list_passes
 from legato.tools.opt_input import Input
 from legato.tools.user_file import UserCode, load_user_file
+
+if TYPE_CHECKING:
+    from legato.targets.backend import Backend
+    from legato.targets.target import Target
 
 
 def follow_reproducer(arguments: Arguments, text: Input) -> None:
@@ -47,7 +53,7 @@ def pass_context(user: UserCode) -> PassContext:
     """The context shared by the passes. It resolves targets and backends among the user's and Legato's own."""
     catalog, backends = None, None
 
-    def resolve(text: str) -> object:
+    def resolve(text: str) -> Target:
         nonlocal catalog
         if catalog is None:
             from legato.targets.catalog import Catalog
@@ -55,7 +61,7 @@ def pass_context(user: UserCode) -> PassContext:
             catalog = Catalog(user.targets)
         return catalog.resolve(text)
 
-    def resolve_backend(name: str) -> object:
+    def resolve_backend(name: str) -> Backend:
         nonlocal backends
         if backends is None:
             from legato.targets.backend_catalog import BackendCatalog

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Generic, TypeVar
 
+from legato.core.ir_helpers import present
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import constant_of
 
@@ -247,8 +248,7 @@ def _compared(numbers: Numbers, op: ir.Operation, operands: list, bits: int):
     if predicate in UNSIGNED or bits_of(op.operands[0].type) == 1:
         if not all(map(numbers.is_natural, operands)) or (predicate not in UNSIGNED and predicate > NOT_EQUAL):
             return None
-        predicate = UNSIGNED.get(predicate, predicate)
-    return numbers.compare(predicate, *operands)
+    return numbers.compare(present(UNSIGNED.get(predicate, predicate)), *operands)
 
 
 def _bitwise(numbers: Numbers, op: ir.Operation, operands: list, bits: int):

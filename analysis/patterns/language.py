@@ -140,7 +140,8 @@ class Alternatives(Pattern):
 
     def roots(self) -> set[str] | None:
         found = [choice.roots() for choice in self.choices]
-        return None if any(f is None for f in found) else set().union(*found)
+        known = [names for names in found if names is not None]
+        return set().union(*known) if len(known) == len(found) else None
 
     def __str__(self) -> str:
         return " or ".join(dict.fromkeys(map(str, self.choices)))
@@ -165,7 +166,8 @@ class Repeated(Pattern):
 
     def roots(self) -> set[str] | None:
         found = [part.roots() for part in self.parts()]
-        return None if any(f is None for f in found) else set().union(*found)
+        known = [names for names in found if names is not None]
+        return set().union(*known) if len(known) == len(found) else None
 
     def __str__(self) -> str:
         return str(self.step(self.base))
