@@ -92,7 +92,16 @@ def read_nests(statement: Statement, sizes: KernelSizes) -> list[StatementNest]:
     init = read_nest(block, block.init_block, indices.renamed(list(block.init_block.arguments)), straight.guards, False)
     if {s.buffer for s in init.stores} != {s.buffer for s in main.stores}:
         raise Kept(f"the init of {shown(block)} writes something else than its body")
+    if places_of(init, block.init_block) != places_of(main, block.block):
+        raise Kept(f"the init of {shown(block)} writes other elements than its body, which may be those of other steps")
     return [init, main]
+
+
+def places_of(nest: StatementNest, inside: ir.Block) -> dict[ir.Value, list[Linear]]:
+    """The elements that a nest writes, by buffer, as forms of the numbers of the block's axes."""
+    numbers = {argument: number for number, argument in enumerate(inside.arguments)}
+    moving = [axis for axis in nest.axes if nest.indices.extents[axis] != 1]
+    return {s.buffer: [(form.only(moving) + Linear({}, form.constant)).renamed(numbers) for form in s.forms] for s in nest.stores}
 
 
 # --- axes ---
