@@ -42,8 +42,26 @@ class ResultCoverage:
             return uncovered(owner.operands[0], self.shape(out), self.sizes)
         found = self.written(value, {})
         if found is ALL or covers(found, self.shape(out)):
-            return None
+            return "it is read before all of it is certain to be written" if self.is_read(out) else None
         return "the slices that are written leave elements out" if found else "no slice of known place is written"
+
+    def is_read(self, out: ir.Value) -> bool:
+        """Whether an op reads an output, or what it became, before all of it is written."""
+        todo, seen = [out], set()
+        while todo:
+            value = todo.pop()
+            for use in value.uses:
+                op = use.owner.operation
+                if op.name.startswith("linalg.") and op.regions and StructuredOp(op).maps:
+                    block = op.regions[0].blocks[0]
+                    if use.operand_number < len(block.arguments) and list(block.arguments[use.operand_number].uses):
+                        return True
+                elif op.name == "tensor.extract":
+                    return True
+                following = [r for r in op.results if r not in seen and isinstance(r.type, ir.RankedTensorType)]
+                seen.update(following)
+                todo += [r for r in following if op.name != "func.return" and self.written(r, {}) is not ALL]
+        return False
 
     def shape(self, value: ir.Value) -> tuple[Any, ...]:
         """A tensor's sizes; a dynamic one that is not known is a symbol of its own."""

@@ -1,5 +1,5 @@
 """The elements of a buffer that the stores of loops are certain to write."""
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from legato.analysis.indices.conditions import constraints
 from legato.analysis.indices.forms import Forms
-from legato.analysis.indices.linear import Linear, Quotient
+from legato.analysis.indices.linear import Linear, Quotient, variables_of
 from legato.analysis.indices.points import MOST_POINTS, Points, can_count
 from legato.core.ir_helpers import ancestors
 from legato.core.mlir import ir
@@ -28,11 +28,68 @@ def uncovered(buffer: ir.Value, shape: Sequence[Size], sizes: KernelSizes) -> st
         return f"{others[0].name} takes it, which may write any part of it"
     if not stores:
         return "nothing is written to it"
+    reason = left_out(stores, shape, sizes)
+    if reason is None and any(not follows_store(op, stores, shape, sizes) for op in uses if op.name == "memref.load"):
+        return "it is read before all of it is certain to be written"
+    return reason
+
+
+def left_out(stores: Sequence[ir.Operation], shape: Sequence[Size], sizes: KernelSizes) -> str | None:
+    """Why some stores may not write all elements of a buffer; None where they do."""
     merged = both_branches(stores)
     found = [StoredBox(store, shape, sizes, store in merged) for store in stores]
     if covers([one.box for one in found if one.box is not None], shape) or painted(found, shape):
         return None
     return next((one.reason for one in found if one.reason), "its stores leave elements out")
+
+
+def follows_store(load: ir.Operation, stores: Sequence[ir.Operation], shape: Sequence[Size], sizes: KernelSizes) -> bool:
+    """Whether a load is certain to read what a store has written: one before it in the loops around both, or in the init of its block; or
+    stores in front of its outermost loop that write all."""
+    around = [load, *ancestors(load)]
+    indices = list(load.operands)[1:]
+    for store in stores:
+        beside = next((op for op in around if op.name != "func.func" and op.block == store.block), None)
+        if beside is not None and store.is_before_in_block(beside) and list(store.operands)[2:] == indices:
+            return True
+    return any(covers_load(load, store, shape, sizes) for store in stores) or all_before(load, around, stores, shape, sizes)
+
+
+def all_before(load: ir.Operation, around: Sequence[ir.Operation], stores: Sequence[ir.Operation], shape: Sequence[Size],
+               sizes: KernelSizes) -> bool:
+    """Whether the stores in front of the outermost loop around a load write all."""
+    outermost = around[-2] if len(around) > 1 else load
+    before = [store for store in stores if (top := [store, *ancestors(store)][-2]) != outermost and top.is_before_in_block(outermost)]
+    return bool(before) and left_out(before, shape, sizes) is None
+
+
+def covers_load(load: ir.Operation, store: ir.Operation, shape: Sequence[Size], sizes: KernelSizes) -> bool:
+    """Whether a store writes, in each step of the loops around both and before the load, all elements that the load reads in that step."""
+    mine, others = [load, *ancestors(load)], [store, *ancestors(store)]
+    common = [op for op in others if op in mine]
+    first, second = (chain[len(chain) - len(common) - 1] for chain in (others, mine))
+    block = common[0].opview if common[0].name == "tir.block" else None
+    in_init = block is not None and block.init_block is not None and first.block == block.init_block and second.block == block.block
+    if not in_init and (first.block != second.block or not first.is_before_in_block(second)):
+        return False
+    fixed = [op.opview.variable for op in common if op.name == "tir.for"]
+    written = StoredBox(store, shape, sizes, False, fixed)
+    if written.box is None:
+        return False
+    reader = StoredBox(store, shape, sizes, False, fixed)
+    reader.store, reader.around = load, list(reversed(ancestors(load)))
+    try:
+        forms = reader.index_forms()
+    except _NoBoxError:
+        return False
+    for value, part, interval, size in zip(list(load.operands)[1:], written.parts, written.box, shape):
+        index = forms.form(value)
+        bounds = forms.bounds(index.without(_outer(index, fixed)))
+        if index.only(_outer(index, fixed)) != part or bounds is None or not at_most(interval.low, bounds[0]):
+            return False
+        if not at_most(bounds[1] + 1, interval.high) and (part.terms or not at_most(size, interval.high)):
+            return False
+    return True
 
 
 def both_branches(stores: Sequence[ir.Operation]) -> list[ir.Operation]:
@@ -51,12 +108,14 @@ def both_branches(stores: Sequence[ir.Operation]) -> list[ir.Operation]:
 class StoredBox:
     """What one store writes: ``box``, or None and the ``reason`` where it is no box that is certain to be written.
 
-    ``either``: the innermost condition around the store does not matter.
+    ``either``: the innermost condition around the store does not matter. ``fixed``: variables of loops of which one step is looked at; the
+    box is that of the rest of the indices, and ``parts`` are what these variables make of each index.
     """
 
-    def __init__(self, store: ir.Operation, shape: Sequence[Size], sizes: KernelSizes, either: bool):
-        self.store, self.shape, self.sizes = store, shape, sizes
+    def __init__(self, store: ir.Operation, shape: Sequence[Size], sizes: KernelSizes, either: bool, fixed: Collection[ir.Value] = ()):
+        self.store, self.shape, self.sizes, self.fixed = store, shape, sizes, fixed
         self.box: Box | None = None
+        self.parts: list[Linear] = []
         self.reason: str | None = None
         self.around = list(reversed(ancestors(store)))
         tests = [op for op in self.around if op.name == "scf.if"]
@@ -78,7 +137,7 @@ class StoredBox:
         for op in self.around:
             if op.name not in ("func.func", "tir.for", "tir.block", "scf.if"):
                 raise _NoBoxError(f"it is written in {op.name}")
-        forms = self._forms()
+        forms = self.index_forms()
         indices = [forms.form(value) for value in list(self.store.operands)[2:]]
         needed = []
         for test, holds in self.tests:
@@ -86,27 +145,27 @@ class StoredBox:
             if found is None:
                 raise _NoBoxError("it is written under a condition")
             needed += [form for form in found if not _is_natural(forms, form)]
-        indices, needed, extents = _in_digits(indices, needed, dict(forms.extents))
+        tails = [Linear({}, size - 1) - index for index, size in zip(indices, self.shape)]
+        if any(form not in tails for form in needed):
+            raise _NoBoxError("it is written under a condition")
+        self.parts = [index.only(_outer(index, self.fixed)) for index in indices]
+        rests, extents = _in_digits([index.without(_outer(index, self.fixed)) for index in indices], dict(forms.extents))
         used: set[Any] = set()
         box = []
-        for index, size in zip(indices, self.shape):
+        for index, tail, size in zip(rests, tails, self.shape):
             if used & set(index.terms):
                 raise _NoBoxError("its indices depend on each other")
             used |= set(index.terms)
-            tails = [form for form in needed if form == Linear({}, size - 1) - index]
-            needed = [form for form in needed if form not in tails]
             interval = _interval(index, extents)
             if interval is None:
                 raise _NoBoxError("its indices leave places out")
-            box.append(Interval(interval.low, size) if tails and at_most(size, interval.high) else interval)
-        if needed:
-            raise _NoBoxError("it is written under a condition")
+            box.append(Interval(interval.low, size) if tail in needed and not self.fixed and at_most(size, interval.high) else interval)
         for variable, extent in extents.items():
-            if variable not in used and not at_most(1, extent) and variable in self._running:
+            if variable not in {*used, *self.fixed} and not at_most(1, extent) and variable in self._running:
                 raise _NoBoxError("a loop around its store may have no step")
         return tuple(box)
 
-    def _forms(self) -> Forms:
+    def index_forms(self) -> Forms:
         """Index arithmetic in the variables of the loops, which begin at 0."""
         forms = Forms({}, {}, self.sizes.given)
         self._running: set[Any] = set()
@@ -191,10 +250,15 @@ def _interval(index: Linear, extents: dict[Any, Size]) -> Interval | None:
     return Interval(low, low + reach)
 
 
-def _in_digits(indices: list[Linear], needed: list[Linear], extents: dict[Any, Size]) -> tuple[list[Linear], list[Linear], dict[Any, Size]]:
+def _outer(form: Linear, fixed: Collection[ir.Value]) -> list[Any]:
+    """The terms of a form in variables that are fixed only."""
+    return [term for term in form.terms if fixed and variables_of(term) <= set(fixed)]
+
+
+def _in_digits(indices: list[Linear], extents: dict[Any, Size]) -> tuple[list[Linear], dict[Any, Size]]:
     """The forms with ``v // c`` and ``v - v // c * c`` in digits of ``v``, where the divisors divide each other and the extent."""
     divisors: dict[Any, set[int]] = {}
-    for form in [*indices, *needed]:
+    for form in indices:
         for term in form.terms:
             if isinstance(term, Quotient):
                 variable = term.numerator.variable
@@ -220,4 +284,4 @@ def _in_digits(indices: list[Linear], needed: list[Linear], extents: dict[Any, S
             total = total + digits.get(term, Linear({term: 1})).times(factor)
         return total
 
-    return [replaced(f) for f in indices], [replaced(f) for f in needed], extents
+    return [replaced(form) for form in indices], extents

@@ -146,7 +146,7 @@ def is_whole(store: Store, nest: StatementNest, shape: tuple[Size, ...]) -> bool
     """Whether a store writes all elements of its buffer."""
     axes = [form.variable for form in store.forms]
     extents = nest.indices.extents
-    return all(axis is not None and axis in extents and extents[axis] == size for axis, size in zip(axes, shape))
+    return len(set(axes)) == len(axes) and all(axis in extents and extents[axis] == size for axis, size in zip(axes, shape))
 
 
 def is_copy(nest: StatementNest, inputs: Operands, tensors: Tensors) -> bool:
@@ -191,6 +191,9 @@ def target(store: Store, nest: StatementNest, tensors: Tensors, read_first: bool
     view = reshaped if found is None else cut(reshaped, found)
     if not is_static(view) or not all(f.variable is not None or f.is_constant for f in view.forms):
         raise Kept(f"{nest.name} writes '{tensors.names.get(store.buffer, 'a buffer')}' at places that are no part of it")
+    axes = [f.variable for f in view.forms if not f.is_constant]
+    if len(set(axes)) != len(axes):  # upstream takes every element of an output to be written
+        raise Kept(f"{nest.name} writes a diagonal of '{tensors.names.get(store.buffer, 'a buffer')}'")
     return StoreTarget(first, found, reshaped, view)
 
 

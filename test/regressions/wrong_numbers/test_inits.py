@@ -104,7 +104,7 @@ EXPECTED = {
 @pytest.mark.parametrize("kernel", EXPECTED, ids=lambda k: k.__name__)
 def test_inits_run_in_turns_with_their_bodies(kernel, target):
     exe = legato.compile(kernel, target)
-    given = np.random.default_rng(0).integers(-4, 5, exe.inputs[-1].shape).astype(np.float32)
+    given = np.random.default_rng(0).integers(-4, 5, [int(s) for s in exe.inputs[-1].shape]).astype(np.float32)
     np.testing.assert_array_equal(exe(*[given] * len(exe.inputs)), EXPECTED[kernel](given))
 
 
