@@ -49,3 +49,20 @@ class OutputRecord:
     output: str
     reason: str
     size: int | None
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """A kernel that runs after fusion.
+
+    ``kernel``: its function; ``ops``: the graph ops that it computes, with the model's names; ``form``: structured, loops (as written),
+    scheduled (by a schedule of its own); ``vectorized``: whether the target's schedule made vectors of it; ``reasons``: why it, or a part
+    of it, stays scalar, or why its loops were not raised; ``part_of``: the kernel that was cut into this and others.
+    """
+
+    kernel: str
+    ops: tuple[str, ...]
+    form: str
+    vectorized: bool
+    reasons: tuple[str, ...] = ()
+    part_of: str | None = None

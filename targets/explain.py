@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from legato.core.errors import LegatoError
-from legato.core.records import OutputRecord, PatternRecord, RuleRecord
+from legato.core.records import KernelRecord, OutputRecord, PatternRecord, RuleRecord
 from legato.targets.known_ops import check_op
 from legato.targets.target import Target
 
@@ -15,13 +15,15 @@ NO_RULE = "no rule"
 @dataclass(frozen=True)
 class Explanation:
     """What the rules of a target did. ``records``: graph ops, then intrinsics, in order; ``partition``: likewise for the patterns of
-    backends; ``outputs``: those that are filled before their kernel runs. ``str()`` is a table."""
+    backends; ``outputs``: those that are filled before their kernel runs; ``kernels``: what runs after fusion, where the pipeline got
+    that far. ``str()`` is a table."""
 
     target: str | None
     chain: tuple[str, ...]
     records: tuple[RuleRecord, ...]
     partition: tuple[PatternRecord, ...] = ()
     outputs: tuple[OutputRecord, ...] = ()
+    kernels: tuple[KernelRecord, ...] = ()
 
     @property
     def missing(self) -> list[RuleRecord]:
@@ -30,15 +32,16 @@ class Explanation:
 
     def json(self) -> str:
         """The explanation as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "refused", ...}],
-        "partition": [{"backend", "pattern", "ops", "function", "reason"}], "outputs": [{"kernel", "output", "reason", "size"}]}``."""
+        "partition": [{"backend", "pattern", "ops", "function", "reason"}], "outputs": [{"kernel", "output", "reason", "size"}],
+        "kernels": [{"kernel", "ops", "form", "vectorized", "reasons", "part_of"}]}``."""
         ops = []
         for record in self.records:
             one = asdict(record)
             one["refused"] = [{"target": t, "rule": r, "reason": why} for t, r, why in record.refused]
             ops.append(one)
         return json.dumps({"target": self.target, "chain": list(self.chain), "ops": ops,
-                           "partition": [asdict(one) for one in self.partition], "outputs": [asdict(one) for one in self.outputs]},
-                          indent=2)
+                           "partition": [asdict(one) for one in self.partition], "outputs": [asdict(one) for one in self.outputs],
+                           "kernels": [asdict(one) for one in self.kernels]}, indent=2)
 
     def __str__(self) -> str:
         head = f"target {self.target}: {' -> '.join(self.chain)}" if self.target else "patterns of backends"
@@ -46,16 +49,17 @@ class Explanation:
         intrinsics = _merged(r for r in self.records if r.type is not None)
         parts = [head, *_table(graph, "graph op", lambda r: r.name or ""),
                  *_table(intrinsics, "intrinsic", lambda r: f"{r.count} x {r.type}" if r.count > 1 else str(r.type)),
-                 *_partition(self.partition), *_outputs(self.outputs)]
+                 *_partition(self.partition), *_outputs(self.outputs), *_kernels(self.kernels)]
         return "\n".join(parts)
 
 
 def explanation(target: Target | None, report: dict[str, Any]) -> Explanation:
     """The explanation from a pipeline's report. ``target``: None if no rules were used."""
-    records = [*report.get("legalize", ()), *report.get("intrinsics", ())]
+    records = [replace(r, refused=[one for one in r.refused if one[:2] != (r.target, r.rule)])  # it refused before, in another form
+               for r in (*report.get("legalize", ()), *report.get("intrinsics", ()))]
     chain = tuple(t.name for t in target.chain()) if target is not None else ()
     return Explanation(str(target) if target is not None else None, chain, tuple(records), tuple(report.get("partition", ())),
-                       tuple(report.get("outputs", ())))
+                       tuple(report.get("outputs", ())), tuple(report.get("kernels", ())))
 
 
 def _partition(records: Sequence[PatternRecord]) -> list[str]:
@@ -72,7 +76,7 @@ def _partition(records: Sequence[PatternRecord]) -> list[str]:
     if refused:
         lines += ["", "  not taken"]
     for (pattern, reason), ops in refused.items():
-        shown = f"{', '.join(ops[:3])}{f' and {len(ops) - 3} more' if len(ops) > 3 else ''}: " if ops else ""
+        shown = f"{_first(ops)}: " if ops else ""
         lines.append(f"    {pattern}: {shown}{reason}")
     return lines
 
@@ -83,6 +87,29 @@ def _outputs(records: Sequence[OutputRecord]) -> list[str]:
     for r in records:
         cost = "a symbolic number of" if r.size is None else r.size
         lines.append(f"    @{r.kernel}, {r.output}: {r.reason}; {cost} bytes are written first")
+    return lines
+
+
+def _first(ops: Sequence[str]) -> str:
+    """The first ops of a list, and how many more there are."""
+    return f"{', '.join(ops[:3])}{f' and {len(ops) - 3} more' if len(ops) > 3 else ''}"
+
+
+def _kernels(records: Sequence[KernelRecord]) -> list[str]:
+    """A table of the kernels that run, with the graph ops in each, and the reasons for those that stay scalar."""
+    if not records:
+        return []
+    rows = [("kernel", "vectors", "computes")]
+    notes: list[list[str]] = [[]]
+    for r in records:
+        made = {"loops": "as written", "scheduled": "own schedule"}.get(r.form) or ("yes" if r.vectorized else "no")
+        rows.append((f"@{r.kernel}", made, _first(r.ops) or (f"part of @{r.part_of}" if r.part_of else "a kernel written by hand")))
+        said = "not raised" if r.form == "loops" else "scalar in part" if r.vectorized else "scalar"
+        notes.append([f"      {said}: {reason}" for reason in r.reasons])
+    widths = [max(len(row[i]) for row in rows) for i in range(2)]
+    lines = [""]
+    for row, note in zip(rows, notes):
+        lines += [f"  {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}", *note]
     return lines
 
 

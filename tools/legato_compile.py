@@ -8,6 +8,7 @@ from legato.tools.models import add_compile_options
 
 IMPORTED, PARTITIONED, ONNX, LLVM_IR, PTX = "imported", "partitioned", "onnx", "ll", "ptx"
 NATIVE = (".legato", ".so")
+TABLE, JSON = "table", "json"  # forms of --explain
 ALL = ""  # --print-pipeline without a stage
 EXAMPLES = """examples:
   legato-compile model.onnx -o model.legato                   native code; weights in model.legato.*.weights beside it
@@ -18,6 +19,7 @@ EXAMPLES = """examples:
   legato-compile model.onnx --target 'nvvm{chip=sm_90a}' --emit ptx    the same as PTX (pip install 'legato[gpu]')
   legato-compile model.onnx --backend openvino -o model.legato    parts that OpenVINO supports run there, and are saved along
   legato-compile model.mlir --emit onnx -o model.onnx         the graph as an ONNX model
+  legato-compile model.onnx --explain                         which rule each op got, and the kernels that run
   legato-compile --print-pipeline --target llvm               the passes that run, stage by stage, as legato-opt takes them:
   legato-opt relax.mlir --pass-pipeline="$(legato-compile --print-pipeline=legalized --target llvm)"
   legato-compile model.onnx --shape input=1,3,224,224         fix or name the dimensions of an input
@@ -40,6 +42,8 @@ def parser() -> argparse.ArgumentParser:
     add_compile_options(p)
     p.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations: they carry the model's names")
     p.add_argument("--timing", action="store_true", help="print how long each pass took")
+    p.add_argument("--explain", metavar="FORM", choices=(TABLE, JSON), help="print, on standard output, the rule that each op got and why "
+                   "nearer ones declined, what backends took, and the kernels that run; --explain=json as JSON; alone, or beside -o")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.add_argument("--verify-each", action="store_true", help="verify the IR after every pass")
     p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
@@ -48,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """The tool. Returns the exit code."""
-    options = parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    options = parser().parse_args([f"--explain={TABLE}" if one == "--explain" else one for one in given])  # a model may follow it
     from legato.tools.errors import reported
 
     with reported("legato-compile", debug=options.debug) as outcome:
@@ -66,6 +71,7 @@ def run(options: argparse.Namespace) -> None:
     from legato.passes.pipeline.base import PassContext
     from legato.runtime.linker import find_linker
     from legato.runtime.package import saved_files
+    from legato.targets.explain import explanation
     from legato.tools.models import is_stream, read_model
     from legato.tools.output import check_output, say_written
     from legato.tools.progress import Progress, print_times
@@ -73,14 +79,16 @@ def run(options: argparse.Namespace) -> None:
 
     if options.model is None:
         raise LegatoError("there is no model: give an .onnx or an .mlir file")
-    if not options.emit and not options.output:
-        raise LegatoError("nothing to do: give -o model.legato for native code, or --emit STAGE for text")
+    if not options.emit and not options.output and not options.explain:
+        raise LegatoError("nothing to do: give -o model.legato for native code, --emit STAGE for text, or --explain")
+    if options.explain and options.emit:
+        raise LegatoError("--explain prints what a whole compile did: give it alone or beside -o model.legato, without --emit")
     if options.output and (Path(options.output).suffix in NATIVE) != (not options.emit):
         raise LegatoError(f"-o {options.output}: native code, and nothing else, goes into a file that ends in .legato (or .so); "
                           "--emit STAGE is text")
     if options.output:
         check_output("-o", options.output)
-    if not options.emit:
+    if options.output and not options.emit:
         find_linker()  # check this before the compile
     user = register_user_files(options.load)
     backends = user.chosen(options.backend)
@@ -109,6 +117,9 @@ def run(options: argparse.Namespace) -> None:
             Path(options.output).write_text(text + "\n")
         else:
             print(text)
+    elif not options.output:
+        driver.lower(module, options.target, backends=backends, first=options.first, progress=progress, verify_each=options.verify_each,
+                     report=report)
     else:
         executable = driver.compile(module, options.target, backends=backends, first=options.first, progress=progress,
                                     verify_each=options.verify_each)
@@ -116,6 +127,9 @@ def run(options: argparse.Namespace) -> None:
             written = saved_files(executable.save(options.output))
         report = executable.report
     progress.finish()
+    if options.explain:
+        told = explanation(report.target, report.details)
+        print(told.json() if options.explain == JSON else told)
     if written and not options.quiet:
         say_written("legato-compile", written)
     if options.timing:

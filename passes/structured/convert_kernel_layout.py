@@ -99,12 +99,11 @@ def transposed(value: ir.Value, order: Sequence[int], out: ir.Value | None = Non
     if list(order) == list(range(len(order))):
         return value
     rank, element = len(order), value.type.element_type
-    if out is None:
-        out = tensor.EmptyOp([sizes_of(value)[d] for d in order], element).result
+    place: ir.Value = tensor.EmptyOp([sizes_of(value)[d] for d in order], element).result if out is None else out
     read = [ir.AffineExpr.get_dim(order.index(d)) for d in range(rank)]
     maps = [ir.AffineMap.get(rank, 0, read), ir.AffineMap.get_identity(rank)]
     parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
-    op = linalg.GenericOp([out.type], [value], [out], ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps]),
+    op = linalg.GenericOp([place.type], [value], [place], ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps]),
                           ir.ArrayAttr.get([parallel] * rank))
     block = op.regions[0].blocks.append(element, element)
     with ir.InsertionPoint(block):

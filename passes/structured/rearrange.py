@@ -27,7 +27,7 @@ def rearrangement(ops: list[ir.Operation], value: ir.Value) -> list[Step] | None
 def rearranged(array: np.ndarray, steps: list[Step]) -> np.ndarray:
     """The elements of an array in the order that the steps give, contiguous."""
     for order, reversed_ in steps:
-        array = np.flip(array.transpose(order), reversed_)
+        array = np.flip(array.transpose(order), tuple(reversed_))
     return np.ascontiguousarray(array).reshape(array.shape)
 
 

@@ -2,11 +2,15 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.analysis.origins import kernel_origins
+from legato.analysis.structured.vector_loops import obstacles
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
+from legato.core.records import KernelRecord
 from legato.core.upstream import run_script
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.tir.state import WRITTEN
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.structured.fit_windows import fit_windows
 from legato.schedule.transform_batch import apply_scripts
@@ -42,7 +46,26 @@ class ScheduleKernels(ModulePass):
                     packed.add(kernel.name.value)
                 if body:
                     scripts.append((body, kernel))
+            context.report["kernels"] = kernel_records(module.module, context)
             apply_scripts(scripts)
             for kernel in tir.prim_funcs(module.module):
                 if kernel.name.value in packed and find(kernel.operation, "linalg.unpack"):
                     run_script(UNPACK, kernel.operation, "the lowering of linalg.unpack")
+
+
+def kernel_records(module: ir.Module, context: PassContext) -> list[KernelRecord]:
+    """What is known of each kernel before it is scheduled, for ``explain``."""
+    names = kernel_origins(module)
+    scripts, kept = context.report.get("schedule", {}), context.report.get("raise-loops", {})
+    whole = {part: name for name, parts in context.report.get("split-kernels", {}).items() for part in parts}
+    records = []
+    for kernel in tir.prim_funcs(module):
+        name, state = kernel.name.value, tir.state_of(kernel)
+        ops = tuple(f"{op} {given}" if given else op for op, given in names.get(name, ()))
+        if state is not None:
+            form, reasons = ("loops", (kept[name],)) if state == WRITTEN and name in kept else (
+                "loops" if state == WRITTEN else "scheduled", ())
+        else:
+            form, reasons = "structured", tuple(obstacles(context.kernels.of(kernel)))
+        records.append(KernelRecord(name, ops, form, bool(scripts.get(name)), reasons, whole.get(name)))
+    return records

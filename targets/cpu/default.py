@@ -2,8 +2,7 @@
 from collections.abc import Sequence
 
 from legato.analysis.structured import PARALLEL, StructuredKernel, StructuredOp
-from legato.analysis.structured.maps import is_shifted
-from legato.core.mlir import ir
+from legato.analysis.structured.vector_loops import crossing_loop, obstacle, vector_loop
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.sharing import shared_part, work_of
 from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
@@ -64,10 +63,8 @@ def share(vectorizer: Vectorizer, handle: str, nests: list[StructuredOp], extent
 def cut(vectorizer: Vectorizer, handle: str, nest: StructuredOp, extents: list[int], limit: int | None = None) -> bool:
     """Tiles one nest for vectors; False where it stays scalar. ``extents``: of the op behind ``handle``; ``limit`` bounds a dynamic
     one."""
-    if not nest.iterator_types or nest.is_copy or not nest.vectorizable or len(nest.op.results) != 1:
-        return False
-    inner = vector_loop(nest)
-    if inner is None or not nest.steps_plainly(inner) or crosses_computed(nest, inner):
+    inner = None if not nest.iterator_types or nest.is_copy or obstacle(nest) else vector_loop(nest)
+    if inner is None:
         return False
     other = crossing_loop(nest, inner)
     if other is not None and extents[inner] != 1 and extents[other] != 1 and limit is None:
@@ -77,34 +74,3 @@ def cut(vectorizer: Vectorizer, handle: str, nest: StructuredOp, extents: list[i
         vectorizer.parallel(handle, nest, extents, inner, limit)
         return True
     return nest.plain and vectorizer.along(handle, nest, extents, inner)
-
-
-def vector_loop(nest: StructuredOp) -> int | None:
-    """The loop to vectorize: contiguous in the output or, where the nest reduces, in the input of the highest rank."""
-    out = nest.out_loops[-1] if nest.out_loops else None
-    if nest.parallel:
-        return out
-    largest = max(range(len(nest.inputs)), key=lambda i: len(nest.loops_of(i)))
-    places = list(nest.maps[largest].results)
-    inner = nest.loops_of(largest)[-1] if places else None
-    if inner is None and places and out is not None and is_shifted(places[-1], out):
-        inner = out
-    return None if inner is None or (nest.iterator_types[inner] == PARALLEL and inner != out) else inner
-
-
-def crosses_computed(nest: StructuredOp, inner: int) -> bool:
-    """Whether an input has the vectorized loop in front of an innermost index that is computed: a strided read, which cannot be one."""
-    for i in range(len(nest.inputs)):
-        loops = nest.loops_of(i)
-        if inner in loops[:-1] and loops[-1] is None and not isinstance(nest.maps[i].results[-1], ir.AffineConstantExpr):
-            return True
-    return False
-
-
-def crossing_loop(nest: StructuredOp, inner: int) -> int | None:
-    """The innermost loop of an input in which the vectorized loop is not innermost: that input has to be transposed."""
-    for i in range(len(nest.inputs)):
-        loops = nest.loops_of(i)
-        if nest.parallel and inner in loops[:-1] and loops[-1] is not None:
-            return loops[-1]
-    return None

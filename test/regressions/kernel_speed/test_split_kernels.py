@@ -3,7 +3,7 @@
 Results are compared with numpy; what is compared of the code is its structure: each contraction is alone in a kernel whose schedule
 made vectors of it. `python -m bench.tir` measures.
 """
-# pyright: reportInvalidTypeForm=false, reportArgumentType=false
+# pyright: reportInvalidTypeForm=false, reportCallIssue=false
 import functools
 
 import numpy as np

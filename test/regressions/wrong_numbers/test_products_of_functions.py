@@ -3,7 +3,7 @@
 Upstream's ``specialize`` takes any op with one operand in such a body for a cast, and would name the loops a matmul or a convolution of the
 elements themselves.
 """
-# pyright: reportInvalidTypeForm=false
+# pyright: reportInvalidTypeForm=false, reportCallIssue=false
 import numpy as np
 import pytest
 
