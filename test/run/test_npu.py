@@ -10,6 +10,7 @@ import legato
 from bench import light
 from examples.npu import simulator
 from examples.npu.backend import NPU
+from legato.frontends.script.language.source import remember_text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,6 +46,7 @@ def test_the_text_runs(tmp_path, monkeypatch):
     text = (ROOT / "docs" / "byoc.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(blocks) >= 5
-    namespace = {}
+    namespace = {"__name__": "docs_byoc"}
     for block in blocks:
+        remember_text("docs/byoc.md", block)
         exec(compile(block, "docs/byoc.md", "exec"), namespace)
