@@ -114,7 +114,17 @@ class KernelOps:
 
     def readers(self, nest: StructuredOp) -> list[StructuredOp]:
         """The nests that read a nest's results."""
-        return [n for n in self.nests if any(v in list(n.op.operands) for v in nest.op.results)]
+        found = {reader for value in nest.op.results for reader in self._readers.get(value, ())}
+        return [n for n in self.nests if n in found]
+
+    @cached_property
+    def _readers(self) -> dict[ir.Value, list[StructuredOp]]:
+        """The nests that read a value."""
+        found: dict[ir.Value, list[StructuredOp]] = {}
+        for nest in self.nests:
+            for value in nest.op.operands:
+                found.setdefault(value, []).append(nest)
+        return found
 
     def leaves(self, nest: StructuredOp) -> bool:
         """Whether a nest's results have users other than nests: the return, or insertion into a larger tensor."""
