@@ -19,24 +19,20 @@ def weights_file(path: str | Path) -> Path:
     return path.with_name(path.name + ".safetensors")
 
 
-def check_replaceable(path: str | Path) -> None:
-    """LegatoError if the weights' file of a file of IR exists, and was not written by ``save_beside``."""
-    file = weights_file(path)
-    if file.exists() and not _is_ours(file):
+def write_ir(path: str | Path, text: str, weights: WeightStore) -> list[Path]:
+    """Writes a file of IR, and its weights beside it if there are any, else removes those of an earlier one. Returns the files written.
+    LegatoError, and nothing is written, if a file of the weights' name is there that this function did not write."""
+    path, file = Path(path), weights_file(path)
+    is_ours = file.exists() and _is_ours(file)
+    if len(weights) and file.exists() and not is_ours:
         raise LegatoError(f"cannot write {path} with its weights: they would replace {file}, which Legato did not write. Give another name")
-
-
-def save_beside(path: str | Path, weights: WeightStore) -> Path | None:
-    """Writes the weights of a file of IR, and returns their file; None, and an earlier file of that name is removed, if there are no
-    weights. LegatoError if the file that would be replaced was not written by this function."""
-    file = weights_file(path)
+    path.write_text("")   # a kill between the two files must not leave a text beside the weights of another
     if len(weights):
-        check_replaceable(path)
         safetensors_file.write(file, weights, metadata=_MARK)
-        return file
-    if file.exists() and _is_ours(file):
+    elif is_ours:
         file.unlink()
-    return None
+    path.write_text(text)
+    return [path, file] if len(weights) else [path]
 
 
 def load_beside(path: str | Path) -> WeightStore | None:

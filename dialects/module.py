@@ -8,7 +8,7 @@ from legato.core.errors import LegatoError
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
 from legato.core.weights import WeightStore
-from legato.core.weights_beside import load_beside, save_beside, where_looked
+from legato.core.weights_beside import load_beside, where_looked, write_ir
 from legato.dialects.loading import make_context
 from legato.dialects.relax.markers import ARTIFACTS, WEIGHT
 from legato.dialects.relax.ops.constant import Constant
@@ -77,9 +77,7 @@ class Module:
     def save(self, path: str | Path) -> list[Path]:
         """Writes the text with locations, and the weights beside it (``x.mlir.safetensors`` for ``x.mlir``) if there are any. Returns the
         files. LegatoError if a file of that name is there that this method did not write."""
-        beside = save_beside(path, self.weights)
-        Path(path).write_text(self.module.operation.get_asm(enable_debug_info=True) + "\n")
-        return [Path(path), *([beside] if beside else [])]
+        return write_ir(path, self.module.operation.get_asm(enable_debug_info=True) + "\n", self.weights)
 
     def constants(self) -> list[Constant]:
         """All ``relax.constant`` ops, external modules included, in order."""

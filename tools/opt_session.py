@@ -12,7 +12,7 @@ from legato.core.diagnostics import Diagnostic, from_mlir, of_error
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.core.weights import WeightStore
-from legato.core.weights_beside import save_beside
+from legato.core.weights_beside import write_ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
@@ -119,10 +119,10 @@ class Session:
         weights = [module.weights for module in modules if len(module.weights)]
         if weights and len(modules) > 1:
             raise UsageError("-o writes one set of weights: it cannot take several parts (--split-input-file) with weights")
-        beside = None if is_stream(path) else save_beside(path, weights[0] if weights else WeightStore())
-        path.write_text(text)
-        if beside:
-            say_written("legato-opt", [path, beside])
+        if is_stream(path):
+            path.write_text(text)
+        elif len(written := write_ir(path, text, weights[0] if weights else WeightStore())) > 1:
+            say_written("legato-opt", written)
 
     def _explain(self) -> None:
         """Prints the rules and patterns that were applied in all parts. UsageError if no pass used any."""

@@ -43,7 +43,7 @@ def refused(build, *words):
     begin = time.process_time()
     with pytest.raises(legato.LegatoError) as caught:
         build()
-    assert time.process_time() - begin < 20
+    assert time.process_time() - begin < 60
     for word in words:
         assert word in str(caught.value)
 

@@ -65,6 +65,24 @@ def test_a_file_of_another_writer_is_not_replaced(folder, capsys):
     assert emit("relax", "stage.mlir") == 0 and emit("fused", "stage.mlir") == 0      # one that it wrote itself
 
 
+def test_a_text_is_never_beside_the_weights_of_another(folder, monkeypatch):
+    """The names and shapes of the weights would fit."""
+    assert emit("relax", "stage.mlir") == 0
+    module = Module.load("stage.mlir")
+
+    def dies(*_, **__):
+        raise KeyboardInterrupt
+
+    for place in ("legato.core.weights_beside.safetensors_file.write", "legato.core.safetensors_file.os.replace"):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, dies)
+            with pytest.raises(KeyboardInterrupt):
+                module.save("stage.mlir")
+        assert (folder / "stage.mlir").read_text() == ""
+        module.save("stage.mlir")
+        np.testing.assert_array_equal(Module.load("stage.mlir").weights["w"], W)
+
+
 def test_weights_that_are_no_longer_needed_are_removed(folder):
     assert emit("relax", "stage.mlir") == 0
     Module.parse("func.func @f() { return }").save("stage.mlir")
