@@ -74,17 +74,19 @@ class Node:
 
 
 class Graph:
-    """The nodes of a function. LegatoError for a function of several blocks."""
+    """The nodes of one block of a function. LegatoError for a function of several blocks."""
 
-    def __init__(self, function: func.FuncOp, kernels: dict[str, RecognizedKernel] | None = None):
-        """``kernels``: the recognized kernels of the module, by name (see ``recognized``)."""
+    def __init__(self, function: func.FuncOp, kernels: dict[str, RecognizedKernel] | None = None, block: ir.Block | None = None):
+        """``kernels``: the recognized kernels of the module, by name (see ``recognized``); ``block``: one of ``graph_blocks`` (None: the
+        function's own)."""
         if len(function.body.blocks) != 1:
             raise LegatoError(f"@{function.name.value} has branches: patterns are matched in functions of one block")
         self.function = function
+        self.block = block or function.body.blocks[0]
         self.nodes: list[Node] = []
         self.by_name: dict[str, list[Node]] = {}
-        self._refs: dict[ir.Value, Ref] = {a: Ref(a) for a in function.body.blocks[0].arguments}
-        for position, op in enumerate(function.body.blocks[0].operations):
+        self._refs: dict[ir.Value, Ref] = {a: Ref(a) for a in self.block.arguments}
+        for position, op in enumerate(self.block.operations):
             self._add(op.operation, position, kernels or {})
 
     def _add(self, op: ir.Operation, position: int, kernels: dict[str, RecognizedKernel]) -> None:
@@ -95,7 +97,7 @@ class Graph:
             if len(empties) == kernel.outputs and all(e and e.name == "tensor.empty" and not len(e.op.operands) for e in empties):
                 node.kernel, node.name, node.helpers = kernel, kernel.name, empties
                 operands = [operands[i] for i in kernel.operands]
-        node.operands = [self._refs.get(v) or self._refs.setdefault(v, Ref(v)) for v in operands]
+        node.operands = [self._refs.get(v) or self._refs.setdefault(v, outer(v)) for v in operands]
         for ref in dict.fromkeys(self._refs.get(v) for v in [*operands, *_nested_operands(op)]):
             if ref is not None and ref.node is not None:
                 ref.node.users.append(node)
@@ -104,6 +106,32 @@ class Graph:
             node.results.append(ref)
         self.nodes.append(node)
         self.by_name.setdefault(node.name, []).append(node)
+
+
+def outer(value: ir.Value) -> Ref:
+    """A value of a block around: a constant, or like an argument."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != CONSTANT:
+        return Ref(value)
+    node = Node(owner.operation, CONSTANT, position=-1)
+    node.results.append(Ref(value, node))
+    return node.results[0]
+
+
+def graph_blocks(function: func.FuncOp) -> list[ir.Block]:
+    """The blocks of a function whose ops are a graph of their own: that of the function, and the branches of ``scf.if`` in them."""
+    found: list[ir.Block] = []
+
+    def add(block: ir.Block) -> None:
+        found.append(block)
+        for op in block.operations:
+            if op.operation.name == "scf.if":
+                for region in op.operation.regions:
+                    for branch in region.blocks:
+                        add(branch)
+
+    add(function.body.blocks[0])
+    return found
 
 
 def _nested_operands(op: ir.Operation) -> list[ir.Value]:

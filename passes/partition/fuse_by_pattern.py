@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.analysis.patterns.graph import CONSTANT, Graph, Node, recognized
+from legato.analysis.patterns.graph import CONSTANT, Graph, Node, graph_blocks, recognized
 from legato.analysis.patterns.match import Match
 from legato.analysis.patterns.matcher import Matcher
 from legato.core.interfaces import BackendLike
@@ -38,12 +38,12 @@ class FuseByPattern(ModulePass):
         kernels = recognized(module.module)
         names = {f.name.value for f in module.functions()}
         for function in list(graph_functions(module)):
-            fuse(module.module, function, Graph(function, kernels), backend, names, records(context.report))
+            for block in graph_blocks(function):
+                fuse(module.module, Graph(function, kernels, block), backend, names, records(context.report))
 
 
-def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: BackendLike, names: set[str],
-         report: list[PatternRecord]) -> None:
-    """Works on one function. ``names``: the symbols of the module, to which new ones are added."""
+def fuse(module: ir.Module, graph: Graph, backend: BackendLike, names: set[str], report: list[PatternRecord]) -> None:
+    """Works on one block of a function. ``names``: the symbols of the module, to which new ones are added."""
     matcher = Matcher(graph)
     groups: Groups[Node] | None = None
     found: list[Match] = []
@@ -69,7 +69,7 @@ def fuse(module: ir.Module, function: func.FuncOp, graph: Graph, backend: Backen
         made = _outline(module, match, backend.name, names)
         report.append(PatternRecord(backend.name, match.name, ops, function=made.name.value))
     if any(len(match.results) > 1 for match in found):
-        sort_block(function.body.blocks[0])
+        sort_block(graph.block)
 
 
 def _refused(backend: BackendLike, match: Match, reason: str) -> PatternRecord:

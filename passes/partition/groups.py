@@ -41,7 +41,7 @@ def as_function(module: ir.Module, name: str, ops: Sequence[ir.Operation], resul
             continue
         if owner is not None and owner.name == CONSTANT:
             constants[value] = owner
-        elif owner is None or owner.block == ops[0].block:
+        else:
             inputs[value] = None
     with ir.InsertionPoint(module.body), location:
         function = func.FuncOp(name, ir.FunctionType.get([v.type for v in inputs], [v.type for v in results]), visibility="private")

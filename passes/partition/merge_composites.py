@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.analysis.patterns.graph import CONSTANT
+from legato.analysis.patterns.graph import CONSTANT, graph_blocks
 from legato.core.ir_helpers import text_of
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
@@ -30,12 +30,12 @@ class MergeComposites(ModulePass):
         table = {f.name.value: f for f in module.functions()}
         names = set(table)
         for function in list(graph_functions(module)):
-            merge(module.module, function, table, names, self.backend)
+            for block in graph_blocks(function):
+                merge(module.module, block, table, names, self.backend)
 
 
-def merge(module: ir.Module, function: func.FuncOp, table: dict[str, func.FuncOp], names: set[str], only: str) -> None:
-    """Works on one function. ``table``: the functions of the module by name; ``names``: its symbols, to which new ones are added."""
-    block = function.body.blocks[0]
+def merge(module: ir.Module, block: ir.Block, table: dict[str, func.FuncOp], names: set[str], only: str) -> None:
+    """Works on one block. ``table``: the functions of the module by name; ``names``: its symbols, to which new ones are added."""
     ops = [op.operation for op in block.operations if op.operation.name != CONSTANT]
     position = {op: n for n, op in enumerate(ops)}
     backends = {op: backend for op in ops if (backend := _backend(op, table, only)) is not None}

@@ -24,6 +24,7 @@ PASSES: dict[str, str] = {
     "relax-run-codegen": "passes.partition.run_codegen:RunCodegen",
     "relax-inline-external": "passes.partition.inline_external:InlineExternal",
     "relax-inline": "passes.partition.inline_functions:InlineFunctions",
+    "relax-inline-callers": "passes.partition.inline_callers:InlineCallers",
     "relax-legalize": "passes.legalize.legalize:Legalize",
     "tir-init-outputs": "passes.loops.init_outputs:InitOutputs",
     "tir-raise-loops": "passes.loops.raise_loops:RaiseLoops",
