@@ -18,6 +18,7 @@ from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 Kinds = Sequence[type[ir.Type]]  # element types that become i16
+CASTS = ("arith.extf", "arith.truncf")
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:
     others: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        halves = [v.type for v in (*op.operands, *op.results) if is_half(v.type, kinds)]
-        if halves and op.name in ("arith.extf", "arith.truncf"):
+        halves = [v.type for v in (*op.operands, *op.results) if is_half(v.type, kinds)] if op.name in CASTS else ()
+        if halves:
             casts.append((op, is_half(halves[0], (ir.BF16Type,))))
         else:
             others.append(op)

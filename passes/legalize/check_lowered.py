@@ -30,11 +30,16 @@ class CheckLowered(ModulePass):
 def refuse_others(root: ir.Operation, dialects: tuple[str, ...], to: str) -> None:
     """PassFailed for the first op under ``root`` of none of the dialects. ``to``: the target dialect, for the message."""
     left: list[ir.Operation] = []
+    lowered: set[str] = set()  # names of ops: few, for many ops
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name.split(".")[0] not in dialects or op.name == CAST:
+        name = op.name
+        if name in lowered:
+            return ir.WalkResult.ADVANCE
+        if name.split(".")[0] not in dialects or name == CAST:
             left.append(op)
             return ir.WalkResult.INTERRUPT
+        lowered.add(name)
         return ir.WalkResult.ADVANCE
 
     root.walk(visit)
