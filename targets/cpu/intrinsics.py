@@ -9,8 +9,9 @@ from legato.targets.cpu import segments
 from legato.targets.cpu.avx512 import fills_registers, scale_by_power
 from legato.targets.cpu.vector_math import EXPANSIONS
 from legato.targets.intrinsics import polynomials as f32
+from legato.targets.intrinsics import wide
 from legato.targets.intrinsics.builder import Builder
-from legato.targets.intrinsics.generic import cos, polynomial, sin
+from legato.targets.intrinsics.generic import cos, expression, polynomial, sin
 from legato.targets.predicates import dtype
 from legato.targets.rule import Rule, intrinsic, source_of
 
@@ -52,5 +53,7 @@ RULES = (
     *odd_function,
     half_fma,
     *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, sin, cos)),
+    *(expression(f"math.{function.__name__}", function, ("f32",)) for function in wide.MATH),
+    *(expression(f"tir.{function.__name__}", function, ("f32",)) for function in wide.TIR),
     *(_expansion(op, expand) for op, expand in EXPANSIONS.items()),
 )

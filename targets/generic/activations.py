@@ -7,15 +7,55 @@ from legato.targets.builders.pointwise import pointwise
 from legato.targets.rule import kernel
 
 
+def _weighted(e: Element, x: ir.Value, weight: ir.Value) -> ir.Value:
+    """``weight`` times sigmoid x, as w e^x / (1 + e^x) for negative x and w / (1 + e^-x) for others, so that nothing overflows or cancels.
+    NaN stays."""
+    decay = math.exp(arith.negf(math.absf(x)))
+    numerator = arith.select(e.compare("lt", x, e.const(0)), arith.mulf(weight, decay), weight)
+    return arith.divf(numerator, arith.addf(e.const(1), decay))
+
+
 def sigmoid_of(e: Element, x: ir.Value) -> ir.Value:
-    """1 / (1 + exp(-x)); where exp overflows to infinity the result is 0, as it should be."""
-    one = e.const(1)
-    return arith.divf(one, arith.addf(one, math.exp(arith.negf(x))))
+    """1 / (1 + exp(-x)), as exp(x) / (1 + exp(x)) for negative x, so that nothing overflows. Two thirds of what rounding left of the
+    numerator are divided again, by a denominator between 1 and 2."""
+    decay = math.exp(arith.negf(math.absf(x)))
+    numerator = arith.select(e.compare("lt", x, e.const(0)), decay, e.const(1))
+    value = arith.divf(numerator, arith.addf(e.const(1), decay))
+    left = math.fma(arith.negf(decay), value, arith.subf(numerator, value))
+    return math.fma(left, e.const(2 / 3), value)
 
 
 def softplus_of(e: Element, x: ir.Value) -> ir.Value:
     """log(1 + exp(x)), computed with exp(-|x|) so that nothing overflows."""
     return arith.addf(e.at_least(x, 0), math.log1p(math.exp(arith.negf(math.absf(x)))))
+
+
+def silu_of(e: Element, x: ir.Value) -> ir.Value:
+    """x / (1 + exp(-x))."""
+    return _weighted(e, x, x)
+
+
+def gelu_of(e: Element, x: ir.Value) -> ir.Value:
+    """x (1 + erf(x / sqrt(2))) / 2."""
+    bent = math.erf(arith.mulf(x, e.const(1 / sqrt(2))))
+    return arith.mulf(arith.mulf(e.const(0.5), x), arith.addf(e.const(1), bent))
+
+
+def tanh_gelu_of(e: Element, x: ir.Value) -> ir.Value:
+    """x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), as x times the sigmoid of 2 u, which does not cancel."""
+    scale = 2 * sqrt(2 / pi)
+    slope = math.fma(arith.mulf(x, x), e.const(0.044715 * scale), e.const(scale))
+    return _weighted(e, arith.mulf(x, slope), x)
+
+
+def mish_of(e: Element, x: ir.Value) -> ir.Value:
+    """x tanh(softplus(x)) = x n / (n + 2) with n = e^x (e^x + 2), divided by e^2x for positive x, so that nothing overflows."""
+    decay = math.exp(arith.negf(math.absf(x)))
+    negative = e.compare("lt", x, e.const(0))
+    double, square = arith.addf(decay, decay), arith.mulf(decay, decay)
+    n = arith.select(negative, arith.addf(square, double), arith.addf(double, e.const(1)))
+    rest = arith.select(negative, e.const(2), arith.addf(square, square))
+    return arith.divf(arith.mulf(x, n), arith.addf(n, rest))
 
 
 def positive_or(e: Element, x: ir.Value, otherwise: ir.Value) -> ir.Value:
@@ -38,22 +78,13 @@ def sigmoid(k, x, out):
 @kernel("relax.silu")
 def silu(k, x, out):
     """x / (1 + exp(-x))."""
-    return pointwise(k, out, [x], lambda e, x: arith.divf(x, arith.addf(e.const(1), math.exp(arith.negf(x)))))
+    return pointwise(k, out, [x], silu_of)
 
 
 @kernel("relax.gelu")
 def gelu(k, x, out):
     """By erf, or by the tanh approximation."""
-    def by_erf(e: Element, x: ir.Value) -> ir.Value:
-        bent = math.erf(arith.mulf(x, e.const(1 / sqrt(2))))
-        return arith.mulf(arith.mulf(e.const(0.5), x), arith.addf(e.const(1), bent))
-
-    def by_tanh(e: Element, x: ir.Value) -> ir.Value:
-        cubic = arith.mulf(arith.mulf(arith.mulf(x, x), x), e.const(0.044715))
-        bent = math.tanh(arith.mulf(e.const(sqrt(2 / pi)), arith.addf(x, cubic)))
-        return arith.mulf(arith.mulf(e.const(0.5), x), arith.addf(e.const(1), bent))
-
-    return pointwise(k, out, [x], by_tanh if k.attrs["approximate"] == "tanh" else by_erf)
+    return pointwise(k, out, [x], tanh_gelu_of if k.attrs["approximate"] == "tanh" else gelu_of)
 
 
 @kernel("relax.leaky_relu")
@@ -117,7 +148,7 @@ def hard_swish(k, x, out):
 @kernel("relax.mish")
 def mish(k, x, out):
     """x tanh(softplus(x))."""
-    return pointwise(k, out, [x], lambda e, x: arith.mulf(x, math.tanh(softplus_of(e, x))))
+    return pointwise(k, out, [x], mish_of)
 
 
 @kernel("relax.thresholded_relu")

@@ -1,7 +1,9 @@
 """What numpy and scipy say of each op of the list, in more precision than the numbers under test have where they can; and the inputs."""
 import ctypes
 import ctypes.util
+import json
 import math
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -66,8 +68,18 @@ def integer_reference(name):
     }.get(name) or getattr(np, name)
 
 
+RECORD = Path(__file__).with_name("every_float.json")
+
+
+def recorded():
+    """What every_float.py found on f32: for each function the greatest error, ``ulps``, its ``argument`` as hexadecimal digits, and
+    ``stride``: 1 if every number was tried. ``NAME of operand``: in units of the operand where that is greater than the result."""
+    return json.loads(RECORD.read_text())
+
+
 def float_bits(dtype, count=24):
-    """Numbers of every exponent and both signs, with zeros, denormals, infinities, NaNs and extremes; all of them for 16 bits."""
+    """Numbers of every exponent and both signs, with zeros, denormals, infinities, NaNs and extremes, and the arguments of the greatest
+    errors of f32; all of them for 16 bits."""
     dtype = np.dtype(dtype)
     if dtype.itemsize == 2:
         return np.arange(1 << 16, dtype=np.uint16).view(dtype)
@@ -80,8 +92,17 @@ def float_bits(dtype, count=24):
     low = random.integers(0, 1 << mantissa, len(exponents) * count, unsigned)
     patterns = (np.repeat(exponents, count) << unsigned.type(mantissa)) | low
     patterns = np.concatenate([patterns, exponents << unsigned.type(mantissa)])
-    positive = np.concatenate([patterns.view(dtype), np.linspace(0, 10, 2001).astype(dtype), special(dtype)])
+    hard = [float.fromhex(entry["argument"]) for entry in recorded().values()] if bits == 32 else []
+    positive = np.concatenate([patterns.view(dtype), np.linspace(0, 10, 2001).astype(dtype), np.array(hard, dtype), special(dtype)])
     return np.concatenate([positive, -positive])
+
+
+def dense_bits(dtype, count=300000):
+    """Many more numbers: even steps around 0, where functions change their expressions, and all sizes from 2^-30 to 2^12."""
+    random = np.random.default_rng(6)
+    steps = [np.linspace(-reach, reach, count) for reach in (1, 6, 30, 750)]
+    sizes = np.exp2(random.uniform(-30, 12, count)) * random.choice([-1, 1], count)
+    return np.concatenate([*steps, sizes]).astype(dtype)
 
 
 def special(dtype):

@@ -61,13 +61,15 @@ def results_of(case):
     return RESULTS[case.op.name] if case.op.name in RESULTS else (DTYPES[case.dtype],) * case.op.results
 
 
-def inputs(case):
-    """The operands to try."""
+def inputs(case, dense=False):
+    """The operands to try; ``dense``: many more of f32 and f64."""
     dtype = np.dtype(DTYPES[case.dtype])
     values = references.float_bits(dtype) if case.dtype in FLOATS else references.integers(dtype)
     if case.op.operands == "x":
-        return [values]
+        return [np.concatenate([values, references.dense_bits(dtype)]) if dense and case.dtype == "f64" else values]
     x, y = references.pairs(values)
+    if dense and case.dtype in ("f32", "f64") and len(case.op.operands) == 2:  # long doubles are too short for products
+        x, y = (np.concatenate(both) for both in zip((x, y), references.pairs(references.dense_bits(dtype), 400000)))
     if case.op.name == "ldexp":
         return [x, np.random.default_rng(4).integers(-2200, 2200, x.size).astype(np.int32)]
     if case.op.name == "pow" and case.dtype not in FLOATS:
@@ -120,7 +122,7 @@ def ulps(got, want, dtype, scale=()):
     return distance
 
 
-def measure(cases=CASES, target="llvm"):
+def measure(cases=CASES, target="llvm", dense=False):
     """(case, form) -> (greatest error, the operands there); errors of integers and booleans are 0 or infinite."""
     warnings.filterwarnings("ignore", "invalid value|overflow", RuntimeWarning)  # of casts of NaNs and of what is too great, as meant
     found = {}
@@ -130,7 +132,7 @@ def measure(cases=CASES, target="llvm"):
             continue
         compiled = Compiled(chosen, target)
         for case in chosen:
-            arrays = inputs(case)
+            arrays = inputs(case, dense)
             want = expected(case, arrays)
             for form in ("scalar", "vector"):
                 got = call(compiled, case, form, arrays)
@@ -191,17 +193,35 @@ HEAD = """# Intrinsics: C's math.h and numpy's ufuncs
 
 The list is `targets/intrinsics/ops.py`. Each op is there for every target, on numbers and on vectors; what a target lacks is legalized.
 
-This file is written by `python test/targets/intrinsics/sweep.py --write`. The test of the same folder compares with it.
+This file is written by `python test/targets/intrinsics/sweep.py --write`, from what it measures and from
+`test/targets/intrinsics/every_float.json`, which `python test/targets/intrinsics/every_float.py` writes. The test of the same folder
+compares with it.
 
 ## The greatest errors on CPUs
 
-In units in the last place, against numpy and scipy in more precision (f64 against long doubles): f16 and bf16 for all their values, f32 and
-f64 for values of every exponent, with zeros of both signs, denormals, infinities, NaNs and extremes; of two operands for random pairs, and
-for all pairs of special values. Numbers and vectors give the same. 0.5 is correct rounding; 0 is exact. The errors of `logaddexp` and
-`logaddexp2` are in units of the greater operand where that is greater than the result.
-Integers of 8 to 64 bits, signed and unsigned, are exact everywhere.
+In units in the last place; 0.5 is correct rounding, 0 is exact. Wrong NaNs, infinities, denormals and signs of zeros count as infinite.
+
+- f32, one operand: the greatest of all 2^32 numbers (with `*`: of every 16th), against functions of f64, in vectors, with AVX-512 and
+  without. Numbers one by one are computed as without AVX-512.
+- f16, bf16, one operand: the greatest of all numbers.
+- f64, one operand: the greatest found among some 1.5 million numbers: of every exponent, in even steps around 0, of all sizes, and special
+  ones; against long doubles. There may be greater ones.
+- Two operands: the greatest found among all pairs of special values and some 400,000 others of f32 and f64. There may be greater ones. The
+  errors of `logaddexp` and `logaddexp2` are in units of the greater operand where that is greater than the result.
+- Integers of 8 to 64 bits, signed and unsigned, are exact everywhere.
 
 """
+
+
+ACTIVATIONS = """What the kernels of these graph ops compute in f32, over the same numbers. Where the result is much less than the operand,
+its own last places may be lost: the second column is in units of the operand where that is greater.""".splitlines()
+
+
+def cell(error):
+    """An error as the tables show it: rounded up, so that it is a bound."""
+    if error == 0:
+        return "0"
+    return f"{np.ceil(error * 100 - 1e-6) / 100:.2f}" if error < 1000 else f"{error:.1e}"
 
 
 def document(found):
@@ -209,12 +229,20 @@ def document(found):
     worst = {}
     for (case, _), (error, _) in found.items():
         worst[case.op.name, case.dtype] = max(error, worst.get((case.op.name, case.dtype), 0))
+    record = references.recorded()
+    for name in record:
+        if (name, "f32") in worst:
+            worst[name, "f32"] = max(worst[name, "f32"], record[name]["ulps"])
     lines = ["| op | also | " + " | ".join(FLOATS) + " | integers |", "| --- | --- |" + " --- |" * (len(FLOATS) + 1)]
     for op in OPS:
-        cells = [f"{worst[op.name, dtype]:.2f}".replace("0.00", "0") if (op.name, dtype) in worst else "" for dtype in FLOATS]
+        cells = [cell(worst[op.name, dtype]) if (op.name, dtype) in worst else "" for dtype in FLOATS]
+        cells[FLOATS.index("f32")] += "*" if record.get(op.name, {"stride": 1})["stride"] > 1 else ""
         integers = [worst[op.name, dtype] for dtype in DTYPES if dtype not in FLOATS and (op.name, dtype) in worst]
         cells.append("" if not integers else "exact" if max(integers) == 0 else "wrong")
         lines.append(f"| {op.name} | {', '.join(op.aliases)} | " + " | ".join(cells) + " |")
+    lines += ["", "## Activations", "", *ACTIVATIONS, "", "| op | f32 | of the operand |", "| --- | --- | --- |"]
+    lines += [f"| {name} | {cell(record[name]['ulps'])} | {cell(record[name + ' of operand']['ulps'])} |"
+              for name in record if name + " of operand" in record]
     table = ways()
     lines += ["", "## How each target comes by them", ""]
     lines += ["On f32 (or i32): the target that the rule belongs to, and the rule. `as it is`: by upstream's conversion of the op."]
@@ -229,7 +257,7 @@ def documented():
     for line in DOCUMENT.read_text().split("## How")[0].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 3 + len(FLOATS) and cells[0] not in ("op", "---"):
-            found |= {(cells[0], dtype): float(cell) for dtype, cell in zip(FLOATS, cells[2:]) if cell}
+            found |= {(cells[0], dtype): float(cell.rstrip("*")) for dtype, cell in zip(FLOATS, cells[2:]) if cell}
     return found
 
 
@@ -238,7 +266,7 @@ if __name__ == "__main__":
     parser.add_argument("--write", action="store_true", help="write docs/intrinsics.md")
     parser.add_argument("names", nargs="*", help="ops; all by default")
     options = parser.parse_args()
-    measured = measure([c for c in CASES if not options.names or c.op.name in options.names])
+    measured = measure([c for c in CASES if not options.names or c.op.name in options.names], dense=True)
     for (case, form), (error, where) in measured.items():
         if error > 5:
             print(f"{case} {form}: {error:.4g} ulp at {where}", file=sys.stderr)

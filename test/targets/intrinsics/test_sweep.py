@@ -2,11 +2,14 @@
 import functions
 import numpy as np
 import pytest
+import references
 import sweep
+from every_float import GRAPH_OPS
 from functions import CASES, DTYPES
+from scipy import special
 
 from legato.core.mlir import ir, passmanager
-from legato.targets.intrinsics.ops import OPS
+from legato.targets.intrinsics.ops import OPS, Ufunc
 
 SPIRV = "#spirv.target_env<#spirv.vce<v1.5, [Shader, Float16, Float64, Int8, Int16, Int64], []>, #spirv.resource_limits<>>"
 DOWN = {
@@ -25,6 +28,38 @@ def test_on_cpus_errors_are_as_documented(dtype, target):
     for (case, form), (error, where) in sweep.measure([c for c in CASES if c.dtype == dtype], target).items():
         bound = documented.get((case.op.name, dtype), 0)
         assert error <= bound + 0.01, f"{case} {form}: {error:.3g} ulp at {where}, {bound} is documented"
+
+
+AIMS = {"exp": 1, "log": 1, "sin": 1, "cos": 1, "tanh": 1, "erf": 1}
+
+
+def test_documented_errors_of_f32_are_small():
+    for (name, dtype), bound in sweep.documented().items():
+        assert dtype != "f32" or bound <= AIMS.get(name, 2), name
+
+
+ACTIVATIONS = {
+    "sigmoid": special.expit, "silu": lambda x: x * special.expit(x), "gelu": lambda x: x * special.erfc(-x / np.sqrt(2)) / 2,
+    "gelu_tanh": lambda x: x * special.expit(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)), "softplus": lambda x: np.logaddexp(0, x),
+    "mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
+}
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm{cpu=x86-64-v3}"])
+def test_activations_have_the_documented_errors(target):
+    """At the arguments of the greatest errors, and at numbers of every exponent."""
+    record, x = references.recorded(), references.float_bits(np.float32)
+    cases = [functions.Case(Ufunc(name, build), "f32") for name, build in GRAPH_OPS.items()]
+    compiled = sweep.Compiled(cases, target)
+    for case in cases:
+        with np.errstate(all="ignore"):
+            right = ACTIVATIONS[case.op.name](x.astype(np.float64))
+        for form in ("scalar", "vector"):
+            found, = sweep.call(compiled, case, form, [x])
+            for key, scale in ((case.op.name, ()), (f"{case.op.name} of operand", (x,))):
+                errors = sweep.ulps(found, right, np.float32, scale)
+                worst = int(np.argmax(errors))
+                assert errors[worst] <= record[key]["ulps"] + 0.01, (key, form, x[worst], found[worst], right[worst])
 
 
 def test_all_values_of_16_bits_are_tried():
