@@ -27,14 +27,15 @@ class OddFunction:
 
     def __call__(self, x: ir.Value) -> ir.Value:
         """The function of vectors that fill whole registers of 512 bits."""
-        return by_registers(self._of_register, x)
+        tables = [(_half(row, 0), _half(row, 1)) for row in self.rows]
+        return by_registers(lambda part: self._of_register(part, tables), x)
 
-    def _of_register(self, x: ir.Value) -> ir.Value:
+    def _of_register(self, x: ir.Value, tables: Sequence[tuple[ir.Value, ir.Value]]) -> ir.Value:
         b = Builder(x.type)
         size = b.at_most(b.size(x), self.bound)
         quarter = arith.ShRUIOp(b.bits(size), b.integer(21)).result
         number = arith.MaxSIOp(b.isub(quarter, b.integer(_quarter(FIRST) - 1)), b.integer(0)).result
-        middle, constant, *others = (permute(_half(row, 0), number, _half(row, 1)) for row in self.rows)
+        middle, constant, *others = (permute(low, number, high) for low, high in tables)
         distance = b.sub(size, middle)
         value = others[-1]
         for coefficient in reversed(others[:-1]):
