@@ -7,11 +7,11 @@ becomes ``module @npu attributes {relax.codegen = "npu"} { func.func @conv_0 ...
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import find, text_of
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -38,6 +38,7 @@ class OutlineExternal(ModulePass):
         calls = calls_of(module)
         for function in module.functions():
             if VETO in function.operation.attributes:
+                note_veto(function, context)
                 put_back(function, calls.get(function.name.value, []))
         names = {op.operation.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.operation.attributes}
         by_backend: dict[str, list[func.FuncOp]] = {}
@@ -47,6 +48,14 @@ class OutlineExternal(ModulePass):
                 by_backend.setdefault(backend, []).append(function)
         for backend, functions in by_backend.items():
             outline(module.module, backend, functions, calls_of(module), names)
+
+
+def note_veto(function: func.FuncOp, context: PassContext) -> None:
+    """Tells the report that a match went back to the host, and why."""
+    report = context.report.get("partition", [])
+    for number, record in enumerate(report):
+        if record.function == function.name.value:
+            report[number] = replace(record, function=None, reason=f"vetoed: {text_of(function, VETO)}")
 
 
 def put_back(function: func.FuncOp, calls: list[func.CallOp]) -> None:

@@ -141,6 +141,16 @@ def test_costs_are_a_pass_of_their_own():
         same(legato.compile(module), network(), x)
 
 
+def test_a_veto_is_recorded_as_a_refusal():
+    context = legato.PassContext()
+    legato.partition(network(), [pb.Pointwise], costs=[Only("tanh")], context=context)
+    records = context.report["partition"]
+    taken, vetoed = [r for r in records if r.function], [r for r in records if r.reason == "vetoed: no tanh"]
+    assert vetoed
+    assert all("tanh" in str(r.ops) for r in taken)
+    assert not any(r.function for r in vetoed)
+
+
 @pytest.mark.parametrize("backend", [pb.Inline, pb.InlineLater])
 def test_lowered_in_codegen_or_before(backend):
     """B8: IR as the artifact."""
