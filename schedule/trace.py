@@ -78,7 +78,7 @@ def attribute_of(value: Any) -> ir.Attribute:
     if isinstance(value, int):
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
     if isinstance(value, float):
-        return ir.FloatAttr.get(ir.F64Type.get(), value)
+        return ir.FloatAttr.get_f64(value)
     if isinstance(value, ir.AffineMap):
         return ir.AffineMapAttr.get(value)
     if isinstance(value, (list, tuple)) and all(isinstance(v, int) for v in value):

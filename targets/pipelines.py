@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 Stages = Sequence[tuple[str, str]]
 
-GRAPH = ("relax-infer-shapes,relax-fold-constants,relax-canonicalize,relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},"
-         "relax-fold-constants,relax-canonicalize,relax-collapse-batch,relax-fold-constants,cse,relax-require-sizes")
+GRAPH = ("tir-apply-schedules{packing=true},relax-infer-shapes,relax-fold-constants,relax-canonicalize,"
+         "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},relax-fold-constants,relax-canonicalize,relax-collapse-batch,"
+         "relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
 SPLIT = "tir-materialize-factors,tir-convert-kernel-layout,tir-split-kernels"  # kernels that hold more than a schedule takes
 FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse),tir-tie-outputs,"

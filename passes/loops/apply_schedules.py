@@ -9,10 +9,12 @@ from legato.dialects.module import Module
 from legato.dialects.tir.markers import SCHEDULE
 from legato.dialects.tir.walk import blocks, localize_constants
 from legato.passes.loops.raise_loops import Kept, raised
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.schedule import script
 from legato.schedule.state import ScheduleError
 from legato.schedule.unraise import to_loops
+
+PACK = "tir.sch_pack"
 
 
 @dataclass(frozen=True)
@@ -25,15 +27,17 @@ class ApplySchedules(ModulePass):
     """
 
     name: ClassVar[str] = "tir-apply-schedules"
+    packing: bool = option(False, "only schedules that pack buffers: callers of their kernels pack by graph ops")
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            context.report.setdefault("apply-schedules", {}).update(run_attached(module.module))
+            context.report.setdefault("apply-schedules", {}).update(run_attached(module.module, self.packing))
 
 
-def run_attached(module: ir.Module) -> dict[str, str]:
+def run_attached(module: ir.Module, packing: bool = False) -> dict[str, str]:
     """Runs the schedules that kernels carry and removes them from the module. Returns the sequences' text, by kernel.
 
+    ``packing``: only those with a ``tir.sch_pack``.
     A schedule with an op of the tir dialect runs on the kernel's loops; a structured kernel is lowered to loops first. A schedule of
     upstream's ops only runs on structured ops; a kernel of loops is raised first. ScheduleError, with the step and the kernel, where a
     step fails or matches nothing.
@@ -47,6 +51,12 @@ def run_attached(module: ir.Module) -> dict[str, str]:
         if name not in sequences:
             raise ScheduleError(f"@{kernel.name.value} is scheduled by @{name}, which the module does not have")
         needed[name] = script.reached(name, sequences)
+    kept: list[str] = []  # sequences of schedules that run later
+    if packing:
+        needed = {name: names for name, names in needed.items() if any(find(sequences[one], PACK) for one in names)}
+        carriers = [kernel for kernel in carriers if kernel.attributes[SCHEDULE].value in needed]
+        kept = [name for one in tir.prim_funcs(module) if SCHEDULE in one.attributes and one not in carriers
+                for name in script.reached(one.attributes[SCHEDULE].value, sequences)]
     on_loops = {name: script.is_on_loops([sequences[n] for n in names]) for name, names in needed.items()}
     used = {one: sequences[one] for names in needed.values() for one in names}
     texts = {name: str(sequence) for name, sequence in used.items()}
@@ -56,8 +66,9 @@ def run_attached(module: ir.Module) -> dict[str, str]:
         name = kernel.attributes[SCHEDULE].value
         done[kernel.name.value] = "\n".join(texts[n] for n in needed[name])
         run_one(module, kernel, name, on_loops[name])
-    for sequence in used.values():
-        sequence.erase()
+    for name, sequence in used.items():
+        if name not in kept:
+            sequence.erase()
     if used and len(used) == len(sequences) and script.WITH_SEQUENCES in module.operation.attributes:
         del module.operation.attributes[script.WITH_SEQUENCES]
     return done

@@ -43,7 +43,11 @@ def attribute(value: Any) -> ir.Attribute | None:
         return ir.FloatAttr.get_f64(value)
     if isinstance(value, str):
         return ir.StringAttr.get(value)
+    if isinstance(value, dict):
+        entries = {key: attribute(v) for key, v in value.items()}
+        found = {key: v for key, v in entries.items() if isinstance(key, str) and v is not None}
+        return ir.DictAttr.get(found) if len(found) == len(entries) else None
     if isinstance(value, (list, tuple)):
         made = [attribute(v) for v in value]
-        return None if None in made else ir.ArrayAttr.get(made)
+        return None if any(one is None for one in made) else ir.ArrayAttr.get([one for one in made if one is not None])
     return None

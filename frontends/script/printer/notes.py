@@ -20,6 +20,8 @@ def notes_of(op: ir.Operation) -> dict[str, Any]:
 
 def plain(attribute: ir.Attribute) -> Any:
     """An attribute as a Python constant."""
-    if isinstance(attribute, ir.ArrayAttr):
-        return [plain(a) for a in attribute]
+    if isinstance(attribute, ir.ArrayAttr | ir.DenseI64ArrayAttr):
+        return [plain(a) if isinstance(a, ir.Attribute) else a for a in attribute]
+    if isinstance(attribute, ir.DictAttr):
+        return {entry.name: plain(entry.attr) for entry in attribute}
     return bool(attribute.value) if isinstance(attribute, ir.BoolAttr) else attribute.value
