@@ -47,6 +47,42 @@ def slice_requirements(op: ir.Operation) -> Iterator[Requirement]:
         if isinstance(size, dims.Dim) and isinstance(begin, int) and isinstance(taken, int) and taken > 0:
             needed = (max(begin, 0) if stride > 0 else 0) + (taken - 1) * abs(stride) + 1
             yield from required(size - needed, f"{name} needs {size} >= {needed}")
+    for axis, begin, end in zip(axes, attrs["begin"], attrs["end"]):
+        size, taken = _of_nothing(sizes[axis]), _of_nothing(dims.dims(op.results[0].type)[axis])
+        if isinstance(begin, int) and isinstance(end, int) and size == 0 and taken != 0:    # its form took symbols for 1 or more
+            yield from required(sizes[axis] - 1, f"{name} needs {sizes[axis]} >= 1")
+
+
+def _of_nothing(size: dims.Size) -> dims.Size:
+    """The value of a size with every symbol at 0; UNKNOWN where it has none."""
+    try:
+        return dims.substitute(size, dict.fromkeys(dims.symbols(size), 0))
+    except ZeroDivisionError:
+        return dims.UNKNOWN
+
+
+def pad_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """A reflected, repeated or edge padding reads as many elements as there must be."""
+    attrs, sizes = relax.attributes_of(op.opview), dims.dims(op.operands[0].type)
+    pads, rank = attrs["pads"], len(sizes)
+    for axis, size in enumerate(sizes):
+        begin, end = pads[axis], pads[rank + axis]
+        kept, most = size + min(begin, 0) + min(end, 0), max(begin, end)
+        if most > 0 and kept is not dims.UNKNOWN and attrs["mode"] != "constant":
+            needed = {"edge": 1, "reflect": most + 1, "wrap": most}[attrs["mode"]]
+            yield from required(kept - needed, f"{describe(op)} pads {most} by mode '{attrs['mode']}', which needs {kept} >= {needed}")
+
+
+def take_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """There must be something to take."""
+    sizes, count = dims.dims(op.operands[0].type), dims.product(dims.dims(op.operands[1].type))
+    size = sizes[relax.attributes_of(op.opview)["axis"]]
+    if isinstance(count, int) and count > 0 and size is not dims.UNKNOWN:
+        yield from required(size - 1, f"{describe(op)} needs {size} >= 1")
+
+
+REQUIREMENTS = {"relax.strided_slice": slice_requirements, "relax.pad": pad_requirements, "relax.take": take_requirements,
+                "relax.gather_elements": take_requirements}
 
 
 def size_requirements(op: ir.Operation) -> Iterator[Requirement]:
@@ -84,7 +120,7 @@ def find(function: func.FuncOp) -> list[Requirement]:
     """The requirements of a function's ops on its symbols, without duplicates."""
     found: dict[dims.Size, Requirement] = {}
     for op in graph_ops(function):
-        rows = [*slice_requirements(op)] if op.name == "relax.strided_slice" else []
+        rows = REQUIREMENTS[op.name](op) if op.name in REQUIREMENTS else ()
         for row in (*rows, *size_requirements(op)):
             found.setdefault(row.size, row)
     return list(found.values())

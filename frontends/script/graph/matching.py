@@ -115,9 +115,11 @@ def is_linear(size: Any) -> bool:
 
 def solve(a: Any, b: Any, symbol: str) -> int | None:
     """The value of a symbol that makes two linear sizes equal, if it is one number."""
-    at = [dims.substitute(a - b if not isinstance(a, int) else -(b - a), {symbol: v}) for v in (0, 1, 2)]
-    at = [v for v in at if isinstance(v, int)]
-    if len(at) < 3 or at[2] - at[1] != at[1] - at[0] or at[1] == at[0]:
+    difference = a - b if not isinstance(a, int) else -(b - a)
+    if isinstance(difference, int) or not is_linear(difference):    # min(n, 3) is 3 for more than one n
+        return None
+    at = [dims.substitute(difference, {symbol: value}) for value in (0, 1)]
+    if not all(isinstance(value, int) for value in at) or at[0] == at[1]:
         return None
     value, rest = divmod(-at[0], at[1] - at[0])
     return value if rest == 0 and value >= 1 else None

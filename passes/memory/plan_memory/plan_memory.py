@@ -74,6 +74,8 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     buffers = find_buffers(main)
     returned = list(_last(main).operands)
     owners = _owners(returned, main)
+    for op in owners:   # read while main still has its arguments; a cast may have hidden the size from the result
+        _known(sizes.shape(op.results[0]), op)
     shapes = [_known(sizes.shape(value), _last(main)) for value in returned]
     placed = [(b, _known((sizes.bytes(b.alloc.results[0]),), b.alloc)[0]) for b in buffers if b.alloc not in owners and b.is_used]
     groups: list[list[tuple[MainBuffer, Size]]] = [[] for _ in stages]
