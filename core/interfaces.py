@@ -4,7 +4,7 @@ Each protocol lists the members that are used across layers; users see the class
 ``legato.Backend``.
 """
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from legato.core.mlir import ext, ir
 
@@ -106,6 +106,15 @@ class RuleLike(Protocol):
 
     def __call__(self, *arguments: Any) -> Any:
         """The rule's values for an op, or a ``Refusal``."""
+        ...
+
+
+@runtime_checkable
+class ScriptKernel(Protocol):
+    """A kernel written in the script language: ``frontends.script.functions.PrimFunc``."""
+
+    def text_for(self, types: Sequence[ir.Type]) -> str:
+        """The kernel as MLIR text, for arguments of these types: inputs, then outputs."""
         ...
 
 

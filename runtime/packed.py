@@ -62,10 +62,20 @@ def _registered(name: str, made: Mapping[str, Any], what: str, caller: str) -> t
                       "tvm_ffi.register_global_func(name, function)")
 
 
-def numpy_call(function: Callable[..., Any]) -> tvm_ffi.Function:
-    """A Python function on numpy arrays as a packed function; the arrays are views of the caller's memory, so outputs can be written."""
+def numpy_call(function: Callable[..., Any], artifact: Mapping[str, Any], name: str) -> tvm_ffi.Function:
+    """A Python function on numpy arrays as a packed function; the arrays are views of the caller's memory, so outputs can be written.
+
+    The text of an exception that it raises gets the backend's name.
+    """
+    what = f"'{name}' of the backend '{artifact['backend']}'"
+
     def call(*tensors: tvm_ffi.Tensor) -> None:
-        function(*map(bfloat16_to_numpy, tensors))
+        try:
+            function(*map(bfloat16_to_numpy, tensors))
+        except Exception as error:
+            text = error.args[0] if len(error.args) == 1 else error
+            error.args = (f"{text} (in {what})",)   # tvm-ffi passes on the type and the text, and drops notes
+            raise
 
     return tvm_ffi.convert(call)
 
@@ -83,12 +93,12 @@ def imported(where: str, what: str) -> Any:
 
 
 def _python(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
-    return numpy_call(imported(artifact["where"], f"the Python function of @{function} (backend '{artifact['backend']}')"))
+    return numpy_call(imported(artifact["where"], f"the Python function of @{function} (backend '{artifact['backend']}')"), artifact, name)
 
 
 def _blob(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
     loader = imported(artifact["where"], f"the loader of @{function} (backend '{artifact['backend']}')")
-    return numpy_call(loader(memoryview(artifact["data"]), function))
+    return numpy_call(loader(memoryview(artifact["data"]), function), artifact, name)
 
 
 _libraries: dict[bytes, tvm_ffi.Module] = {}   # shared objects of backends, by digest: their code may have threads, so they stay loaded
@@ -116,7 +126,7 @@ def _library(data: memoryview) -> tvm_ffi.Module:
 
 
 def _closure(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
-    return numpy_call(artifact["calls"][name])
+    return numpy_call(artifact["calls"][name], artifact, name)
 
 
 LOADERS = {"python": _python, "blob": _blob, "shared": _shared, "closure": _closure}

@@ -10,11 +10,11 @@ replaced by an instruction of the device or a library call. The forms:
 
 Each may return a ``Refusal`` with its reason, before it builds anything.
 """
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
+
+from legato.core.user_code import source_of
 
 Form = Literal["kernel", "rewrite", "intrinsic"]
 Moment = Literal["legalize", "lower"]
@@ -57,15 +57,6 @@ class Rule:
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
-
-
-def source_of(function: Callable[..., Any]) -> str:
-    """Where a function is defined: folder/file.py:line."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
-        return type(function).__name__
-    path = Path(code.co_filename)
-    return f"{path.parent.name}/{path.name}:{code.co_firstlineno}"
 
 
 def predicates(when: "Predicate | tuple[Predicate, ...] | list[Predicate]") -> tuple[Predicate, ...]:

@@ -112,6 +112,11 @@ def _failure(tool: str, error: Exception) -> str:
         return f"{tool}: error: {error}\n{tool} --help shows what there is"
     if isinstance(error, LegatoError | OSError) or _mlir_diagnostics(error):
         return f"{tool}: {show_error(error)}"
+    from legato.core.user_code import raised_in
+
+    hint = f"note: --debug (or {DEBUG_VARIABLE}=1) shows the traceback"
+    if place := raised_in(error):
+        return f"{tool}: error: {show_error(error).removeprefix('error: ')}\nnote: raised by {place}\n{hint}"
     return (f"{tool}: internal error, a bug in legato or in a pass: {show_error(error).removeprefix('error: ')}\n"
             f"note: --debug (or {DEBUG_VARIABLE}=1) shows where")
 

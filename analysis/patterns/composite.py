@@ -9,6 +9,7 @@ from typing import Any
 from legato.analysis.patterns.language import Pattern
 from legato.analysis.patterns.match import Match
 from legato.core.errors import LegatoError
+from legato.core.user_code import blamed, prefixed, source_of
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 Check = Callable[[Match], "bool | str"]
@@ -24,7 +25,14 @@ class Composite:
 
     def refusal(self, match: Match) -> str | None:
         """The check's reason against a match, or None. LegatoError if the check returns anything else."""
-        answer = True if self.check is None else self.check(match)
+        if self.check is None:
+            return None
+        try:
+            answer = self.check(match)
+        except LegatoError as error:
+            raise prefixed(error, f"the check of the pattern '{self.name}' ({source_of(self.check)})") from error
+        except Exception as error:
+            raise blamed(error, f"the check of the pattern '{self.name}'", self.check) from error
         if answer is True:
             return None
         if isinstance(answer, str) and answer:

@@ -31,6 +31,7 @@ from legato.core import dtypes
 from legato.core.errors import ElementTypeError, InferenceError, LegatoError, StaticSizeError
 from legato.core.locations import model_name
 from legato.core.mlir import ext, ir
+from legato.core.user_code import blamed, source_of
 from legato.dialects.relax.attributes import REQUIRED, Attribute
 from legato.dialects.relax.dialect import Relax
 from legato.dialects.relax.dims import UNKNOWN, Dim, compatible
@@ -112,11 +113,22 @@ class GraphOp:
         if small is not None:
             arrays = tuple(a.astype(np.float32) if a.dtype in _SMALL_FLOATS else a for a in arrays)
         with np.errstate(all="ignore"):
-            results = SEMANTICS[cls.OPERATION_NAME](*arrays, **attrs)
+            results = cls._computed(arrays, attrs)
             results = list(results) if isinstance(results, tuple) else [results]
             if small is not None:
                 results = [np.asarray(r, small) if r.dtype == np.float32 else r for r in results]
         return tuple(map(np.asarray, results)) if len(results) > 1 else np.asarray(results[0])
+
+    @classmethod
+    def _computed(cls, arrays: Sequence[np.ndarray], attrs: Mapping[str, Any]) -> Any:
+        """What ``compute`` returns. An exception that is not about the values (a ValueError) is a LegatoError that names it."""
+        function = SEMANTICS[cls.OPERATION_NAME]
+        try:
+            return function(*arrays, **attrs)
+        except (ArithmeticError, LegatoError, MemoryError, RuntimeError, ValueError):
+            raise
+        except Exception as error:
+            raise blamed(error, f"compute of {cls.OPERATION_NAME}", function) from error
 
     @classmethod
     def build(cls, *args: Any, loc: ir.Location | None = None, ip: ir.InsertionPoint | None = None, **kwargs: Any):
@@ -222,8 +234,17 @@ class GraphOp:
                         f"have {dtypes.spelling(shared[1])} and {dtypes.spelling(tensor.dtype)}"
                     )
             tensors.append(tensor)
-        results = cls.result_type(*tensors, **attrs)
-        return checked_bytes([results] if isinstance(results, TensorType) else list(results))
+        try:
+            results = cls.result_type(*tensors, **attrs)
+            if results is None:
+                raise LegatoError(f"result_type of {cls.OPERATION_NAME} ({source_of(cls.result_type)}) returns None: a return statement is "
+                                  "missing")
+            results = [results] if isinstance(results, TensorType) else list(results)
+        except LegatoError:
+            raise
+        except Exception as error:
+            raise blamed(error, f"result_type of {cls.OPERATION_NAME}", cls.result_type) from error
+        return checked_bytes(results)
 
     @classmethod
     def with_defaults(cls, attrs: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ output.
 """
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir, tensor
 from legato.dialects.tir.markers import OUT, PRIM_FUNC
 from legato.dialects.tir.plain import plain_type
@@ -45,7 +46,7 @@ def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: 
     """Adds the kernel ``@name`` (made unique) to ``module`` and returns it.
 
     ``body(inputs, outputs)`` is called with the entry block's arguments, at its insertion point, and returns one value per output. Raises
-    what the body raises, and ``TypeError`` when a value's type is not the output's; the module is then unchanged.
+    what the body raises, and LegatoError when a value's type is not the output's; the module is then unchanged.
     """
     inputs, outputs = [plain_type(t) for t in inputs], [plain_type(t) for t in outputs]
     with ir.InsertionPoint(module.body), location or ir.Location.unknown():
@@ -58,7 +59,8 @@ def prim_func(module: ir.Module, name: str, inputs: Sequence[ir.Type], outputs: 
                 func.ReturnOp(results)
             found = [r.type for r in results]
             if found != outputs:
-                raise TypeError(f"its body returns {', '.join(map(str, found)) or 'nothing'} but the op has {', '.join(map(str, outputs))}")
+                raise LegatoError(f"its body returns {', '.join(map(str, found)) or 'nothing'} but the op has "
+                                  f"{', '.join(map(str, outputs))}")
         except BaseException:
             kernel.operation.erase()  # the conversion driver does not roll back ops built from Python
             raise

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from legato.core.errors import LegatoError
-from legato.core.interfaces import MachineLike
+from legato.core.interfaces import MachineLike, ScriptKernel
 from legato.core.mlir import arith, builtin, func, ir
 from legato.dialects import relax, tir
 from legato.dialects.relax import dims
@@ -57,6 +57,8 @@ class OpContext:
         operands = [self.plain(v) for v in (self.operands if operands is None else operands)]
         outputs = [tir.plain_type(t) for t in self.output_types]
         if not isinstance(text, str):
+            if not isinstance(text, ScriptKernel):
+                raise LegatoError(f"op.call_prim_func takes the MLIR text of a prim_func or a script's @T.prim_func, found {text!r}")
             text = text.text_for([*(v.type for v in operands), *outputs])
         kernel = self._driver.kernel_of_text(text, self.name)
         wanted = [*(v.type for v in operands), *outputs]
@@ -75,6 +77,8 @@ class OpContext:
 
     def call_packed(self, name: str, operands: Sequence[ir.Value] | None = None) -> list[ir.Value]:
         """Calls a packed function of the run time, which writes the op's outputs: ``name(operands..., outputs...)``."""
+        if not isinstance(name, str):
+            raise LegatoError(f"op.call_packed takes the name of a packed function, found {name!r}")
         operands = [self.plain(v) for v in (self.operands if operands is None else operands)]
         outputs = [tir.plain_type(t) for t in self.output_types]
         self.kernel = self._driver.packed(name, [v.type for v in operands], outputs)

@@ -13,12 +13,17 @@ from legato.core.interfaces import RuleLike, TargetLike
 from legato.core.locations import model_name
 from legato.core.mlir import ir, rewrite
 from legato.core.records import RuleRecord
+from legato.core.user_code import prefixed, raised_in
 
 MAX_ROUNDS = 16
 
 
 class RuleError(LegatoError):
     """Some ops have no rule; the report has them as records without a rule."""
+
+
+class RuleFailed(LegatoError):
+    """A rule's result is not what its op needs; the text names the rule."""
 
 
 class Conversion:
@@ -104,11 +109,18 @@ class Conversion:
         try:
             reason = rule.refusal(context)
             return self.apply(target, rule, context) if reason is None else Refusal(reason)
-        except LegatoError:
+        except RuleFailed:
             raise
+        except LegatoError as error:
+            raise prefixed(error, f"{self.who(target, rule)} on {record.op}{named(record.name)}") from error
         except Exception as error:
-            raise LegatoError(f"{self.title}: the rule {rule.name} ({rule.source}) of target '{target.name}' raised "
-                              f"{type(error).__name__} on {record.op}{named(record.name)}: {error}\n{traceback.format_exc()}") from error
+            place = raised_in(error)
+            raise LegatoError(f"{self.who(target, rule)} raised {type(error).__name__} on {record.op}{named(record.name)}: {error}"
+                              f"{f' (at {place})' if place else ''}\n{traceback.format_exc()}") from error
+
+    def who(self, target: TargetLike, rule: RuleLike) -> str:
+        """A rule, for a message."""
+        return f"{self.title}: the rule {rule.name} ({rule.source}) of target '{target.name}'"
 
     def record(self, op: Any) -> RuleRecord:
         """The op's record."""
@@ -130,6 +142,16 @@ class Conversion:
         what = "legalization" if self.moment == "legalize" else "lowering"
         return RuleError(f"{self.title}: {len(left)} op(s) have no {what} for target '{self.target.name}' ({tried}):\n"
                          + "\n".join(lines) + f"\n{advice}")
+
+
+def values_of(returned: Any) -> list[ir.Value]:
+    """What a rule returned, as values. LegatoError for anything else, such as the None of a function without ``return``."""
+    if returned is None:
+        raise LegatoError("it returns None: a return statement is missing")
+    values = [returned] if isinstance(returned, ir.Value) else list(returned) if isinstance(returned, Iterable) else [returned]
+    if not all(isinstance(value, ir.Value) for value in values):
+        raise LegatoError(f"it returns {returned!r}: a rule returns values, one for each result of the op, or a legato.Refusal")
+    return values
 
 
 def listed(types: Sequence[ir.Type]) -> str:

@@ -8,12 +8,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from legato.core.errors import LegatoError, Refusal
+from legato.core.errors import Refusal
 from legato.core.interfaces import MachineLike, RuleLike, TargetLike
 from legato.core.locations import model_name
 from legato.core.mlir import arith, ext, ir, vector
 from legato.core.records import RuleRecord
-from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, listed, named
+from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 
 HALF = ("f16", "bf16")
 
@@ -144,11 +144,11 @@ class Intrinsics(Conversion):
         values = rule(seen, *seen.operands)
         if isinstance(values, Refusal):
             return values
-        values = [values] if isinstance(values, ir.Value) else list(values or ())
+        values = values_of(values) if values is not None or seen.output_types else []
         found = [v.type for v in values]
         if found != seen.output_types:
-            raise LegatoError(f"{self.title}: the rule {rule.name} ({rule.source}) of target '{target.name}' gives {listed(found)} for "
-                              f"{context.name}{named(model_name(context.op))}, whose results are {listed(seen.output_types)}")
+            raise RuleFailed(f"{self.who(target, rule)} gives {listed(found)} for {context.name}{named(model_name(context.op))}, whose "
+                             f"results are {listed(seen.output_types)}")
         return [v if v.type == t else arith.TruncFOp(t, v).result for v, t in zip(values, context.output_types, strict=True)]
 
     def complain(self) -> None:

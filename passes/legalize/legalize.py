@@ -21,7 +21,7 @@ from legato.dialects.tir.markers import OUT
 from legato.dialects.tir.plain import plain_weights
 from legato.dialects.tir.ties import RESHAPES
 from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, symbols_in
-from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, listed, named
+from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 
@@ -80,17 +80,16 @@ class Legalizer(Conversion):
         values = self.call_kernel(rule, context) if rule.form == "kernel" else rule(context, *context.operands)
         if isinstance(values, Refusal):
             return values
-        values = [values] if isinstance(values, ir.Value) else list(values)
-        who = (f"relax-legalize: the rule {rule.name} ({rule.source}) of target '{target.name}'", f"{context.name}"
-               f"{named(model_name(context.op))}")
+        values = values_of(values)
+        who = (self.who(target, rule), f"{context.name}{named(model_name(context.op))}")
         wanted = [tir.plain_type(t) for t in context.output_types]
         found = [tir.plain_type(v.type) for v in values]
         if not compatible(found, wanted):
-            raise LegatoError(f"{who[0]} gives {listed(found)} for {who[1]}, whose results are {listed(wanted)}")
+            raise RuleFailed(f"{who[0]} gives {listed(found)} for {who[1]}, whose results are {listed(wanted)}")
         if any(is_the_same(v, context) for v in values):
-            raise LegatoError(f"{who[0]} gives for {who[1]} the same op again")
+            raise RuleFailed(f"{who[0]} gives for {who[1]} the same op again")
         if any(is_unwritten(v, []) for v in values if 0 not in v.type.shape):
-            raise LegatoError(f"{who[0]} returns an output of {who[1]} that nothing is written to")
+            raise RuleFailed(f"{who[0]} returns an output of {who[1]} that nothing is written to")
         self.record(context.op).kernel = context.kernel or callee(values[0])
         for value in values:
             if callee(value):
@@ -139,7 +138,7 @@ class Legalizer(Conversion):
             values = rule(KernelContext(context, dict(zip(scalars, given))), *arguments, *outs)
             if isinstance(values, Refusal):
                 raise RuleRefused(values)
-            return [values] if isinstance(values, ir.Value) else values
+            return values_of(values)
 
         index = [ir.IndexType.get()] * len(scalars)
         try:

@@ -10,10 +10,12 @@ from typing import ClassVar
 from legato.analysis.patterns.graph import CONSTANT, Graph, Node, graph_blocks, recognized
 from legato.analysis.patterns.match import Match
 from legato.analysis.patterns.matcher import Matcher
+from legato.core.errors import LegatoError
 from legato.core.interfaces import BackendLike
 from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir
 from legato.core.records import PatternRecord
+from legato.core.user_code import prefixed
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import COMPOSITE
 from legato.passes.partition.cycles import Groups
@@ -39,7 +41,10 @@ class FuseByPattern(ModulePass):
         names = {f.name.value for f in module.functions()}
         for function in list(graph_functions(module)):
             for block in graph_blocks(function):
-                fuse(module.module, Graph(function, kernels, block), backend, names, records(context.report))
+                try:
+                    fuse(module.module, Graph(function, kernels, block), backend, names, records(context.report))
+                except LegatoError as error:
+                    raise prefixed(error, f"the backend '{backend.name}'") from error
 
 
 def fuse(module: ir.Module, graph: Graph, backend: BackendLike, names: set[str], report: list[PatternRecord]) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ from legato.core.errors import LegatoError
 from legato.core.interfaces import BackendLike
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
+from legato.core.user_code import blamed, prefixed
 from legato.dialects.artifacts import Artifact, Lowered
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import ARTIFACTS, EXTERNAL, PACKED
@@ -64,8 +66,8 @@ def generate(module: Module, external: ir.Operation, backend: BackendLike, optio
                           f"pip install {' '.join(missing)}")
     wanted = _signatures(external)
     with as_module(external, module) as ordinary:
-        PassPipeline(backend.pipeline, extra_passes=backend.passes).run(ordinary, context)
-        given = backend.codegen(ordinary.clone(), options)
+        _prepare(backend, ordinary, context)
+        given = _generated(backend, ordinary.clone(), options)
     artifacts = list(given) if isinstance(given, list | tuple) else [given]
     changed = [name for name, type_ in wanted.items() if _signatures(external).get(name) != type_]
     if changed:
@@ -87,6 +89,25 @@ def generate(module: Module, external: ir.Operation, backend: BackendLike, optio
             if path[0] == home:
                 del declaration.operation.attributes[EXTERNAL]
                 declaration.operation.attributes[PACKED] = ir.StringAttr.get(names[path[1]])
+
+
+def _prepare(backend: BackendLike, module: Module, context: PassContext) -> None:
+    """Runs the backend's own pipeline. A LegatoError names the backend."""
+    try:
+        PassPipeline(backend.pipeline, extra_passes=backend.passes).run(module, context)
+    except LegatoError as error:
+        raise prefixed(error, f"the backend '{backend.name}'") from error
+
+
+def _generated(backend: BackendLike, module: Module, options: dict[str, str]) -> Artifact | Sequence[Artifact]:
+    """What the backend's code generation returns. LegatoError, naming the backend and its code, for what it raises."""
+    who = f"the backend '{backend.name}'"
+    try:
+        return backend.codegen(module, options)
+    except LegatoError as error:
+        raise prefixed(error, who) from error
+    except Exception as error:
+        raise blamed(error, f"{who}: its codegen", backend.codegen) from error
 
 
 def _signatures(external: ir.Operation) -> dict[str, ir.Type]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, math
+from legato.core.user_code import source_of
 from legato.targets.cpu import segments
 from legato.targets.cpu.avx512 import fills_registers, scale_by_power
 from legato.targets.cpu.vector_math import EXPANSIONS
@@ -13,7 +14,7 @@ from legato.targets.intrinsics import wide
 from legato.targets.intrinsics.builder import Builder
 from legato.targets.intrinsics.generic import cos, expression, polynomial, sin
 from legato.targets.predicates import dtype
-from legato.targets.rule import Rule, intrinsic, source_of
+from legato.targets.rule import Rule, intrinsic
 
 SEGMENTS = {"math.tanh": segments.TANH, "math.erf": segments.ERF}
 ONE_BY_ONE = {"math.tanh": f32.tanh, "math.erf": f32.erf}

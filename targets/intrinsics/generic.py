@@ -3,13 +3,14 @@ from collections.abc import Callable
 from typing import Any
 
 from legato.core.mlir import arith, ir, math
+from legato.core.user_code import source_of
 from legato.targets.intrinsics import expressions as x
 from legato.targets.intrinsics import gamma
 from legato.targets.intrinsics import polynomials as f32
 from legato.targets.intrinsics.builder import Builder
 from legato.targets.intrinsics.lanes import Lanes
 from legato.targets.intrinsics.trigonometry import sine
-from legato.targets.rule import Rule, source_of
+from legato.targets.rule import Rule
 
 FLOATS = ("f32", "f64")
 ALL_FLOATS = ("f16", "bf16", *FLOATS)
