@@ -8,6 +8,7 @@ from typing import Any
 
 from legato.analysis.patterns.language import Pattern
 from legato.analysis.patterns.match import Match
+from legato.analysis.patterns.names import check_ops
 from legato.core.errors import LegatoError
 from legato.core.user_code import blamed, prefixed, source_of
 
@@ -54,6 +55,7 @@ def as_composites(patterns: Iterable[Any], whose: str) -> tuple[Composite, ...]:
     found: dict[str, Composite] = {}
     for one in patterns:
         made = one if isinstance(one, Composite) else composite(*one)
+        check_ops(made.pattern, f"{whose}: the pattern '{made.name}'")
         if made.name in found:
             raise LegatoError(f"{whose} has two patterns named '{made.name}'")
         found[made.name] = made

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from legato.analysis.patterns.graph import Ref
+from legato.analysis.patterns.names import check_op
 from legato.core.dtypes import as_dtype
 from legato.core.errors import LegatoError
 from legato.dialects.relax.dims import parse
@@ -79,6 +80,10 @@ class Pattern:
         """The patterns that this one directly consists of."""
         return ()
 
+    def ops(self) -> Sequence[str]:
+        """The names of ops that this pattern itself, without its parts, matches."""
+        return ()
+
     def roots(self) -> set[str] | None:
         """The names of ops that can define the value; None where any value can match."""
         return None
@@ -116,6 +121,9 @@ class OpPattern(Pattern):
 
     def parts(self) -> Sequence[Pattern]:
         return self.operands or ()
+
+    def ops(self) -> Sequence[str]:
+        return self.names
 
     def roots(self) -> set[str]:
         return set(self.names)
@@ -214,11 +222,13 @@ def is_const() -> Pattern:
 def is_op(*names: str) -> OpPattern:
     """An op with one of these full names (``"relax.conv2d"``); call it with the patterns of its operands.
 
-    The operands of a commutative op are tried in both orders. LegatoError for a name without a dialect.
+    The operands of a commutative op are tried in both orders. LegatoError for a name without a dialect, and for an op that relax lacks.
     """
     for name in names:
         if "." not in name:
             raise LegatoError(f"is_op takes full names of ops: 'relax.{name}' rather than '{name}'")
+        if name.startswith("relax."):
+            check_op(name, "is_op")
     if not names:
         raise LegatoError("is_op needs the name of an op")
     return OpPattern(names)

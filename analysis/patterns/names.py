@@ -1,0 +1,41 @@
+"""The names of ops in patterns: one that no graph can have is misspelled."""
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from legato.core.errors import LegatoError
+from legato.core.mlir import ext
+from legato.dialects.relax import semantics
+
+if TYPE_CHECKING:
+    from legato.analysis.patterns.language import Pattern
+
+
+def ops_of(dialect: str) -> set[str]:
+    """The ops of a dialect defined in Python in this process: relax, or a user's. Empty for any other."""
+    names = [*semantics, *(getattr(op, "OPERATION_NAME", "") for one in ext.Dialect.__subclasses__() for op in one.operations)]
+    return {name for name in names if name.startswith(f"{dialect}.")}
+
+
+def check_op(name: str, whose: str) -> None:
+    """LegatoError, with similar names, if the op's dialect is defined in Python and lacks it."""
+    known = ops_of(name.partition(".")[0])
+    if not known or name in known:
+        return
+    near = difflib.get_close_matches(name, known, 3) or difflib.get_close_matches(f"{name.split('.')[0]}.{name.split('.')[-1]}", known, 3)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise LegatoError(f"{whose}: there is no op '{name}'{hint}")
+
+
+def check_ops(pattern: Pattern, whose: str) -> None:
+    """``check_op`` for all ops of a pattern."""
+    for name in sorted(set(_names(pattern))):
+        check_op(name, whose)
+
+
+def _names(pattern: Pattern) -> Iterator[str]:
+    yield from pattern.ops()
+    for part in pattern.parts():
+        yield from _names(part)
