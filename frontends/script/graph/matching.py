@@ -118,8 +118,8 @@ def solve(a: Any, b: Any, symbol: str) -> int | None:
     difference = a - b if not isinstance(a, int) else -(b - a)
     if isinstance(difference, int) or not is_linear(difference):    # min(n, 3) is 3 for more than one n
         return None
-    at = [dims.substitute(difference, {symbol: value}) for value in (0, 1)]
-    if not all(isinstance(value, int) for value in at) or at[0] == at[1]:
+    first, second = (dims.substitute(difference, {symbol: value}) for value in (0, 1))
+    if not isinstance(first, int) or not isinstance(second, int) or first == second:
         return None
-    value, rest = divmod(-at[0], at[1] - at[0])
+    value, rest = divmod(-first, second - first)
     return value if rest == 0 and value >= 1 else None
