@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 from legato.core import dtypes
 from legato.core.errors import LegatoError
@@ -19,6 +20,8 @@ class Module:
 
     ``closures``: Python functions of this process by the names that ``Closure`` artifacts use; they are not part of the text.
     """
+
+    printer: ClassVar[Callable[["Module"], str]] = str  # what ``show`` prints; the script language, once imported, sets its own
 
     def __init__(self, module: ir.Module, weights: WeightStore | None = None) -> None:
         self.module = module
@@ -42,6 +45,10 @@ class Module:
 
     def __str__(self) -> str:
         return str(self.module)
+
+    def show(self) -> None:
+        """Prints the module: as a script if ``legato.script`` is imported and can express it, else as MLIR text."""
+        print(Module.printer(self))
 
     def clone(self) -> "Module":
         """A copy in the same context. The arrays of the weights are shared; adding and dropping weights is not."""

@@ -9,6 +9,7 @@ The kernel is the loops and blocks that one would write by hand, with the same s
 """
 
 import inspect
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,8 @@ from legato.frontends.script.kernel.intrinsics import ScalarFunction, lowest
 from legato.frontends.script.kernel.values import Scalar, as_index, constant
 from legato.frontends.script.kernel.vocabulary import FUNCTIONS
 from legato.frontends.script.language.functions import KERNEL, Function
-from legato.frontends.script.language.types import dtype_name, memory_type, relax_element, sizes_of
+from legato.frontends.script.language.types import DTYPES, dtype_name, memory_type, relax_element, sizes_of
+from legato.frontends.script.language.words import NAMES_OF_SIZES
 
 
 class Expr:
@@ -114,6 +116,37 @@ def apply(name: str, *arguments: Any) -> Expr:
     if not isinstance(entry, ScalarFunction):
         raise LegatoError(f"there is no function T.{name}")
     return Expr(lambda builder: entry.build(*(builder(a) for a in arguments)))
+
+
+REDUCTIONS = {"sum": sum, "prod": product, "product": product, "max": max_over, "min": min_over}
+_unnamed = itertools.count()
+
+
+def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
+    """``T.<word>(...)`` called by Python outside of a script: a reduction, as ``T.max(A[i, k], axis=k)``, a function of elements, as
+    ``T.max(A[i], 0.0)``, or a size symbol, ``T.var("n", "int64")``. None for anything else."""
+    if word in NAMES_OF_SIZES:
+        return (size_symbol(*arguments, **keywords),)
+    axis = keywords.get("axis", arguments[1] if len(arguments) == 2 else None)
+    if word in REDUCTIONS and arguments and _are_axes(axis):
+        return (REDUCTIONS[word](arguments[0], axis),)
+    if keywords or not isinstance(FUNCTIONS.get(word), ScalarFunction) or not any(isinstance(a, (Expr, dims.Dim)) for a in arguments):
+        return None
+    return (apply(word, *arguments),)
+
+
+def _are_axes(axis: Any) -> bool:
+    return isinstance(axis, ReduceAxis) or (isinstance(axis, (list, tuple)) and len(axis) > 0 and all(map(_are_axes, axis)))
+
+
+def size_symbol(name: str = "int64", dtype: str = "int64") -> dims.Dim:
+    """A size that is known when the kernel is called, for shapes and extents. Without a name it is one of its own."""
+    name, dtype = (f"size_{next(_unnamed)}", name) if name in DTYPES else (name, dtype)
+    if not isinstance(name, str):
+        raise LegatoError(f"a size symbol has a name: T.var(\"n\", \"int64\"), not {name!r}")
+    if not dtype_name(dtype).startswith(("int", "uint")):
+        raise LegatoError(f"the size symbol '{name}' is an integer: T.var(\"{name}\", \"int64\"), not {dtype_name(dtype)}")
+    return dims.symbol(dims.symbol_name(name))
 
 
 def compute(shape: Any, function: Callable[..., Any], name: str = "compute", dtype: str | None = None) -> Tensor:
@@ -233,6 +266,8 @@ class _Builder:
         self.axes: dict[ReduceAxis, Scalar] = {}
 
     def __call__(self, x: Any) -> Any:
+        if isinstance(x, dims.Dim):
+            return Scalar(self.extent(x), "index")
         return x.build(self) if isinstance(x, Expr) else x
 
     def name_sizes(self, tensors: list[Tensor]) -> None:

@@ -31,6 +31,12 @@ def nothing(*_: Any, **__: Any) -> None:
     """A word of TVM that is ignored."""
 
 
+def call_kernel_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
+    """``T.<word>(...)`` in Python: on values of a kernel that is being parsed, or on expressions of a ``T.compute``."""
+    found = call_word(word, arguments, keywords)
+    return compute.call_word(word, arguments, keywords) if found is None else found
+
+
 def call_graph_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
     """``R.extern("name")`` in Python: the name of a packed function in a graph."""
     name = arguments[0] if len(arguments) == 1 else None
@@ -48,7 +54,7 @@ T = Namespace("T", "Kernels: prim_func, Buffer, grid, block, axis, ...", {
     "placeholder": compute.placeholder, "reduce_axis": compute.reduce_axis, "compute": compute.compute, "sum": compute.sum,
     "product": compute.product, "max_over": compute.max_over, "min_over": compute.min_over,
     "create_prim_func": compute.create_prim_func, "apply": compute.apply,
-}, call_word)
+}, call_kernel_word)
 R = Namespace("R", "Graphs: function, Tensor, call_tir, dataflow, nn, ...", {
     "function": relax_function, "func": relax_function, "Tensor": tensor, "Shape": shape_info, "Tuple": tuple_info,
     "Prim": nothing, "Object": nothing, "Any": nothing, "py_module": no_python,

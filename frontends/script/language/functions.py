@@ -35,6 +35,10 @@ class Function:
         """A new module with the function, ready to be compiled. ScriptError, with its line, for an error in it."""
         raise NotImplementedError
 
+    def show(self) -> None:
+        """Prints the function, in a module of its own, as a script."""
+        self.module().show()
+
     def __str__(self) -> str:
         return str(self.module())
 
