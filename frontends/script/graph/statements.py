@@ -6,6 +6,7 @@ from typing import Any
 from legato.core.mlir import ir
 from legato.frontends.script.graph.branches import branch
 from legato.frontends.script.graph.functions import define
+from legato.frontends.script.graph.marks import report_marks
 from legato.frontends.script.graph.matching import match
 from legato.frontends.script.graph.parser import GraphParser, unsupported
 from legato.frontends.script.graph.sizes import is_size
@@ -54,6 +55,8 @@ def expression_statement(parser: GraphParser, node: ast.Expr) -> None:
         return
     word = parser.word(node.value)
     if word in HINTS:
+        if word == "R.func_attr" and isinstance(node.value, ast.Call):
+            report_marks(parser, node.value)
         return
     if word not in EFFECTS:
         raise Misuse("a value that nobody takes: a graph's ops have no effects; assign it to a name")
