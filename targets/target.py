@@ -12,7 +12,8 @@ from typing import Any
 from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
 from legato.core.interfaces import MachineLike, PackingLike
-from legato.core.mlir import ext, func
+from legato.core.mlir import ext, func, ir
+from legato.core.user_code import blamed
 from legato.dialects.loading import python_dialects
 from legato.targets.classified import KernelFunction, ask
 from legato.targets.cpu.machine import Machine
@@ -140,13 +141,11 @@ class Target:
 
     def schedule(self, kernel: StructuredKernel) -> str | None:
         """The transform script for a prim_func, or None if it is not scheduled."""
-        function = self._inherited("schedule_function")
-        return ask(function, kernel, self.machine) if function else None
+        return self._asked("schedule_function", ask, kernel)
 
     def packing(self, kernel: StructuredKernel) -> PackingLike | None:
         """How a prim_func's constant operand is packed, or None."""
-        function = self._inherited("packing_function")
-        return ask(function, kernel, self.machine) if function else None
+        return self._asked("packing_function", ask, kernel)
 
     @property
     def prepares(self) -> bool:
@@ -155,9 +154,19 @@ class Target:
 
     def prepare(self, kernel: func.FuncOp) -> None:
         """Rewrites a prim_func by the prepare_function, if there is one."""
-        function = self._inherited("prepare_function")
-        if function:
-            function(kernel, self.machine)
+        self._asked("prepare_function", lambda function, *given: function(*given), kernel)
+
+    def _asked(self, attribute: str, call: Callable[..., Any], kernel: Any) -> Any:
+        """What the target's function of that name returns for a kernel; None without one. LegatoError, naming it, for what it raises."""
+        function = self._inherited(attribute)
+        if not function:
+            return None
+        try:
+            return call(function, kernel, self.machine)
+        except (LegatoError, ir.MLIRError):
+            raise
+        except Exception as error:
+            raise blamed(error, f"the {attribute} of target '{self.name}'", function) from error
 
     def _stages(self) -> Stages:
         stages: Stages | Callable[[Target], Stages] = self._inherited("stages") or ()

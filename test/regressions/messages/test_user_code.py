@@ -128,6 +128,17 @@ def test_a_backend_at_run_time():
         exe(np.ones((4, 8), np.float32))
 
 
+@pytest.mark.parametrize("attribute", ["schedule_function", "packing_function", "prepare_function"])
+def test_a_function_of_a_target(attribute):
+    @R.function
+    def product(x: R.Tensor((64, 64), "float32")):
+        return R.matmul(x, R.const(np.ones((64, 64), np.float32)))
+
+    target = legato.Target("mine", parents=("llvm",), **{attribute: fails})
+    said = rf"the {attribute} of target 'mine' \({HERE}\) raised KeyError: 'x' \(at {HERE} in helper\)"
+    assert re.search(said, message(product, target))
+
+
 class Dialect(ext.Dialect, name="blamed"):
     """Ops whose inference or semantics fail."""
 
