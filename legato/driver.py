@@ -13,7 +13,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax.markers import SIGNATURE
 from legato.passes.legalize.conversion import RuleError
 from legato.passes.partition.artifacts import listed, strip_external
-from legato.passes.pipeline.base import PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.stages import PassesAt, passes_for, stages_of
 from legato.targets.backend import GivenBackend
@@ -44,20 +44,22 @@ class Report:
 
 
 def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
-          passes: PassesAt = (), first: str | None = None, last: str | None = None, progress: Progress | None = None,
-          verify_each: bool = False, report: Report | None = None) -> Module:
+          costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
+          first: str | None = None, last: str | None = None, progress: Progress | None = None, verify_each: bool = False,
+          report: Report | None = None) -> Module:
     """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; other parameters as in ``compile``.
 
     ``first``: the stage that the module is at (``"fused"``: the output of ``--emit fused``); None for a graph.
     """
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     report = report if report is not None else Report()
-    return _lower(module, catalog.resolve(target), catalog, backends, passes, first, last, progress, verify_each, report)
+    give = partial(give_to_backends, backends=backends, costs=costs, options=backend_options) if backends else None
+    return _lower(module, catalog.resolve(target), catalog, give, passes, first, last, progress, verify_each, report)
 
 
-def _lower(module: Module, target: Target, catalog: Catalog, backends: Sequence[GivenBackend], passes: PassesAt, first: str | None,
-           last: str | None, progress: Progress | None, verify_each: bool, report: Report) -> Module:
-    """``lower`` for a target that is looked up. ``catalog``: for other targets that a stage's passes may name."""
+def _lower(module: Module, target: Target, catalog: Catalog, give: Callable[[Module, PassContext], None] | None, passes: PassesAt,
+           first: str | None, last: str | None, progress: Progress | None, verify_each: bool, report: Report) -> Module:
+    """``lower`` for a target that is looked up. ``catalog``: for other targets that a stage's passes may name; ``give``: partitions."""
     stages = stages_of(target, first, last, verify_each, passes)
     before = None if isinstance(passes, Mapping) else passes_for(passes, target, verify_each)
     report.target = target
@@ -76,8 +78,8 @@ def _lower(module: Module, target: Target, catalog: Catalog, backends: Sequence[
 
     if before is not None and before.steps:
         run("passes", partial(before.run, result, context))
-    if backends:
-        run("partition", lambda: give_to_backends(result, backends, context))
+    if give is not None:
+        run("partition", partial(give, result, context))
     for name, pipeline in stages:
         run(name, partial(pipeline.run, result, context))
     report.passes = context.times
@@ -107,22 +109,24 @@ def own_copy(module: Any) -> Any:
     return make()
 
 
-def give_to_backends(module: Module, backends: Sequence[GivenBackend], context: PassContext) -> None:
+def give_to_backends(module: Module, context: PassContext, backends: Sequence[GivenBackend], costs: Sequence[ModulePass] = (),
+                     options: Mapping[str, str] | None = None) -> None:
     """Partitions a module as ``legato.partition`` does, after the passes that patterns rely on."""
     from legato.partitioning import BEFORE, partition
 
     PassPipeline(BEFORE).run(module, context)
-    partition(module, backends, context=context)
+    partition(module, backends, costs=costs, options=options, context=context)
 
 
 def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
-            passes: PassesAt = (), first: str | None = None, progress: Progress | None = None,
-            verify_each: bool = False) -> "Executable":
+            costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
+            first: str | None = None, progress: Progress | None = None, verify_each: bool = False) -> "Executable":
     """Compiles ``module`` to native code. Returns an executable.
 
     ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, tried before all others: rule values, or a map
     from op names to functions (``{"relax.softmax": fn}``). ``backends``: backends for parts of the graph, in order of priority:
-    ``Backend`` values, classes or names (``"onnxruntime"``). ``passes``: what a ``Pipeline`` is made of, to run on the graph first of all;
+    ``Backend`` values, classes or names (``"onnxruntime"``); ``costs``, ``backend_options``: cost passes and options for them, as
+    ``legato.partition`` takes them. ``passes``: what a ``Pipeline`` is made of, to run on the graph first of all;
     or a map from the names of the target's stages to such passes, which run at the end of those stages (``{"fused": "my-pass"}``).
     ``first``: the stage that the module is at. ``progress(stage, seconds)`` is called after each stage. The module is not changed. Raises
     ``LegatoError``; ``UnsupportedError`` if the model needs something that Legato does not support.
@@ -133,7 +137,8 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     resolved = with_usable_threads(catalog.resolve(target))
     refuse_elsewhere(resolved)
-    lowered = _lower(module, resolved, catalog, backends, passes, first, None, progress, verify_each, report)
+    give = partial(give_to_backends, backends=backends, costs=costs, options=backend_options) if backends else None
+    lowered = _lower(module, resolved, catalog, give, passes, first, None, progress, verify_each, report)
     artifacts = listed(lowered)
     strip_external(lowered)
     begin = time.perf_counter()
@@ -164,7 +169,8 @@ def with_usable_threads(target: Target) -> Target:
 
 
 def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
-            passes: PassesAt = (), last: str | None = None) -> Explanation:
+            costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
+            last: str | None = None) -> Explanation:
     """The rules that the target applies to each op of ``module``, with file and line, and why others declined; likewise the patterns of
     ``backends``.
 
@@ -173,7 +179,8 @@ def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     """
     report = Report()
     with contextlib.suppress(RuleError):
-        lower(module, target, rules=rules, backends=backends, passes=passes, last=last, report=report)
+        lower(module, target, rules=rules, backends=backends, costs=costs, backend_options=backend_options, passes=passes, last=last,
+              report=report)
     return explanation(report.target, report.details)
 
 

@@ -56,7 +56,7 @@ def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: 
     return [matching, merging, generating] if codegen else [matching, merging]
 
 
-def partition_passes(backends: Iterable[str | Backend | type[Backend]]) -> PassPipeline:
+def partition_passes(backends: Iterable[str | Backend | type[Backend]], options: Mapping[str, str] | None = None) -> PassPipeline:
     """The passes by which a compile gives parts of a graph to backends, as one pipeline."""
     names = [one if isinstance(one, str) else one.name for one in backends]
-    return PassPipeline([BEFORE, *(one for passes in passes_for(names) for one in passes)])
+    return PassPipeline([BEFORE, *(one for passes in passes_for(names, options=options) for one in passes)])

@@ -40,7 +40,8 @@ def passes_for(passes: GivenPasses, target: Target, verify_each: bool = False) -
     return PassPipeline(passes, extra_passes=target.pass_classes(), verify_each=verify_each, target=target)
 
 
-def pipeline_text(target: str | Target, backends: Sequence[GivenBackend] = (), only: str | None = None) -> str:
+def pipeline_text(target: str | Target, backends: Sequence[GivenBackend] = (), only: str | None = None,
+                  backend_options: Mapping[str, str] | None = None) -> str:
     """The passes of a compile as the text of one pipeline: one pass in a line, each stage under a comment.
 
     ``backends``: what the graph is partitioned for, first of all. ``only``: one stage, from the one before. LegatoError for an unknown
@@ -51,7 +52,7 @@ def pipeline_text(target: str | Target, backends: Sequence[GivenBackend] = (), o
     resolved = Catalog([target] if isinstance(target, Target) else ()).resolve(target)
     stages = stages_of(resolved)
     if backends:
-        stages = [("partitioned", partition_passes(backends)), *stages]
+        stages = [("partitioned", partition_passes(backends, backend_options)), *stages]
     names = [name for name, _ in stages]
     if only is not None and only not in names:
         only = resolved.stage(only)

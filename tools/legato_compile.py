@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output and not options.emit:
         find_linker()  # check this before the compile
     user = register_user_files(options.load)
-    backends = user.chosen(options.backend)
+    backends, backend_options = user.chosen([name for name, _ in options.backend]), dict(options.backend)
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
         module = read_model(options.model, dict(options.shape), user.dialects)
@@ -100,11 +100,11 @@ def run(options: argparse.Namespace) -> None:
         write_onnx(module, options.output)
     elif options.emit:
         if options.emit == PARTITIONED:
-            driver.give_to_backends(module, backends, PassContext())
+            driver.give_to_backends(module, PassContext(), backends, options=backend_options)
         elif options.emit != IMPORTED:
             last = None if options.emit in (LLVM_IR, PTX) else options.emit
-            module = driver.lower(module, options.target, backends=backends, first=options.first, last=last, progress=progress,
-                                  verify_each=options.verify_each, report=report)
+            module = driver.lower(module, options.target, backends=backends, backend_options=backend_options, first=options.first,
+                                  last=last, progress=progress, verify_each=options.verify_each, report=report)
         if options.emit == LLVM_IR:
             text = driver.llvm_ir(module)
         elif options.emit == PTX:
@@ -118,11 +118,11 @@ def run(options: argparse.Namespace) -> None:
         else:
             print(text)
     elif not options.output:
-        driver.lower(module, options.target, backends=backends, first=options.first, progress=progress, verify_each=options.verify_each,
-                     report=report)
+        driver.lower(module, options.target, backends=backends, backend_options=backend_options, first=options.first,
+                     progress=progress, verify_each=options.verify_each, report=report)
     else:
-        executable = driver.compile(module, options.target, backends=backends, first=options.first, progress=progress,
-                                    verify_each=options.verify_each)
+        executable = driver.compile(module, options.target, backends=backends, backend_options=backend_options, first=options.first,
+                                    progress=progress, verify_each=options.verify_each)
         with progress.stage("save"):
             written = saved_files(executable.save(options.output))
         report = executable.report
@@ -145,8 +145,8 @@ def print_pipeline(options: argparse.Namespace) -> None:
     if options.model or options.emit or options.output:
         raise LegatoError("--print-pipeline prints and ends: give no model, no --emit and no -o beside it (of one stage: "
                           "--print-pipeline=STAGE)")
-    backends = register_user_files(options.load).chosen(options.backend)
-    print(pipeline_text(options.target, backends, options.print_pipeline or None))
+    backends = register_user_files(options.load).chosen([name for name, _ in options.backend])
+    print(pipeline_text(options.target, backends, options.print_pipeline or None, dict(options.backend)))
 
 
 def write_onnx(module: Any, output: str | None) -> None:

@@ -66,9 +66,9 @@ def executable(options: argparse.Namespace) -> Any:
     progress = Progress(quiet=options.quiet)
     with progress.stage("import"):
         user = register_user_files(options.load)
-        backends = user.chosen(options.backend)
+        backends = user.chosen([name for name, _ in options.backend])
         module = read_model(options.model, dict(options.shape), user.dialects)
-    result = driver.compile(module, options.target, backends=backends, progress=progress)
+    result = driver.compile(module, options.target, backends=backends, backend_options=dict(options.backend), progress=progress)
     progress.finish()
     return result
 

@@ -19,9 +19,9 @@ TARGET = "llvm"
 def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options shared by the tools that compile."""
     parser.add_argument("--target", default=TARGET, help="what to compile for (default: llvm, this machine's CPU, one thread)")
-    parser.add_argument("--backend", action="append", default=[], metavar="NAME",
+    parser.add_argument("--backend", action="append", type=backend_option, default=[], metavar="NAME",
                         help="give the parts that it supports to a backend: onnxruntime, openvino, onednn, tensorrt, or one of --load; "
-                             "may be given again, the first has priority")
+                             "with options as NAME{key=value ...}; may be given again, the first has priority")
     parser.add_argument("--load", action="append", default=[], metavar="FILE.py",
                         help="run a Python file first, and use the rules, targets and backends that it defines")
     parser.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
@@ -34,6 +34,14 @@ def dims_option(text: str) -> tuple[str, list[int | str]]:
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"'{text}' is no shape: write NAME=1,3,n")
     return name, [int(d) if re.fullmatch(r"\d+", d) else d for d in re.split(r"[,x]", dims) if d]
+
+
+def backend_option(text: str) -> tuple[str, str]:
+    """Parses ``npu{tile=16 level=2}`` to a backend's name and the text of its options. Raises ``argparse.ArgumentTypeError``."""
+    found = re.fullmatch(r"([^{}]+)(?:\{([^{}]*)\})?", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"'{text}' is no backend: write NAME or NAME{{key=value ...}}")
+    return found[1].strip(), (found[2] or "").strip()
 
 
 def dim_option(text: str) -> tuple[str, int]:

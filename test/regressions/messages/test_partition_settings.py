@@ -1,0 +1,91 @@
+"""Cost passes and options of backends are given to a compile, a lowering, an explanation and the tools, as to ``legato.partition``."""
+# pyright: reportInvalidTypeForm=false
+import contextlib
+import io
+
+import numpy as np
+import pytest
+
+import legato
+from legato import relax
+from legato.artifacts import Closure
+from legato.passes.partition.costs import groups, veto
+from legato.patterns import is_op
+from legato.tools import legato_compile
+
+SEEN: list[dict[str, str]] = []
+FILE = '''
+import legato
+from legato.artifacts import Closure
+from legato.patterns import is_op
+
+class Doubler(legato.Backend):
+    name = "doubler"
+    patterns = [("relu", is_op("relax.relu"))]
+
+    def codegen(self, module, options):
+        raise legato.LegatoError(f"the options are {dict(options)}")
+'''
+
+
+@relax.function
+def two(x: relax.Tensor((4,), "float32")):
+    with relax.dataflow():
+        y = relax.nn.relu(relax.tanh(x))
+        relax.output(y)
+    return y
+
+
+def apply(one, two):
+    np.from_dlpack(two)[...] = np.maximum(np.from_dlpack(one), 0)
+
+
+class Positive(legato.Backend):
+    name = "positive"
+    patterns = [("relu", is_op("relax.relu"))]
+
+    def codegen(self, module, options):
+        SEEN.append(dict(options))
+        names = [f.name.value for f in module.functions()]
+        return [Closure(apply, (name,)) for name in names]
+
+
+class Never(legato.ModulePass):
+    name = "test-never"
+
+    def run(self, module, context):
+        for group in groups(module):
+            veto(group, "never")
+
+
+def test_options_reach_code_generation():
+    SEEN.clear()
+    legato.lower(two.module(), backends=[Positive], backend_options={"positive": "tile=16 level=2"})
+    assert SEEN == [{"tile": "16", "level": "2"}]
+
+
+def test_options_of_no_backend_are_an_error():
+    with pytest.raises(legato.LegatoError, match="options for 'other'"):
+        legato.lower(two.module(), backends=[Positive], backend_options={"other": "a=1"})
+
+
+def test_cost_passes_decide():
+    explained = legato.explain(two.module(), backends=[Positive], costs=[Never()])
+    assert [r.reason for r in explained.partition] == ["vetoed: never"]
+    x = np.linspace(-1, 1, 4, dtype=np.float32)
+    found = np.from_dlpack(legato.compile(two.module(), backends=[Positive], costs=[Never()])(x))
+    np.testing.assert_allclose(found, np.maximum(np.tanh(x), 0), rtol=1e-6)
+
+
+def test_tools_take_options(tmp_path):
+    (tmp_path / "mine.py").write_text(FILE)
+    two.module().save(tmp_path / "two.mlir")
+    command = [str(tmp_path / "two.mlir"), "--load", str(tmp_path / "mine.py"), "--emit", "llvm", "-q"]
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        assert legato_compile.main([*command, "--backend", "doubler{tile=16}"]) != 0
+    assert "the options are {'tile': '16'}" in errors.getvalue()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert legato_compile.main(["--load", command[2], "--print-pipeline", "--backend", "doubler{tile=16}"]) == 0
+    assert "relax-run-codegen{backend=doubler options=tile=16}" in printed.getvalue().replace('"', "")
