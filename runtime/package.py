@@ -1,6 +1,7 @@
 """Saved models: ``model.legato``, and beside it ``model.legato.<digest>.weights`` and, if backends compiled parts of it,
 ``model.legato.<digest>.artifacts``."""
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -19,7 +20,7 @@ from legato.runtime.seal import digest_of, seal
 from legato.runtime.signature import Signature
 from legato.runtime.staging import place, side_path, staged
 
-_ATTEMPTS = 100   # to load a file that others replace meanwhile
+_PATIENCE = 10.0   # seconds in which to load a file that others replace meanwhile
 
 
 class Owner:
@@ -76,7 +77,8 @@ def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bo
         raise LegatoError(f"{path} is a folder, not a saved model")
     if not path.is_file():
         raise LegatoError(f"there is no saved model {path}")
-    for _ in range(_ATTEMPTS):
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
         try:
             file = open(path, "rb")
         except OSError as error:
@@ -89,7 +91,7 @@ def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bo
             except LegatoError:
                 if is_current(path, file):
                     raise
-    raise LegatoError(f"{path} was replaced each time that it was loaded")
+    raise LegatoError(f"{path} was replaced each time that it was loaded, for {_PATIENCE:.0f} s")
 
 
 def _load(code: CodeFile, weights: str | PathLike | None, verify: bool) -> Executable:

@@ -159,9 +159,10 @@ def test_two_contractions_have_no_heart():
 def test_readers_and_roots():
     parsed = Parsed(MATMUL)
     kernel = parsed.kernel
-    fill, bias = kernel.nests
-    assert kernel.has_strange_ops and kernel.roots == [fill, bias]  # a matmul is no nest: it reads the fill
-    assert kernel.leaves(fill) and kernel.leaves(bias) and kernel.is_flat
+    fill, matmul, bias = kernel.nests
+    assert not kernel.has_strange_ops and kernel.roots == [bias]
+    assert kernel.readers(fill) == [matmul] and kernel.readers(matmul) == [bias]
+    assert not kernel.leaves(fill) and kernel.leaves(bias) and kernel.is_flat
 
 
 @dataclass(frozen=True)

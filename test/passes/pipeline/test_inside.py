@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from examples.minilm import model as minilm
+from legato.codegen.entry.library import library
 from legato.core import upstream
 from legato.driver import lower
 from legato.frontends.onnx import from_onnx
@@ -83,6 +84,7 @@ def inside(tmp_path_factory):
     """What ran inside of passes: in the lit tests of passes, and in a model for a CPU and a GPU."""
     folder = tmp_path_factory.mktemp("out")
     minilm.save(folder / "minilm.onnx", minilm.build())
+    library.cache_clear()  # lowered by the first compile of a process
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         made = Inside()
