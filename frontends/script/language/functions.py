@@ -3,6 +3,7 @@
 The parsers see kernels and graphs in this form only; ``legato.frontends.script.functions`` has the values that users hold.
 """
 
+import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -10,7 +11,7 @@ from typing import Any, TypeGuard
 from legato.core.errors import LegatoError
 from legato.core.mlir import func, ir
 from legato.dialects import Module
-from legato.frontends.script.language.source import Source, names_of_function
+from legato.frontends.script.language.source import Source, closure_of
 
 KERNEL, GRAPH = "kernel", "graph"
 
@@ -65,5 +66,6 @@ def is_graph(x: Any) -> TypeGuard[Function]:
 
 
 def source_of(function: Callable[..., Any], names: Mapping[str, Any]) -> Source:
-    """The source of a Python function. Its free names are looked up in its globals and closure, then in ``names``."""
-    return Source(function, {**names, **names_of_function(function)})
+    """The source of a Python function. Its free names are looked up in its closure, then in ``names``, the local names of where it is
+    defined, which annotations see, and then in its globals."""
+    return Source(function, {**vars(builtins), **function.__globals__, **names, **closure_of(function)})

@@ -1,7 +1,6 @@
 """The source of a Python function or class, its names, and errors that point into it."""
 
 import ast
-import builtins
 import inspect
 import linecache
 import textwrap
@@ -86,9 +85,9 @@ def _read(thing: Any) -> tuple[str, int, str]:
     return filename, max(first, 1), "".join(lines)
 
 
-def names_of_function(function: Callable) -> dict[str, Any]:
-    """The values of a function's free names: builtins, globals and closure variables."""
-    names = {**vars(builtins), **function.__globals__}
+def closure_of(function: Callable) -> dict[str, Any]:
+    """The values of a function's closure variables."""
+    names = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
             names[name] = cell.cell_contents
