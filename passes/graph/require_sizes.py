@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from legato.analysis.indices.sizes import always_fits, never_negative
+from legato.core.diagnostics import PassFailed
 from legato.core.dtypes import numpy_dtype
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
@@ -126,6 +127,20 @@ def find(function: func.FuncOp) -> list[Requirement]:
     return list(found.values())
 
 
+def check_counts(function: func.FuncOp) -> None:
+    """PassFailed where a symbol for how many elements an op finds is given by something else, too: the two may differ at a call."""
+    known = {name for type_ in function.type.inputs if isinstance(type_, ir.RankedTensorType) for name, *_ in dims.given_symbols(type_)}
+    given: dict[str, ir.Operation] = {}
+    for op in graph_ops(function):
+        if op.name != "relax.nonzero":
+            continue
+        name = relax.attributes_of(op.opview)["size"]
+        other = given.setdefault(name, op)
+        if name in known or other.operands[0] != op.operands[0]:
+            who = "an argument" if name in known else describe(other)
+            raise PassFailed(f"{describe(op)} gives the size '{name}', which {who} gives, too: name it differently", op)
+
+
 @dataclass(frozen=True)
 class RequireSizes(ModulePass):
     """Records the sizes that the graph's ops do not support (a slice beyond its axis, a negative size, a tensor larger than any memory),
@@ -136,5 +151,6 @@ class RequireSizes(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function in relax_functions(module):
+                check_counts(function)
                 require(function, [*(r for r in requirements(function) if r.equal is not None), *find(function),
                                    *byte_requirements(function)])
