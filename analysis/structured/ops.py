@@ -16,7 +16,8 @@ PARALLEL = "parallel"  # the kind of loops other than REDUCTION
 DYNAMIC = -1           # the extent of a loop that is not static
 # ops in bodies of sums of products, with casts of factors
 PRODUCTS = {"arith.mulf", "arith.muli", "arith.extf", "arith.extsi", "arith.extui", "arith.addf", "arith.addi", "linalg.yield"}
-# upstream takes any op with one operand for a cast, functions too
+SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}  # sums of products: what adds, and what multiplies
+# ops in bodies of contractions, of other semirings too. Upstream takes any op with one operand for a cast, functions too
 CASTED_PRODUCTS = PRODUCTS | {"arith.sitofp", "arith.uitofp", "arith.truncf", "arith.trunci", "arith.andi", "arith.ori", "arith.xori",
                               "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"}
 NAMED_KINDS = {"linalg.map": ELEMENTWISE, "linalg.broadcast": ELEMENTWISE, "linalg.reduce": REDUCTION}
@@ -187,6 +188,19 @@ class StructuredOp:
         if len(uses) != 1 or isinstance(joined, ir.Block) or joined.name not in COMBINERS or uses[0].owner.operation != joined:
             return None
         return joined.name
+
+    @cached_property
+    def summed_product(self) -> ir.Operation | None:
+        """The multiplication in the body whose results the op adds to its output; None for an op that does anything else."""
+        total = self.body[-1].operands[0].owner
+        if isinstance(total, ir.Block) or total.name not in SUMS:
+            return None
+        out = self.scalars[-1]
+        terms = [value for value in total.operands if value != out]
+        if len(terms) != 1 or len(list(out.uses)) != 1 or isinstance(terms[0].owner, ir.Block):
+            return None
+        product = terms[0].owner.operation
+        return product if product.name == SUMS[total.name] and len(list(terms[0].uses)) == 1 else None
 
     # --- kinds ---
 

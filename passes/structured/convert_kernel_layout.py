@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredKernel, StructuredOp
 from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import terminator
-from legato.core.mlir import arith, ir, linalg, tensor
+from legato.core.mlir import ir, linalg, tensor
+from legato.core.slices import dim
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -113,9 +114,7 @@ def transposed(value: ir.Value, order: Sequence[int], out: ir.Value | None = Non
 
 def sizes_of(value: ir.Value) -> list[int | ir.Value]:
     """The sizes of a tensor: numbers, and index values for dynamic ones."""
-    type_ = value.type
-    return [tensor.DimOp(value, arith.ConstantOp(ir.IndexType.get(), d).result).result if type_.is_dynamic_dim(d) else type_.get_dim_size(d)
-            for d in range(type_.rank)]
+    return [dim(value, axis) for axis in range(value.type.rank)]
 
 
 def transposed_padded(value: ir.Value, order: Sequence[int]) -> ir.Value:

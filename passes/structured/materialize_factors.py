@@ -10,13 +10,11 @@ from typing import ClassVar
 
 from legato.analysis.structured import REDUCTION, StructuredKernel, StructuredOp
 from legato.analysis.structured.ops import PARALLEL
-from legato.core.ir_helpers import copy
-from legato.core.mlir import arith, ir, linalg, tensor
+from legato.core.ir_helpers import copy, index
+from legato.core.mlir import ir, linalg, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
-
-SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Factor:
 
 def materialize(op: StructuredOp) -> bool:
     """Replaces one sum of products whose factors are computed. Returns whether it is one."""
-    product = product_of(op)
+    product = op.summed_product
     if product is None:
         return False
     factors = [factor_of(op, value) for value in product.operands]
@@ -66,19 +64,6 @@ def materialize(op: StructuredOp) -> bool:
                     for factor, taken in zip((left, right), worth)]
         rebuild(op, product, operands)
     return True
-
-
-def product_of(op: StructuredOp) -> ir.Operation | None:
-    """The multiplication whose results an op sums up; None where its body is another one."""
-    total = op.body[-1].operands[0].owner
-    if isinstance(total, ir.Block) or total.name not in SUMS:
-        return None
-    out = op.scalars[-1]
-    terms = [value for value in total.operands if value != out]
-    if len(terms) != 1 or len(list(out.uses)) != 1 or isinstance(terms[0].owner, ir.Block):
-        return None
-    product = terms[0].owner.operation
-    return product if product.name == SUMS[total.name] and len(list(terms[0].uses)) == 1 else None
 
 
 def factor_of(op: StructuredOp, value: ir.Value) -> Factor | None:
@@ -132,7 +117,7 @@ def size_of(op: StructuredOp, factor: Factor, loop: int) -> int | ir.Value:
         return op.extents[loop]
     number = next(n for n in factor.inputs if loop in op.loops_of(n))
     dim = op.loops_of(number).index(loop)
-    return tensor.DimOp(op.op.operands[number], arith.ConstantOp(ir.IndexType.get(), dim).result).result
+    return tensor.DimOp(op.op.operands[number], index(dim)).result
 
 
 def rebuild(op: StructuredOp, product: ir.Operation, operands: list[tuple[ir.Value, ir.AffineMap]]) -> None:

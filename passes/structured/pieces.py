@@ -98,7 +98,8 @@ class _Cut:
         def place(group: set[ir.Operation]) -> tuple[int, bool]:
             return max(self.level[op] for op in group), not any(op in group for op in self.hearts)
 
-        return [piece(group) for group in sorted(groups.values(), key=place)]
+        made = [piece(group) for group in sorted(groups.values(), key=place)]
+        return [one for one in made if one.results]  # others compute what nothing reads
 
     def _place(self, op: ir.Operation) -> None:
         """Sets the level of an op and joins it with the groups of what it reads on the same level."""

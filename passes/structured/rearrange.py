@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from legato.analysis.structured import StructuredOp
+from legato.analysis.structured.maps import dims_in
 from legato.core.mlir import ir
 
 Step = tuple[list[int], list[int]]  # the order of dimensions, as numbers of the input's; the dimensions of the result that are reversed
@@ -47,7 +48,7 @@ def _loop(index: ir.AffineExpr, size: int) -> tuple[int, bool] | None:
     """The loop that a dimension follows, and whether backwards; None for another index expression."""
     if isinstance(index, ir.AffineDimExpr):
         return index.position, False
-    for dim in range(64) if isinstance(index, ir.AffineAddExpr) else ():
+    for dim in dims_in(index):
         if index == ir.AffineExpr.get_dim(dim) * -1 + (size - 1):
             return dim, True
     return None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, WINDOW, StructuredKernel, StructuredOp
-from legato.core.ir_helpers import copy, find, present, terminator
-from legato.core.mlir import arith, func, ir, linalg, tensor
+from legato.core.ir_helpers import copy, find, index, present, terminator
+from legato.core.mlir import func, ir, linalg, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
@@ -101,8 +101,7 @@ def size_of(value: ir.Value, dim: int) -> Size | None:
     if isinstance(owner, ir.Block):
         return value, dim
     if owner.name == "tensor.empty":
-        index = [d for d in range(value.type.rank) if value.type.is_dynamic_dim(d)].index(dim)
-        size = owner.operands[index]
+        size = owner.operands[[d for d in range(value.type.rank) if value.type.is_dynamic_dim(d)].index(dim)]
         return size if is_known(size) else None
     if owner.name == "tensor.cast":
         return size_of(owner.operands[0], dim)
@@ -117,8 +116,8 @@ def is_known(value: ir.Value) -> bool:
     if isinstance(owner, ir.Block):
         return True
     if owner.name == "tensor.dim":
-        index = constant_of(owner.operands[1])
-        return index is not None and size_of(owner.operands[0], index) is not None
+        place = constant_of(owner.operands[1])
+        return place is not None and size_of(owner.operands[0], place) is not None
     return owner.name.startswith(("arith.", "affine.")) and all(map(is_known, owner.operands))
 
 
@@ -207,7 +206,7 @@ class Split:
     def _size(self, size: Size, values: dict[ir.Value, ir.Value]) -> ir.Value:
         """A size in the caller."""
         if isinstance(size, tuple):
-            return tensor.DimOp(values[size[0]], arith.ConstantOp(ir.IndexType.get(), size[1])).result
+            return tensor.DimOp(values[size[0]], index(size[1])).result
         if size not in values:
             op = size.owner.operation
             if op.name == "tensor.dim":

@@ -13,7 +13,6 @@ POOLS = {("nhwc", "arith.maximumf"): linalg.PoolingNhwcMaxOp, ("nchw", "arith.ma
          ("nhwc", "arith.maxsi"): linalg.PoolingNhwcMaxOp, ("nchw", "arith.maxsi"): linalg.PoolingNchwMaxOp,
          ("nhwc", "arith.addi"): linalg.PoolingNhwcSumOp, ("nchw", "arith.addi"): linalg.PoolingNchwSumOp,
          ("nhwc", "arith.minimumf"): linalg.PoolingNhwcMinOp}
-SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 EXTENSIONS = ("arith.extf", "arith.extsi")
 WINDOWED = re.compile(r"d(\d+)(?: \* (\d+))? \+ d(\d+)(?: \* (\d+))?")
 
@@ -40,14 +39,8 @@ def sums_products(op: StructuredOp) -> bool:
 
     Upstream takes any function of one element for a cast: it would name a sum of ``a * tanh(b)`` a matmul.
     """
-    total = op.body[-1].operands[0].owner
-    if len(op.inputs) != 2 or len(op.body[-1].operands) != 1 or isinstance(total, ir.Block) or total.name not in SUMS:
-        return False
-    out, terms = op.scalars[2], list(total.operands)
-    if out not in terms or terms[0] == terms[1]:
-        return False
-    product = terms[1 - terms.index(out)].owner
-    if isinstance(product, ir.Block) or product.name != SUMS[total.name]:
+    product = op.summed_product
+    if product is None or len(op.inputs) != 2 or len(op.op.results) != 1:
         return False
     factors = []
     for value in product.operands:

@@ -80,3 +80,31 @@ func.func private @accumulating(%x: tensor<8x8xf32>, %out: tensor<8x8xf32> {tir.
   %1 = linalg.matmul ins(%0, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%out : tensor<8x8xf32>) -> tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
 }
+
+// -----
+
+// What nothing reads becomes no kernel.
+// CHECK-LABEL: func.func @main(
+// CHECK-COUNT-2: call @with_dead_work_matmul
+// CHECK-NOT: call
+// CHECK: return
+#id = affine_map<(i, j) -> (i, j)>
+func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %y = tensor.empty() : tensor<8x8xf32>
+  %0 = call @with_dead_work(%x, %y) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+func.func private @with_dead_work(%x: tensor<8x8xf32>, %out: tensor<8x8xf32> {tir.out}) -> tensor<8x8xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %unread = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%in: f32, %o: f32):
+    %t = math.tanh %in : f32
+    linalg.yield %t : f32
+  } -> tensor<8x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %a = linalg.matmul ins(%x, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%out : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %b = linalg.matmul ins(%a, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%g : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %b : tensor<8x8xf32>
+}
