@@ -36,13 +36,13 @@ def slice_requirements(op: ir.Operation) -> Iterator[Requirement]:
     attrs, sizes = relax.attributes_of(op.opview), dims.dims(op.operands[0].type)
     axes = attrs["axes"] if attrs["axes"] is not None else range(len(attrs["begin"]))
     name = describe(op)
-    for axis, begin, end in zip(axes, attrs["begin"], attrs["end"]):
-        size = sizes[axis]
-        for place in (begin, end):
-            if isinstance(place, dims.Dim) and size is not dims.UNKNOWN:
-                yield from required(size - place, f"{name} needs {place} <= {size}")
-                yield from required(place, f"{name} needs {place} >= 0")
     strides = attrs["strides"] or [1] * len(attrs["begin"])
+    for axis, begin, end, stride in zip(axes, attrs["begin"], attrs["end"], strides):
+        size = sizes[axis]
+        for place, last in ((begin, size if stride > 0 else size - 1), (end, size)):
+            if isinstance(place, dims.Dim) and size is not dims.UNKNOWN:
+                yield from required(last - place, f"{name} needs {place} <= {last}")
+                yield from required(place, f"{name} needs {place} >= 0")
     for axis, begin, stride in zip(axes, attrs["begin"], strides):
         size, taken = sizes[axis], dims.dims(op.results[0].type)[axis]
         if isinstance(size, dims.Dim) and isinstance(begin, int) and isinstance(taken, int) and taken > 0:
@@ -74,16 +74,28 @@ def pad_requirements(op: ir.Operation) -> Iterator[Requirement]:
             yield from required(kept - needed, f"{describe(op)} pads {most} by mode '{attrs['mode']}', which needs {kept} >= {needed}")
 
 
-def take_requirements(op: ir.Operation) -> Iterator[Requirement]:
-    """There must be something to take."""
-    sizes, count = dims.dims(op.operands[0].type), dims.product(dims.dims(op.operands[1].type))
-    size = sizes[relax.attributes_of(op.opview)["axis"]]
-    if isinstance(count, int) and count > 0 and size is not dims.UNKNOWN:
-        yield from required(size - 1, f"{describe(op)} needs {size} >= 1")
+def index_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """Nothing is taken from, or put into, an axis without elements: indices are clamped, and there is no place to clamp to."""
+    attrs, sizes, indices = relax.attributes_of(op.opview), dims.dims(op.operands[0].type), dims.dims(op.operands[1].type)
+    name, elements = describe(op), op.name in ("relax.gather_elements", "relax.scatter_elements")
+    if op.name in ("relax.gather_nd", "relax.scatter_nd"):
+        first, depth = attrs.get("batch_dims", 0), indices[-1]
+        axes, count = range(first, first + depth), dims.product(indices[:-1])
+    else:
+        axes, count = [attrs["axis"] % len(sizes)], dims.product(indices)
+    for axis in axes:
+        size = sizes[axis]
+        if size is not dims.UNKNOWN and count is not dims.UNKNOWN and count != 0:
+            needed = size - 1 if isinstance(count, int) else (size - 1) * count
+            yield from required(needed, f"{name} needs {size} >= 1" + ("" if isinstance(count, int) else f" for {count} indices"))
+    for axis, (size, taken) in enumerate(zip(sizes, indices) if elements else ()):
+        if axis not in axes and size is not dims.UNKNOWN and taken is not dims.UNKNOWN:
+            yield from required(size - taken, f"{name} needs {size} >= {taken}, the number of indices along axis {axis}")
 
 
-REQUIREMENTS = {"relax.strided_slice": slice_requirements, "relax.pad": pad_requirements, "relax.take": take_requirements,
-                "relax.gather_elements": take_requirements}
+REQUIREMENTS = {"relax.strided_slice": slice_requirements, "relax.pad": pad_requirements,
+                **dict.fromkeys(("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.scatter_elements", "relax.scatter_nd"),
+                                index_requirements)}
 
 
 def size_requirements(op: ir.Operation) -> Iterator[Requirement]:

@@ -1,13 +1,14 @@
 """Reading and writing by index: take, gather_elements, gather_nd, one_hot, scatter_elements, scatter_nd."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
 from legato.core.errors import InferenceError, LegatoError, StaticSizeError
 from legato.dialects.relax.attributes import DType, Int, Str
 from legato.dialects.relax.axes import axis_of
-from legato.dialects.relax.dims import compatible
+from legato.dialects.relax.dims import Size, compatible, product
 from legato.dialects.relax.op import ANY, INTEGER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
@@ -30,6 +31,13 @@ def _places(indices: np.ndarray, shape: tuple[int, ...], axis: int) -> tuple:
     return tuple(grid)
 
 
+def _check_filled(x: TensorType, axes: Iterable[int], count: Size) -> None:
+    """InferenceError where some elements are indexed along an axis that has none."""
+    for axis in axes:
+        if x.dims[axis] == 0 and isinstance(count, int) and count > 0:
+            raise InferenceError(f"axis {axis} of operand 'x' has no elements, and there are {count} indices into it")
+
+
 class Take(RelaxOp, name="take"):
     """The slices of x at integer indices along an axis; the axis is replaced by the axes of `indices`.
 
@@ -48,6 +56,7 @@ class Take(RelaxOp, name="take"):
     @staticmethod
     def result_type(x: TensorType, indices: TensorType, axis) -> TensorType:
         axis = axis_of(axis, x.rank)
+        _check_filled(x, [axis], product(indices.dims))
         return x.with_dims((*x.dims[:axis], *indices.dims, *x.dims[axis + 1 :]))
 
     @staticmethod
@@ -88,6 +97,7 @@ def _check_elements(x: TensorType, indices: TensorType, axis: int) -> None:
     for a, (size, count) in enumerate(zip(x.dims, indices.dims)):
         if a != axis and isinstance(size, int) and isinstance(count, int) and count > size:
             raise InferenceError(f"operand 'indices' has {count} elements along axis {a}, more than x's {size}")
+    _check_filled(x, [axis], product(indices.dims))
 
 
 class GatherNd(RelaxOp, name="gather_nd"):
@@ -135,6 +145,7 @@ def _index_depth(x: TensorType, indices: TensorType, batch_dims: int) -> int:
     if not 1 <= depth <= x.rank - batch_dims:
         most = x.rank - batch_dims
         raise InferenceError(f"the last axis of indices has size {depth}, expected from 1 to {most}, x's axes after the batch")
+    _check_filled(x, range(batch_dims, batch_dims + depth), product(indices.dims[:-1]))
     return depth
 
 

@@ -17,7 +17,7 @@ class StridedSlice(RelaxOp, name="strided_slice"):
     """Elements from `begin` up to `end`, in steps of `strides`, along some axes (the leading ones if `axes` is absent).
 
     As in numpy, negative integers count from the end, ranges are clipped to the axis, and negative strides walk backwards. Symbolic
-    begins and ends are used as they are: at run time they must be between 0 and the size.
+    begins and ends are used as they are: at run time they must be between 0 and the size, and less for the begin of a negative stride.
 
     ```mlir
     %y = "relax.strided_slice"(%x) {begin = #relax.dims<[1]>, end = #relax.dims<[-1]>, axes = array<i64: 1>}

@@ -32,7 +32,7 @@ def _bounds(node) -> tuple[list[int], list[Size], list[Size], list[int]]:
 
 
 def _placed(place: Size, size: Size) -> Size:
-    """A start or end, normalized as far as its symbols allow: counted from the front, and clipped to the size."""
+    """A start or end of a positive step, normalized as far as its symbols allow: counted from the front, and clipped to the size."""
     if isinstance(place, int):
         if isinstance(size, int):
             return place
@@ -40,6 +40,20 @@ def _placed(place: Size, size: Size) -> Size:
     if is_at_least(-place, 1):
         place = size + place
     return size if is_at_least(place - size, 0) else place
+
+
+def _placed_backwards(place: Size, size: Size, is_start: bool) -> Size:
+    """A start or end of a negative step, normalized as far as its symbols allow.
+
+    strided_slice, as numpy, clips starts to -1: a start before the axis takes nothing there, and the first element in ONNX.
+    """
+    if isinstance(place, int):
+        if not is_start or place >= -1:
+            return place
+        place = dims.maximum(size + place, 0) if place > -_FAR else 0
+    elif is_at_least(-place, 1):
+        place = dims.maximum(size + place, 0) if is_start else size + place
+    return dims.minimum(place, size - 1) if isinstance(place, Dim) or (isinstance(size, int) and size) else place
 
 
 def _fold_slice(node, data, *_inputs):
@@ -54,14 +68,14 @@ def _fold_slice(node, data, *_inputs):
 
 @op("Slice", 1, 10, 11, 13, fold=_fold_slice)
 def slice_(node):
-    """Slice. Negative steps need static sizes."""
+    """Slice."""
     axes, starts, ends, steps = _bounds(node)
     sizes = node.dims()
-    for axis, start, end, step in zip(axes, starts, ends, steps):
-        if step < 0 and any(isinstance(v, Dim) for v in (sizes[axis], start, end)):
-            raise Refused(f"a step of {step} from {start} to {end} along an axis of size {sizes[axis]} is not supported")
-    begin = [_placed(start, sizes[axis]) for axis, start in zip(axes, starts)]
-    end = [_placed(place, sizes[axis]) for axis, place in zip(axes, ends)]
+    begin, end = [], []
+    for axis, start, place, step in zip(axes, starts, ends, steps):
+        size = sizes[axis]
+        begin.append(_placed(start, size) if step > 0 else _placed_backwards(start, size, is_start=True))
+        end.append(_placed(place, size) if step > 0 else _placed_backwards(place, size, is_start=False))
     return relax.strided_slice(node.x(), begin=begin, end=end, strides=steps if set(steps) != {1} else None, axes=axes)
 
 
