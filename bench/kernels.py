@@ -13,8 +13,8 @@ import onnxruntime
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import legato
+from legato.codegen.peak import measure_peak
 
-from .peak import measure_peak
 from .timing import in_turns
 
 

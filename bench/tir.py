@@ -9,9 +9,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import legato
 from legato import Schedule
+from legato.codegen.peak import measure_peak
 from legato.script import tir as T
 
-from .peak import measure_peak
 from .timing import in_turns
 
 N = 512

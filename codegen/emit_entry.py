@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from legato.codegen.entry.library import library
-from legato.codegen.entry.metadata import metadata, target_of
+from legato.codegen.entry.metadata import described_calls, metadata, target_of
 from legato.codegen.entry.model import has_frame, model_text
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
-from legato.dialects.tir.markers import PRIM_FUNC
+from legato.dialects.tir.markers import MAIN_PROFILED, PRIM_FUNC, PROFILED
 from legato.passes.memory.signature import Boundary, packed_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -47,7 +47,13 @@ def emit_entry(module: ir.Module) -> None:
     if main is None or "main_sizes" not in functions:
         raise LegatoError("the entry calls @main and @main_sizes as llvm.func: run tir-plan-memory and the passes of the stage llvm first")
     boundary = Boundary.of(main)
-    texts = library(bool(packed_functions(main)), has_frame(main)), model_text(main, boundary, metadata(module, main, boundary))
+    profiled = functions.get(MAIN_PROFILED)
+    calls = None
+    if profiled is not None:
+        calls = described_calls(profiled)
+        del profiled.attributes[PROFILED]
+    texts = (library(bool(packed_functions(main)), has_frame(main), calls is not None),
+             model_text(main, boundary, metadata(module, main, boundary), calls))
     cpu = target_of(main)["cpu"]
     for function in functions.values():
         if _is_defined(function):
@@ -68,7 +74,7 @@ def emit_entry(module: ir.Module) -> None:
     for op in module.body.operations:
         if op.operation.name == "llvm.func":
             _drop_names(op)
-            if PRIM_FUNC not in op.attributes and _longest_block(op) > LONG:
+            if _symbol(op) == MAIN_PROFILED or (PRIM_FUNC not in op.attributes and _longest_block(op) > LONG):
                 _leave_unoptimized(op)
 
 

@@ -15,6 +15,7 @@ from legato.core.mlir import execution_engine, ir
 from legato.runtime import package, packed, threads
 from legato.runtime.executable import Executable
 from legato.runtime.packed import Artifacts
+from legato.runtime.recorder import Recorder
 from legato.runtime.signature import Parameter, Signature
 
 CREATE = "__tvm_ffi_create"
@@ -45,14 +46,18 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     if not address:
         raise LegatoError("LLVM could not compile the module; it says why on stderr")
     create = tvm_ffi.Function.__from_mlir_packed_safe_call__(address, keep_alive_object=engine)
-    function = create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays), *functions)
-    if lacking:
-        function = _refusal(signature.cpu, lacking)
+
+    def instance(*events: int) -> Callable[..., Any]:
+        return create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays), *functions, *events)
+
+    calls = _text(module, "legato_calls")
+    function = _refusal(signature.cpu, lacking) if lacking else instance()
+    recorder = None if lacking else Recorder(lambda: calls, instance)
 
     def save(path: Path, linker: str | None) -> Path:
         return package.save(path, signature, arrays, engine.dump_to_object_file, linker, artifacts)
 
-    return Executable(signature, function, save)
+    return Executable(signature, function, save, recorder)
 
 
 def _refusal(name: str, lacking: list[str]) -> Callable[..., Any]:
@@ -65,10 +70,18 @@ def _refusal(name: str, lacking: list[str]) -> Callable[..., Any]:
 
 
 def _metadata(module: ir.Module) -> str:
+    text = _text(module, "legato_metadata")
+    if text is None:
+        raise LegatoError("the module has no entry: run tir-emit-entry before it is compiled")
+    return text
+
+
+def _text(module: ir.Module, name: str) -> str | None:
+    """The text in a global of the module; None if there is no such global."""
     for op in module.body.operations:
-        if op.operation.name == "llvm.mlir.global" and op.attributes["sym_name"].value == "legato_metadata":
+        if op.operation.name == "llvm.mlir.global" and op.attributes["sym_name"].value == name:
             return op.attributes["value"].value.rstrip("\0")
-    raise LegatoError("the module has no entry: run tir-emit-entry before it is compiled")
+    return None
 
 
 def _array(weights: Mapping[str, np.ndarray], weight: Parameter) -> np.ndarray:

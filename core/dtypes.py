@@ -76,6 +76,14 @@ def kind(dtype: Any) -> str:
     return _KIND[as_dtype(dtype)]
 
 
+def element_bytes(element: ir.Type) -> int:
+    """The bytes of one element in memory in LLVM's layout; booleans take one byte."""
+    if isinstance(element, ir.IndexType):
+        return 8
+    width = element.width if isinstance(element, ir.IntegerType) else ir.FloatType(element).width
+    return 1 << (max(1, (width + 7) // 8) - 1).bit_length()
+
+
 def dense_attribute(array: np.ndarray) -> ir.DenseElementsAttr:
     """The array as ``dense<...> : tensor<...>`` in the current context. It is copied: meant for small constants."""
     array = np.asarray(array, order="C")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from legato.passes.pipeline.base import ModulePass, PassContext
     from legato.passes.pipeline.registry import register_pass
     from legato.pipelines import Pipeline
+    from legato.profiling import profile
     from legato.runtime import Executable, load
     from legato.schedule.attach import attach_schedule
     from legato.schedule.state import ScheduleError
@@ -60,6 +61,7 @@ _WHERE = {
     "module": ".script",
     "partition": ".partitioning",
     "lower_intrinsic": ".targets.registry",
+    "profile": ".profiling",
     "register_pass": ".passes.pipeline.registry",
     "register_target": ".targets.registry",
     "register_tensor_intrinsic": ".schedule.tensor_primitives",
@@ -72,7 +74,7 @@ _WHERE = {
 __all__ = [
     "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Schedule",
     "ScheduleError", "Target", "UnsupportedError", "attach_schedule", "compile", "explain", "from_onnx", "kernel", "legalize",
-    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "module", "partition", "register_pass",
+    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "module", "partition", "profile", "register_pass",
     "register_target", "register_tensor_intrinsic", "relax", "replace", "rewrite", "tir",
 ]
 

@@ -22,13 +22,14 @@ SUFFIX = ".legato"
 @dataclass(frozen=True)
 class CodeFile:
     """The contents of the file, which has been compared with its digest. ``weights``, ``artifacts``: their digests, empty if it has none.
-    ``seal``: its own digest."""
+    ``seal``: its own digest. ``calls``: the description of main's calls, for profiles; None if it has none."""
 
     path: Path
     signature: Signature
     weights: bytes
     artifacts: bytes
     seal: str
+    calls: str | None
 
     @property
     def weights_path(self) -> Path:
@@ -60,12 +61,14 @@ def read_code(path: Path, file: BinaryIO | None = None) -> CodeFile:
             raise ElfError(_why_unsealed(text))
         weights, artifacts = (_digest(shared.data(f"legato_{kind}_digest"), mark)
                               for kind, mark in (("weights", WEIGHTS_MARK), ("artifacts", ARTIFACTS_MARK)))
+        calls = shared.data("legato_calls")
     except ElfError as error:
         raise LegatoError(f"{path} is not a saved model: {error}") from error
     name, here = MACHINES.get(shared.machine, (f"number {shared.machine}", ()))
     if platform.machine() not in here:
         raise LegatoError(f"{path} was compiled for the machine {name}, and this is {platform.machine()}")
-    return CodeFile(path, Signature.parse(text.rstrip(b"\0").decode(), str(path)), weights, artifacts, digest_of(data))
+    described = Signature.parse(text.rstrip(b"\0").decode(), str(path))
+    return CodeFile(path, described, weights, artifacts, digest_of(data), calls.rstrip(b"\0").decode() if calls is not None else None)
 
 
 def is_saved_model(path: str | Path) -> bool:

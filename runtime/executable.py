@@ -10,6 +10,7 @@ import tvm_ffi
 
 from legato.core.errors import LegatoError
 from legato.runtime.arrays import BFLOAT16, bfloat16_to_numpy, passable, resolved, unsupported
+from legato.runtime.recorder import Recorder
 from legato.runtime.signature import Parameter, Signature
 
 _ndarray = np.ndarray   # looked up at each call
@@ -28,7 +29,9 @@ class Executable:
     Any number of threads may call it at once: each call has its own buffers. Their memory is kept for later calls.
     """
 
-    def __init__(self, signature: Signature, function: Callable[..., Any], save: Callable[[Path, str | None], Path]) -> None:
+    def __init__(self, signature: Signature, function: Callable[..., Any], save: Callable[[Path, str | None], Path],
+                 recorder: Recorder | None = None) -> None:
+        self.recorder = recorder   # makes instances that record their calls, for ``legato.profile``
         self._signature = signature
         self._function = function
         self._save = save
@@ -94,6 +97,10 @@ class Executable:
 
     def _named(self, number: int) -> str:
         return f" '{self._names[number]}'" if number < len(self._names) else ""
+
+    def with_function(self, function: Callable[..., Any]) -> "Executable":
+        """The same model by another instance of it."""
+        return Executable(self._signature, function, self._save, self.recorder)
 
     def explain(self) -> Any:
         """The rule applied to each op of the model: a value with ``str()`` (a table) and ``json()``. LegatoError for a loaded model."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from legato.runtime.executable import Executable
 from legato.runtime.library import load_library
 from legato.runtime.linker import find_linker, link
 from legato.runtime.packed import Artifacts, resolve
+from legato.runtime.recorder import Recorder
 from legato.runtime.seal import digest_of, seal
 from legato.runtime.signature import Signature
 from legato.runtime.staging import place, side_path, staged
@@ -112,8 +114,11 @@ def _load(code: CodeFile, weights: str | PathLike | None, verify: bool) -> Execu
     places = weights_file.offsets(signature.weights)[:-1]
     addresses = [data.ctypes.data + place for place in places] if data is not None else []
     packed = resolve(signature.packed, artifacts, str(path), signature.callers)
-    function = module["create"](Owner(module, data), *addresses, *packed)
-    return Executable(signature, function, lambda to, linker: _copy(code, data, to))
+
+    def instance(*events: int) -> Callable[..., Any]:
+        return module["create"](Owner(module, data), *addresses, *packed, *events)
+
+    return Executable(signature, instance(), lambda to, linker: _copy(code, data, to), Recorder(lambda: code.calls, instance))
 
 
 def _copy(code: CodeFile, weights: np.memmap | None, to: Path) -> Path:

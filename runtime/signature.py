@@ -29,7 +29,8 @@ class Signature:
 
     weights: names are keys of the weight store, in the order in which their addresses are passed. packed: names of the packed functions
     that the code calls, passed after the weights; callers: for each, a description of its callers. cpu, features: LLVM's names, empty if
-    the code is not for a specific CPU. openmp: whether the code calls an OpenMP runtime. version: the Legato that compiled it. text: the
+    the code is not for a specific CPU. openmp: whether the code calls an OpenMP runtime.
+    threads: that it uses. version: the Legato that compiled it. text: the
     JSON.
     """
 
@@ -42,6 +43,7 @@ class Signature:
     cpu: str
     features: str
     openmp: bool
+    threads: int
     version: str
     text: str
 
@@ -61,7 +63,7 @@ class Signature:
         return Signature(
             _parameters(data["inputs"]), _parameters(data["outputs"]), tuple(data["symbols"]), _parameters(data["weights"]),
             tuple(data.get("packed", ())), tuple(data.get("callers", ())), data["target"]["cpu"], data["target"]["features"],
-            data["openmp"], data["legato"], text)
+            data["openmp"], data.get("threads", 1), data["legato"], text)
 
 
 def weight_bytes(weight: Parameter) -> int:

@@ -15,6 +15,7 @@ EXAMPLES = """examples:
   legato-run model.onnx --random --backend openvino           parts that OpenVINO supports run there
   legato-run model.onnx --random --dim n=7                    a value for the symbol n
   legato-run model.onnx --input x=x.npy --save y=y.npy
+  legato-run model.onnx --random --profile                    which layers the time goes to, and what the machine could do
   legato-run model.legato --random --bench 100                a saved model: no compiler is loaded
   legato-run model.legato --random --verify                   and every byte of its weights is compared with their digest"""
 
@@ -35,6 +36,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with another runtime's; exit code 1 if they differ")
     p.add_argument("--tolerance", type=float, default=1e-4, help="largest relative error accepted by --check: max|a-b| / max|b|")
     p.add_argument("--bench", type=count_option, metavar="N", help="time N calls (median), alternating with the runtime of --check")
+    p.add_argument("--profile", nargs="?", const="table", choices=["table", "json"], help="time each kernel call over --bench runs "
+                   "(default: 20): a table, or JSON, with the model's layers, arithmetic, memory traffic and the machine's peaks")
+    p.add_argument("--trace", metavar="FILE.json", help="with --profile: write one run for chrome://tracing or ui.perfetto.dev")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
     return p
@@ -85,9 +89,13 @@ def run(options: argparse.Namespace) -> int:
         raise LegatoError("--shape, --target and --backend are for a compile: a saved model has them in it")
     if options.verify and not is_saved_model(options.model):
         raise LegatoError("--verify compares a saved model with its digests: give a .legato file")
+    if options.trace and not options.profile:
+        raise LegatoError("--trace writes what --profile measures: give both")
     files = [name_and_file("--save", text) for text in options.save]
     for _, file in files:
         check_output("--save", file)
+    if options.trace:
+        check_output("--trace", options.trace)
     given = read_arrays(options.input)
     exe = executable(options)
     names = [spec.name for spec in exe.inputs]
@@ -102,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
         outputs = as_tuple(exe(**inputs))
     except (TypeError, ValueError, MemoryError) as error:  # errors about arguments
         raise LegatoError(str(error)) from error
-    for spec, value in zip(exe.outputs, outputs):
+    for spec, value in zip(exe.outputs, outputs) if options.profile != "json" else ():
         print(f"{spec.name}: {value.dtype}{list(value.shape)} {summary(value)}")
     save(files, [s.name for s in exe.outputs], outputs)
     code, peer = 0, None
@@ -113,7 +121,9 @@ def run(options: argparse.Namespace) -> int:
         print(f"check: greatest relative error against onnxruntime {max(errors, default=0.0):.1e}, "
               f"{'within' if good else 'ABOVE'} {options.tolerance:g}")
         code = 0 if good else 1
-    if options.bench:
+    if options.profile:
+        profile(exe, inputs, options.bench or 20, options.profile, options.trace)
+    elif options.bench:
         bench(exe, inputs, peer, options.bench)
     return code
 
@@ -178,6 +188,18 @@ def save(files: list[tuple[str, str]], names: list[str], outputs: tuple[Any, ...
 
     for name, file in files:
         np.save(file, outputs[names.index(name)])
+
+
+def profile(exe: Any, inputs: dict[str, Any], runs: int, form: str, trace: str | None) -> None:
+    """Prints a profile of so many runs as a table or JSON; writes one run as a trace to a file."""
+    import json
+
+    from legato.profiling import profile as profiled
+
+    found = profiled(exe, runs=runs, **inputs)
+    print(found if form == "table" else json.dumps(found.json(), indent=2))
+    if trace:
+        Path(trace).write_text(json.dumps(found.chrome_trace()))
 
 
 def bench(exe: Any, inputs: dict[str, Any], peer: Any, count: int) -> None:

@@ -11,7 +11,7 @@ from legato.codegen.entry.abi import (
 )
 from legato.codegen.entry.arenas import free_arenas
 from legato.codegen.entry.call import call
-from legato.codegen.entry.layouts import COUNTS, PACKED, STRINGS, Instance
+from legato.codegen.entry.layouts import COUNTS, PACKED, STRINGS, Events, Instance
 from legato.codegen.entry.values import drop_object, find_function, set_value
 from legato.codegen.native.language import Int32, Text, Words, address, code_of, exported, size_of, stack, tail_call
 from legato.core.tvm_ffi_abi import FUNCTION, INT, NONE, OBJECT, POINTER
@@ -23,13 +23,16 @@ CREATE = "__tvm_ffi_create"
 def create(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int32:
     """``create(owner, weights..., functions...)`` makes an instance, which is a function. ``owner``: an object that the instance keeps as
     long as it lives (it holds code and weights), or None; a weight: the address of its bytes, as an integer or a pointer; a function: one
-    that the code calls, or None for the one that is registered under its name. All in the order of the metadata."""
+    that the code calls, or None for the one that is registered under its name. All in the order of the metadata. One more argument is
+    the address of memory for ``Events``, in which the instance records its calls; the caller keeps it."""
     handles = COUNTS.weights + COUNTS.packed
-    if given != 1 + handles:
+    if given != 1 + handles and given != 2 + handles:
         return refuse_usage("TypeError")
     instance = Instance(calloc(1, size_of(Instance) + 8 * handles))
     if not instance:
         return refuse_usage("MemoryError")
+    if given == 2 + handles:
+        instance.events = Events(args[1 + handles].value)
     made = stack(Words)
     code = take_handles(instance, args[1])
     if code == 0:

@@ -88,12 +88,29 @@ FRAME_COUNTS = table(FrameCounts, "legato.frame_counts")
 STRINGS = table(Text, "legato.strings")     # zero-terminated texts; the first is the signature of main
 
 
+class Event(Struct):
+    """A call that main made: its number, and when it began and ended, in nanoseconds."""
+
+    call: int
+    begin: int
+    end: int
+
+
+class Events(Struct):
+    """The records of a profile. ``room``: for how many calls there is memory; ``count``: of the calls so far."""
+
+    room: int
+    count: int
+    rows: Annotated[Event, Inline(0)]
+
+
 class Instance(Struct):
-    """An instance of the model. ``owner``: the object that owns its code and weights. ``array``: the function ffi.Array. ``handles``:
-    the address of each weight, then each packed function. Instances share nothing."""
+    """An instance of the model. ``owner``: the object that owns its code and weights. ``array``: the function ffi.Array. ``events``: where
+    calls are recorded, or null. ``handles``: the address of each weight, then each packed function. Instances share nothing."""
 
     owner: Object
     array: Object
+    events: Events
     arenas: Annotated[Words, Inline(ARENAS)]
     handles: Annotated[Words, Inline(0)]
 

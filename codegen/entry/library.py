@@ -5,6 +5,7 @@ from legato.codegen.entry import describe, instance, messages
 from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, memory_at, open_frame, set_size
 from legato.codegen.entry.instance import create
 from legato.codegen.entry.packed import call_packed, call_value
+from legato.codegen.entry.profile import clock, record
 from legato.codegen.entry.returned import call_returning
 from legato.codegen.native.compiler import compile_functions
 from legato.core.mlir import ir
@@ -13,14 +14,16 @@ from legato.core.upstream import run_on
 RARE = (describe, instance, messages)      # rarely called: creating an instance, and messages
 CALLED_BY_MAIN = (call_packed, call_value)      # if it calls packed functions: passes/calls/packed_stubs.py
 CALLED_WITH_FRAME = (call_returning, memory_at, set_size, frame_check, frame_arena, frame_result, memory_at, open_frame, close_frame)
+CALLED_WHEN_PROFILED = (clock, record)
 TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-unrealized-casts"
 
 
 @cache
-def library(calls_packed: bool, has_frame: bool) -> str:
+def library(calls_packed: bool, has_frame: bool, is_profiled: bool) -> str:
     """The module as text, compiled and lowered once per process. The tables of the model, @legato.main and @main_sizes are only
     declared."""
-    roots = [create, *(CALLED_BY_MAIN if calls_packed or has_frame else ()), *(CALLED_WITH_FRAME if has_frame else ())]
+    roots = [create, *(CALLED_BY_MAIN if calls_packed or has_frame else ()), *(CALLED_WITH_FRAME if has_frame else ()),
+             *(CALLED_WHEN_PROFILED if is_profiled else ())]
     module = ir.Module.parse(compile_functions(roots, RARE))
     run_on(module.operation, TO_LLVM)
     return str(module)

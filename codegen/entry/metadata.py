@@ -3,8 +3,10 @@ import json
 import re
 from importlib.metadata import PackageNotFoundError, version
 
+from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS
+from legato.dialects.tir.markers import PROFILED
 from legato.passes.memory.signature import Boundary, BoundaryValue, packed_functions
 
 FORMAT = 2   # increased when older runtimes cannot read a new saved model
@@ -24,7 +26,18 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
         **({"callers": [text.value for text in main.attributes[CALLERS]]} if CALLERS in main.attributes else {}),
         "target": target_of(main),
         "openmp": uses_openmp(module),
+        "threads": threads_of(module),
     }, separators=(",", ":"))
+
+
+def described_calls(profiled: ir.OpView) -> str:
+    """The calls that ``@main_profiled`` records, in their order, as one line of JSON: rows of the function, its graph ops, its arithmetic
+    operations and the bytes that it reads and writes. The last two are expressions of the symbols, or null."""
+    rows = []
+    for row in profiled.attributes[PROFILED]:
+        work = [text.value for text in row["work"]] or ["?", "?"]
+        rows.append([row["function"].value, [text.value for text in row["ops"]], *(None if text == "?" else text for text in work)])
+    return json.dumps(rows, separators=(",", ":"))
 
 
 def target_of(function: ir.OpView) -> dict[str, str]:
@@ -46,6 +59,12 @@ def uses_openmp(module: ir.Module) -> bool:
 
     module.operation.walk(visit)
     return found
+
+
+def threads_of(module: ir.Module) -> int:
+    """The greatest number of threads that a parallel region asks for; 1 without such regions."""
+    numbers = [region.operands[0].owner.attributes["value"].value for region in find(module.operation, "omp.parallel") if region.operands]
+    return max(numbers, default=1)
 
 
 def _value(value: BoundaryValue) -> dict:

@@ -25,15 +25,18 @@ from legato.passes.memory import signature
 from legato.passes.memory.signature import Boundary, BoundaryValue, linear_axis, packed_functions, value_of
 
 
-def model_text(main: ir.OpView, boundary: Boundary, metadata: str) -> str:
+def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | None) -> str:
     """A module with the tables and ``@legato.main``, which calls ``@main`` (in the LLVM dialect already), and the declarations it
-    needs."""
+    needs. ``calls``: the description of the calls that ``@main_profiled`` records; None if there is no such function."""
     texts = [constant_text("legato_metadata", metadata, "external")]
+    texts += [constant_text("legato_calls", calls, "external")] if calls is not None else []
     texts += [_digest_slot(what) for what, there in (("weights", boundary.weights), ("artifacts", packed_functions(main))) if there]
     if has_frame(main):
         texts.append(_table(FrameCounts, "frame_counts", [_frame_counts(main)]))
     types = [str(a.type) for a in main.body.blocks[0].arguments]
-    return "\n".join([*texts, *_tables(main, boundary), _call_of_main(main, boundary), f"llvm.func @main({', '.join(types)}) -> i32"])
+    declared = [f"llvm.func @main({', '.join(types)}) -> i32"]
+    declared += [f"llvm.func @main_profiled({', '.join([*types, '!llvm.ptr'])}) -> i32"] if calls is not None else []
+    return "\n".join([*texts, *_tables(main, boundary), _call_of_main(main, boundary, calls is not None), *declared])
 
 
 def has_frame(main: ir.OpView) -> bool:
@@ -126,7 +129,7 @@ def _table(struct: type[Struct], name: str, rows: Sequence[dict[str, int]]) -> s
             f"!llvm.array<{len(words)} x array<{len(columns)} x i64>>")
 
 
-def _call_of_main(main: ir.OpView, boundary: Boundary) -> str:
+def _call_of_main(main: ir.OpView, boundary: Boundary, is_profiled: bool) -> str:
     """``@legato.main``, as layouts.py declares it: loads each argument of main."""
     lines = ["llvm.func internal @legato.main(%instance: !llvm.ptr, %data: !llvm.ptr, %arena: !llvm.ptr, %symbols: !llvm.ptr, "
              "%blocks: !llvm.ptr) -> i32 {",
@@ -160,10 +163,32 @@ def _call_of_main(main: ir.OpView, boundary: Boundary) -> str:
         lines += [f"  %p{number} = llvm.getelementptr {place} : (!llvm.ptr) -> !llvm.ptr, i64",
                   f"  {at} = llvm.load %p{number} : !llvm.ptr -> {type_}"]
         operands.append(at)
-    types = ", ".join(str(a.type) for a in main.body.blocks[0].arguments)
-    lines.append(f"  %code = llvm.call @main({', '.join(operands)}) : ({types}) -> i32")
+    types = [str(a.type) for a in main.body.blocks[0].arguments]
+    lines += _either_main(operands, types) if is_profiled else [_call("main", "code", operands, types)]
     declared = []
     if has_frame(main):
         lines.append("  llvm.call @legato.close_frame(%frame) : (!llvm.ptr) -> ()")
         declared = ["llvm.func @legato.open_frame(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr)", "llvm.func @legato.close_frame(!llvm.ptr)"]
     return "\n".join([*lines, "  llvm.return %code : i32", "}", *declared])
+
+
+def _either_main(operands: Sequence[str], types: Sequence[str]) -> list[str]:
+    """The call of ``@main_profiled`` where the instance has memory for events, else of ``@main``."""
+    return [
+        f"  %place = llvm.getelementptr %instance[{fields(Instance)['events'].offset}] : (!llvm.ptr) -> !llvm.ptr, i8",
+        "  %events = llvm.load %place : !llvm.ptr -> !llvm.ptr",
+        "  %null = llvm.mlir.zero : !llvm.ptr",
+        '  %profiled = llvm.icmp "ne" %events, %null : !llvm.ptr',
+        "  llvm.cond_br %profiled, ^recorded, ^plain",
+        "^recorded:",
+        _call("main_profiled", "recorded", [*operands, "%events"], [*types, "!llvm.ptr"]),
+        "  llvm.br ^end(%recorded : i32)",
+        "^plain:",
+        _call("main", "plain", operands, types),
+        "  llvm.br ^end(%plain : i32)",
+        "^end(%code: i32):",
+    ]
+
+
+def _call(function: str, result: str, operands: Sequence[str], types: Sequence[str]) -> str:
+    return f"  %{result} = llvm.call @{function}({', '.join(operands)}) : ({', '.join(types)}) -> i32"

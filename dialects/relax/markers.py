@@ -10,6 +10,7 @@ SYMBOL = "relax.symbol"            # on an op of main whose result is the value 
 
 # On calls of kernels
 OPS = "relax.ops"                  # the graph ops that the call computes: "relax.conv2d", or with the model's name "relax.conv2d Conv_0"
+WORK = "relax.work"                # the arithmetic operations of the call, and the bytes that it reads and writes: expressions of symbols
 
 # On declarations of packed functions
 PACKED = "relax.packed"            # the packed function's name

@@ -1,11 +1,12 @@
 """The graph ops that a call of a kernel computes, by the model's own names.
 
 A kernel is shared by all ops that are computed alike, so the names stand on the calls: ``relax.ops = ["relax.conv2d Conv_0",
-"relax.add"]``. Whatever replaces a call inherits them, down to ``llvm.call``.
+"relax.add"]``. Whatever replaces a call inherits them, down to ``llvm.call``; once kernels are fused, also how much work it is.
 """
 from legato.core.locations import model_name
 from legato.core.mlir import ir
-from legato.dialects.relax.markers import OPS
+from legato.dialects.relax.dim import Size
+from legato.dialects.relax.markers import OPS, WORK
 
 
 def mark(call: ir.Operation, op: ir.Operation) -> None:
@@ -17,6 +18,13 @@ def mark(call: ir.Operation, op: ir.Operation) -> None:
 def inherit(call: ir.Operation, *replaced: ir.Operation) -> None:
     """Notes that ``call`` computes what the calls that it replaces computed, in their order."""
     _set(call, [text for one in replaced for text in _texts(one)])
+    if len(replaced) == 1 and WORK in replaced[0].attributes:
+        call.attributes[WORK] = replaced[0].attributes[WORK]
+
+
+def set_work(call: ir.Operation, flops: Size, traffic: Size) -> None:
+    """Notes how much work ``call`` is: arithmetic operations, and bytes read and written; UNKNOWN where it depends on data."""
+    call.attributes[WORK] = ir.ArrayAttr.get([ir.StringAttr.get(str(size)) for size in (flops, traffic)])
 
 
 def ops_of(call: ir.Operation) -> list[tuple[str, str | None]]:

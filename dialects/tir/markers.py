@@ -16,6 +16,9 @@ FUNCTIONS = "tir.functions"        # of an argument: the table of packed functio
 FRAME = "tir.frame"                # of an argument: the frame, which owns what a call must release at its end
 HELD = "tir.held_results"          # the number of results of packed functions that the frame can hold
 LATE_ARENAS = "tir.late_arenas"    # the number of arenas with data-dependent sizes that the frame can hold
+MAIN_PROFILED = "main_profiled"    # the function that does what main does and records its calls
+EVENTS = "tir.events"              # of an argument of @main_profiled: memory for the records of its calls
+PROFILED = "tir.profiled"          # on @main_profiled: a row for each call that it records
 
 # On declarations that kernels call
 EXTERN = "tir.extern"              # the C function's name

@@ -46,6 +46,7 @@ def packed_stub(module: ir.Module, declaration: func.FuncOp, names: Sequence[str
     results = [] if first_row is None else list(declaration.type.results)
     place = [] if first_row is None else [ir.Type.parse("!llvm.ptr"), ir.IndexType.get()]
     stub = _define(module, declaration, [_functions(names), *place, *types, *[ir.IndexType.get()] * len(needed)], results)
+    stub.owner.attributes[PACKED] = declaration.attributes[PACKED]
     functions, *others = stub.arguments
     operands = others[len(place):len(place) + len(types)]
     with ir.InsertionPoint(stub):

@@ -3,20 +3,13 @@ from collections.abc import Sequence
 
 from legato.analysis.indices.arithmetic import Evaluator
 from legato.analysis.indices.sizes import SizeNumbers
+from legato.core.dtypes import element_bytes
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import UNKNOWN, Size, product, symbol
 from legato.dialects.relax.markers import SYMBOL
 from legato.dialects.relax.requirements import requirements
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
-
-
-def element_bytes(element: ir.Type) -> int:
-    """The bytes of one element in memory in LLVM's layout; booleans take one byte."""
-    if isinstance(element, ir.IndexType):
-        return 8
-    width = element.width if isinstance(element, ir.IntegerType) else ir.FloatType(element).width
-    return 1 << (max(1, (width + 7) // 8) - 1).bit_length()
 
 
 class MemrefSizes:

@@ -1,12 +1,13 @@
 """The FMA peak of one core: a loop of independent vector FMAs, compiled by MLIR.
 
-``python -m bench.peak`` prints GFLOP/s (f32) for each vector width of the machine; other benchmarks call ``measure_peak``.
+``python -m legato.codegen.peak`` prints GFLOP/s (f32) for each vector width of the machine; profiles and benchmarks call ``measure_peak``.
 """
 import ctypes
 import time
 
-from legato.core.mlir import execution_engine, ir, passmanager
-from legato.targets.cpu.machine import Machine
+from legato.core.cpu import host_features
+from legato.core.mlir import execution_engine, ir
+from legato.core.upstream import run_on
 
 CHAINS = 12  # more than latency times FMAs per cycle on any x86 core, and few enough for 16 registers
 STEPS = 65536
@@ -32,11 +33,10 @@ def source(lanes: int) -> str:
 
 def measure_peak(vector_bytes: int | None = None, seconds: float = 0.3) -> float:
     """GFLOP/s of one core in f32 with vectors of this width (None: the widest of the machine), the best of many runs."""
-    lanes = (vector_bytes or Machine.host().vector_bytes) // 4
+    lanes = (vector_bytes or widest_vector()) // 4
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(source(lanes))
-        passmanager.PassManager.parse("builtin.module(convert-scf-to-cf,convert-vector-to-llvm,convert-to-llvm,reconcile-unrealized-casts)").run(
-            module.operation)
+        run_on(module.operation, "convert-scf-to-cf,convert-vector-to-llvm,convert-to-llvm,reconcile-unrealized-casts")
         engine = execution_engine.ExecutionEngine(module, opt_level=2)
         function = engine.lookup("fma")
     descriptor, packed = _argument(lanes)
@@ -47,6 +47,12 @@ def measure_peak(vector_bytes: int | None = None, seconds: float = 0.3) -> float
         best = min(best, time.perf_counter() - begin)
     del descriptor
     return 2 * lanes * CHAINS * STEPS / best / 1e9
+
+
+def widest_vector() -> int:
+    """The bytes of this machine's widest vectors."""
+    features = host_features()
+    return 64 if "avx512f" in features else 32 if "avx" in features else 16
 
 
 def _argument(lanes: int) -> tuple[object, ctypes.Array]:
@@ -60,5 +66,5 @@ def _argument(lanes: int) -> tuple[object, ctypes.Array]:
 
 if __name__ == "__main__":
     for width in (16, 32, 64):
-        if width <= Machine.host().vector_bytes:
+        if width <= widest_vector():
             print(f"{8 * width:4d}-bit vectors: {measure_peak(width):6.1f} GFLOP/s")

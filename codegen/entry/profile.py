@@ -1,0 +1,25 @@
+"""What @main_profiled calls around each of its calls: a clock, and the records of a profile."""
+from legato.codegen.entry.abi import clock_gettime
+from legato.codegen.entry.layouts import Event, Events
+from legato.codegen.native.language import Words, stack
+
+MONOTONIC = 1               # CLOCK_MONOTONIC of Linux, the clock of Python's time.perf_counter_ns
+SECOND = 1_000_000_000      # in nanoseconds
+
+
+def clock() -> int:
+    """The time in nanoseconds since some moment in the past."""
+    now = stack(Words, 2)
+    clock_gettime(MONOTONIC, now)
+    return now[0] * SECOND + now[1]
+
+
+def record(events: Events, call: int, begin: int) -> None:
+    """Notes that a call, by its number, began at a time and ended now. Calls beyond the room for them are only counted."""
+    end = clock()
+    if events.count < events.room:
+        row = Event(events.rows[events.count])
+        row.call = call
+        row.begin = begin
+        row.end = end
+    events.count += 1

@@ -1,0 +1,29 @@
+"""``legato.profile``: where a compiled model's time goes, beside what the machine can do."""
+from functools import cache
+from typing import Any
+
+from legato.core.errors import LegatoError
+from legato.runtime import profile as runs_of
+from legato.runtime.executable import Executable
+
+
+def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3, peaks: "runs_of.Peaks | bool" = True,
+            **named: Any) -> "runs_of.Profile":
+    """Measures each kernel call of a compiled or loaded model on the given arguments, which are those of a call.
+
+    ``runs``: their median counts, after ``warmup`` runs that do not. ``peaks``: what the machine can do, which is measured first (about
+    2 s, once in a process); False: no percentages. The result prints as a table, and has ``json()`` and ``chrome_trace()``. The executable
+    is not touched: a second instance of it runs. Raises what a call raises, and LegatoError for what cannot be profiled.
+    """
+    if not isinstance(executable, Executable):
+        raise LegatoError(f"what is profiled is a compiled model (legato.compile, legato.load), not {type(executable).__name__}")
+    found = measured_peaks(executable.signature.threads) if peaks is True else peaks or None
+    return runs_of.profile(executable, *args, runs=runs, warmup=warmup, peaks=found, **named)
+
+
+@cache
+def measured_peaks(threads: int) -> runs_of.Peaks:
+    """The peaks of so many cores of this machine: f32 fused multiply-adds with its widest vectors, and copies of memory."""
+    from legato.codegen.peak import measure_peak
+
+    return runs_of.Peaks(threads * measure_peak(), runs_of.measure_bandwidth(threads))

@@ -1,0 +1,160 @@
+"""Profiles of a compiled model: the time of each kernel call, beside its work and the machine's peaks."""
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from legato.core.errors import LegatoError
+from legato.runtime.executable import Executable
+from legato.runtime.profile_text import table, trace
+from legato.runtime.recorder import RecordedCall
+from legato.runtime.sizes import evaluate, symbol_values
+
+ROOM = 1 << 16      # calls of one run that are recorded
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """What the machine can do with the threads that the model uses. ``gflops``: f32 fused multiply-adds, in GFLOP/s. ``bandwidth``: of
+    memory, in GB/s."""
+
+    gflops: float
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class CallProfile:
+    """One call of a kernel or packed function, over all runs.
+
+    ``kernel``: its function; ``ops``: the graph ops that it computes, with the model's own names; ``seconds``: the median of a run's time
+    in it; ``share``: of the whole run's time; ``flops``: arithmetic operations of a run in it; ``bytes``: read and written; both None
+    where they depend on data or are not known. ``count``: how often a run made the call (0 in a branch that was not taken).
+    """
+
+    kernel: str
+    ops: tuple[str, ...]
+    seconds: float
+    share: float
+    flops: int | None
+    bytes: int | None
+    count: int
+
+    @property
+    def gflops(self) -> float | None:
+        """Arithmetic operations in GFLOP/s; None if not known, or if there are none."""
+        return self.flops / self.seconds / 1e9 if self.flops and self.seconds else None
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Bytes read and written in GB/s; None if not known. Above the memory's where data are in a cache."""
+        return self.bytes / self.seconds / 1e9 if self.bytes and self.seconds else None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where a model's time goes. ``calls``: in the order in which they run; ``seconds``: the median time of a run; ``runs``: how many;
+    ``symbols``: values of the symbolic sizes; ``threads``; ``peaks``: None if they were not measured. ``events``: of the last run, as
+    (number of the call, begin, end) in nanoseconds."""
+
+    calls: tuple[CallProfile, ...]
+    seconds: float
+    runs: int
+    symbols: Mapping[str, int]
+    threads: int
+    peaks: Peaks | None
+    events: tuple[tuple[int, int, int], ...]
+
+    @property
+    def other(self) -> float:
+        """The seconds of a run outside of all calls: checks of arguments, memory, copies."""
+        return max(0.0, self.seconds - sum(call.seconds for call in self.calls))
+
+    def table(self, limit: int | None = 40) -> str:
+        """A table of the calls, the longest first; ``limit``: rows, None for all."""
+        return table(self, limit)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def json(self) -> dict[str, Any]:
+        """The profile as a value for ``json.dumps``; times in seconds."""
+        rows = [{**asdict(call), "gflops": call.gflops, "bandwidth": call.bandwidth} for call in self.calls]
+        return {"seconds": self.seconds, "other": self.other, "runs": self.runs, "symbols": dict(self.symbols), "threads": self.threads,
+                "peaks": asdict(self.peaks) if self.peaks else None, "calls": rows}
+
+    def chrome_trace(self) -> dict[str, Any]:
+        """The last run in the Trace Event Format, for chrome://tracing and ui.perfetto.dev."""
+        return trace(self)
+
+
+def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3, peaks: Peaks | None = None, **named: Any) -> Profile:
+    """Runs a model ``warmup + runs`` times on the arguments, given as in a call, and measures each kernel call.
+
+    The executable itself is not touched: a second instance of it runs, with weights and code shared. Raises what a call raises, and
+    LegatoError for a model that was compiled without records.
+    """
+    recorder = executable.recorder
+    if recorder is None:
+        raise LegatoError("this executable cannot be profiled: its code does not run here")
+    if runs < 1:
+        raise LegatoError(f"a profile needs at least one run, not {runs}")
+    described = recorder.calls()
+    records, function = recorder.instance(ROOM)
+    recording = executable.with_function(function)
+    for _ in range(warmup):
+        recording(*args, **named)
+    times, whole = [], []
+    events: list[tuple[int, int, int]] = []
+    records.take()
+    for _ in range(runs):
+        begin = time.perf_counter_ns()
+        recording(*args, **named)
+        whole.append(time.perf_counter_ns() - begin)
+        events = records.take()
+        times.append(_by_call(events, len(described)))
+    symbols = symbol_values(_shapes(executable, args, named))
+    seconds = median(whole) / 1e9
+    calls = tuple(_call(one, [run[number] for run in times], symbols, seconds) for number, one in enumerate(described))
+    return Profile(calls, seconds, runs, symbols, executable.signature.threads, peaks, tuple(events))
+
+
+def measure_bandwidth(threads: int = 1, megabytes: int = 128, repeats: int = 5) -> float:
+    """GB/s that a copy of memory far larger than the caches reads and writes, the best of several; by so many threads at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    arrays = [(np.ones(megabytes << 17), np.ones(megabytes << 17)) for _ in range(threads)]
+    best = float("inf")
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            list(pool.map(lambda pair: np.copyto(*pair), arrays))
+            best = min(best, time.perf_counter() - begin)
+    return 2 * threads * (megabytes << 20) / best / 1e9
+
+
+def _by_call(events: Sequence[tuple[int, int, int]], count: int) -> list[tuple[int, int]]:
+    """For each call how often it ran, and its nanoseconds in all."""
+    found = [(0, 0)] * count
+    for number, begin, end in events:
+        times, total = found[number]
+        found[number] = times + 1, total + end - begin
+    return found
+
+
+def _shapes(executable: Executable, args: Sequence[Any], named: Mapping[str, Any]) -> list[tuple[Sequence[int | str], Sequence[int]]]:
+    inputs = executable.inputs
+    given = [*zip(inputs, args), *((p, named[p.name]) for p in inputs if p.name in named)]
+    return [(parameter.shape, tuple(value.shape)) for parameter, value in given]
+
+
+def _call(described: RecordedCall, runs: Sequence[tuple[int, int]], symbols: Mapping[str, int], whole: float) -> CallProfile:
+    count = runs[-1][0]
+    seconds = median(total for _, total in runs) / 1e9
+    flops, bytes_ = (None if text is None else evaluate(text, symbols) for text in (described.flops, described.bytes))
+    return CallProfile(described.function, described.ops, seconds, seconds / whole, None if flops is None else flops * count,
+                       None if bytes_ is None else bytes_ * count, count)

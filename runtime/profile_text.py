@@ -1,0 +1,88 @@
+"""Profiles for people: a table, and a trace that browsers draw."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from legato.runtime.profile import CallProfile, Peaks, Profile
+
+HEADS = ("time", "share", "GFLOP/s", "of peak", "GB/s", "of memory", "kernel", "computes")
+SHOWN_OPS = 4
+
+
+def table(profile: Profile, limit: int | None) -> str:
+    """The calls, the longest first, then what is left; and what the whole model makes of the machine."""
+    ran = sorted((call for call in profile.calls if call.count), key=lambda call: -call.seconds)
+    shown = ran if limit is None else ran[:limit]
+    rows = [HEADS, *(_row(call, profile.peaks) for call in shown)]
+    rest = sum(call.seconds for call in ran[len(shown):])
+    if rest:
+        rows.append(_line(rest, profile.seconds, f"{len(ran) - len(shown)} more calls"))
+    rows.append(_line(profile.other, profile.seconds, "outside of calls"))
+    if profile.peaks is None:
+        rows = [(*row[:3], row[4], *row[6:]) for row in rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    numbers = len(widths) - 2
+    lines = ["  ".join(cell.rjust(w) if i < numbers else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths))).rstrip()
+             for row in rows]
+    return "\n".join([_headline(profile), "", *("  " + line for line in lines), *_total(profile)])
+
+
+def trace(profile: Profile) -> dict[str, Any]:
+    """The last run in the Trace Event Format; times in microseconds."""
+    start = min((begin for _, begin, _ in profile.events), default=0)
+    events = []
+    for number, begin, end in profile.events:
+        call = profile.calls[number]
+        events.append({"name": ", ".join(call.ops) or call.kernel, "cat": "kernel", "ph": "X", "pid": 0, "tid": 0,
+                       "ts": (begin - start) / 1e3, "dur": (end - begin) / 1e3,
+                       "args": {"kernel": call.kernel, "ops": list(call.ops), "flops": call.flops, "bytes": call.bytes}})
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def milliseconds(seconds: float) -> str:
+    """A time for people."""
+    return f"{seconds * 1e3:.3f} ms"
+
+
+def _headline(profile: Profile) -> str:
+    sizes = "".join(f", {name} = {value}" for name, value in profile.symbols.items())
+    threads = f"{profile.threads} thread{'s' if profile.threads > 1 else ''}"
+    line = f"{milliseconds(profile.seconds)} a run, median of {profile.runs}; {threads}{sizes}"
+    if profile.peaks is None:
+        return line
+    return f"{line}\nthe machine: {profile.peaks.gflops:.0f} GFLOP/s (f32), {profile.peaks.bandwidth:.1f} GB/s of memory"
+
+
+def _total(profile: Profile) -> list[str]:
+    flops = sum(call.flops or 0 for call in profile.calls)
+    if not flops or profile.peaks is None:
+        return []
+    rate = flops / profile.seconds / 1e9
+    return ["", f"  in all {flops / 1e9:.3f} GFLOP at {rate:.0f} GFLOP/s, {rate / profile.peaks.gflops:.0%} of the peak"]
+
+
+def _row(call: CallProfile, peaks: Peaks | None) -> tuple[str, ...]:
+    gflops, bandwidth = call.gflops, call.bandwidth
+    return (milliseconds(call.seconds), f"{call.share:.1%}", _number(gflops), _percent(gflops, peaks.gflops if peaks else None),
+            _number(bandwidth), _percent(bandwidth, peaks.bandwidth if peaks else None),
+            f"@{call.kernel}{f' x{call.count}' if call.count > 1 else ''}", _first(call.ops))
+
+
+def _line(seconds: float, whole: float, text: str) -> tuple[str, ...]:
+    return (milliseconds(seconds), f"{seconds / whole:.1%}", "", "", "", "", text, "")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _percent(value: float | None, peak: float | None) -> str:
+    return "-" if value is None or peak is None else f"{value / peak:.0%}"
+
+
+def _first(ops: Sequence[str]) -> str:
+    """The first graph ops, by the model's names where it has some."""
+    names = [text.partition(" ")[2] or text for text in ops]
+    return ", ".join(names[:SHOWN_OPS]) + (f" and {len(names) - SHOWN_OPS} more" if len(names) > SHOWN_OPS else "")
