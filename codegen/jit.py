@@ -47,7 +47,7 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
         raise LegatoError("LLVM could not compile the module; it says why on stderr")
     create = tvm_ffi.Function.__from_mlir_packed_safe_call__(address, keep_alive_object=engine)
 
-    def instance(*events: int) -> Callable[..., Any]:
+    def instance(*events: ctypes.c_void_p) -> Callable[..., Any]:
         return create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays), *functions, *events)
 
     calls = _text(module, "legato_calls")

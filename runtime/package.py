@@ -1,5 +1,6 @@
 """Saved models: ``model.legato``, and beside it ``model.legato.<digest>.weights`` and, if backends compiled parts of it,
 ``model.legato.<digest>.artifacts``."""
+import ctypes
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -115,7 +116,7 @@ def _load(code: CodeFile, weights: str | PathLike | None, verify: bool) -> Execu
     addresses = [data.ctypes.data + place for place in places] if data is not None else []
     packed = resolve(signature.packed, artifacts, str(path), signature.callers)
 
-    def instance(*events: int) -> Callable[..., Any]:
+    def instance(*events: ctypes.c_void_p) -> Callable[..., Any]:
         return module["create"](Owner(module, data), *addresses, *packed, *events)
 
     return Executable(signature, instance(), lambda to, linker: _copy(code, data, to), Recorder(lambda: code.calls, instance))

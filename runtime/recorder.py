@@ -29,7 +29,7 @@ class Recorder:
     """Makes recording instances. ``calls``: reads the description that ``tir-emit-entry`` wrote; ``instance``: makes an instance, from
     the address of memory for its records."""
 
-    def __init__(self, calls: Callable[[], str | None], instance: Callable[[int], Callable[..., Any]]) -> None:
+    def __init__(self, calls: Callable[[], str | None], instance: Callable[[ctypes.c_void_p], Callable[..., Any]]) -> None:
         self._calls, self._instance = calls, instance
 
     def calls(self) -> tuple[RecordedCall, ...]:
@@ -43,7 +43,7 @@ class Recorder:
     def instance(self, room: int) -> tuple["Records", Callable[..., Any]]:
         """Memory for so many records of a run, and an instance that writes them there."""
         records = Records(room)
-        return records, self._instance(records.address)
+        return records, self._instance(ctypes.c_void_p(records.address))
 
 
 class Records:

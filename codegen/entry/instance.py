@@ -23,10 +23,10 @@ CREATE = "__tvm_ffi_create"
 def create(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int32:
     """``create(owner, weights..., functions...)`` makes an instance, which is a function. ``owner``: an object that the instance keeps as
     long as it lives (it holds code and weights), or None; a weight: the address of its bytes, as an integer or a pointer; a function: one
-    that the code calls, or None for the one that is registered under its name. All in the order of the metadata. One more argument is
-    the address of memory for ``Events``, in which the instance records its calls; the caller keeps it."""
+    that the code calls, or None for the one that is registered under its name. All in the order of the metadata. One more argument, a
+    pointer, is memory for ``Events``, in which the instance records its calls; the caller keeps it."""
     handles = COUNTS.weights + COUNTS.packed
-    if given != 1 + handles and given != 2 + handles:
+    if given != 1 + handles and (given != 2 + handles or args[1 + handles].type_index != POINTER):
         return refuse_usage("TypeError")
     instance = Instance(calloc(1, size_of(Instance) + 8 * handles))
     if not instance:
