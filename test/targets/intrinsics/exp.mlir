@@ -25,7 +25,11 @@
 // LLVM-NOT: call
 // LLVM: math.fma
 // LLVM-LABEL: func.func @vector
+// What rounds to 0 is 0 before it is scaled: a product that underflows is slow.
+// LLVM: %[[ZERO:.*]] = arith.cmpf olt, %arg0, %{{.*}} : vector<4xf32>
 // LLVM: math.fma {{.*}} : vector<4xf32>
+// LLVM: %[[Y:.*]] = arith.select %[[ZERO]], %{{.*}}, %{{.*}} : vector<4xi1>, vector<4xf32>
+// LLVM: arith.mulf %[[Y]], %{{.*}} : vector<4xf32>
 // LLVM-LABEL: func.func @half
 // LLVM: arith.extf
 // LLVM-LABEL: func.func @double
