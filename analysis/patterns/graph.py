@@ -1,10 +1,12 @@
 """The graph that patterns are matched on: graph ops and calls of recognized kernels, with operands and users."""
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from legato.analysis.data_sizes import DataSizes, symbols_of_type
 from legato.analysis.recognize import RecognizedKernel, recognize
 from legato.core.errors import LegatoError
 from legato.core.locations import describe, model_name
@@ -88,6 +90,35 @@ class Graph:
         self._refs: dict[ir.Value, Ref] = {a: Ref(a) for a in self.block.arguments}
         for position, op in enumerate(self.block.operations):
             self._add(op.operation, position, kernels or {})
+
+    @cached_property
+    def sizes(self) -> DataSizes:
+        """The function's sizes that depend on data."""
+        return DataSizes(self.function)
+
+    def size_refusal(self, nodes: Collection[Node], results: Iterable[Ref]) -> str | None:
+        """The reason why these nodes cannot become a group with such results, or None: a size in it that the group could not know, or one
+        that depends on its data and is named outside. The host allocates a group's results before it calls it."""
+        results = list(results)
+        ops = {node.op for node in nodes}
+        given = {name: op for name, op in self.sizes.given.items() if op in ops}
+        outer = [ref for node in nodes for ref in node.operands if ref.node not in nodes]
+        known = given.keys() | {name for ref in [*outer, *results] for name in symbols_of_type(ref.value.type)}
+        for node in nodes:
+            for name in sorted(self.sizes.all_named_by(node.op) - known):
+                return (f"{node} needs the size {name}, which is in the type of no input and no result of the group: its code could not "
+                        "know it")
+        if not given:
+            return None
+        for ref in results:
+            for name in sorted(symbols_of_type(ref.value.type) & given.keys()):
+                return (f"the size {name} of its result is known only after {describe(given[name])} has run, and the host allocates a "
+                        "group's results before it calls it")
+        for node in self.nodes:
+            if node not in nodes:
+                for name in sorted(self.sizes.named_by(node.op) & given.keys()):
+                    return f"the size {name}, which {describe(given[name])} finds, is also used outside, by {node}"
+        return None
 
     def _add(self, op: ir.Operation, position: int, kernels: dict[str, RecognizedKernel]) -> None:
         node = Node(op, op.name, position)

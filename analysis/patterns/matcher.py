@@ -97,7 +97,7 @@ class Matcher:
                 escaping.append(ref)
         labels = {p.label: ref for p, ref in state.bound.items() if p.label is not None}
         match = Match(composite.name, state.nodes, roots, labels, escaping)
-        reason = composite.refusal(match)
+        reason = self.graph.size_refusal(state.nodes, match.results) or composite.refusal(match)
         if reason is not None:
             self._note(state, reason, certain=True)
             return None

@@ -74,7 +74,7 @@ def fuse(module: ir.Module, graph: Graph, backend: BackendLike, names: set[str],
         made = _outline(module, match, backend.name, names)
         report.append(PatternRecord(backend.name, match.name, ops, function=made.name.value))
     if any(len(match.results) > 1 for match in found):
-        sort_block(graph.block)
+        sort_block(graph.block, graph.function)
 
 
 def _refused(backend: BackendLike, match: Match, reason: str) -> PatternRecord:
@@ -82,7 +82,11 @@ def _refused(backend: BackendLike, match: Match, reason: str) -> PatternRecord:
 
 
 def _groups(graph: Graph) -> Groups[Node]:
-    return Groups({node: [ref.node for ref in node.operands if ref.node is not None and ref.node.name != CONSTANT] for node in graph.nodes})
+    nodes = {node.op: node for node in graph.nodes}
+    producers = {node: [ref.node for ref in node.operands if ref.node is not None and ref.node.name != CONSTANT] for node in graph.nodes}
+    for node in graph.nodes:
+        producers[node] += [nodes[op] for op in graph.sizes.waits_for(node.op) if op in nodes and nodes[op].position < node.position]
+    return Groups(producers)
 
 
 def _outline(module: ir.Module, match: Match, backend: str, names: set[str]) -> func.FuncOp:

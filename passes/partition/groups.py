@@ -4,6 +4,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
+from legato.analysis.data_sizes import DataSizes
 from legato.core.mlir import func, ir
 from legato.passes.graph.functions import CONSTANT, defining_op
 
@@ -107,14 +108,17 @@ def inline(call: func.CallOp, function: func.FuncOp) -> None:
     call.operation.erase()
 
 
-def sort_block(block: ir.Block) -> None:
-    """Sorts the ops of a block topologically, as close to the present order as possible."""
+def sort_block(block: ir.Block, function: func.FuncOp) -> None:
+    """Sorts the ops of a block of ``function`` topologically, as close to the present order as possible. An op that names a size which
+    another op finds (see analysis/data_sizes.py) stays behind that one."""
+    sizes = DataSizes(function)
     ops = [op.operation for op in block.operations]
     position = {op: number for number, op in enumerate(ops)}
     waits = [0] * len(ops)
     readers: list[list[int]] = [[] for _ in ops]
     for number, op in enumerate(ops):
         makers = {position[o] for v in _reads(op) if (o := defining_op(v)) is not None and o in position and o != op}
+        makers |= {position[giver] for giver in sizes.waits_for(op) if giver in position and position[giver] != number}
         waits[number] = len(makers)
         for maker in makers:
             readers[maker].append(number)

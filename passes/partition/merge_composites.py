@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.analysis.data_sizes import DataSizes, symbols_of_type
 from legato.analysis.patterns.graph import CONSTANT, graph_blocks
 from legato.core.ir_helpers import text_of
 from legato.core.mlir import func, ir
@@ -31,15 +32,19 @@ class MergeComposites(ModulePass):
         names = set(table)
         for function in list(graph_functions(module)):
             for block in graph_blocks(function):
-                merge(module.module, block, table, names, self.backend)
+                merge(module.module, function, block, table, names, self.backend)
 
 
-def merge(module: ir.Module, block: ir.Block, table: dict[str, func.FuncOp], names: set[str], only: str) -> None:
-    """Works on one block. ``table``: the functions of the module by name; ``names``: its symbols, to which new ones are added."""
+def merge(module: ir.Module, function: func.FuncOp, block: ir.Block, table: dict[str, func.FuncOp], names: set[str], only: str) -> None:
+    """Works on one block of a function. ``table``: the functions of the module by name; ``names``: its symbols, to which new ones are
+    added."""
     ops = [op.operation for op in block.operations if op.operation.name != CONSTANT]
     position = {op: n for n, op in enumerate(ops)}
     backends = {op: backend for op in ops if (backend := _backend(op, table, only)) is not None}
+    sizes = DataSizes(function)
     producers = {op: _producers(op, position) for op in ops}
+    for op in ops:
+        producers[op] += [giver for giver in sizes.waits_for(op) if giver in position and position[giver] < position[op]]
     groups = Groups(producers)
     for op, backend in backends.items():
         for producer in producers[op]:
@@ -49,11 +54,11 @@ def merge(module: ir.Module, block: ir.Block, table: dict[str, func.FuncOp], nam
     for op in backends:
         members.setdefault(groups.group(op), []).append(op)
     # look up backends now: an op's hash changes with its operands
-    merged = [(calls, backends[calls[0]]) for calls in members.values() if len(calls) > 1]
+    merged = [(calls, backends[calls[0]]) for calls in members.values() if len(calls) > 1 and knows_sizes(calls)]
     for calls, backend in merged:
         _outline(module, calls, backend, table, names)
     if merged:
-        sort_block(block)
+        sort_block(block, function)
 
 
 def _backend(op: ir.Operation, table: dict[str, func.FuncOp], only: str) -> str | None:
@@ -79,6 +84,20 @@ def _producers(op: ir.Operation, position: dict[ir.Operation, int]) -> list[ir.O
 
     op.walk(visit)
     return list(found)
+
+
+def knows_sizes(calls: list[ir.Operation]) -> bool:
+    """Whether the symbols in the types between these calls are in a type of what they read or leave together: a merged function has no
+    others."""
+    inside, between, outside = set(calls), set[str](), set[str]()
+    for call in calls:
+        for value in call.operands:
+            if defining_op(value) not in inside:
+                outside |= symbols_of_type(value.type)
+        for value in call.results:
+            leaves = any(use.owner.operation not in inside for use in value.uses)
+            (outside if leaves else between).update(symbols_of_type(value.type))
+    return between <= outside
 
 
 def _outline(module: ir.Module, calls: list[ir.Operation], backend: str, table: dict[str, func.FuncOp], names: set[str]) -> None:

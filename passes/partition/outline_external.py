@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from legato.analysis.data_sizes import DataSizes, symbols_of_type
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import find, text_of
 from legato.core.mlir import func, ir
@@ -47,6 +48,8 @@ class OutlineExternal(ModulePass):
             if backend is not None and not function.is_external and (not self.backend or backend == self.backend):
                 by_backend.setdefault(backend, []).append(function)
         for backend, functions in by_backend.items():
+            for function in functions:
+                check_sizes(function, calls.get(function.name.value, []))
             outline(module.module, backend, functions, calls_of(module), names)
 
 
@@ -63,6 +66,22 @@ def put_back(function: func.FuncOp, calls: list[func.CallOp]) -> None:
     for call in calls:
         inline(call, function)
     function.operation.erase()
+
+
+def check_sizes(function: func.FuncOp, calls: list[func.CallOp]) -> None:
+    """PassFailed if a call of the function gives a size that nothing before it has: the caller allocates the results."""
+    known = {name for type_ in function.type.inputs for name in symbols_of_type(type_)}
+    named = {name for type_ in function.type.results for name in symbols_of_type(type_)} - known
+    givers = [op for call in calls for name, op in (DataSizes(_enclosing(call)).given if named else {}).items() if name in named]
+    if named and (is_public(function) or any(call.operation in givers for call in calls)):
+        raise PassFailed(f"@{function.name.value} goes to the backend '{backend_of_function(function)}' and its results have the size "
+                         f"{', '.join(sorted(named))}, which is known only after it has run: its caller allocates them before the call",
+                         function)
+
+
+def is_public(function: func.FuncOp) -> bool:
+    """Whether other modules see the function: that is the default."""
+    return text_of(function, "sym_visibility") in (None, "public")
 
 
 def outline(module: ir.Module, backend: str, functions: list[func.FuncOp], calls: dict[str, list[func.CallOp]], names: set[str]) -> None:
@@ -83,11 +102,11 @@ def _move(module: ir.Module, nested: ir.Operation, function: func.FuncOp, home: 
     given = function.name.value
     name = unique(given.removeprefix(f"{ir.StringAttr(nested.attributes[CODEGEN]).value}_"), inside)
     attributes = function.operation.attributes
-    is_public = "sym_visibility" not in attributes or ir.StringAttr(attributes["sym_visibility"]).value == "public"
+    stays = is_public(function)
     with ir.InsertionPoint(function), function.location:
         reference = ir.Attribute.parse(f"@{home}::@{name}")
         declaration = declare(given, list(function.type.inputs), list(function.type.results), EXTERNAL, reference)
-        if is_public:
+        if stays:
             declaration.attributes["sym_name"] = ir.StringAttr.get(f"{home}_{given}")
             _forward(function, declaration)
     for mark in (CODEGEN, "sym_visibility"):
@@ -96,7 +115,7 @@ def _move(module: ir.Module, nested: ir.Operation, function: func.FuncOp, home: 
     function.operation.detach_from_parent()
     attributes["sym_name"] = ir.StringAttr.get(name)
     nested.regions[0].blocks[0].append(function)
-    if not is_public:
+    if not stays:
         for call in calls:
             with ir.InsertionPoint(call), call.location:
                 results = call_dps(declaration, list(call.operation.operands), _enclosing(call))
