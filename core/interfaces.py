@@ -14,7 +14,8 @@ class CpuMachine(Protocol):
 
     ``cpu``, ``features``: LLVM's names, as ``llvm.func`` carries them; ``vector_bytes``: the width of a vector register; ``registers``:
     their number; ``threads``: how many run a kernel; ``l1_bytes``, ``l2_bytes``: the caches of one core, for data; ``l3_bytes``: the last
-    cache that a core shares with others, 0 where there is none.
+    cache that a core shares with others, 0 where there is none; ``transpose_rows``: the rows of a matmul from which on it gains by a
+    transpose of a weight that is contiguous along the reduction.
     """
 
     @property
@@ -35,6 +36,8 @@ class CpuMachine(Protocol):
     def l2_bytes(self) -> int: ...
     @property
     def l3_bytes(self) -> int: ...
+    @property
+    def transpose_rows(self) -> int: ...
 
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` bits in one vector register; at least 1."""

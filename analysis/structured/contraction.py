@@ -14,7 +14,6 @@ from legato.analysis.structured.maps import dim_positions, dims_in
 from legato.analysis.structured.ops import CONTRACTION, StructuredOp, bits_of, producer
 from legato.core.mlir import ir, linalg
 
-FEW_ROWS = 8  # from here on, it pays to transpose a weight of 512 x 512 (59 against 32 GFLOP/s with AVX-512)
 VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
 
 
@@ -105,12 +104,12 @@ class ContractionForm:
         """Whether the first operand is read in windows, as in convolutions."""
         return bool(self.filters)
 
-    @property
-    def is_dot_product(self) -> bool:
-        """Whether it is a matmul of few rows whose weight is contiguous along the reduction: its elements are sums along vectors."""
+    def is_dot_product(self, enough_rows: int) -> bool:
+        """Whether it is a matmul of fewer than ``enough_rows`` rows whose weight is contiguous along the reduction: its elements are
+        sums along vectors. A dynamic number of rows is enough."""
         loops = self.heart.loops_of(self.weight)
-        rows = prod(FEW_ROWS if (extent := self.extents[loop]) is None else extent for loop in self.rows)
-        return not self.filters and rows < FEW_ROWS and bool(loops) and loops[-1] in self.reductions
+        rows = prod(enough_rows if (extent := self.extents[loop]) is None else extent for loop in self.rows)
+        return not self.filters and rows < enough_rows and bool(loops) and loops[-1] in self.reductions
 
     @property
     def decomposes(self) -> bool:

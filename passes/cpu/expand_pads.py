@@ -9,6 +9,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from legato.core.mlir import arith, ir, scf, tensor, vector
+from legato.core.slices import dim
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -65,7 +66,7 @@ class _Rows:
         self.low, self.high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
         self.groups = [[d] for d in range(self.last)] + [list(range(self.last, self.result_type.rank))]
         self.source = pad.operands[0]
-        self.sizes = [self._size(d) for d in range(self.last + 1)]  # of the source, in dimensions up to ``last``
+        self.sizes = [dim(self.source, d) for d in range(self.last + 1)]  # of the source, in dimensions up to ``last``
 
     def build(self) -> ir.Value:
         source, element = self._collapsed(self.source), self.result_type.element_type
@@ -123,10 +124,6 @@ class _Rows:
         return tensor.ExpandShapeOp(self.result_type, value, self.groups, [s for s in sizes if not isinstance(s, int)],
                                     [_static(s) for s in sizes]).result
 
-    def _size(self, d: int) -> Any:
-        type_ = self.source.type
-        return tensor.DimOp(self.source, _index(d)).result if type_.is_dynamic_dim(d) else type_.get_dim_size(d)
-
     def _plus(self, size: Any, amount: int) -> Any:
         return size + amount if isinstance(size, int) else (arith.addi(size, _index(amount)) if amount else size)
 
@@ -183,8 +180,7 @@ def _serial_rows(target: ir.Value, width: Any, ranges: Sequence[tuple[Any, Any]]
 
 def _with_pieces(row: ir.Value, pieces: list[Piece]) -> ir.Value:
     for part, offset in pieces:
-        length = tensor.DimOp(part, _index(0)).result if part.type.is_dynamic_dim(0) else part.type.get_dim_size(0)
-        row = tensor.InsertSliceOp(part, row, *_window([], offset, length)).result
+        row = tensor.InsertSliceOp(part, row, *_window([], offset, dim(part, 0))).result
     return row
 
 

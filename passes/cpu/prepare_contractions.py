@@ -5,6 +5,7 @@ from typing import ClassVar
 from legato.analysis.structured import ContractionForm, StructuredKernel
 from legato.analysis.structured.ops import producer
 from legato.core.mlir import arith, ir, linalg, tensor
+from legato.core.slices import dim
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -73,9 +74,7 @@ def add_reader(form: ContractionForm) -> None:
     out = filled.operands[place]
     rank = out.type.rank
     with ir.InsertionPoint(filled), op.location:
-        sizes = [tensor.DimOp(out, arith.ConstantOp(ir.IndexType.get(), d).result).result if out.type.is_dynamic_dim(d)
-                 else out.type.get_dim_size(d) for d in range(rank)]
-        empty = tensor.EmptyOp(sizes, out.type.element_type).result
+        empty = tensor.EmptyOp([dim(out, axis) for axis in range(rank)], out.type.element_type).result
     filled.operands[place] = empty
     with ir.InsertionPoint.after(op), op.location:
         element = out.type.element_type

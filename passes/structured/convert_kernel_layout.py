@@ -13,12 +13,13 @@ from typing import Any, ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredKernel, StructuredOp
 from legato.analysis.structured.ops import producer
+from legato.core.interfaces import CpuMachine
 from legato.core.ir_helpers import terminator
 from legato.core.mlir import ir, linalg, tensor
 from legato.core.slices import dim
 from legato.dialects import tir
 from legato.dialects.module import Module
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 # channels-first op: (channels-last op, its input's dimensions, its filter's) as dimensions of the former's; results as inputs
 CHANNELS_LAST: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
@@ -39,15 +40,17 @@ class ConvertKernelLayout(ModulePass):
 
     name: ClassVar[str] = "tir-convert-kernel-layout"
     keeps_kernels: ClassVar[bool] = True
+    target: TargetText = option("llvm", "the target whose machine says from how many rows on a matmul's weight is transposed")
 
     def run(self, module: Module, context: PassContext) -> None:
+        machine = context.cpu(self.target)
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module):
-                if convert(context.kernels.of(kernel)):
+                if convert(context.kernels.of(kernel), machine):
                     context.kernels.drop(kernel)
 
 
-def convert(kernel: StructuredKernel) -> bool:
+def convert(kernel: StructuredKernel, machine: CpuMachine) -> bool:
     """Converts the contractions and windows of one kernel. Returns whether there was one to convert."""
     changed = False
     for op in kernel.structured:
@@ -55,7 +58,7 @@ def convert(kernel: StructuredKernel) -> bool:
             if op.op.name in CHANNELS_LAST:
                 to_channels_last(op.op)
                 changed = True
-            elif op.kind == CONTRACTION and op.convolution is None and transpose_weight(op):
+            elif op.kind == CONTRACTION and op.convolution is None and transpose_weight(op, machine):
                 changed = True
     return changed
 
@@ -77,10 +80,10 @@ def to_channels_last(op: ir.Operation) -> None:
         erase_unused(value)
 
 
-def transpose_weight(op: StructuredOp) -> bool:
+def transpose_weight(op: StructuredOp, machine: CpuMachine) -> bool:
     """Transposes the operand of a matmul that holds the columns, where they are not its innermost dimension. Returns whether it did."""
     form = ContractionForm.of_op(op)
-    if form is None or form.is_dot_product or "indexing_maps" not in op.op.attributes:
+    if form is None or form.is_dot_product(machine.transpose_rows) or "indexing_maps" not in op.op.attributes:
         return False
     loops = op.loops_of(form.weight)
     if None in loops or loops[-1] == form.column or form.column not in loops:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from legato.analysis.structured import ELEMENTWISE, StructuredKernels
-from legato.core.ir_helpers import index
 from legato.core.mlir import func, ir, tensor
+from legato.core.slices import dim
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -195,7 +195,7 @@ class Fuser:
 
     def like(self, type_: ir.Type, out: ir.Value) -> ir.Value:
         """An empty tensor of ``type_`` whose dynamic sizes are those of ``out``."""
-        shape = [tensor.dim(out, index(i)) if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
+        shape = [dim(out, i) if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
         return tensor.EmptyOp(shape, type_.element_type).result
 
     def finish(self) -> None:

@@ -19,7 +19,7 @@ LAST, PRODUCT = "legato.last", "legato.product"
 def schedule_contraction(kernel: StructuredKernel, machine: Machine) -> str | None:
     """The transform script of a kernel with one contraction or convolution; None for any other kernel."""
     form = kernel.contraction
-    if form is None or kernel.pads or form.is_dot_product:
+    if form is None or kernel.pads or form.is_dot_product(machine.transpose_rows):
         return None
     return _ContractionScript(form, machine).text()
 
