@@ -6,10 +6,10 @@ from typing import Any
 from legato.core.mlir import ir
 from legato.frontends.script.graph.branches import branch
 from legato.frontends.script.graph.functions import define
-from legato.frontends.script.graph.marks import report_marks
 from legato.frontends.script.graph.matching import match
 from legato.frontends.script.graph.parser import GraphParser, unsupported
 from legato.frontends.script.graph.sizes import is_size
+from legato.frontends.script.language.marks import report_graph_marks
 from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import TensorInfo
 
@@ -56,7 +56,7 @@ def expression_statement(parser: GraphParser, node: ast.Expr) -> None:
     word = parser.word(node.value)
     if word in HINTS:
         if word == "R.func_attr" and isinstance(node.value, ast.Call):
-            report_marks(parser, node.value)
+            report_graph_marks(parser.source, node.value)
         return
     if word not in EFFECTS:
         raise Misuse("a value that nobody takes: a graph's ops have no effects; assign it to a name")

@@ -16,8 +16,6 @@ from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.regions import check_writes, regions
 from legato.frontends.script.kernel.values import condition, index_value
 
-HINTS = ("func_attr", "block_attr", "sblock_attr")  # statements that change no value
-
 
 def block(parser: KernelParser, name: str, node: ast.With) -> None:
     """Builds ``with T.block(name):`` with the properties that its body states: axes, T.where, T.reads, T.writes, T.init, T.block_attr."""
@@ -37,9 +35,9 @@ def block(parser: KernelParser, name: str, node: ast.With) -> None:
             if init is not None:
                 raise parser.error(f"the block '{name}' has an init already", statement)
             init = statement
-        elif word in ("block_attr", "sblock_attr") and statement.value.args:
-            notes = statement.value.args[0]
-        elif word not in HINTS:
+        elif word in ("block_attr", "sblock_attr"):
+            notes = next(iter([*statement.value.args, *(k.value for k in statement.value.keywords)]), notes)
+        else:
             rest.append(statement)
     if init is not None and not any(axis.kind == REDUCE for axis in axes.values()):
         raise parser.error(f"the block '{name}' has an init, but no axis that is reduced (T.axis.reduce)", init)
@@ -49,7 +47,7 @@ def block(parser: KernelParser, name: str, node: ast.With) -> None:
     with under(tests):
         kinds, extents = [a.kind for a in axes.values()], [a.extent for a in axes.values()]
         made = loops.make_block(name, list(axes), kinds, extents, [a.value for a in axes.values()], init is not None)
-        noted(made.operation, notes)
+        noted(parser.source, made.operation, notes)
         if init is not None:
             first = [*given_names(parser, node.body[: node.body.index(init)]), *init.body]
             with loops.before_end(made.init_block), parser.inside(**axis_values(axes, made.init_block)):

@@ -119,7 +119,7 @@ def loop(parser: KernelParser, node: ast.For, call: ast.Call, word: str) -> None
         raise parser.error(f"a loop's step is a number of 1 or more, not {describe_value(step)}", call)
     steps = binary("//", binary("+", binary("-", upper, lower), step - 1), step)
     with loops.loop(as_index(0), as_index(steps), KINDS[word], name, thread) as made:
-        noted(made.operation, notes)
+        noted(parser.source, made.operation, notes)
         place = binary("+", lower, binary("*", index_value(made.variable), step))
         with parser.inside(**{name: place}):
             parser.statements(node.body)
@@ -133,7 +133,7 @@ def build(parser: KernelParser, nest: Nest, depth: int = 0) -> None:
         return
     name, (lower, upper) = nest.names[depth], nest.bounds[depth]
     with loops.loop(as_index(lower), as_index(upper), nest.kind, name, nest.thread) as made:
-        noted(made.operation, nest.notes)
+        noted(parser.source, made.operation, nest.notes)
         parser.loops.append(name)
         with parser.inside(**{name: index_value(made.variable)}):
             build(parser, nest, depth + 1)

@@ -1,24 +1,29 @@
 """Annotations of loops, blocks and functions: they change no value, and are kept as attributes where MLIR has one for them."""
 
 import ast
-from collections.abc import Sequence
 from typing import Any
 
 from legato.core.mlir import ir
+from legato.frontends.script.language.marks import report, without_prefix
+from legato.frontends.script.language.source import Source
 
 NOTES = "annotations"
 
 
-def noted(op: ir.Operation, dictionary: ast.expr | None) -> None:
-    """Attaches the constants of a dictionary to a loop or a block as annotations. Other entries are dropped."""
+def noted(source: Source, op: ir.Operation, dictionary: ast.expr | None) -> None:
+    """Attaches the constants of a dictionary to a loop or a block as annotations. Other entries are dropped, with a warning."""
     found = {key: made for key, value in constants(dictionary).items() if (made := attribute(value)) is not None}
+    for key in dictionary.keys if isinstance(dictionary, ast.Dict) else ():
+        if isinstance(key, ast.Constant) and key.value not in found:
+            report(source, key, f"the annotation {key.value!r} is dropped: numbers, texts, and lists and dictionaries of them are kept")
     if found:
         op.attributes[NOTES] = ir.DictAttr.get(found)
 
 
-def is_scheduled(attributes: Sequence[ast.expr]) -> bool:
-    """Whether one of T.func_attr's dictionaries has ``"tir.is_scheduled": True``: the kernel keeps its loops as they are written."""
-    return any(constants(a).get("tir.is_scheduled") in (True, 1) for a in attributes)
+def is_scheduled(call: ast.Call) -> bool:
+    """Whether a T.func_attr has ``"tir.is_scheduled": True`` (``tirx.`` in newer TVM): the kernel keeps its loops as they are written."""
+    given = [constants(a) for a in (*call.args, *(k.value for k in call.keywords))]
+    return any(without_prefix(key) == "is_scheduled" and value in (True, 1) for marks in given for key, value in marks.items())
 
 
 def constants(dictionary: ast.expr | None) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def build(parser: KernelParser, module: ir.Module, name: str, symbols: ir.Symbol
                     for p, out in zip(outputs, outs)]
 
         kernel = tir.prim_func(module, name, [p.relax_type for p in inputs], [p.relax_type for p in outputs], body, location, symbols)
-        hints = [s.value for s in tree.body if isinstance(s, ast.Expr) and parser.word(s.value) == "func_attr"]
-        scheduled = is_scheduled([a for call in hints if isinstance(call, ast.Call) for a in call.args])
+        marks = [s.value for s in tree.body if isinstance(s, ast.Expr) and parser.word(s.value) == "func_attr"]
+        scheduled = any(is_scheduled(call) for call in marks if isinstance(call, ast.Call))
         set_state(kernel, SCHEDULED if scheduled else WRITTEN)
         if changed:
             places = [next((n for n, i in enumerate(inputs) if i.name == o.changes), -1) for o in outputs]

@@ -11,13 +11,13 @@ from legato.dialects.relax import dims
 from legato.dialects.tir.loops import loop
 from legato.frontends.script.kernel.accesses import PACKED, WRITE, Accesses
 from legato.frontends.script.kernel.allocations import name_values
-from legato.frontends.script.kernel.blocks import HINTS
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
 from legato.frontends.script.kernel.macros import macro_of
 from legato.frontends.script.kernel.own_ops import own_dialect
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import strides_in_memory
 from legato.frontends.script.kernel.values import as_index, index_value
+from legato.frontends.script.language.marks import report_kernel_marks
 from legato.frontends.script.language.refused import refused
 from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import (
@@ -110,7 +110,10 @@ def described(parser: KernelParser, name: str, node: ast.AST, given: BufferType)
 def declares(parser: KernelParser, statement: ast.stmt, parameters: dict[str, KernelParameter | ast.arg]) -> bool:
     """Whether a statement only defines size symbols, describes a handle, or is a docstring or a hint; the first two are executed here."""
     if isinstance(statement, ast.Expr):
-        return isinstance(statement.value, ast.Constant) or parser.word(statement.value) in HINTS
+        word = parser.word(statement.value)
+        if word == "func_attr" and isinstance(statement.value, ast.Call):
+            report_kernel_marks(parser.source, statement.value)
+        return isinstance(statement.value, ast.Constant) or word in ("func_attr", "block_attr", "sblock_attr")
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
     targets, values = [statement.targets[0]], [statement.value]

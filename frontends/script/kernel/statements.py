@@ -13,6 +13,7 @@ from legato.frontends.script.kernel.packed import call_packed
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.scopes import is_hint, with_
 from legato.frontends.script.kernel.values import Scalar
+from legato.frontends.script.language.marks import report_kernel_marks
 from legato.frontends.script.language.source import Misuse
 
 BARRIERS = (["shared"], ["shared.dyn"], ["warp"])  # arguments of T.tvm_storage_sync: the compiler puts barriers where they are needed
@@ -66,7 +67,13 @@ def effect(parser: KernelParser, node: ast.Expr) -> None:
 
 
 def hint(parser: KernelParser, node: ast.Expr) -> None:
-    """``T.func_attr({...})``, ``T.block_attr({...})``, which are ignored."""
+    """``T.block_attr({...})`` outside of a block, which is ignored."""
+
+
+def marks(parser: KernelParser, node: ast.Expr) -> None:
+    """``T.func_attr({...})``: marks of the kernel."""
+    if isinstance(node.value, ast.Call):
+        report_kernel_marks(parser.source, node.value)
 
 
 def attr(parser: KernelParser, node: ast.Expr) -> None:
@@ -108,7 +115,7 @@ def outside_of_block(parser: KernelParser, node: ast.Expr) -> None:
 
 
 WORDS: dict[str, Any] = {
-    "func_attr": hint, "block_attr": hint, "sblock_attr": hint, "attr": attr, "tvm_storage_sync": barrier, "evaluate": evaluate,
+    "func_attr": marks, "block_attr": hint, "sblock_attr": hint, "attr": attr, "tvm_storage_sync": barrier, "evaluate": evaluate,
     **dict.fromkeys(PACKED, packed), "reads": outside_of_block, "writes": outside_of_block, "where": outside_of_block,
 }
 STATEMENTS = {

@@ -1,4 +1,5 @@
-"""R.func_attr in a script: hints to TVM's passes are ignored in silence; any other mark is dropped with a warning at its line."""
+"""R.func_attr, T.func_attr and annotations in a script: hints to TVM's passes are ignored in silence; what else is dropped is said, at its
+line."""
 import warnings
 
 import numpy as np
@@ -36,3 +37,41 @@ def test_tvms_hints_are_ignored(hint):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         parse(TEXT.replace("MARK", repr(hint)))
+
+
+KERNEL = """
+@T.prim_func
+def k(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    T.func_attr({MARK: True})
+    for i in T.serial(4, annotations={"kept": 1, "unroll": float}):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            T.block_attr({"rule": int, "tile": [2, 2]})
+            B[vi] = A[vi] + T.float32(1)
+"""
+
+
+def test_a_kernels_marks_are_dropped_with_a_warning():
+    with pytest.warns(UserWarning) as found:
+        kernel = parse(KERNEL.replace("MARK", "'my.mark'"), "kernel.py")
+    told = {(w.filename, w.lineno, str(w.message).partition(" is dropped")[0]) for w in found}
+    assert told == {("kernel.py", 4, "T.func_attr: the mark 'my.mark'"), ("kernel.py", 5, "the annotation 'unroll'"),
+                    ("kernel.py", 8, "the annotation 'rule'")}
+    assert "kept = 1" in str(kernel) and "tile = [2, 2]" in str(kernel)
+    np.testing.assert_array_equal(legato.compile(kernel)(np.zeros(4, np.float32)), np.ones(4))
+
+
+@pytest.mark.parametrize("hint", ["global_symbol", "tir.noalias", "tirx.noalias", "tir.is_entry_func"])
+def test_tvms_hints_of_kernels_are_ignored(hint):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel = parse(KERNEL.replace("MARK", repr(hint)).replace(', "unroll": float', "").replace('"rule": int, ', ""))
+    assert 'tir.state = "written"' in str(kernel)
+
+
+@pytest.mark.parametrize("mark", ["tir.is_scheduled", "tirx.is_scheduled"])
+def test_scheduled_kernels_keep_their_loops(mark):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel = parse(KERNEL.replace("MARK", repr(mark)).replace(', "unroll": float', "").replace('"rule": int, ', ""))
+    assert 'tir.state = "scheduled"' in str(kernel)
