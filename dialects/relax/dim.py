@@ -8,7 +8,7 @@ Symbols stand for sizes of 1 or more. Broadcasting never assumes that a symbol i
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple, Union, cast
+from typing import NamedTuple, SupportsIndex, Union, cast
 
 Size = Union[int, "Dim", "Unknown"]
 
@@ -64,7 +64,7 @@ class Dim:
         return (variable for monomial, _ in self.terms for variable in monomial)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dim) and self.terms == other.terms
+        return self.terms == other.terms if isinstance(other, Dim) else NotImplemented
 
     def __hash__(self) -> int:
         return self._hash
@@ -73,9 +73,13 @@ class Dim:
         raise TypeError(f"the size {self} is not known until run time")
 
     def __add__(self, other: Size) -> Size:
+        if is_foreign(other):
+            return NotImplemented
         return other if other is UNKNOWN else _collect([*self.terms, *_terms(other)])
 
     def __mul__(self, other: Size) -> Size:
+        if is_foreign(other):
+            return NotImplemented
         if other is UNKNOWN:
             return UNKNOWN
         return _collect([(_sorted(m + n), c * d) for m, c in self.terms for n, d in _terms(other)])
@@ -84,22 +88,22 @@ class Dim:
         return self * -1
 
     def __sub__(self, other: Size) -> Size:
-        return self + -other
+        return NotImplemented if is_foreign(other) else self + -other
 
     def __rsub__(self, other: Size) -> Size:
-        return -self + other
+        return NotImplemented if is_foreign(other) else -self + other
 
     def __floordiv__(self, other: Size) -> Size:
-        return floor_divide(self, other)
+        return NotImplemented if is_foreign(other) else floor_divide(self, other)
 
     def __rfloordiv__(self, other: Size) -> Size:
-        return floor_divide(other, self)
+        return NotImplemented if is_foreign(other) else floor_divide(other, self)
 
     def __mod__(self, other: Size) -> Size:
-        return modulo(self, other)
+        return NotImplemented if is_foreign(other) else modulo(self, other)
 
     def __rmod__(self, other: Size) -> Size:
-        return modulo(other, self)
+        return NotImplemented if is_foreign(other) else modulo(other, self)
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -164,6 +168,11 @@ def minimum(a: Size, b: Size) -> Size:
 def maximum(a: Size, b: Size) -> Size:
     """The greater of two sizes."""
     return _extreme("max", a, b)
+
+
+def is_foreign(x: object) -> bool:
+    """Whether a value is no size: its own class then says what arithmetic with it is, as expressions of kernels do."""
+    return not isinstance(x, (int, Dim, Unknown, SupportsIndex))
 
 
 def _terms(size: "int | Dim"):

@@ -8,73 +8,35 @@
 The kernel is the loops and blocks that one would write by hand, with the same schedules.
 """
 
+import functools
 import inspect
-import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.core.ir_helpers import present
 from legato.core.mlir import bufferization, func, ir
-from legato.dialects import Module, tir
+from legato.dialects import Module, make_context, tir
 from legato.dialects.relax import dims
 from legato.dialects.tir.loops import REDUCE, SPATIAL, before_end, loop, make_block, make_buffer
 from legato.dialects.tir.markers import NAMES, SIGNATURE
 from legato.dialects.tir.state import WRITTEN, set_state
+from legato.frontends.script.compute_expressions import (
+    Expr,
+    ReduceAxis,
+    Reduction,
+    if_then_else,
+    number,
+    parts_of,
+    refusal,
+)
 from legato.frontends.script.functions import module_of_kernel, text_of_kernel
 from legato.frontends.script.kernel import arithmetic
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
-from legato.frontends.script.kernel.intrinsics import ScalarFunction, lowest
-from legato.frontends.script.kernel.values import Scalar, as_index, constant
-from legato.frontends.script.kernel.vocabulary import FUNCTIONS
+from legato.frontends.script.kernel.intrinsics import lowest
+from legato.frontends.script.kernel.values import Scalar, as_index, constant, dtype_of, without_literals
 from legato.frontends.script.language.functions import KERNEL, Function
-from legato.frontends.script.language.types import DTYPES, dtype_name, memory_type, relax_element, sizes_of
-from legato.frontends.script.language.words import NAMES_OF_SIZES
-
-
-class Expr:
-    """An expression of elements and axes. ``build`` makes IR of it when a kernel is built."""
-
-    def __init__(self, build: Callable[["_Builder"], Any]):
-        self.build = build
-
-
-def _binary(op: str, swapped: bool = False) -> Callable[[Expr, Any], Expr]:
-    def method(self: Expr, other: Any) -> Expr:
-        a, b = (other, self) if swapped else (self, other)
-        return Expr(lambda builder: arithmetic.binary(op, builder(a), builder(b)))
-
-    return method
-
-
-for _op, _name in (("+", "add"), ("-", "sub"), ("*", "mul"), ("/", "truediv"), ("//", "floordiv"), ("%", "mod"), ("<<", "lshift"),
-                   (">>", "rshift"), ("&", "and"), ("|", "or"), ("^", "xor")):
-    setattr(Expr, f"__{_name}__", _binary(_op))
-    setattr(Expr, f"__r{_name}__", _binary(_op, swapped=True))
-for _op, _name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge")):
-    setattr(Expr, f"__{_name}__", _binary(_op))
-Expr.__neg__ = lambda self: Expr(lambda builder: arithmetic.negate(builder(self)))
-Expr.equal = _binary("==")
-Expr.not_equal = _binary("!=")
-
-
-class ReduceAxis(Expr):
-    """An axis that a sum, a maximum or the like runs over: ``k = reduce_axis(64)``."""
-
-    def __init__(self, extent: Any, name: str = "k"):
-        super().__init__(lambda builder: builder.axes[self])
-        self.extent = extent[1] if isinstance(extent, tuple) else extent
-        self.name = name
-
-
-@dataclass(eq=False)
-class Reduction:
-    """A reduction over axes, made by ``sum`` and the like: the whole body of a compute."""
-
-    combiner: str
-    body: Any
-    axes: tuple[ReduceAxis, ...]
+from legato.frontends.script.language.types import dtype_name, memory_type, relax_element, sizes_of
 
 
 class Tensor:
@@ -88,78 +50,90 @@ class Tensor:
         indices = indices if isinstance(indices, tuple) else (indices,)
         return Expr(lambda builder: builder.buffers[self].load([builder(i) for i in indices]))
 
+    def __call__(self, *indices: Any) -> Expr:
+        """``T(i, j)``, the same as ``T[i, j]``."""
+        return self[indices]
+
+    def __iter__(self) -> Any:
+        raise TypeError(f"the elements of '{self.name}' are read by their indices: {self.name}[i]")
+
 
 def placeholder(shape: Any, dtype: str = "float32", name: str = "A") -> Tensor:
     """An input."""
     return Tensor(shape, dtype, name)
 
 
-def reduce_axis(extent: Any, name: str = "k") -> ReduceAxis:
-    """An axis of ``extent`` values, from 0 on (``(0, extent)`` says the same)."""
-    return ReduceAxis(extent, name)
-
-
-def _reduction(combiner: str) -> Callable[..., Reduction]:
-    def reduce(body: Any, axis: ReduceAxis | Sequence[ReduceAxis]) -> Reduction:
-        return Reduction(combiner, body, tuple(axis) if isinstance(axis, (list, tuple)) else (axis,))
-
-    reduce.__doc__ = f"The {'sum' if combiner == '+' else 'product' if combiner == '*' else combiner} of ``body`` over reduce axes."
-    return reduce
-
-
-sum, product, max_over, min_over = (_reduction(c) for c in ("+", "*", "max", "min"))
-
-
-def apply(name: str, *arguments: Any) -> Expr:
-    """A function of the script on expressions: ``apply("exp", A[i])``."""
-    entry = FUNCTIONS.get(name)
-    if not isinstance(entry, ScalarFunction):
-        raise LegatoError(f"there is no function T.{name}")
-    return Expr(lambda builder: entry.build(*(builder(a) for a in arguments)))
-
-
-REDUCTIONS = {"sum": sum, "prod": product, "product": product, "max": max_over, "min": min_over}
-_unnamed = itertools.count()
-
-
-def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
-    """``T.<word>(...)`` called by Python outside of a script: a reduction, as ``T.max(A[i, k], axis=k)``, a function of elements, as
-    ``T.max(A[i], 0.0)``, or a size symbol, ``T.var("n", "int64")``. None for anything else."""
-    if word in NAMES_OF_SIZES:
-        return (size_symbol(*arguments, **keywords),)
-    axis = keywords.get("axis", arguments[1] if len(arguments) == 2 else None)
-    if word in REDUCTIONS and arguments and _are_axes(axis):
-        return (REDUCTIONS[word](arguments[0], axis),)
-    if keywords or not isinstance(FUNCTIONS.get(word), ScalarFunction) or not any(isinstance(a, (Expr, dims.Dim)) for a in arguments):
-        return None
-    return (apply(word, *arguments),)
-
-
-def _are_axes(axis: Any) -> bool:
-    return isinstance(axis, ReduceAxis) or (isinstance(axis, (list, tuple)) and len(axis) > 0 and all(map(_are_axes, axis)))
-
-
-def size_symbol(name: str = "int64", dtype: str = "int64") -> dims.Dim:
-    """A size that is known when the kernel is called, for shapes and extents. Without a name it is one of its own."""
-    name, dtype = (f"size_{next(_unnamed)}", name) if name in DTYPES else (name, dtype)
-    if not isinstance(name, str):
-        raise LegatoError(f"a size symbol has a name: T.var(\"n\", \"int64\"), not {name!r}")
-    if not dtype_name(dtype).startswith(("int", "uint")):
-        raise LegatoError(f"the size symbol '{name}' is an integer: T.var(\"{name}\", \"int64\"), not {dtype_name(dtype)}")
-    return dims.symbol(dims.symbol_name(name))
-
-
 def compute(shape: Any, function: Callable[..., Any], name: str = "compute", dtype: str | None = None) -> Tensor:
     """The tensor whose element at ``i, j, ...`` is ``function(i, j, ...)``: an expression, or a reduction of one.
 
-    ``dtype``: of the elements (default: float32).
+    ``dtype``: of the elements (default: the expression's own). LegatoError, at the user's line, for what has no value in a kernel.
     """
-    axes = list(inspect.signature(function).parameters)
     shape = shape if isinstance(shape, (tuple, list)) else (shape,)
+    axes = index_names(function, len(shape))
     if len(axes) != len(shape):
         raise LegatoError(f"compute '{name}': {len(shape)} sizes, and a function of {len(axes)} indices")
-    variables = [Expr(lambda builder, n=n: builder.spatial[n]) for n in range(len(axes))]
-    return Tensor(shape, dtype or "float32", name, function(*variables), axes)
+    body = function(*(spatial_axis(n) for n in range(len(axes))))
+    if (reason := refusal(body)) is not None:
+        raise LegatoError(f"compute '{name}': its function {reason}")
+    found = trial_dtype(body, len(axes))
+    return Tensor(shape, dtype or found, name, body, axes)
+
+
+def index_names(function: Callable[..., Any], rank: int) -> list[str]:
+    """The names of a function's indices; those behind a ``*i`` are numbered."""
+    names: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        names += [f"{parameter.name}{n}" for n in range(len(names), rank)] if many else [parameter.name]
+    return names
+
+
+def spatial_axis(number: int) -> Expr:
+    """The index of an axis of the tensor that is computed."""
+    return Expr(lambda builder: builder.spatial[number])
+
+
+@functools.cache
+def trial_context() -> ir.Context:
+    """The context of trials."""
+    return make_context()
+
+
+def trial_dtype(body: Any, rank: int) -> str:
+    """The element type of an expression, found by building it in a function that is dropped. ScriptError where it cannot be built."""
+    found = everything_in(body)
+    tensors, axes = ([x for x in found if isinstance(x, kind)] for kind in (Tensor, ReduceAxis))
+    symbols = {s for x in found if isinstance(x, dims.Dim) for s in dims.symbols(x)}
+    with trial_context(), ir.Location.unknown():
+        module, index = ir.Module.create(), ir.IndexType.get()
+        with ir.InsertionPoint(module.body):
+            types = [memref_type(t.shape, t.dtype) for t in tensors] + [index] * (rank + len(axes) + len(symbols))
+            block = func.FuncOp("trial", ir.FunctionType.get(types, [])).add_entry_block()
+        given = iter(block.arguments)
+        builder = _Builder({})
+        builder.buffers = {t: Buffer(next(given), t.dtype, t.name) for t in tensors}
+        builder.spatial = [Scalar(next(given), "index") for _ in range(rank)]
+        builder.axes = {axis: Scalar(next(given), "index") for axis in axes}
+        builder.sizes = {symbol: next(given) for symbol in symbols}
+        with ir.InsertionPoint(block):
+            value = builder(body.body if isinstance(body, Reduction) else body)
+            if isinstance(body, Reduction) and body.where is not None:
+                builder(body.where)
+            dtype = without_literals(dtype_of(value))
+    return "int32" if dtype == "index" else dtype
+
+
+def everything_in(body: Any) -> list[Any]:
+    """The expressions, tensors and sizes of an expression, without those that tensors are computed of."""
+    found: dict[int, Any] = {}
+    left = [body]
+    while left:
+        x = left.pop()
+        if id(x) in found or not isinstance(x, (Expr, Tensor, dims.Dim, tuple, list)):
+            continue
+        found[id(x)] = x
+        left += parts_of(x)
+    return list(found.values())
 
 
 def create_prim_func(tensors: Sequence[Tensor], name: str = "kernel") -> "Computed":
@@ -228,26 +202,8 @@ class Computed(Function):
 
 
 def reads_of(tensor: Tensor) -> list[Tensor]:
-    """The tensors that a computed one reads, found in the closures of its expression."""
-    found: dict[Tensor, None] = {}
-
-    def visit(x: Any) -> None:
-        if isinstance(x, Tensor):
-            found[x] = None
-        elif isinstance(x, Reduction):
-            visit(x.body)
-        elif isinstance(x, Expr):
-            for cell in x.build.__closure__ or ():
-                if cell.cell_contents is not x:
-                    visit(cell.cell_contents)
-            for default in x.build.__defaults__ or ():
-                visit(default)
-        elif isinstance(x, (tuple, list)):
-            for one in x:
-                visit(one)
-
-    visit(tensor.body)
-    return list(found)
+    """The tensors that a computed one reads."""
+    return [x for x in everything_in(tensor.body) if isinstance(x, Tensor)]
 
 
 def memref_type(shape: tuple[Any, ...], dtype: str) -> ir.MemRefType:
@@ -268,7 +224,7 @@ class _Builder:
     def __call__(self, x: Any) -> Any:
         if isinstance(x, dims.Dim):
             return Scalar(self.extent(x), "index")
-        return x.build(self) if isinstance(x, Expr) else x
+        return x.value(self) if isinstance(x, Expr) else number(x)
 
     def name_sizes(self, tensors: list[Tensor]) -> None:
         """The values of the sizes that are symbols, from the buffers of parameters."""
@@ -289,7 +245,7 @@ class _Builder:
             made = make_buffer(memref_type(shape, tensor.dtype), tensor.name, "global", dynamic)
             self.buffers[tensor] = Buffer(made, tensor.dtype, tensor.name)
         reduction = tensor.body if isinstance(tensor.body, Reduction) else None
-        reduced = reduction.axes if reduction else ()
+        reduced = reduction.axes if reduction is not None else ()
         names = [*tensor.axes, *(a.name for a in reduced)]
         extents = [*shape, *(dims.as_size(a.extent) for a in reduced)]
         self.nest(tensor, reduction, list(zip(names, extents)), [])
@@ -302,7 +258,7 @@ class _Builder:
                 self.nest(tensor, reduction, left[1:], [*variables, made.variable])
             return
         rank = len(tensor.axes)
-        reduced = reduction.axes if reduction else ()
+        reduced = reduction.axes if reduction is not None else ()
         names = [f"v_{n}" for n in tensor.axes] + [f"v_{a.name}" for a in reduced]
         known = [s if isinstance(s, int) else None for s in (*self.shapes[tensor], *(dims.as_size(a.extent) for a in reduced))]
         block = make_block(tensor.name, names, [SPATIAL] * rank + [REDUCE] * len(reduced), known, variables, init=reduction is not None)
@@ -318,7 +274,10 @@ class _Builder:
                 buffer.store(self(tensor.body), self.spatial)
             else:
                 before = buffer.load(self.spatial)
-                buffer.store(arithmetic.binary(reduction.combiner, before, self(reduction.body)), self.spatial)
+                counted = reduction.body
+                if reduction.where is not None:
+                    counted = if_then_else(reduction.where, reduction.body, neutral(reduction.combiner, tensor.dtype))
+                buffer.store(arithmetic.binary(reduction.combiner, before, self(counted)), self.spatial)
 
 
 def neutral(combiner: str, dtype: str) -> Any:

@@ -7,7 +7,7 @@ All other words have a meaning in scripts only, defined by the parsers' tables (
 from typing import Any
 
 from legato.core.errors import LegatoError
-from legato.frontends.script import compute
+from legato.frontends.script import compute, compute_expressions
 from legato.frontends.script.decorators import ir_module, macro, no_python, prim_func, relax_function
 from legato.frontends.script.kernel.python_calls import call_word
 from legato.frontends.script.language.annotations import BufferWord, HandleWord, shape_info, tensor, tuple_info
@@ -21,7 +21,7 @@ class ScalarWord(ScalarType):
     def __call__(self, *arguments: Any, **_: Any) -> Any:
         if len(arguments) == 1 and isinstance(arguments[0], (int, float)):
             return float(arguments[0]) if self.dtype.startswith(("float", "bfloat")) else int(arguments[0])
-        found = call_word(self.dtype, arguments, {})
+        found = call_kernel_word(self.dtype, arguments, {})
         if found is None:
             raise LegatoError(f"T.{self.dtype}(...) has a meaning inside of a script only")
         return found[0]
@@ -34,7 +34,7 @@ def nothing(*_: Any, **__: Any) -> None:
 def call_kernel_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
     """``T.<word>(...)`` in Python: on values of a kernel that is being parsed, or on expressions of a ``T.compute``."""
     found = call_word(word, arguments, keywords)
-    return compute.call_word(word, arguments, keywords) if found is None else found
+    return compute_expressions.call_word(word, arguments, keywords) if found is None else found
 
 
 def call_graph_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
@@ -51,9 +51,10 @@ BUFFER = BufferWord()
 T = Namespace("T", "Kernels: prim_func, Buffer, grid, block, axis, ...", {
     "prim_func": prim_func, "macro": macro, "inline": macro, "Buffer": BUFFER, "buffer_decl": BUFFER, "handle": HandleWord(),
     **{dtype: ScalarWord(dtype) for dtype in DTYPES},
-    "placeholder": compute.placeholder, "reduce_axis": compute.reduce_axis, "compute": compute.compute, "sum": compute.sum,
-    "product": compute.product, "max_over": compute.max_over, "min_over": compute.min_over,
-    "create_prim_func": compute.create_prim_func, "apply": compute.apply,
+    "placeholder": compute.placeholder, "reduce_axis": compute_expressions.reduce_axis, "compute": compute.compute,
+    "sum": compute_expressions.sum,
+    "product": compute_expressions.product, "max_over": compute_expressions.max_over, "min_over": compute_expressions.min_over,
+    "create_prim_func": compute.create_prim_func, "apply": compute_expressions.apply,
 }, call_kernel_word)
 R = Namespace("R", "Graphs: function, Tensor, call_tir, dataflow, nn, ...", {
     "function": relax_function, "func": relax_function, "Tensor": tensor, "Shape": shape_info, "Tuple": tuple_info,

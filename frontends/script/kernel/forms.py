@@ -1,6 +1,7 @@
 """Words of a kernel's script that take their arguments as syntax, not only as values."""
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from legato.core.mlir import ir
@@ -18,6 +19,7 @@ from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import value_type
 
 RESTATED = ("dtype", "span")  # arguments that say again what the operands' types say
+EXTERN_FORM = "T.call_extern takes the type of its result and the function's name, then the arguments"
 
 
 def if_then_else_word(parser: KernelParser, node: ast.Call) -> Any:
@@ -29,18 +31,22 @@ def if_then_else_word(parser: KernelParser, node: ast.Call) -> Any:
 
 def if_then_else(parser: KernelParser, test: ast.expr, then: ast.expr, other: ast.expr) -> Any:
     """The value of one of two expressions; the other one is not evaluated (for a condition of several lanes, both are)."""
-    test_value = parser.expression(test)
-    if isinstance(test_value, LaneValues):
-        return lifted(select, test_value, parser.expression(then), parser.expression(other))
-    if isinstance(test_value, (bool, int, float)):
-        return parser.expression(then if test_value else other)
+    return one_of(parser.expression(test), lambda: parser.expression(then), lambda: parser.expression(other))
+
+
+def one_of(test: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """The value of one of two expressions, which are built by calls of ``then`` and ``other``."""
+    if isinstance(test, LaneValues):
+        return lifted(select, test, then(), other())
+    if isinstance(test, (bool, int, float)):
+        return then() if test else other()
     # the type of the result is known only once both branches are built: build them in an scf.if without results, and move them
-    trial = ir.Operation.create("scf.if", [], [condition(test_value)], regions=2)
+    trial = ir.Operation.create("scf.if", [], [condition(test)], regions=2)
     results = []
     try:
         for region, branch in zip(trial.regions, (then, other)):
             with ir.InsertionPoint(region.blocks.append()):
-                results.append(parser.expression(branch))
+                results.append(branch())
         dtype = without_literals(common(*results))
     except BaseException:
         trial.erase()
@@ -117,11 +123,18 @@ def call_extern(parser: KernelParser, node: ast.Call) -> Scalar | PointerValue |
     given = arguments(parser, node)
     keywords = {k.arg: parser.expression(k.value) for k in node.keywords}
     dtype = keywords.pop("dtype", None)
+    if keywords:
+        raise Misuse(EXTERN_FORM)
+    return extern(given, dtype)
+
+
+def extern(given: list[Any], dtype: Any) -> Scalar | PointerValue | None:
+    """A call of a C function; ``given``: the type of its result, unless it is ``dtype``, its name, then the arguments."""
     if dtype is None and given:
         dtype, *given = given
     name, *given = given or [None]
-    if not isinstance(name, str) or not isinstance(dtype, str) or keywords:
-        raise Misuse("T.call_extern takes the type of its result and the function's name, then the arguments")
+    if not isinstance(name, str) or not isinstance(dtype, str):
+        raise Misuse(EXTERN_FORM)
     operands = [extern_value(a) for a in given]
     if dtype == "handle":
         return PointerValue(tir.call_extern(name, operands, [ir.Type.parse(POINTER)])[0])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from legato.core.errors import LegatoError
 from legato.dialects.relax import dims
 from legato.frontends.script.kernel import operators
 from legato.frontends.script.kernel.allocations import allocated_by_python
@@ -22,8 +23,9 @@ from legato.frontends.script.language.types import ScalarType
 BUILTINS = (min, max, abs, int, float, bool, len, round, sum, tuple, list)
 ALLOCATES = ("alloc_buffer", "sblock_alloc_buffer", "alloc_local", "alloc_shared")
 
-operators.install(KernelValue)
 _running: list[FunctionType] = []  # the Python functions that kernels being parsed are calling
+for _kind in (Scalar, LaneValues):
+    operators.install(_kind, lambda: bool(_running))
 
 
 def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any] | None:
@@ -37,8 +39,11 @@ def call_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -
         return (arguments[0],)
     if _running and (op := own_op(word)) is not None:
         return (build_own_op(op, list(arguments), dict(keywords)),)
+    if _running and word == "if_then_else":
+        raise LegatoError("T.if_then_else: a function's arguments are computed before it is called, also the one that is not chosen: use "
+                          "T.Select, or write a macro, @T.macro")
     entry = FUNCTIONS.get(word)
-    if not isinstance(entry, ScalarFunction) or not any(isinstance(a, KernelValue) for a in arguments):
+    if not isinstance(entry, ScalarFunction) or not (_running or any(isinstance(a, KernelValue) for a in arguments)):
         return None
     return (lifted(entry.build, *arguments),)
 

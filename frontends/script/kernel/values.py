@@ -12,13 +12,14 @@ from legato.frontends.script.language.types import value_type
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INT, FLOAT = "int", "float"  # the types of literals
+UNKNOWN_TRUTH = "whether a value of the kernel holds is known at run time only: use T.if_then_else or T.Select"
 
 
 class KernelValue:
     """A value of a kernel, or several lanes. python_calls.py adds Python's operators, which build expressions."""
 
     def __bool__(self) -> bool:
-        raise TypeError("whether a value of the kernel holds is known at run time only: use T.if_then_else or T.Select")
+        raise TypeError(UNKNOWN_TRUTH)
 
 
 @dataclass(frozen=True)
