@@ -8,7 +8,7 @@ replaced by an instruction of the device or a library call. The forms:
 - a *rewrite* rule replaces a graph op in place: ``fn(op, *operands)`` returns the values that replace the op's results;
 - an *intrinsic* rule replaces a scalar or vector op, after scheduling: ``fn(op, *operands)`` returns the values that replace it.
 
-Each may return a ``Refusal`` with its reason, before it builds anything.
+Each may return a ``Refusal`` with its reason. What it has built by then is removed.
 """
 from collections.abc import Callable
 from dataclasses import dataclass

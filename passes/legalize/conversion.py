@@ -14,6 +14,7 @@ from legato.core.locations import model_name
 from legato.core.mlir import ir, rewrite
 from legato.core.records import RuleRecord
 from legato.core.user_code import prefixed, raised_in
+from legato.passes.legalize.built import BuiltOps
 
 MAX_ROUNDS = 16
 
@@ -36,6 +37,7 @@ class Conversion:
         self.module, self.target, self.report = module, target, report
         self.records: dict[Any, RuleRecord] = {}
         self.fired: Counter[str] = Counter()
+        self.built = BuiltOps()
 
     def context(self, op: Any, operands: Sequence[ir.Value]) -> Any:
         """The context that the op's rules get."""
@@ -76,7 +78,10 @@ class Conversion:
         # no op is illegal: those without a rule stay, so that all of them can be reported together
         config = rewrite.ConversionConfig()
         config.folding_mode = rewrite.DialectConversionFoldingMode.NEVER
-        rewrite.apply_partial_conversion(self.module.operation, rewrite.ConversionTarget(), patterns.freeze(), config)
+        try:
+            rewrite.apply_partial_conversion(self.module.operation, rewrite.ConversionTarget(), patterns.freeze(), config)
+        finally:
+            self.built.end()
         return bool(self.fired)
 
     def endless(self) -> LegatoError:
@@ -89,7 +94,7 @@ class Conversion:
             record = self.record(op)
             context = self.context(op, list(adaptor.operands))
             with rewriter.ip, op.operation.location:
-                values = self._guarded(target, rule, context, record)
+                values = self._guarded(target, rule, context, record, op.operation)
                 if isinstance(values, Refusal):
                     refusal = (target.name, rule.name, values.reason)
                     if refusal not in record.refused:
@@ -105,10 +110,17 @@ class Conversion:
 
         return legalize
 
-    def _guarded(self, target: TargetLike, rule: RuleLike, context: Any, record: RuleRecord) -> "Sequence[ir.Value] | Refusal":
+    def _guarded(self, target: TargetLike, rule: RuleLike, context: Any, record: RuleRecord,
+                 op: ir.Operation) -> "Sequence[ir.Value] | Refusal":
         try:
             reason = rule.refusal(context)
-            return self.apply(target, rule, context) if reason is None else Refusal(reason)
+            if reason is not None:
+                return Refusal(reason)
+            self.built.begin(op)
+            values = self.apply(target, rule, context)
+            if isinstance(values, Refusal):
+                self.built.remove(op)
+            return values
         except RuleFailed:
             raise
         except LegatoError as error:

@@ -77,8 +77,10 @@ class Legalizer(Conversion):
         return OpContext(op, operands, enclosing(op), self)
 
     def apply(self, target: TargetLike, rule: RuleLike, context: OpContext) -> Any:
+        before = len(self.kernels), len(self.texts)
         values = self.call_kernel(rule, context) if rule.form == "kernel" else rule(context, *context.operands)
         if isinstance(values, Refusal):
+            self.remove_functions(*before)
             return values
         values = values_of(values)
         who = (self.who(target, rule), f"{context.name}{named(model_name(context.op))}")
@@ -95,6 +97,13 @@ class Legalizer(Conversion):
             if callee(value):
                 origins.mark(value.owner, context.op.operation)
         return [cast(v, t) for v, t in zip(values, context.output_types, strict=True)]
+
+    def remove_functions(self, kernels: int, texts: int) -> None:
+        """Erases the functions that a rule added before it refused, all but the first ``kernels`` and ``texts``."""
+        for made, kept in ((self.kernels, kernels), (self.texts, texts)):
+            while len(made) > kept:
+                _, name = made.popitem()
+                self.symbols.erase(self.symbols[name])
 
     def check_kernels(self) -> None:
         """Checks the conventions of kernels that rules built without the driver, and blames the rule."""
