@@ -10,6 +10,7 @@ from legato.passes.partition.fuse_by_pattern import FuseByPattern
 from legato.passes.partition.merge_composites import MergeComposites
 from legato.passes.partition.outline_external import OutlineExternal
 from legato.passes.partition.run_codegen import RunCodegen
+from legato.passes.partition.veto_small import VetoSmall
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.pipelines import with_catalogs
@@ -25,8 +26,8 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
 
     ``backends``: values, classes or names, in order of priority. ``costs``: passes between matching and merging, which may veto groups
     (see passes/partition/costs.py). ``codegen``: False leaves the external modules without generated code. ``options``: for code
-    generation, by backend's name (``{"npu": "tile=16"}``). May be called again, with passes in between. ``context.report["partition"]``
-    records what was done. Raises LegatoError.
+    generation, by backend's name (``{"npu": "tile=16"}``), and ``min_ops=4``: merged groups of fewer ops stay with the host. May be
+    called again, with passes in between. ``context.report["partition"]`` records what was done. Raises LegatoError.
     """
     given = list(backends)
     catalog = BackendCatalog(given)
@@ -50,10 +51,27 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
 def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: bool = True,
                options: Mapping[str, str] | None = None) -> list[list[ModulePass]]:
     """The passes that partition a graph for backends of these names, as pipelines; the IR is verified after each."""
+    given = {name: settings((options or {}).get(name, ""), name) for name in names}
     matching: list[ModulePass] = [FuseByPattern(name) for name in names]
-    merging: list[ModulePass] = [*costs, *(MergeComposites(name) for name in names), OutlineExternal()]
-    generating: list[ModulePass] = [RunCodegen(name, (options or {}).get(name, "")) for name in names]
+    small = [VetoSmall(name, given[name][0]) for name in names]
+    merging: list[ModulePass] = [*costs, *(MergeComposites(name) for name in names), *small, OutlineExternal()]
+    generating: list[ModulePass] = [RunCodegen(name, given[name][1]) for name in names]
     return [matching, merging, generating] if codegen else [matching, merging]
+
+
+def settings(text: str, backend: str) -> tuple[int, str]:
+    """The options of a backend as the fewest ops of its groups (0: not given) and the rest, for code generation. LegatoError for a number
+    that is none."""
+    least, rest = 0, []
+    for item in text.split():
+        key, _, value = item.partition("=")
+        if key != "min_ops":
+            rest.append(item)
+        elif value.isdecimal() and int(value):
+            least = int(value)
+        else:
+            raise LegatoError(f"the backend '{backend}': min_ops is '{value}', expected the fewest ops of a group, 1 or more")
+    return least, " ".join(rest)
 
 
 def partition_passes(backends: Iterable[str | Backend | type[Backend]], options: Mapping[str, str] | None = None) -> PassPipeline:

@@ -20,7 +20,7 @@ class Backend:
     ``name``: letters, digits, ``_``. ``patterns``: the ops it supports, by priority: ``composite(name, pattern, check)``, or such tuples.
     ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the
     pipeline may use besides Legato's. ``dialects``: defined in Python, that its passes and its code generation use. ``requires``: Python
-    packages that its code needs at compile time and at run time.
+    packages that its code needs at compile time and at run time. ``min_ops``: merged groups of fewer ops stay with the host (1: none).
     """
 
     name: str = ""
@@ -29,6 +29,7 @@ class Backend:
     passes: Sequence[type] = ()
     dialects: Sequence[type[ext.Dialect]] = ()
     requires: Sequence[str] = ()
+    min_ops: int = 1
 
     def codegen(self, module: Module, options: Mapping[str, str]) -> Artifact | Sequence[Artifact]:
         """Generates code for one external module, a copy that may be changed.

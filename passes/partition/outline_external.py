@@ -17,7 +17,7 @@ from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax.calls import call_dps, declare
-from legato.dialects.relax.markers import EXTERNAL, VETO
+from legato.dialects.relax.markers import COMPOSITE, EXTERNAL, VETO
 from legato.passes.partition.groups import inline
 from legato.passes.partition.marks import CODEGEN, backend_of_function, calls_of, unique
 from legato.passes.pipeline.base import ModulePass, PassContext, option
@@ -36,9 +36,11 @@ class OutlineExternal(ModulePass):
     backend: str = option("", "only functions of this backend (default: of all)")
 
     def run(self, module: Module, context: PassContext) -> None:
-        calls = calls_of(module)
-        for function in module.functions():
-            if VETO in function.operation.attributes:
+        vetoed = [f for f in module.functions() if VETO in f.operation.attributes]
+        merged = [f for f in vetoed if COMPOSITE not in f.operation.attributes]
+        for functions in (merged, [f for f in vetoed if f not in merged]):    # composites after those that call them
+            calls = calls_of(module) if functions else {}
+            for function in functions:
                 note_veto(function, context)
                 put_back(function, calls.get(function.name.value, []))
         names = {op.operation.attributes["sym_name"].value for op in module.body.operations if "sym_name" in op.operation.attributes}
@@ -48,9 +50,10 @@ class OutlineExternal(ModulePass):
             if backend is not None and not function.is_external and (not self.backend or backend == self.backend):
                 by_backend.setdefault(backend, []).append(function)
         for backend, functions in by_backend.items():
+            calls = calls_of(module)
             for function in functions:
                 check_sizes(function, calls.get(function.name.value, []))
-            outline(module.module, backend, functions, calls_of(module), names)
+            outline(module.module, backend, functions, calls, names)
 
 
 def note_veto(function: func.FuncOp, context: PassContext) -> None:

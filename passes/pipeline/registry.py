@@ -20,6 +20,7 @@ PASSES: dict[str, str] = {
     "relax-require-sizes": "passes.graph.require_sizes:RequireSizes",
     "relax-fuse-by-pattern": "passes.partition.fuse_by_pattern:FuseByPattern",
     "relax-merge-composites": "passes.partition.merge_composites:MergeComposites",
+    "relax-veto-small": "passes.partition.veto_small:VetoSmall",
     "relax-outline-external": "passes.partition.outline_external:OutlineExternal",
     "relax-run-codegen": "passes.partition.run_codegen:RunCodegen",
     "relax-inline-external": "passes.partition.inline_external:InlineExternal",

@@ -89,3 +89,31 @@ def test_tools_take_options(tmp_path):
     with contextlib.redirect_stdout(printed):
         assert legato_compile.main(["--load", command[2], "--print-pipeline", "--backend", "doubler{tile=16}"]) == 0
     assert "relax-run-codegen{backend=doubler options=tile=16}" in printed.getvalue().replace('"', "")
+
+
+class Small(Positive):
+    name = "small"
+    patterns = [("relu", is_op("relax.relu")), ("tanh", is_op("relax.tanh"))]
+    pipeline = "relax-inline"
+
+
+@pytest.mark.parametrize("backend, options, kept", [(Small, "", False), (Small, "min_ops=2", False), (Small, "min_ops=3", True),
+                                                    (type("Three", (Small,), {"min_ops": 3}), "", True),
+                                                    (type("Three", (Small,), {"min_ops": 3}), "min_ops=1", False)])
+def test_small_groups_stay_with_the_host(backend, options, kept):
+    SEEN.clear()
+    explained = legato.explain(two.module(), backends=[backend], backend_options={"small": options})
+    reasons = [r.reason for r in explained.partition]
+    assert reasons == (["vetoed: 2 ops, fewer than the 3 that a group for 'small' has at least"] * 2 if kept else [None, None])
+    assert SEEN == ([] if kept else [{}])    # code generation gets the other options
+    if kept:
+        assert "fewer than the 3" in str(explained)
+        x = np.linspace(-1, 1, 4, dtype=np.float32)
+        found = np.from_dlpack(legato.compile(two.module(), backends=[backend], backend_options={"small": options})(x))
+        np.testing.assert_allclose(found, np.maximum(np.tanh(x), 0), rtol=1e-6)
+
+
+def test_the_fewest_ops_are_a_number():
+    for text in ("0", "-1", "few", ""):
+        with pytest.raises(legato.LegatoError, match=f"'small': min_ops is '{text}', expected the fewest ops of a group"):
+            legato.explain(two.module(), backends=[Small], backend_options={"small": f"min_ops={text}"})
