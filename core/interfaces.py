@@ -102,6 +102,10 @@ class RuleLike(Protocol):
     def source(self) -> str: ...
     @property
     def dtypes(self) -> tuple[str, ...]: ...
+    @property
+    def schedule(self) -> Any:
+        """The schedule of the kernels that the rule makes (``schedule.attach.GivenSchedule``), or None."""
+        ...
 
     def refusal(self, op: Any) -> str | None:
         """Why the rule does not take an op (an ``OpContext`` or ``IntrinsicContext``), or None."""

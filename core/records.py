@@ -8,7 +8,8 @@ class RuleRecord:
 
     ``op``: its name; ``name``: the model's own name for it; ``target``, ``rule``, ``source``: of the rule, None where none took it;
     ``refused``: as (target, rule, reason); ``moment``: legalize or lower; ``kernel``: the function that holds the op, or that was made of
-    it; ``type``: an intrinsic's, None for a graph op; ``count``: how many ops of one kernel it stands for.
+    it; ``type``: an intrinsic's, None for a graph op; ``count``: how many ops of one kernel it stands for; ``schedule``: the rule's own
+    for that kernel.
     """
 
     op: str
@@ -21,6 +22,7 @@ class RuleRecord:
     kernel: str | None = None
     type: str | None = None
     count: int = 0
+    schedule: str | None = None
 
 
 @dataclass(frozen=True)

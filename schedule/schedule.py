@@ -54,6 +54,11 @@ class ModuleSchedule:
         return self.module
 
     @property
+    def kernel_name(self) -> str:
+        """The name of the kernel that is scheduled. ScheduleError if none is chosen."""
+        return self._work().name
+
+    @property
     def trace(self) -> str:
         """The steps on the kernel so far, as a transform script for ``replay``."""
         return str(self._work().trace)

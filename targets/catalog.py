@@ -111,7 +111,7 @@ def given_rules(rules: GivenRules) -> tuple[Rule, ...]:
     for rule in found:
         if not isinstance(rule, Rule):
             raise LegatoError("rules=: expected rules (functions under @legato.kernel(...), @legato.rewrite(...)) or a map from op names "
-                              f"to functions, found {rule!r}")
+                              f"to functions, found {rule!r}; a schedule is an argument of a rule: @legato.kernel(..., schedule=...)")
         check_op(rule.op, "rules=")
     return tuple(replace(rule, layer=GIVEN) for rule in found)
 

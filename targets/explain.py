@@ -128,7 +128,7 @@ def _table(records: Sequence[RuleRecord], title: str, detail: Callable[[RuleReco
     rows = [(title, "in the model" if title == "graph op" else "on", "target", "rule", "defined at", "made")]
     notes: list[list[str]] = [[]]
     for r in records:
-        made = f"@{r.kernel}" if r.kernel else ""
+        made = (f"@{r.kernel}" if r.kernel else "") + (f", scheduled by {r.schedule}" if r.schedule else "")
         rows.append((r.op, detail(r), r.target or "-", r.rule or NO_RULE, r.source or "", made))
         notes.append([f"      {t}/{rule} refused: {why}" for t, rule, why in r.refused])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

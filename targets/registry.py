@@ -63,15 +63,18 @@ def _register_target(target: Target, owner: str) -> Target:
     return target
 
 
-def legalize(*ops: str, target: str | Target, when: Predicate | tuple[Predicate, ...] = (), priority: int = 0, form: Form | None = None):
+def legalize(*ops: str, target: str | Target, when: Predicate | tuple[Predicate, ...] = (), priority: int = 0, form: Form | None = None,
+             schedule: Any = None):
     """Decorator: registers a function as the legalization of ``ops`` (graph ops or intrinsics) on ``target``.
 
     For graph ops ``form`` is "kernel" (default: ``fn(k, *inputs, *outputs)`` builds a kernel) or "rewrite" (``fn(op, *operands)`` returns
     the values that replace the op). For other ops it is an intrinsic rule, ``fn(op, *operands)``. ``when``: predicates; ``priority``:
-    among the rules of this target for one op, higher is tried first. LegatoError for an op or target that does not exist, and for a
-    second rule of the same rank. The function itself is returned; defining it again (a notebook's cell run twice) replaces the rule.
+    among the rules of this target for one op, higher is tried first. ``schedule``: of the kernels that the rule makes, in place of the
+    target's own: a function that is given a Schedule of the kernel and takes its steps, a ``legato.Schedule``, whose steps are repeated,
+    or a transform script as text or Path. LegatoError for an op or target that does not exist, and for a second rule of the same rank. The
+    function itself is returned; defining it again (a notebook's cell run twice) replaces the rule.
     """
-    return _registering(ops, target, "legalize", form, when, priority, ())
+    return _registering(ops, target, "legalize", form, when, priority, (), schedule)
 
 
 def legalize_intrinsic(*ops: str, target: str | Target, dtypes: tuple[str, ...] = (), when: Predicate | tuple[Predicate, ...] = (),
@@ -92,7 +95,7 @@ def lower_intrinsic(*ops: str, target: str | Target, dtypes: tuple[str, ...] = (
 
 
 def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, form: Form | None, when: Any, priority: int,
-                 dtypes: tuple[str, ...]):
+                 dtypes: tuple[str, ...], schedule: Any = None):
     where = "@legato.lower_intrinsic" if moment == "lower" else "@legato.legalize"
     if not ops:
         raise LegatoError(f"{where} wants the names of ops")
@@ -110,7 +113,7 @@ def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, for
     name = target.name if isinstance(target, Target) else target
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        options = {"when": when, "priority": priority, "moment": moment, "dtypes": tuple(dtypes)}
+        options = {"when": when, "priority": priority, "moment": moment, "dtypes": tuple(dtypes), "schedule": schedule}
         rules = [make_rules((op,), one, function, **options)[0] for op, one in zip(ops, forms)]
         with _lock:
             kept = [(t, r) for t, r in _state.rules if not _again(r, t, rules, name)]

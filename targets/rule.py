@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from legato.core.errors import LegatoError
 from legato.core.user_code import source_of
 
 Form = Literal["kernel", "rewrite", "intrinsic"]
@@ -28,7 +29,8 @@ class Rule:
 
     Among the rules of one target for one op a higher ``layer`` comes first, then a higher ``priority``. ``when``: predicates on the first
     argument of the function; each returns True, or the reason for a refusal. ``dtypes``: the element types that an intrinsic rule supports
-    (empty: any); f16 and bf16 are computed in f32 if only f32 is among them. ``source``: file:line.
+    (empty: any); f16 and bf16 are computed in f32 if only f32 is among them. ``source``: file:line. ``schedule``: of the kernels that the
+    rule makes, in place of the target's own: a function that takes its steps on a Schedule, a ``legato.Schedule``, or a script.
     """
 
     op: str
@@ -41,6 +43,7 @@ class Rule:
     moment: Moment = "legalize"
     dtypes: tuple[str, ...] = ()
     layer: int = TARGETS_OWN
+    schedule: Any = None
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -67,6 +70,9 @@ def predicates(when: "Predicate | tuple[Predicate, ...] | list[Predicate]") -> t
 def make_rules(ops: tuple[str, ...], form: Form, function: Callable[..., Any], **options: Any) -> tuple[Rule, ...]:
     """One rule per op, all with the same function."""
     options["when"] = predicates(options.get("when", ()))
+    if form == "intrinsic" and options.get("schedule") is not None:
+        raise LegatoError(f"schedule=: {', '.join(ops)} is computed inside of kernels that are scheduled already; rules of graph ops have "
+                          "schedules")
     name = getattr(function, "__name__", type(function).__name__)
     return tuple(Rule(op, form, function, name, source_of(function), **options) for op in ops)
 
@@ -83,14 +89,14 @@ def _decorator(ops: tuple[str, ...], form: Form, **options: Any) -> Callable[[Fu
     return make
 
 
-def kernel(*ops: str, priority: int = 0, when: When = ()) -> Callable[[Function], Any]:
+def kernel(*ops: str, priority: int = 0, when: When = (), schedule: Any = None) -> Callable[[Function], Any]:
     """Decorator: makes a function a kernel rule: one ``Rule``, or a tuple for several ops. Registers nothing."""
-    return _decorator(ops, "kernel", priority=priority, when=when)
+    return _decorator(ops, "kernel", priority=priority, when=when, schedule=schedule)
 
 
-def rewrite(*ops: str, priority: int = 0, when: When = ()) -> Callable[[Function], Any]:
+def rewrite(*ops: str, priority: int = 0, when: When = (), schedule: Any = None) -> Callable[[Function], Any]:
     """Decorator: makes a function a rewrite rule: one ``Rule``, or a tuple for several ops. Registers nothing."""
-    return _decorator(ops, "rewrite", priority=priority, when=when)
+    return _decorator(ops, "rewrite", priority=priority, when=when, schedule=schedule)
 
 
 def intrinsic(*ops: str, moment: Moment = "legalize", dtypes: tuple[str, ...] = (), priority: int = 0,

@@ -58,7 +58,8 @@ class OpContext:
         outputs = [tir.plain_type(t) for t in self.output_types]
         if not isinstance(text, str):
             if not isinstance(text, ScriptKernel):
-                raise LegatoError(f"op.call_prim_func takes the MLIR text of a prim_func or a script's @T.prim_func, found {text!r}")
+                raise LegatoError(f"op.call_prim_func takes the MLIR text of a prim_func or a script's @T.prim_func, found {text!r}; a "
+                                  "schedule is given to the rule: @legato.legalize(..., schedule=...)")
             text = text.text_for([*(v.type for v in operands), *outputs])
         kernel = self._driver.kernel_of_text(text, self.name)
         wanted = [*(v.type for v in operands), *outputs]

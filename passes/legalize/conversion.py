@@ -162,7 +162,8 @@ def values_of(returned: Any) -> list[ir.Value]:
         raise LegatoError("it returns None: a return statement is missing")
     values = [returned] if isinstance(returned, ir.Value) else list(returned) if isinstance(returned, Iterable) else [returned]
     if not all(isinstance(value, ir.Value) for value in values):
-        raise LegatoError(f"it returns {returned!r}: a rule returns values, one for each result of the op, or a legato.Refusal")
+        raise LegatoError(f"it returns {returned!r}: a rule returns values, one for each result of the op, or a legato.Refusal; its "
+                          "schedule is given beside it, by schedule=")
     return values
 
 

@@ -23,6 +23,7 @@ from legato.dialects.tir.ties import RESHAPES
 from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.schedule.attach import attach_of_rule, described
 
 
 class Legalizer(Conversion):
@@ -34,7 +35,9 @@ class Legalizer(Conversion):
         super().__init__(module, target, report)
         self.symbols = ir.SymbolTable(module.operation)
         self.kernels: dict[Any, str] = {}
-        self.texts: dict[str, str] = {}
+        self.texts: dict[Any, str] = {}
+        self.sequences: dict[str, list[ir.Operation]] = {}  # of the schedules that rules give to kernels
+        self.rule: RuleLike | None = None  # the one that is applied
 
     def run(self) -> None:
         """Converts until no graph ops are left. RuleError if some have no rule."""
@@ -77,7 +80,7 @@ class Legalizer(Conversion):
         return OpContext(op, operands, enclosing(op), self)
 
     def apply(self, target: TargetLike, rule: RuleLike, context: OpContext) -> Any:
-        before = len(self.kernels), len(self.texts)
+        before, self.rule = (len(self.kernels), len(self.texts)), rule
         values = self.call_kernel(rule, context) if rule.form == "kernel" else rule(context, *context.operands)
         if isinstance(values, Refusal):
             self.remove_functions(*before)
@@ -92,7 +95,13 @@ class Legalizer(Conversion):
             raise RuleFailed(f"{who[0]} gives for {who[1]} the same op again")
         if any(is_unwritten(v, []) for v in values if 0 not in v.type.shape):
             raise RuleFailed(f"{who[0]} returns an output of {who[1]} that nothing is written to")
-        self.record(context.op).kernel = context.kernel or callee(values[0])
+        record = self.record(context.op)
+        record.kernel = context.kernel or callee(values[0])
+        if rule.schedule is not None:
+            if not any(callee(value) in self.sequences for value in values):
+                raise LegatoError("it has a schedule=, and makes no kernel for it: its values are those of other graph ops, or of packed "
+                                  "functions")
+            record.schedule = described(rule.schedule)
         for value in values:
             if callee(value):
                 origins.mark(value.owner, context.op.operation)
@@ -104,6 +113,13 @@ class Legalizer(Conversion):
             while len(made) > kept:
                 _, name = made.popitem()
                 self.symbols.erase(self.symbols[name])
+                for one in self.sequences.pop(name, ()):
+                    one.erase()
+
+    def schedule_kernel(self, kernel: func.FuncOp) -> None:
+        """Gives a kernel that a rule made the rule's schedule."""
+        if self.rule is not None and self.rule.schedule is not None:
+            self.sequences[kernel.name.value] = attach_of_rule(self.module, kernel, self.rule.schedule)
 
     def check_kernels(self) -> None:
         """Checks the conventions of kernels that rules built without the driver, and blames the rule."""
@@ -155,17 +171,20 @@ class Legalizer(Conversion):
                                    self.symbols)
         except RuleRefused as refused:
             return refused.refusal
+        self.schedule_kernel(kernel)
         return kernel.name.value
 
     def kernel_of_text(self, text: str, name: str) -> func.FuncOp:
         """The prim_func that a text defines, added to the module once."""
-        if text not in self.texts:
+        key = (text, self.rule.schedule if self.rule is not None else None)
+        if key not in self.texts:
             kernel = tir.parse_prim_func(text)
             kernel.attributes["sym_name"] = ir.StringAttr.get(kernel_name(name))
             self.module.body.append(kernel)
             self.symbols.insert(kernel)
-            self.texts[text] = kernel.name.value
-        return self.symbols[self.texts[text]]
+            self.texts[key] = kernel.name.value
+            self.schedule_kernel(kernel)
+        return self.symbols[self.texts[key]]
 
     def packed(self, name: str, inputs: list[ir.Type], outputs: list[ir.Type]) -> str:
         """The name of the declaration of a packed function for these types."""

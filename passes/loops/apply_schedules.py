@@ -11,10 +11,9 @@ from legato.dialects.tir.walk import blocks, localize_constants
 from legato.passes.loops.raise_loops import Kept, raised
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.schedule import script
+from legato.schedule.attach import PACK
 from legato.schedule.state import ScheduleError
 from legato.schedule.unraise import to_loops
-
-PACK = "tir.sch_pack"
 
 
 @dataclass(frozen=True)
