@@ -20,7 +20,8 @@ import references
 import sweep
 
 from legato.core.mlir import ir
-from legato.targets.generic import activations
+from legato.targets.cpu.activations import mish_of, sigmoid_of, silu_of
+from legato.targets.generic.activations import gelu_of, softplus_of, tanh_gelu_of
 from legato.targets.intrinsics.lanes import Lanes
 from legato.targets.intrinsics.ops import OPS, Ufunc
 
@@ -74,8 +75,9 @@ _DRIVER = r"""
 typedef struct { void *allocated, *aligned; long offset, size, stride; } Descriptor;
 typedef void (*Kernel)(void **); /* the addresses of the arguments, which are addresses of descriptors */
 typedef void (*Reference)(const float *, double *, long);
-/* Tries the bit patterns first, first + stride, ...; worst: the greatest distance, its argument, what was found and what is right. */
-void sweep(Kernel kernel, Reference reference, int of_operand, long first, long count, long stride, double worst[4]) {
+/* Tries the bit patterns first, first + stride, ...; worst: the greatest distance, its argument, what was found and what is right; if
+   ``of_operand``, then also those in units of the operand. */
+void sweep(Kernel kernel, Reference reference, int of_operand, long first, long count, long stride, double worst[2][4]) {
   static float x[SIZE] __attribute__((aligned(64))), y[SIZE] __attribute__((aligned(64))), e[SIZE];
   static double want[SIZE];
   Descriptor from = {x, x, 0, SIZE, 1}, to = {y, y, 0, SIZE, 1}, *arguments[] = {&from, &to};
@@ -87,12 +89,15 @@ void sweep(Kernel kernel, Reference reference, int of_operand, long first, long 
     }
     kernel(packed);
     reference(x, want, SIZE);
-    distances(x, y, want, of_operand, e, SIZE);
-    float most = 0;
-    #pragma omp simd reduction(max: most)
-    for (long i = 0; i < SIZE; i++) most = e[i] > most ? e[i] : most;
-    if (most > worst[0] || worst[0] < 0)
-      for (long i = 0; i < SIZE; i++) if (e[i] > worst[0]) { worst[0] = e[i]; worst[1] = x[i]; worst[2] = y[i]; worst[3] = want[i]; }
+    for (int unit = 0; unit <= of_operand; unit++) {
+      double *w = worst[unit];
+      distances(x, y, want, unit, e, SIZE);
+      float most = 0;
+      #pragma omp simd reduction(max: most)
+      for (long i = 0; i < SIZE; i++) most = e[i] > most ? e[i] : most;
+      if (most > w[0] || w[0] < 0)
+        for (long i = 0; i < SIZE; i++) if (e[i] > w[0]) { w[0] = e[i]; w[1] = x[i]; w[2] = y[i]; w[3] = want[i]; }
+    }
   }
 }
 """
@@ -126,32 +131,32 @@ def library() -> ctypes.CDLL:
         return ctypes.CDLL(str(built))
 
 
-def worst(name: str, kernel: int, stride: int = 1, of_operand: bool = False) -> Worst:
-    """The greatest error over all f32 numbers of the packed function at an address, of NaNs in part only."""
-    found = (ctypes.c_double * 4)(-1, 0, 0, 0)
+def worst(name: str, kernel: int, stride: int = 1, of_operand: bool = False) -> list[Worst]:
+    """The greatest error over all f32 numbers of the packed function at an address, of NaNs in part only; if ``of_operand``, then also that
+    in units of the operand."""
+    found = (ctypes.c_double * 4 * 2)((-1, 0, 0, 0), (-1, 0, 0, 0))
     address = ctypes.cast(getattr(library(), f"ref_{name}"), ctypes.c_void_p)
     for sign in (0, 1 << 31):
         count = 0x7F900000 // stride
         library().sweep(ctypes.c_void_p(kernel), address, int(of_operand), *map(ctypes.c_long, (sign, count, stride)), found)
-    return Worst(*found)
+    return [Worst(*numbers) for numbers in found[:1 + of_operand]]
 
 
 # --- what is measured: the ops of the list, and graph ops made of them ---
 
 GRAPH_OPS: dict[str, Callable[[Lanes, ir.Value], ir.Value]] = {  # their expressions, of which the target's kernels are made
-    "sigmoid": activations.sigmoid_of, "silu": activations.silu_of, "gelu": activations.gelu_of, "gelu_tanh": activations.tanh_gelu_of,
-    "softplus": activations.softplus_of, "mish": activations.mish_of,
+    "sigmoid": sigmoid_of, "silu": silu_of, "gelu": gelu_of, "gelu_tanh": tanh_gelu_of, "softplus": softplus_of, "mish": mish_of,
 }
 TARGETS = ("llvm", "llvm{cpu=x86-64-v3}")
-BY_MACHINE = ("erf", "exp", "tanh", *GRAPH_OPS)  # what AVX-512 has another expression for; the others are measured once
+BY_MACHINE = ("erf", "exp", "tanh", "gelu", "gelu_tanh", "softplus")  # what AVX-512 has another expression for; others are measured once
 
 
-def measure(name: str, target: str, stride: int = 1, of_operand: bool = False) -> Worst:
-    """The greatest error of a function of EXPRESSIONS, compiled for a target, in vectors."""
+def measure(name: str, target: str, stride: int = 1) -> list[Worst]:
+    """The greatest error of a function of EXPRESSIONS, compiled for a target, in vectors; of a graph op also in units of the operand."""
     op = Ufunc(name, GRAPH_OPS[name]) if name in GRAPH_OPS else next(op for op in OPS if op.name == name)
     case = functions.Case(op, "f32")
     engine = sweep.Compiled([case], target).engine
-    return worst(name, engine.raw_lookup(f"_mlir_ciface_{case}_vector"), stride, of_operand)
+    return worst(name, engine.raw_lookup(f"_mlir_ciface_{case}_vector"), stride, name in GRAPH_OPS)
 
 
 def main() -> None:
@@ -162,8 +167,8 @@ def main() -> None:
     options = parser.parse_args()
     for name in options.names or EXPRESSIONS:
         targets = TARGETS if name in BY_MACHINE else TARGETS[:1]
-        for key, of_operand in ((name, False), (f"{name} of operand", True))[: 2 if name in GRAPH_OPS else 1]:
-            found = max((measure(name, target, options.stride, of_operand) for target in targets), key=lambda w: w.ulps)
+        for key, errors in zip((name, f"{name} of operand"), zip(*(measure(name, target, options.stride) for target in targets))):
+            found = max(errors, key=lambda w: w.ulps)
             at = found.argument
             print(f"{key}: {found.ulps:.3f} at {at.hex()} = {at!r}: {found.found!r}, not {found.right!r}", flush=True)
             if options.stride <= 16:
