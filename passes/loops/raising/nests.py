@@ -1,5 +1,5 @@
 """Reads a statement as a nest of axes that start at 0: their extents, and its loads and stores."""
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from legato.analysis.accesses import accesses_in
@@ -12,7 +12,7 @@ from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import OPAQUE, REDUCE, SERIAL, SPATIAL, BlockOp, before_end
 from legato.passes.loops.raising.axes import AxisForms
 from legato.passes.loops.raising.kept import Kept
-from legato.passes.loops.raising.sizes import KernelSizes, Size, is_natural
+from legato.passes.loops.raising.sizes import KernelSizes, Size, is_natural, may_be_zero
 from legato.passes.loops.raising.statements import Statement, localize, shown
 from legato.passes.loops.raising.straighten import Guard, straighten
 from legato.passes.loops.raising.units import with_units
@@ -49,7 +49,7 @@ class Store:
 @dataclass
 class StatementNest:
     """``axes``: arguments of ``block``, and units; ``accumulated``: the loads of elements that a reduction accumulates, with the number
-    of the store.
+    of the store; ``only_if``: for an init, the extents of its reduction, without steps of which it does not run.
     """
 
     name: str
@@ -60,6 +60,7 @@ class StatementNest:
     stores: list[Store]
     accumulated: dict[ir.Value, int]
     location: ir.Location
+    only_if: list[Size] = field(default_factory=list)
 
     @property
     def axes(self) -> list[Any]:
@@ -78,12 +79,15 @@ class StatementNest:
 
 
 def read_nests(statement: Statement, sizes: KernelSizes) -> list[StatementNest]:
-    """The nests of a statement: of its init, and its own. Kept where it has no structured form."""
+    """The nests of a statement: of its init, and its own; none where it has no steps. Kept where it has no structured form."""
     block = statement.block
     if any(loop.kind != SERIAL for loop in statement.loops):
         kind = next(loop.kind for loop in statement.loops if loop.kind != SERIAL)
         raise Kept(f"the loops around {shown(block)} are scheduled by hand: one is {kind}")
-    indices = AxisForms(dict(zip(block.block.arguments, axis_extents(statement, sizes))), sizes)
+    extents = axis_extents(statement, sizes)
+    if 0 in extents:
+        return []
+    indices = AxisForms(dict(zip(block.block.arguments, extents)), sizes)
     turn_around(block, indices)
     straight = straighten(block, indices)
     main = read_nest(block, block.block, indices, straight.guards, statement.own)
@@ -94,6 +98,7 @@ def read_nests(statement: Statement, sizes: KernelSizes) -> list[StatementNest]:
         raise Kept(f"the init of {shown(block)} writes something else than its body")
     if places_of(init, block.init_block) != places_of(main, block.block):
         raise Kept(f"the init of {shown(block)} writes other elements than its body, which may be those of other steps")
+    init.only_if = [extent for extent, kind in zip(main.extents, main.kinds.values()) if kind == REDUCE and may_be_zero(extent)]
     return [init, main]
 
 

@@ -97,6 +97,11 @@ def static(sizes: Sequence[Size]) -> list[int]:
     return [s if isinstance(s, int) else DYNAMIC for s in sizes]
 
 
+def may_be_zero(size: Size) -> bool:
+    """Whether a size that is 0 or more may be 0 at a call; any symbol may."""
+    return not is_natural(dims.substitute(size, {name: dims.symbol(name) - 1 for name in dims.symbols(size)}) - 1)
+
+
 def is_natural(size: Size) -> bool:
     """Whether a size is seen to be 0 or more."""
     if isinstance(size, int):

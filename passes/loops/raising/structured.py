@@ -5,6 +5,7 @@ from legato.analysis.indices.linear import quotients
 from legato.core.ir_helpers import body, copy
 from legato.core.mlir import arith, ir, linalg, tensor
 from legato.dialects.tir.loops import REDUCE
+from legato.passes.loops.raising.empty_reductions import has_steps, is_zero, limit_init, zero
 from legato.passes.loops.raising.kept import Kept
 from legato.passes.loops.raising.nests import Load, StatementNest, Store
 from legato.passes.loops.raising.sizes import KernelSizes, Size
@@ -79,13 +80,15 @@ def build(nest: StatementNest, tensors: Tensors) -> None:
             seen[load.op.results[0]] = inputs.add(view.value, view.expressions(axes))
     if is_fill(nest, tensors) or is_copy(nest, inputs, tensors):
         return
-    read_first = nest.reduces
-    targets = [target(store, nest, tensors, read_first) for store in nest.stores]
+    keeps = [bool(nest.only_if) and store.buffer in tensors.current for store in nest.stores]
+    targets = [target(store, nest, tensors, nest.reduces or kept) for store, kept in zip(nest.stores, keeps)]
     outs = [t.view for t in targets]
     maps = [v.expressions(axes) for v in outs]
     span(nest, inputs, maps, tensors)
     numbers = seen | {value: len(inputs.values) + number for value, number in nest.accumulated.items()}
     results = generic(nest, inputs, outs, maps, numbers, extracted, tensors)
+    if nest.only_if:
+        limit_init(results[0].owner, nest.only_if, keeps, tensors.sizes)
     for store, one, result in zip(nest.stores, targets, results):
         tensors.current[store.buffer] = written(one, result)
 
@@ -127,9 +130,13 @@ def is_fill(nest: StatementNest, tensors: Tensors) -> bool:
     shapes = [tensors.sizes.shape(store.buffer) for store in nest.stores]
     if not all(is_outside(s.op.operands[0]) and is_whole(s, nest, shape) for s, shape in zip(nest.stores, shapes)):
         return False
+    if nest.only_if and any(store.buffer in tensors.current for store in nest.stores):
+        return False
     for store, shape in zip(nest.stores, shapes):
         value = store.op.operands[0]
         scalar = value if isinstance(value.owner, ir.Block) else value.owner.operation.clone().results[0]
+        if nest.only_if and not is_zero(scalar):
+            scalar = arith.SelectOp(has_steps(nest.only_if, tensors.sizes), scalar, zero(scalar.type)).result
         tensors.current[store.buffer] = linalg.fill(scalar, outs=[tensors.empty(list(shape), store.buffer.type.element_type)])
     return True
 
