@@ -167,6 +167,8 @@ def _roles(heart: StructuredOp, epilogue: tuple[StructuredOp, ...], path: tuple[
     if (found := heart.convolution) is None:
         found = linalg.infer_contraction_dimensions(heart.op)
         batch, rows, columns, reductions = (tuple(x) for x in (found.batch, found.m, found.n, found.k))
+        if len({*batch, *rows, *columns, *reductions}) != len(heart.extents):
+            return None    # a reduction over a loop of one operand only
     else:
         batch, rows, columns = tuple(found.depth), (*found.batch, *found.output_image), tuple(found.output_channel)
         filters, strides = tuple(found.filter_loop), dict(zip(found.output_image, found.strides))
