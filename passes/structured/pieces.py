@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from legato.analysis.structured import CONTRACTION, ELEMENTWISE, WINDOW, StructuredKernel, StructuredOp
 from legato.core.ir_helpers import everything, terminator
 from legato.core.mlir import ir
+from legato.dialects import tir
 
 # ops that every piece that needs their values gets a copy of: initial values, views, scalars
 COPIED = ("linalg.fill", "tensor.empty", "tensor.dim", "tensor.cast", "tensor.expand_shape", "tensor.collapse_shape",
@@ -69,6 +70,8 @@ class _Cut:
     def __init__(self, kernel: StructuredKernel):
         self.kernel = kernel
         self.block = kernel.function.body.blocks[0]
+        arguments = list(kernel.function.arguments)
+        self.given = arguments[:len(arguments) - tir.out_count(kernel.function)]
         self.work = [op for op in kernel.ops[:-1] if op.results and not copied(op.results[0])]
         self.hearts = [op.op for op in kernel.structured if stands_alone(op)]
         self.group = {op: op for op in self.work}  # a member of each op's group, the op itself for the first
@@ -81,7 +84,7 @@ class _Cut:
         groups: dict[ir.Operation, set[ir.Operation]] = {}
         for op in self.work:
             groups.setdefault(self._first(op), set()).add(op)
-        returned = list(dict.fromkeys(terminator(self.block).operands))
+        returned = [v for v in dict.fromkeys(terminator(self.block).operands) if v not in self.given]
         makers = [self._maker(value) for value in returned]
         if len(groups) < 2 or any(maker is None for maker in makers):
             return None

@@ -20,7 +20,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.structured.pieces import Piece, pieces_of, stands_alone
 from legato.passes.structured.rearrange import rearranged, rearrangement
 
-UNREAD = ("linalg.fill", "linalg.generic", "tensor.dim")
+UNREAD = ("linalg.fill", "linalg.generic", "linalg.copy", "tensor.dim")
 
 
 @dataclass(frozen=True)

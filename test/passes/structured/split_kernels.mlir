@@ -108,3 +108,28 @@ func.func private @with_dead_work(%x: tensor<8x8xf32>, %out: tensor<8x8xf32> {ti
   %b = linalg.matmul ins(%a, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%g : tensor<8x8xf32>) -> tensor<8x8xf32>
   return %b : tensor<8x8xf32>
 }
+
+// -----
+
+// A copy into the output does not keep a kernel whole, nor does an input that is returned: main has it.
+// CHECK-LABEL: func.func @main(
+// CHECK: %[[A:.*]] = call @copying_matmul(%arg0, %arg1,
+// CHECK: %[[B:.*]] = call @copying_matmul_0(%[[A]], %arg1,
+// CHECK: %[[C:.*]] = call @copying_elementwise(%[[B]],
+// CHECK: return %[[C]], %arg1
+func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %e = tensor.empty() : tensor<8x8xf32>
+  %0:2 = call @copying(%x, %w, %e, %e)
+      : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>)
+  return %0#0, %0#1 : tensor<8x8xf32>, tensor<8x8xf32>
+}
+func.func private @copying(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>, %out: tensor<8x8xf32> {tir.out}, %same: tensor<8x8xf32> {tir.out})
+    -> (tensor<8x8xf32>, tensor<8x8xf32>) attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %0 = linalg.matmul ins(%x, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = linalg.matmul ins(%0, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = linalg.copy ins(%1 : tensor<8x8xf32>) outs(%out : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %2, %w : tensor<8x8xf32>, tensor<8x8xf32>
+}
