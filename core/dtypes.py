@@ -95,7 +95,7 @@ def dense_attribute(array: np.ndarray) -> ir.DenseElementsAttr:
 
 def array_of(attribute: ir.DenseElementsAttr) -> np.ndarray:
     """The elements of a dense attribute, read-only; a splat is a broadcast view of one element."""
-    shaped = ir.RankedTensorType(attribute.type)
+    shaped = ir.ShapedType(attribute.type)
     dtype, shape = numpy_dtype(shaped.element_type), tuple(shaped.shape)
     if 0 in shape:
         array = np.empty(shape, dtype)

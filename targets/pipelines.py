@@ -23,7 +23,8 @@ GRAPH = ("tir-apply-schedules{packing=true},relax-infer-shapes,relax-fold-consta
          "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},relax-fold-constants,relax-canonicalize,relax-collapse-batch,"
          "relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
-SPLIT = "tir-materialize-factors,tir-convert-kernel-layout{target=%s},tir-split-kernels"  # kernels that hold more than a schedule takes
+# for kernels that hold more than a schedule takes
+SPLIT = "tir-materialize-factors,tir-convert-kernel-layout{target=%s},tir-widen-factors,tir-split-kernels"
 FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse),tir-tie-outputs,"
         "tir-collapse-dims,func.func(canonicalize,cse)")
 

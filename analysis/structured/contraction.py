@@ -122,6 +122,12 @@ class ContractionForm:
         return self.strides.get(self.row, 1)
 
     @property
+    def widens(self) -> bool:
+        """Whether a factor has narrower elements than the result."""
+        types = [value.type.element_type for value in self.op.operands]
+        return any(type_ != types[-1] for type_ in types[:-1])
+
+    @property
     def bits(self) -> int:
         """The width of the accumulator's elements."""
         return bits_of(self.op.results[0].type.element_type)

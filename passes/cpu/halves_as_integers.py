@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from legato.core.dtypes import array_of
 from legato.core.mlir import arith, ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -112,7 +113,7 @@ def bits_of(attribute: ir.Attribute, kinds: Kinds) -> ir.Attribute:
     integers = ir.VectorType.get(type_.shape, i16) if isinstance(type_, ir.VectorType) else ir.RankedTensorType.get(type_.shape, i16)
     if attribute.is_splat:
         return ir.DenseElementsAttr.get_splat(integers, bits_of(attribute.get_splat_value(), kinds))
-    return ir.DenseElementsAttr.get(np.array(memoryview(attribute)).view(np.int16), type=integers)
+    return ir.DenseElementsAttr.get(array_of(attribute).view(np.int16), type=integers)
 
 
 class _Bits:

@@ -32,6 +32,7 @@ PASSES: dict[str, str] = {
     "tir-to-loops": "passes.loops.to_loops:ToLoops",
     "tir-materialize-factors": "passes.structured.materialize_factors:MaterializeFactors",
     "tir-convert-kernel-layout": "passes.structured.convert_kernel_layout:ConvertKernelLayout",
+    "tir-widen-factors": "passes.cpu.widen_factors:WidenFactors",
     "tir-split-kernels": "passes.structured.split_kernels:SplitKernels",
     "tir-fuse": "passes.structured.fuse:Fuse",
     "tir-tie-outputs": "passes.structured.tie_outputs:TieOutputs",

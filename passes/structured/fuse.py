@@ -30,7 +30,7 @@ class Call:
     callee: str
     kind: str
     in_order: bool  # whether no operand is read transposed
-    shape: tuple[Any, ...]  # of the one result: its type, and the values of its dynamic sizes
+    shape: tuple[Any, ...]  # of the one result: its static shape, and the values of its dynamic sizes
     group: "FusionGroup"
     fresh: bool
 
@@ -84,6 +84,11 @@ def fits_prologue(producer: Call, consumer: Call) -> bool:
     """
     static = all(not producer.result.type.is_dynamic_dim(i) for i in range(producer.result.type.rank))
     return producer.result == consumer.inputs[0] and (static or producer.shape == consumer.shape)
+
+
+def _static_shape(value: ir.Value) -> tuple[int, ...]:
+    """The static sizes of a tensor; () for a value that is none."""
+    return tuple(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else ()
 
 
 class Fuser:
@@ -143,7 +148,7 @@ class Fuser:
         fresh = not isinstance(empty, ir.Block) and empty.name == "tensor.empty"
         if fresh:
             sizes = tuple(empty.operands)
-        return Call(op, callee, kind, self.in_order[callee], (op.results[0].type, sizes), FusionGroup(), fresh)
+        return Call(op, callee, kind, self.in_order[callee], (_static_shape(op.results[0]), sizes), FusionGroup(), fresh)
 
     def replace(self, group: FusionGroup) -> None:
         """Replaces the calls of a group by one call of its fused kernel."""

@@ -67,7 +67,7 @@ class _ContractionScript:
         self._reductions()
         script.clean()
         script.lower_unpacks()
-        script.vectorize(fold_slices=not self._by_hand)
+        script.vectorize(fold_slices=not self._by_hand, widening=form.widens)
         return script.text()
 
     def _find(self) -> str:

@@ -149,20 +149,26 @@ class Script:
         """Canonicalizes the function after tiling: sizes become static where possible, nested slices are merged, dead ops removed."""
         self.patterns("canonicalize", "loop-bounds", "result-sizes")
 
-    def vectorize(self, fold_slices: bool = True) -> None:
+    def vectorize(self, fold_slices: bool = True, widening: bool = False) -> None:
         """Vectorizes all linalg ops of the function (all must be small and static), and hoists accumulators.
+
+        ``widening``: whether factors of contractions are widened, which is done to what they are read as, before it is broadcast.
 
         Afterwards the function has loops, transfers on tensors and vectors carried by loops, but no linalg ops.
         """
         self.line(f"transform.structured.vectorize {self.match(interface='LinalgOp')} : {ANY}")
-        self.finish(fold_slices)
+        self.finish(fold_slices, widening)
 
-    def finish(self, fold_slices: bool = True) -> None:
+    def finish(self, fold_slices: bool = True, widening: bool = False) -> None:
         """Cleans up after the last vectorize: slices are folded into transfers, and loops carry accumulators as vectors.
 
-        ``fold_slices``: False where slices drop inner dimensions; lowerings of transfers that skip a dimension undo each other.
+        ``widening``: as in ``vectorize``. ``fold_slices``: False where slices drop inner dimensions; lowerings of transfers that skip a
+        dimension undo each other.
         """
         self.patterns("transfer-permutations", "reduction-to-contract", "fold-empty", "canonicalize")
+        if widening:    # casts move in front of broadcasts, which become part of the contraction
+            self.patterns("vector.sink_ops")
+            self.patterns("reduction-to-contract", "canonicalize")
         self.patterns(*(["fold-into-transfers"] if fold_slices else []), "drop-leading-unit-dims", "canonicalize")
         loops = self.match("scf.for")
         self.line(f"transform.apply_licm to {loops} : {ANY}")
