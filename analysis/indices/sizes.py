@@ -57,10 +57,13 @@ class SizeNumbers(Numbers[Size]):
         return self._monotone(dims.modulo(a, b), a, b) if self._divides(b) else None
 
     def minimum(self, a: Size, b: Size) -> Size:
-        return self._monotone(dims.minimum(a, b), a, b)
+        small, great = (a, b) if self._is_natural(b - a) else (b, a)
+        found = small if self._is_natural(great - small) else dims.minimum(a, b, symbols_from=0)
+        return self._monotone(found, a, b)
 
     def maximum(self, a: Size, b: Size) -> Size:
-        greater = dims.maximum(a, b)
+        small, great = (a, b) if self._is_natural(b - a) else (b, a)
+        greater = great if self._is_natural(great - small) else dims.maximum(a, b, symbols_from=0)
         return self._monotone(greater, *((a, a) if self._is_natural(a) else (b, b)))
 
     def _monotone(self, result: Size, a: Size, b: Size) -> Size:

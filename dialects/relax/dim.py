@@ -160,14 +160,15 @@ def modulo(a: Size, b: Size) -> Size:
     return _variable(DimPart("%", a, b))
 
 
-def minimum(a: Size, b: Size) -> Size:
-    """The smaller of two sizes."""
-    return _extreme("min", a, b)
+def minimum(a: Size, b: Size, symbols_from: int = 1) -> Size:
+    """The smaller of two sizes, where every symbol is at least ``symbols_from``."""
+    return _extreme("min", a, b, symbols_from)
 
 
-def maximum(a: Size, b: Size) -> Size:
-    """The greater of two sizes."""
-    return _extreme("max", a, b)
+def maximum(a: Size, b: Size, symbols_from: int = 1) -> Size:
+    """The greater of two sizes, where every symbol is at least ``symbols_from``. Inference takes 1 (a call that gives 0 is checked then);
+    whoever allocates memory takes 0."""
+    return _extreme("max", a, b, symbols_from)
 
 
 def is_foreign(x: object) -> bool:
@@ -207,24 +208,24 @@ def _variable(part: DimPart) -> Dim:
     return Dim((((part,), 1),))
 
 
-def _extreme(op: str, a: Size, b: Size) -> Size:
+def _extreme(op: str, a: Size, b: Size, symbols_from: int) -> Size:
     if a is UNKNOWN or b is UNKNOWN:
         return UNKNOWN
     for small, great in ((a, b), (b, a)):
-        bound = lower_bound(great - small)
+        bound = lower_bound(great - small, symbols_from)
         if bound is not None and bound >= 0:
             return small if op == "min" else great
     return _variable(DimPart(op, *sorted((a, b), key=str)))
 
 
-def lower_bound(size: "int | Dim") -> int | None:
-    """A lower bound of the expression, or None if this simple estimate finds none; every symbol is at least 1."""
+def lower_bound(size: "int | Dim", symbols_from: int = 1) -> int | None:
+    """A lower bound of the expression, or None if this simple estimate finds none; every symbol is at least ``symbols_from``."""
     total = 0
     for monomial, coefficient in _terms(size):
         if monomial and coefficient < 0:
             return None
         for variable in monomial:
-            bound = 1 if isinstance(variable, str) else _part_bound(variable)
+            bound = symbols_from if isinstance(variable, str) else _part_bound(variable, symbols_from)
             if bound is None or bound < 0:
                 return None
             coefficient *= bound
@@ -232,8 +233,8 @@ def lower_bound(size: "int | Dim") -> int | None:
     return total
 
 
-def _part_bound(part: DimPart) -> int | None:
-    a, b = lower_bound(part.a), lower_bound(part.b)
+def _part_bound(part: DimPart, symbols_from: int) -> int | None:
+    a, b = lower_bound(part.a, symbols_from), lower_bound(part.b, symbols_from)
     if part.op == "%":
         return 0 if b is not None and b > 0 else None
     if part.op == "//":

@@ -2,11 +2,13 @@
 
 import pytest
 
+from legato.analysis.indices.sizes import SizeNumbers
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir, passmanager
 from legato.dialects import Module, make_context
 from legato.dialects.relax import dims
 from legato.dialects.relax.dims import UNKNOWN, Dim, parse
+from legato.passes.memory.plan_memory.placement import Life, place
 
 CONTEXT = make_context()
 
@@ -93,3 +95,18 @@ def test_materialize_from_arguments():
         with pytest.raises(LegatoError, match=r"no value for the symbol 'n'; there are values for: m"):
             dims.materialize(Dim((((("n",)), 1),)), {"m": None}, ip)
     assert module.operation.verify()
+
+
+def test_symbols_of_0():
+    """Inference takes symbols for at least 1; the memory of 2 * n - 1 or 0 elements must suffice for n = 0, too."""
+    size = dims.symbol("n") * 2 - 1
+    assert dims.maximum(size, 0) == size
+    careful = dims.maximum(size, 0, symbols_from=0)
+    assert [dims.substitute(careful, {"n": n}) for n in (0, 1, 3)] == [0, 1, 5]
+    assert dims.substitute(dims.minimum(size, 0, symbols_from=0), {"n": 0}) == -1
+    numbers = SizeNumbers(lambda value: None)
+    assert dims.substitute(numbers.maximum(size, 0), {"n": 0}) == 0
+    assert numbers.maximum(size + 1, 0) == size + 1
+    assert SizeNumbers(lambda value: None, naturals=[size]).maximum(size, 0) == size
+    shared = place([Life(dims.symbol("n") * 128, 0, 1), Life(dims.symbol("n") * 64 + 64, 2, 3)]).total    # one slot, of the greater
+    assert [dims.substitute(shared, {"n": n}) for n in (0, 1, 2)] == [64, 128, 256]

@@ -52,12 +52,17 @@ def place(buffers: Sequence[Life]) -> Placement:
     total: Size = 0
     for i, offset in _first_fit(buffers, {i: size for i, size in enumerate(sizes) if isinstance(size, int)}).items():
         offsets[i] = offset
-        total = maximum(total, offset + sizes[i])
+        total = _greater(total, offset + sizes[i])
     for slot in _slots(buffers, [i for i, size in enumerate(sizes) if not isinstance(size, int)]):
         for i in slot.members:
             offsets[i] = total
-        total = total + align(reduce(maximum, slot.sizes))
+        total = total + align(reduce(_greater, slot.sizes))
     return Placement(tuple(offsets), total, reduce(lambda a, b: a + b, sizes, 0))
+
+
+def _greater(a: Size, b: Size) -> Size:
+    """The greater of two sizes of memory; a call may give a symbol the value 0."""
+    return maximum(a, b, symbols_from=0)
 
 
 def align(size: Size) -> Size:
