@@ -43,22 +43,28 @@ def output_sizes(
     padding: Sequence[int],
     dilations: Sequence[int],
     ceil_mode: bool = False,
+    overhang: bool = False,
 ) -> list[Size]:
     """The number of windows along each spatial axis.
 
-    With ``ceil_mode`` a last window that starts inside the input, or the padding before it, may extend past the end.
+    With ``ceil_mode`` a last window that starts inside the input, or the padding before it, may extend past the end. A window larger than
+    its padded axis is an InferenceError without ``overhang``. With it, for pools, one that exceeds the axis by less than a stride is one
+    window, and by less than two none, as integer division in ONNX's shape inference has it.
     """
     rank, result = len(kernel), []
     for axis, (size, k, stride, dilation) in enumerate(zip(sizes, kernel, strides, dilations)):
         begin, end = padding[axis], padding[rank + axis]
         extent = dilation * (k - 1) + 1
         room = size + (begin + end - extent)
-        if isinstance(room, int) and room < 0:
-            raise InferenceError(f"the window of {extent} is larger than spatial axis {axis}: {size} and a padding of {begin} + {end}")
         if ceil_mode:
-            result.append(minimum(ceil_divide(room, stride) + 1, floor_divide(size + (begin - 1), stride) + 1))
+            count = minimum(ceil_divide(room, stride) + 1, floor_divide(size + (begin - 1), stride) + 1)
         else:
-            result.append(floor_divide(room, stride) + 1)
+            count = floor_divide(room, stride) + 1
+        if isinstance(room, int) and -stride < room < 0 and not ceil_mode:
+            count = 1
+        if (isinstance(count, int) and count < 0) or (isinstance(room, int) and room < 0 and not overhang):
+            raise InferenceError(f"the window of {extent} is larger than spatial axis {axis}: {size} and a padding of {begin} + {end}")
+        result.append(count)
     return result
 
 

@@ -63,12 +63,14 @@ def _of_nothing(size: dims.Size) -> dims.Size:
 
 
 def pad_requirements(op: ir.Operation) -> Iterator[Requirement]:
-    """A reflected, repeated or edge padding reads as many elements as there must be."""
+    """Negative pads cut off what must be there, and a reflected, repeated or edge padding reads it."""
     attrs, sizes = relax.attributes_of(op.opview), dims.dims(op.operands[0].type)
     pads, rank = attrs["pads"], len(sizes)
     for axis, size in enumerate(sizes):
         begin, end = pads[axis], pads[rank + axis]
         kept, most = size + min(begin, 0) + min(end, 0), max(begin, end)
+        if most > 0 and kept is not dims.UNKNOWN:
+            yield from required(kept, f"{describe(op)} cuts off {-min(begin, 0) - min(end, 0)} elements, which needs {kept} >= 0")
         if most > 0 and kept is not dims.UNKNOWN and attrs["mode"] != "constant":
             needed = {"edge": 1, "reflect": most + 1, "wrap": most}[attrs["mode"]]
             yield from required(kept - needed, f"{describe(op)} pads {most} by mode '{attrs['mode']}', which needs {kept} >= {needed}")
@@ -93,7 +95,43 @@ def index_requirements(op: ir.Operation) -> Iterator[Requirement]:
             yield from required(size - taken, f"{name} needs {size} >= {taken}, the number of indices along axis {axis}")
 
 
-REQUIREMENTS = {"relax.strided_slice": slice_requirements, "relax.pad": pad_requirements,
+def extreme_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """Of no elements there is no greatest one to find, unless there are no places to store it either."""
+    sizes, axis = dims.dims(op.operands[0].type), relax.attributes_of(op.opview)["axis"]
+    size, places = sizes[axis], dims.product(one for one in dims.dims(op.results[0].type))
+    if size is not dims.UNKNOWN and places is not dims.UNKNOWN:
+        yield from required((size - 1) * places, f"{describe(op)} needs {size} >= 1 along axis {axis % len(sizes)}")
+
+
+def transposed_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """A transposed convolution dilates its input by the strides, which takes an element."""
+    strides = relax.attributes_of(op.opview)["strides"]
+    for size, stride in zip(dims.dims(op.operands[0].type)[2:], strides):
+        if stride > 1 and size is not dims.UNKNOWN:
+            yield from required(size - 1, f"{describe(op)} needs {size} >= 1")
+
+
+def window_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """The formula for the number of windows holds where the window fits the axis; in ceil mode it may exceed it by less than a stride."""
+    attrs, sizes = relax.attributes_of(op.opview), dims.dims(op.operands[0].type)
+    strides, rank = attrs["strides"], len(attrs["strides"])
+    is_pool = "kernel" in attrs
+    layout = attrs["layout"] if is_pool else attrs["data_layout"]
+    if is_pool:
+        kernel = attrs["kernel"]
+    else:
+        kernel_sizes = dims.dims(op.operands[1].type)
+        kernel = [kernel_sizes[place] for place, letter in enumerate(attrs["kernel_layout"]) if letter not in "OI"]
+    for number, place in enumerate(place for place, letter in enumerate(layout) if letter not in "NC"):
+        size, stride = sizes[place], strides[number]
+        needed = attrs["dilations"][number] * (kernel[number] - 1) + 1 - attrs["padding"][number] - attrs["padding"][rank + number]
+        if isinstance(size, dims.Dim) and not (is_pool and (stride == 1 or attrs["ceil_mode"])):
+            yield from required(size - needed, f"{describe(op)} needs {size} >= {needed}, what its window takes besides the padding")
+
+
+WINDOWS = [f"relax.{name}{rank}d" for name in ("conv", "max_pool", "avg_pool") for rank in (1, 2, 3)]
+REQUIREMENTS = {**dict.fromkeys(WINDOWS, window_requirements), "relax.argmax": extreme_requirements, "relax.argmin": extreme_requirements,
+                "relax.conv2d_transpose": transposed_requirements, "relax.strided_slice": slice_requirements, "relax.pad": pad_requirements,
                 **dict.fromkeys(("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.scatter_elements", "relax.scatter_nd"),
                                 index_requirements)}
 

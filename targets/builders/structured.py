@@ -95,6 +95,8 @@ def padded(value: ir.Value, low: Sequence[Size], high: Sequence[Size], scalar: i
     if all(isinstance(p, int) and p == 0 for p in [*low, *high]):
         return value
     sizes = [plus(plus(a, size), b) for a, size, b in zip(low, dims(value), high, strict=True)]
+    if is_empty(value):
+        return filled(empty(sizes, value.type.element_type), scalar)
     type_ = ir.RankedTensorType.get(shape_of(sizes), value.type.element_type)
     pad = tensor.PadOp(type_, value, values_of(low), values_of(high), shape_of(low), shape_of(high))
     block = pad.regions[0].blocks.append(*[ir.IndexType.get()] * len(sizes))

@@ -25,7 +25,7 @@ def _result(rank):
             raise InferenceError(f"attribute 'padding' is {padding}, expected less than the window's extents {extents}: {why}")
         first = window.data_layouts(rank)[0]
         batch, channels, *sizes = (x.dims[i] for i in window.order(layout, first))
-        made = [batch, channels, *window.output_sizes(sizes, kernel, strides, padding, dilations, ceil_mode)]
+        made = [batch, channels, *window.output_sizes(sizes, kernel, strides, padding, dilations, ceil_mode, overhang=True)]
         return x.with_dims(made[i] for i in window.order(first, layout))
 
     return result_type
@@ -35,7 +35,7 @@ def _padded(x, rank, kernel, strides, padding, dilations, count, fill):
     """x with its padding, and with more at the end if the last windows need it."""
     widths = [(0, 0), (0, 0)]
     for axis in range(rank):
-        needed = (count[axis] - 1) * strides[axis] + dilations[axis] * (kernel[axis] - 1) + 1
+        needed = (max(count[axis], 1) - 1) * strides[axis] + dilations[axis] * (kernel[axis] - 1) + 1
         widths.append((padding[axis], max(needed - x.shape[2 + axis] - padding[axis], 0)))
     return np.pad(x, widths, constant_values=fill)
 
@@ -44,7 +44,7 @@ def _max(rank):
     def max_pool(x, kernel, strides, padding, dilations, ceil_mode, layout):
         first = window.data_layouts(rank)[0]
         x = x.transpose(window.order(layout, first))
-        count = window.output_sizes(x.shape[2:], kernel, strides, padding, dilations, ceil_mode)
+        count = window.output_sizes(x.shape[2:], kernel, strides, padding, dilations, ceil_mode, overhang=True)
         lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
         padded = _padded(x, rank, kernel, strides, padding, dilations, count, lowest)
         view = window.windows(padded, kernel, strides, dilations, count)
@@ -58,7 +58,7 @@ def _average(rank):
         first = window.data_layouts(rank)[0]
         x = x.transpose(window.order(layout, first))
         taps = tuple(range(-rank, 0))
-        count = window.output_sizes(x.shape[2:], kernel, strides, padding, dilations, ceil_mode)
+        count = window.output_sizes(x.shape[2:], kernel, strides, padding, dilations, ceil_mode, overhang=True)
         counted = np.ones((1, 1, *x.shape[2:]), x.dtype)
         if count_include_pad:
             counted = np.pad(counted, [(0, 0), (0, 0), *zip(padding[:rank], padding[rank:])], constant_values=1)

@@ -35,6 +35,11 @@ def lp_pool(node):
     if ceil_mode or p < 1:
         raise Refused(f"ceil_mode = {int(ceil_mode)}, p = {p} is not supported")
     x, dtype = relax.abs(node.x()), node.dtype()
+    for axis, size in enumerate(node.dims()[2:]):   # what exceeds the padding would not count as elements of the window
+        begin, end = window.padding[axis], window.padding[window.rank + axis]
+        excess = window.dilations[axis] * (window.kernel[axis] - 1) + 1 - begin - end - size
+        if isinstance(excess, int) and 0 < excess < window.strides[axis]:
+            window.padding[window.rank + axis] += excess
     powers = relax.square(x) if p == 2 else relax.power(x, node.literal(p, dtype))
     mean = _pool(powers, "avg", window, False, count_include_pad=True)
     total = relax.multiply(mean, node.literal(np.prod(window.kernel), dtype))

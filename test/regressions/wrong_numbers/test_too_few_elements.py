@@ -36,6 +36,13 @@ def test_pads(mode, pads):
     check([helper.make_node("Pad", ["x", "p"], ["y"], mode=mode)], {"p": np.array(pads)}, lambda n: n + kept >= needed)
 
 
+@pytest.mark.parametrize("pads", [[-2, 4], [4, -3], [-1, -1], [-2, 2]])
+def test_pads_that_cut(pads):
+    """The size of the result was checked, and not that of what is kept: -2 and 4 of one element wrote beyond memory."""
+    cut = -sum(min(p, 0) for p in pads)
+    check([helper.make_node("Pad", ["x", "p"], ["y"])], {"p": np.array(pads)}, lambda n: n >= cut)
+
+
 @pytest.mark.parametrize("begin, end, step", [(2, 1, 2), (0, 1, 2), (1, 2, 3), (2, 1, 1), (-2, 2**62, 1), (0, -1, 1)])
 def test_slices(begin, end, step):
     """Of an empty axis a slice that takes 1 of any other was given the size 1."""

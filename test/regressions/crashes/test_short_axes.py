@@ -1,0 +1,64 @@
+"""Windows larger than their padded axis: pools give one output where they exceed it by less than a stride, as onnxruntime and ONNX's shape
+inference say, and where the axis is symbolic they do so in ceil mode; else a call or the compile says that the window is larger."""
+from random import Random
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_check import reference
+
+import legato
+
+OPS = ("MaxPool", "AveragePool", "LpPool", "Conv")
+
+
+def window(seed: int) -> tuple[onnx.ModelProto, list[np.ndarray], int]:
+    """A model of one window op on a short axis, its inputs, and by how much the window exceeds the padded axis."""
+    rng = Random(seed)
+    op, size, stride, dilation = rng.choice(OPS), rng.randint(1, 3), rng.randint(1, 4), rng.choice((1, 1, 2))
+    kernel = rng.randint(2, 5)
+    extent = (kernel - 1) * dilation + 1
+    begin, end = rng.randint(0, 1), rng.randint(0, 1)
+    attributes = {"strides": [stride], "dilations": [dilation], "pads": [begin, end], "kernel_shape": [kernel]}
+    if op in ("MaxPool", "AveragePool"):
+        attributes["ceil_mode"] = rng.randint(0, 1)
+    if op == "AveragePool":
+        attributes["count_include_pad"] = rng.randint(0, 1)
+    numbers = np.random.default_rng(seed)
+    arrays = [numbers.standard_normal((2, 3, size)).astype(np.float32)]
+    if op == "Conv":
+        arrays.append(numbers.standard_normal((4, 3, kernel)).astype(np.float32))
+    names = ["x", "w"][:len(arrays)]
+    free = [2, 3, "n"] if rng.random() < 0.5 else [2, 3, size]
+    given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in zip(names, (free, [4, 3, kernel]))]
+    graph = helper.make_graph([helper.make_node(op, names, ["y"], **attributes)], "g", given, [helper.make_empty_tensor_value_info("y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    return model, arrays, extent - size - begin - end
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_windows_on_short_axes(part):
+    seen, wrong = 0, []
+    for seed in range(part * 30, part * 30 + 30):
+        model, arrays, excess = window(seed)
+        attributes = {a.name: helper.get_attribute_value(a) for a in model.graph.node[0].attribute}
+        case = f"{seed}: {model.graph.node[0].op_type} {arrays[0].shape} {attributes}"
+        stride = attributes["strides"][0]
+        try:
+            found = legato.compile(legato.from_onnx(model))(*arrays)
+        except legato.LegatoError as error:
+            fits = excess <= (0 if model.graph.node[0].op_type == "Conv" else stride)
+            if fits or "larger than spatial axis 0" not in str(error):
+                wrong.append(f"{case}: {error}")
+            continue
+        except ValueError as error:
+            if excess <= 0 or (attributes.get("ceil_mode") and excess < stride) or ">= " not in str(error):
+                wrong.append(f"{case}: {error}")
+            continue
+        seen += excess > 0
+        expected = reference(model, dict(zip(("x", "w"), arrays)))[0]
+        if found.shape != expected.shape or not np.allclose(found, expected, rtol=1e-5, atol=1e-5):
+            wrong.append(f"{case}: {found.tolist()}, not {expected.tolist()}")
+    assert not wrong, "\n".join(wrong)
+    assert seen > 3
