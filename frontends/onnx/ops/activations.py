@@ -112,6 +112,8 @@ def hardmax(node):
         raise Refused(f"a Hardmax over the axes from {axis} on as one (opset < 13) is not supported")
     if not isinstance(dims[axis], int):
         raise Refused(f"the size {dims[axis]} of its axis {axis} is known only at run time")
+    if dims[axis] == 0:
+        return node.x()
     chosen = relax.argmax(node.x(), axis=axis, keepdims=True)
     numbers = np.arange(dims[axis]).reshape([-1] + [1] * (len(dims) - axis - 1))
     return relax.astype(relax.equal(chosen, node.literal(numbers)), dtype=node.dtype())

@@ -76,12 +76,17 @@ def _fold_compress(node, data, condition):
 @op("Compress", 9, 11, 28, fold=_fold_compress)
 def compress(node):
     """Compress: a take at the nonzero positions of the condition; the size of the result depends on data."""
-    data, axis = node.x(0), node.integer("axis", None)
-    places = relax.nonzero(node.x(1))
-    places = relax.reshape(places, shape=[dims.dims(places.type)[1]])
+    data, axis, condition = node.x(0), node.integer("axis", None), node.x(1)
     if axis is None:
-        return relax.take(relax.reshape(data, shape=[-1]), places, axis=0)
-    return relax.take(data, places, axis=node.axis(axis, node.rank()))
+        data, axis = relax.reshape(data, shape=[-1]), 0
+    axis = axis % relax.TensorType.of(data.type).rank
+    (length,) = dims.dims(condition.type)
+    within = dims.minimum(length, dims.dims(data.type)[axis])
+    if within != length:    # onnxruntime does not look at conditions beyond the axis
+        condition = relax.strided_slice(condition, begin=[0], end=[within], axes=[0])
+    places = relax.nonzero(condition)
+    places = relax.reshape(places, shape=[dims.dims(places.type)[1]])
+    return relax.take(data, places, axis=axis)
 
 
 @op("Unique", 11, 28)

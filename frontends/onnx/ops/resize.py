@@ -104,7 +104,7 @@ def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int |
         raise Malformed(f"an axis cannot be resized by {scale}")
     if count is None and isinstance(size, int):
         count = math.floor(size * scale)
-    if count is not None and count < 1:
+    if count is not None and (count < 0 or (size == 0 and count > 0)):
         raise Malformed(f"an axis of size {size} cannot be resized to {count}, by {scale}")
     if isinstance(size, int) and count is not None and (count > _LONGEST or size * count > MADE_ELEMENTS):
         raise Refused(f"an axis of size {size} is resized to {count}, which would take a matrix of weights too large")
@@ -114,6 +114,11 @@ def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int |
 def _apply(node, rule: _Rule, axes: list[_ResizedAxis], extrapolation: float = 0.0) -> ir.Value:
     """The input with these axes resized."""
     x, outsides = node.x(0), []
+    if any(a.count == 0 for a in axes):     # nothing to compute, and no weights for it
+        sizes = list(node.dims())
+        for a in axes:
+            sizes[a.axis] = sizes[a.axis] * round(a.scale) if a.count is None else a.count
+        return relax.broadcast_to(node.literal(0, node.dtype()), shape=sizes)
     for a in axes:
         if a.scale == 1 and a.count in (None, a.size) and rule.coordinates != "tf_crop_and_resize":
             continue
@@ -180,7 +185,9 @@ def _requested(node, axes: list[int]) -> tuple[list[float], list[int | None]]:
         raise Refused(f"axes of sizes {given} are resized to {sizes}: the scales are known only at run time")
     if len(sizes) != len(axes):
         raise Malformed(f"sizes = {sizes}: expected {len(axes)} values")
-    scales = [size / before for size, before in zip(sizes, given)]
+    if any(before == 0 < size for size, before in zip(sizes, given)):
+        raise Malformed(f"axes of sizes {given} cannot be resized to {sizes}")
+    scales = [size / before if size else 1.0 for size, before in zip(sizes, given)]
     policy = node.text("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller")
     if policy == "stretch":
         return scales, list(sizes)
