@@ -19,7 +19,7 @@ CONSTANT = "relax.constant"
 
 @dataclass(eq=False, repr=False)
 class Ref:
-    """A value: result ``index`` of ``node``, or an argument (node None)."""
+    """A value: result ``index`` of ``node``, or, with the node None, an argument or a value of a block around."""
 
     value: ir.Value
     node: Node | None = None
@@ -37,7 +37,10 @@ class Ref:
         return self.node is not None and self.node.name == CONSTANT
 
     def __str__(self) -> str:
-        return "an argument" if self.node is None else str(self.node)
+        if self.node is not None:
+            return str(self.node)
+        owner = self.value.owner
+        return "an argument" if isinstance(owner, ir.Block) else f"{describe(owner)} outside of the branch"
 
 
 @dataclass(eq=False, repr=False)

@@ -39,20 +39,27 @@ class FuseByPattern(ModulePass):
         backend = context.backend(self.backend)
         kernels = recognized(module.module)
         names = {f.name.value for f in module.functions()}
+        report, tried = records(context.report), set[int]()
         for function in list(graph_functions(module)):
             for block in graph_blocks(function):
                 try:
-                    fuse(module.module, Graph(function, kernels, block), backend, names, records(context.report))
+                    tried |= fuse(module.module, Graph(function, kernels, block), backend, names, report)
                 except LegatoError as error:
                     raise prefixed(error, f"the backend '{backend.name}'") from error
+        for number, composite in enumerate(backend.composites()):
+            if number not in tried:
+                nothing = f"the graph has no {' or '.join(sorted(composite.pattern.roots())) or 'ops'}"
+                report.append(PatternRecord(backend.name, composite.name, (), reason=f"{nothing} that is not taken"))
 
 
-def fuse(module: ir.Module, graph: Graph, backend: BackendLike, names: set[str], report: list[PatternRecord]) -> None:
-    """Works on one block of a function. ``names``: the symbols of the module, to which new ones are added."""
+def fuse(module: ir.Module, graph: Graph, backend: BackendLike, names: set[str], report: list[PatternRecord]) -> set[int]:
+    """Works on one block of a function. ``names``: the symbols of the module, to which new ones are added. Returns the numbers of the
+    patterns for which the block has an op."""
     matcher = Matcher(graph)
     groups: Groups[Node] | None = None
     found: list[Match] = []
-    for composite in backend.composites():
+    tried: set[int] = set()
+    for number, composite in enumerate(backend.composites()):
         begin = len(matcher.attempts)
         for match in matcher.matches(composite):
             if len(match.results) > 1:
@@ -63,10 +70,8 @@ def fuse(module: ir.Module, graph: Graph, backend: BackendLike, names: set[str],
                     continue
                 groups.join(match.nodes)
             found.append(match)
-        if len(matcher.attempts) == begin:
-            roots = composite.pattern.roots()
-            nothing = f"the graph has no {' or '.join(sorted(roots))}" if roots else "the graph has no ops"
-            report.append(PatternRecord(backend.name, composite.name, (), reason=nothing + " that is not taken"))
+        if len(matcher.attempts) > begin:
+            tried.add(number)
         failed = [a for a in matcher.attempts[begin:] if a.reason is not None]
         report += [PatternRecord(backend.name, a.pattern, (str(a.node),), reason=a.reason) for a in failed]
     taken = [tuple(map(str, match.nodes)) for match in found]  # names for the report, while the ops exist
@@ -75,6 +80,7 @@ def fuse(module: ir.Module, graph: Graph, backend: BackendLike, names: set[str],
         report.append(PatternRecord(backend.name, match.name, ops, function=made.name.value))
     if any(len(match.results) > 1 for match in found):
         sort_block(graph.block, graph.function)
+    return tried
 
 
 def _refused(backend: BackendLike, match: Match, reason: str) -> PatternRecord:

@@ -5,9 +5,9 @@
 // CHECK: patterns of backends took 2 ops in 1 groups
 // CHECK-NEXT: @npu_conv2d_relu_0 npu.conv2d_relu relax.conv2d "Conv_0", relax.relu "Relu_0"
 // CHECK: not taken
-// CHECK: npu.qk: the graph has no relax.matmul that is not taken
 // CHECK: npu.conv2d_relu: relax.relu "Relu_1": the result of relax.conv2d "Conv_1" is also read outside, by func.return
 // CHECK: npu.conv2d: relax.conv2d "Conv_1": grouped convolutions are for the host
+// CHECK: npu.qk: the graph has no relax.matmul that is not taken
 // JSON: "partition": [
 // JSON: "backend": "npu"
 // JSON: "reason": "grouped convolutions are for the host"
