@@ -8,8 +8,9 @@ class RuleRecord:
 
     ``op``: its name; ``name``: the model's own name for it; ``target``, ``rule``, ``source``: of the rule, None where none took it;
     ``refused``: as (target, rule, reason); ``moment``: legalize or lower; ``kernel``: the function that holds the op, or that was made of
-    it; ``type``: an intrinsic's, None for a graph op; ``count``: how many ops of one kernel it stands for; ``schedule``: the rule's own
-    for that kernel.
+    it; ``type``: an intrinsic's, None for a graph op; ``operands``, ``results``: their types, sizes included; ``count``: how many ops of
+    one kernel it stands for; ``schedule``: the rule's own for that kernel; ``layers``: the graph ops that an intrinsic is part of, with the
+    model's names (several, where they share the kernel).
     """
 
     op: str
@@ -21,8 +22,11 @@ class RuleRecord:
     moment: str = "legalize"
     kernel: str | None = None
     type: str | None = None
+    operands: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
     count: int = 0
     schedule: str | None = None
+    layers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ class Explanation:
         return [r for r in self.records if r.rule is None]
 
     def json(self) -> str:
-        """The explanation as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "refused", ...}],
+        """The explanation as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "operands", "results",
+        "layers", "refused": [{"target", "rule", "reason"}], ...}],
         "partition": [{"backend", "pattern", "ops", "function", "reason"}], "outputs": [{"kernel", "output", "reason", "size"}],
         "kernels": [{"kernel", "ops", "form", "vectorized", "reasons", "part_of"}]}``."""
         ops = []
@@ -47,19 +48,45 @@ class Explanation:
         head = f"target {self.target}: {' -> '.join(self.chain)}" if self.target else "patterns of backends"
         graph = [r for r in self.records if r.type is None]
         intrinsics = _merged(r for r in self.records if r.type is not None)
-        parts = [head, *_table(graph, "graph op", lambda r: r.name or ""),
-                 *_table(intrinsics, "intrinsic", lambda r: f"{r.count} x {r.type}" if r.count > 1 else str(r.type)),
+        parts = [head, *_table(graph, ("graph op", "in the model", "result", "made"), _graph_cells),
+                 *_table(intrinsics, ("intrinsic", "in the model", "on", "in the kernel"), _intrinsic_cells),
                  *_partition(self.partition), *_outputs(self.outputs), *_kernels(self.kernels)]
         return "\n".join(parts)
 
 
 def explanation(target: Target | None, report: dict[str, Any]) -> Explanation:
     """The explanation from a pipeline's report. ``target``: None if no rules were used."""
-    records = [replace(r, refused=[one for one in r.refused if one[:2] != (r.target, r.rule)])  # it refused before, in another form
+    kernels = {kernel.kernel: kernel.ops for kernel in report.get("kernels", ())}
+    records = [replace(r, refused=[one for one in r.refused if one[:2] != (r.target, r.rule)],  # it refused before, in another form
+                       layers=_layers(r, kernels.get(r.kernel or "", ())))
                for r in (*report.get("legalize", ()), *report.get("intrinsics", ()))]
     chain = tuple(t.name for t in target.chain()) if target is not None else ()
     return Explanation(str(target) if target is not None else None, chain, tuple(records), tuple(report.get("partition", ())),
                        tuple(report.get("outputs", ())), tuple(report.get("kernels", ())))
+
+
+def _layers(record: RuleRecord, ops: Sequence[str]) -> tuple[str, ...]:
+    """The graph ops that an intrinsic is part of. ``ops``: those of its kernel, which calls for several layers may share.
+
+    The op's own name is that of the first of these calls; the others have graph ops of the same kind.
+    """
+    if record.type is None:
+        return ()
+    kinds = {op.split(" ")[0] for op in ops if op.partition(" ")[2] == record.name}
+    return tuple(op for op in ops if op.split(" ")[0] in kinds) or tuple(ops) or ((record.name,) if record.name else ())
+
+
+def _graph_cells(record: RuleRecord) -> tuple[str, str, str]:
+    """What the table of graph ops shows of a record: its name, its result, what was made of it."""
+    made = (f"@{record.kernel}" if record.kernel else "") + (f", scheduled by {record.schedule}" if record.schedule else "")
+    return record.name or "", ", ".join(record.results), made
+
+
+def _intrinsic_cells(record: RuleRecord) -> tuple[str, str, str]:
+    """What the table of intrinsics shows of a record, which stands for those of several kernels: layers, type and kernels."""
+    names = list(dict.fromkeys(layer.partition(" ")[2] or layer for layer in record.layers))
+    kernels = (record.kernel or "").split()
+    return _first(names), f"{record.count} x {record.type}" if record.count > 1 else str(record.type), _first([f"@{k}" for k in kernels])
 
 
 def _partition(records: Sequence[PatternRecord]) -> list[str]:
@@ -114,22 +141,24 @@ def _kernels(records: Sequence[KernelRecord]) -> list[str]:
 
 
 def _merged(records: Iterable[RuleRecord]) -> list[RuleRecord]:
-    """Records of intrinsics, with equal ones merged and counted."""
-    found: dict[Any, RuleRecord] = {}
+    """Records of intrinsics, with those of all kernels merged and counted; ``kernel`` lists the kernels' names."""
+    found: dict[Any, list[RuleRecord]] = {}
     for record in records:
-        key = (record.op, record.type, record.target, record.rule, tuple(record.refused))
-        found[key] = replace(record, count=record.count + (found[key].count if key in found else 0))
-    return list(found.values())
+        found.setdefault((record.op, record.type, record.target, record.rule, tuple(record.refused)), []).append(record)
+    return [replace(same[0], count=sum(r.count for r in same), kernel=" ".join(dict.fromkeys(r.kernel for r in same if r.kernel)),
+                    layers=tuple(dict.fromkeys(layer for r in same for layer in r.layers))) for same in found.values()]
 
 
-def _table(records: Sequence[RuleRecord], title: str, detail: Callable[[RuleRecord], str]) -> list[str]:
+def _table(records: Sequence[RuleRecord], titles: tuple[str, str, str, str],
+           cells: Callable[[RuleRecord], tuple[str, str, str]]) -> list[str]:
+    """A table of ops and their rules. ``titles``: of the op, of the two columns behind it, and of the last one; ``cells``: those three."""
     if not records:
         return []
-    rows = [(title, "in the model" if title == "graph op" else "on", "target", "rule", "defined at", "made")]
+    rows = [(*titles[:3], "target", "rule", "defined at", titles[3])]
     notes: list[list[str]] = [[]]
     for r in records:
-        made = (f"@{r.kernel}" if r.kernel else "") + (f", scheduled by {r.schedule}" if r.schedule else "")
-        rows.append((r.op, detail(r), r.target or "-", r.rule or NO_RULE, r.source or "", made))
+        name, type_, made = cells(r)
+        rows.append((r.op, name, type_, r.target or "-", r.rule or NO_RULE, r.source or "", made))
         notes.append([f"      {t}/{rule} refused: {why}" for t, rule, why in r.refused])
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [""]

@@ -138,8 +138,13 @@ class Conversion:
         """The op's record."""
         key = self.key(op)
         if key not in self.records:
-            self.records[key] = RuleRecord(op.operation.name, model_name(op), moment=self.moment)
+            operands, results = (tuple(self.type_text(v.type) for v in values) for values in (op.operation.operands, op.operation.results))
+            self.records[key] = RuleRecord(op.operation.name, model_name(op), moment=self.moment, operands=operands, results=results)
         return self.records[key]
+
+    def type_text(self, type_: ir.Type) -> str:
+        """The type of an operand or a result, as ``explain`` shows it."""
+        return str(type_)
 
     def complaint(self, left: Sequence[Any], advice: str) -> RuleError:
         """One error for all ops without a rule."""

@@ -16,6 +16,7 @@ from legato.core.records import RuleRecord
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 
 HALF = ("f16", "bf16")
+FUNCTIONS = ("func.func", "gpu.func", "llvm.func")
 
 
 def element_of(type_: ir.Type) -> ir.Type:
@@ -121,13 +122,13 @@ class Intrinsics(Conversion):
     def key(self, op: Any) -> Any:
         operation = op.operation
         types = operation.results[0].type if len(operation.results) else operation.operands[0].type if len(operation.operands) else None
-        return operation.name, types, model_name(op)
+        return operation.name, types, model_name(op), enclosing(operation)
 
     def record(self, op: Any) -> RuleRecord:
         record = super().record(op)
         if record.type is None:
-            types = [*(r.type for r in op.operation.results), *(v.type for v in op.operation.operands)]
-            record.type = str(types[0]) if types else ""
+            record.type = next(iter((*record.results, *record.operands)), "")
+            record.kernel = enclosing(op.operation)
         return record
 
     def context(self, op: Any, operands: Sequence[ir.Value]) -> IntrinsicContext:
@@ -164,6 +165,14 @@ class Intrinsics(Conversion):
         self.module.operation.walk(visit)
         if left:
             raise self.complaint(left, "add a rule by @legato.legalize_intrinsic or @legato.lower_intrinsic for this target, or a parent")
+
+
+def enclosing(op: ir.Operation) -> str | None:
+    """The name of the function that contains an op; None for one outside of functions."""
+    parent = op.parent
+    while parent is not None and parent.name not in FUNCTIONS:
+        parent = parent.operation.parent
+    return None if parent is None else ir.StringAttr(parent.attributes["sym_name"]).value
 
 
 def computes_in_halves(module: ir.Module) -> bool:

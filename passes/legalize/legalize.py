@@ -73,6 +73,9 @@ class Legalizer(Conversion):
     def key(self, op: Any) -> Any:
         return op.operation.name, str(op.operation.location), str(op.operation.results[0].type)
 
+    def type_text(self, type_: ir.Type) -> str:
+        return str(relax.TensorType.of(type_)) if isinstance(type_, ir.RankedTensorType) else str(type_)
+
     def takes(self, rule: RuleLike) -> bool:
         return rule.form != "intrinsic"
 

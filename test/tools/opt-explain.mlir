@@ -6,9 +6,9 @@
 // RUN: legato-opt %s --relax-legalize=target=llvm --explain -o %t.mlir && filecheck %s --check-prefix=IR < %t.mlir
 
 // CHECK: target npu{cpu=host threads=1 tiles=4}: npu -> llvm -> cpu -> generic
-// CHECK: {{ *}}graph op {{ *}}in the model {{ *}}target {{ *}}rule {{ *}}defined at {{ *}}made
-// CHECK-NEXT: {{ *}}relax.exp {{ *}}/gelu/Exp {{ *}}npu {{ *}}fast_exp {{ *}}inputs/rules.py:18 {{ *}}@kernel_exp
-// CHECK-NEXT: {{ *}}relax.softmax {{ *}}/Softmax {{ *}}generic {{ *}}softmax {{ *}}generic/softmax.py:{{.*}} {{ *}}@kernel_softmax
+// CHECK: {{ *}}graph op {{ *}}in the model {{ *}}result {{ *}}target {{ *}}rule {{ *}}defined at {{ *}}made
+// CHECK-NEXT: {{ *}}relax.exp {{ *}}/gelu/Exp {{ *}}[4, 8] f32 {{ *}}npu {{ *}}fast_exp {{ *}}inputs/rules.py:18 {{ *}}@kernel_exp
+// CHECK-NEXT: {{ *}}relax.softmax {{ *}}/Softmax {{ *}}[4, 8] f32 {{ *}}generic {{ *}}softmax {{ *}}generic/softmax.py:{{.*}} {{ *}}@kernel_softmax
 // CHECK-NEXT: {{ *}}npu/half_softmax refused: operand 0 is f32, not f16
 // CHECK-NEXT: {{ *}}npu/small_softmax refused: only up to 4 columns, not 8
 // CHECK-NOT: func.func
