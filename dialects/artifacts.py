@@ -3,9 +3,11 @@ them)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from legato.core.errors import LegatoError
 
@@ -29,15 +31,22 @@ class Blob:
     """Bytes, and the function ``"package:name"`` that turns them into code when the model is loaded.
 
     ``loader(data, name)`` is called for each function of the external module; it returns a callable on numpy arrays: inputs, then
-    outputs.
+    outputs. ``state``: ``"package:name"`` of a function that is called once, with the bytes, for all functions of the blob (a session, a
+    device's context); the loader gets what it returns in place of the bytes. ``weights``: arrays that are kept outside of the bytes, once
+    for all artifacts and the host's code, in memory and in saved files; where there are some, the function that gets the bytes gets a dict
+    of them as its last argument.
     """
 
     data: bytes
     loader: str
     functions: tuple[str, ...] | None = None
+    state: str | None = None
+    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_importable(self.loader)
+        if self.state is not None:
+            check_importable(self.state)
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,7 @@ def weights_under(operation: ir.Operation) -> set[str]:
     for op in walk(operation):
         if op.name == "builtin.module" and ARTIFACTS in op.attributes:
             keys |= {entry["data"].value for entry in op.attributes[ARTIFACTS] if "data" in entry}
+            keys |= {one.attr.value for entry in op.attributes[ARTIFACTS] if "weights" in entry for one in entry["weights"]}
         if op.name == Constant.OPERATION_NAME and "weight" in op.attributes:
             keys.add(op.attributes["weight"].value)
         for attributes in op.attributes["arg_attrs"] if op.name == "func.func" and "arg_attrs" in op.attributes else ():

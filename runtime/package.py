@@ -53,7 +53,7 @@ def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_ob
             set_digest(code, WEIGHTS_MARK, digest)
             files.append((folder / "weights", side_path(path, digest, "weights")))
         if artifacts:
-            digest = artifacts_file.write(folder / "artifacts", artifacts)
+            digest = artifacts_file.write(folder / "artifacts", artifacts, [weight.name for weight in signature.weights])
             set_digest(code, ARTIFACTS_MARK, digest)
             files.append((folder / "artifacts", side_path(path, digest, "artifacts")))
         link([code], shared, program)
@@ -105,7 +105,8 @@ def _load(code: CodeFile, weights: str | PathLike | None, verify: bool) -> Execu
                           f"{', '.join(lacking)}. Compile the model on this machine, or for an older CPU (target llvm{{cpu=x86-64-v3}})")
     file = Path(weights).absolute() if weights is not None else code.weights_path
     data = weights_file.read(file, signature.weights, code.weights, verify) if signature.weights else None
-    artifacts = artifacts_file.read(code.artifacts_path, code.artifacts) if code.artifacts else []
+    held = weights_file.arrays_in(data, signature.weights) if data is not None and code.artifacts else {}
+    artifacts = artifacts_file.read(code.artifacts_path, code.artifacts, held) if code.artifacts else []
     if signature.openmp:
         threads.load_openmp(str(path))
     try:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
 import importlib
 import importlib.util
@@ -30,13 +31,14 @@ def resolve(names: Sequence[str], artifacts: Artifacts, what: str, callers: Sequ
     made: dict[str, tvm_ffi.Function] = {}
     for artifact in artifacts:
         check_requirements(artifact, what)
+        state = functools.cache(functools.partial(_state, artifact))
         for function, name in artifact["functions"].items():
             if artifact["kind"] == "registered":
                 continue
             if name in made:
                 raise LegatoError(f"two artifacts of {what} bring the packed function '{name}'")
             if name in names:
-                made[name] = LOADERS[artifact["kind"]](artifact, function, name)
+                made[name] = LOADERS[artifact["kind"]](artifact, function, name, state)
     callers = list(callers) + [""] * (len(names) - len(callers))
     return [made.get(name) or _registered(name, made, what, caller) for name, caller in zip(names, callers)]
 
@@ -92,19 +94,35 @@ def imported(where: str, what: str) -> Any:
     return value
 
 
-def _python(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
+State = Callable[[], Any]   # the state of a blob, made at the first call
+
+
+def _python(artifact: Mapping[str, Any], function: str, name: str, state: State) -> tvm_ffi.Function:
     return numpy_call(imported(artifact["where"], f"the Python function of @{function} (backend '{artifact['backend']}')"), artifact, name)
 
 
-def _blob(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
+def _blob(artifact: Mapping[str, Any], function: str, name: str, state: State) -> tvm_ffi.Function:
     loader = imported(artifact["where"], f"the loader of @{function} (backend '{artifact['backend']}')")
-    return numpy_call(loader(memoryview(artifact["data"]), function), artifact, name)
+    if "state" in artifact:
+        return numpy_call(loader(state(), function), artifact, name)
+    return numpy_call(loader(memoryview(artifact["data"]), function, *_weights(artifact)), artifact, name)
+
+
+def _state(artifact: Mapping[str, Any]) -> Any:
+    """What all functions of a blob share."""
+    make = imported(artifact["state"], f"the state of the functions of the backend '{artifact['backend']}'")
+    return make(memoryview(artifact["data"]), *_weights(artifact))
+
+
+def _weights(artifact: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The last argument of the function that gets a blob's bytes; none without weights."""
+    return [dict(artifact["weights"])] if artifact.get("weights") else []
 
 
 _libraries: dict[bytes, tvm_ffi.Module] = {}   # shared objects of backends, by digest: their code may have threads, so they stay loaded
 
 
-def _shared(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
+def _shared(artifact: Mapping[str, Any], function: str, name: str, state: State) -> tvm_ffi.Function:
     symbol = artifact.get("symbols", {}).get(function, function)
     try:
         return _library(memoryview(artifact["data"]))[symbol]
@@ -125,7 +143,7 @@ def _library(data: memoryview) -> tvm_ffi.Module:
     return _libraries[digest]
 
 
-def _closure(artifact: Mapping[str, Any], function: str, name: str) -> tvm_ffi.Function:
+def _closure(artifact: Mapping[str, Any], function: str, name: str, state: State) -> tvm_ffi.Function:
     return numpy_call(artifact["calls"][name], artifact, name)
 
 

@@ -72,8 +72,9 @@ def weight_bytes(weight: Parameter) -> int:
 
 
 def _parameters(values: list[dict]) -> tuple[Parameter, ...]:
-    return tuple(Parameter(v["name"], _dtype(v["dtype"]), tuple(v["shape"])) for v in values)
+    return tuple(Parameter(v["name"], dtype_of(v["dtype"]), tuple(v["shape"])) for v in values)
 
 
-def _dtype(name: str) -> np.dtype:
+def dtype_of(name: str) -> np.dtype:
+    """The element type of that name, numpy's or ``bfloat16``."""
     return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)

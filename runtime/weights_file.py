@@ -29,6 +29,13 @@ def offsets(weights: Sequence[Parameter]) -> list[int]:
     return found
 
 
+def arrays_in(data: np.ndarray, weights: Sequence[Parameter]) -> dict[str, np.ndarray]:
+    """The weights by name, as views of a whole file."""
+    places = offsets(weights)
+    shapes = {w.name: tuple(int(size) for size in w.shape) for w in weights}
+    return {w.name: data[at:at + weight_bytes(w)].view(w.dtype).reshape(shapes[w.name]) for w, at in zip(weights, places)}
+
+
 def write(path: Path, weights: Sequence[Parameter], arrays: Iterable[np.ndarray]) -> bytes:
     """Writes the file. Returns the digest (16 bytes). ``arrays``: contiguous, in the order of ``weights``."""
     places = offsets(weights)

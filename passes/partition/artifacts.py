@@ -49,6 +49,11 @@ def note(module: Module, external: ir.Operation, backend: BackendLike, artifacts
             entry["where"] = ir.StringAttr.get(artifact.where)
         if isinstance(artifact, Blob):
             entry["where"] = ir.StringAttr.get(artifact.loader)
+            if artifact.state is not None:
+                entry["state"] = ir.StringAttr.get(artifact.state)
+            if artifact.weights:
+                keys = {name: held(module, f"artifact.{name}", array) for name, array in artifact.weights.items()}
+                entry["weights"] = ir.DictAttr.get({name: ir.StringAttr.get(key) for name, key in keys.items()})
         if isinstance(artifact, Blob | SharedObject):
             data = np.frombuffer(artifact.data, np.uint8)
             entry["data"] = ir.StringAttr.get(module.weights.add(f"artifact.{symbol(external)}", data))
@@ -61,15 +66,38 @@ def note(module: Module, external: ir.Operation, backend: BackendLike, artifacts
     external.attributes[ARTIFACTS] = ir.ArrayAttr.get(entries)
 
 
+def held(module: Module, name: str, array: np.ndarray) -> str:
+    """The key of an array in the store of weights, to which it is added if there is none of the same bytes."""
+    array = np.ascontiguousarray(array).reshape(np.shape(array))
+    for key in module.weights:
+        if module.weights.type_of(key) == (array.dtype, array.shape) and same_bytes(module.weights[key], array):
+            return key
+    return module.weights.add(name, array)
+
+
+def same_bytes(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays are the same, bit by bit."""
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if one.__array_interface__["data"] == other.__array_interface__["data"]:
+        return True
+    a, b = (np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in (one, other))
+    return np.array_equal(a[:64], b[:64]) and np.array_equal(a, b)
+
+
 def listed(module: Module) -> list[dict[str, Any]]:
     """The artifacts of all external modules as plain values: kind, backend, functions (name in the module -> packed name), and if
-    present: where, requires, symbols, data (bytes as an array), calls (packed name -> Python function)."""
+    present: where, state, requires, symbols, data (bytes as an array), weights (name -> array), keys (name -> the weight's key), calls
+    (packed name -> Python function)."""
     found = []
     for external in external_modules(module.module):
         for attribute in external.attributes[ARTIFACTS] if ARTIFACTS in external.attributes else ():
             entry = {"backend": ir.StringAttr(external.attributes[CODEGEN]).value, **_plain(attribute)}
             if "data" in entry:
                 entry["data"] = module.weights[entry["data"]]
+            if "weights" in entry:
+                entry["keys"] = entry["weights"]
+                entry["weights"] = {name: module.weights[key] for name, key in entry["keys"].items()}
             if entry["kind"] == "closure":
                 missing = [n for n in entry["functions"].values() if n not in module.closures]
                 if missing:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from legato.core.diagnostics import PassFailed
 from legato.core.errors import LegatoError
 from legato.core.interfaces import BackendLike
@@ -18,7 +16,7 @@ from legato.dialects.artifacts import Artifact, Lowered
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import ARTIFACTS, EXTERNAL, PACKED
 from legato.passes.graph.functions import CONSTANT
-from legato.passes.partition.artifacts import check_names, note, packed_name
+from legato.passes.partition.artifacts import check_names, note, packed_name, same_bytes
 from legato.passes.partition.inlining import inline_module
 from legato.passes.pipeline.base import ModulePass, PassContext, option
 from legato.passes.pipeline.pipeline import PassPipeline
@@ -163,16 +161,9 @@ def adopt_weights(module: Module, other: Module) -> None:
         array = other.weights[key]
         if key not in module.weights:
             module.weights.adopt(key, array)
-        elif not _same(module.weights[key], array):
+        elif not same_bytes(module.weights[key], array):
             renamed[key] = module.weights.add(key, array)
     for op in find(other.module.operation, CONSTANT) if renamed else ():
         key = op.attributes["weight"].value if "weight" in op.attributes else None
         if key in renamed:
             op.attributes["weight"] = ir.StringAttr.get(renamed[key], other.context)
-
-
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two arrays are the same, bit by bit."""
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    return one.__array_interface__["data"] == other.__array_interface__["data"] or one.tobytes() == other.tobytes()
