@@ -224,6 +224,11 @@ def cell(error):
     return f"{np.ceil(error * 100 - 1e-6) / 100:.2f}" if error < 1000 else f"{error:.1e}"
 
 
+def recorded_cell(entry):
+    """The cell of an error that every_float.py found."""
+    return cell(entry["ulps"]) + "*" * (entry["stride"] > 1)
+
+
 def document(found):
     """The text of docs/intrinsics.md."""
     worst = {}
@@ -236,12 +241,12 @@ def document(found):
     lines = ["| op | also | " + " | ".join(FLOATS) + " | integers |", "| --- | --- |" + " --- |" * (len(FLOATS) + 1)]
     for op in OPS:
         cells = [cell(worst[op.name, dtype]) if (op.name, dtype) in worst else "" for dtype in FLOATS]
-        cells[FLOATS.index("f32")] += "*" if record.get(op.name, {"stride": 1})["stride"] > 1 else ""
+        cells[FLOATS.index("f32")] += "*" * (record.get(op.name, {"stride": 1})["stride"] > 1)
         integers = [worst[op.name, dtype] for dtype in DTYPES if dtype not in FLOATS and (op.name, dtype) in worst]
         cells.append("" if not integers else "exact" if max(integers) == 0 else "wrong")
         lines.append(f"| {op.name} | {', '.join(op.aliases)} | " + " | ".join(cells) + " |")
     lines += ["", "## Activations", "", *ACTIVATIONS, "", "| op | f32 | of the operand |", "| --- | --- | --- |"]
-    lines += [f"| {name} | {cell(record[name]['ulps'])} | {cell(record[name + ' of operand']['ulps'])} |"
+    lines += [f"| {name} | {recorded_cell(record[name])} | {recorded_cell(record[name + ' of operand'])} |"
               for name in record if name + " of operand" in record]
     table = ways()
     lines += ["", "## How each target comes by them", ""]

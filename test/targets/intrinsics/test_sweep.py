@@ -36,6 +36,9 @@ AIMS = {"exp": 1, "log": 1, "sin": 1, "cos": 1, "tanh": 1, "erf": 1}
 def test_documented_errors_of_f32_are_small():
     for (name, dtype), bound in sweep.documented().items():
         assert dtype != "f32" or bound <= AIMS.get(name, 2), name
+    record = references.recorded()
+    for name, aim in {"sigmoid": 1, "silu": 4, "mish": 5}.items():
+        assert record[name]["ulps"] <= aim and record[name]["stride"] == 1, name
 
 
 ACTIVATIONS = {
