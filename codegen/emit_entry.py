@@ -50,6 +50,8 @@ def emit_entry(module: ir.Module) -> None:
     profiled = functions.get(MAIN_PROFILED)
     calls = None
     if profiled is not None:
+        if PROFILED not in profiled.attributes:
+            raise LegatoError(f"@{MAIN_PROFILED} does not say which calls it records, in {PROFILED}: run tir-profile-main on the module")
         calls = described_calls(profiled)
         del profiled.attributes[PROFILED]
     texts = (library(bool(packed_functions(main)), has_frame(main), calls is not None),

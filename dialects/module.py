@@ -67,9 +67,11 @@ class Module:
         """Parses and verifies MLIR text in a context that has our dialects (None: a new one). LegatoError if it is invalid."""
         with context or make_context(), ir.Location.unknown():
             try:
-                return Module(ir.Module.parse(text), weights)
+                module = Module(ir.Module.parse(text), weights)
             except ir.MLIRError as error:
                 raise LegatoError(str(error)) from error
+            _check_dims(module.module.operation)
+            return module
 
     @staticmethod
     def load(path: str | Path, context: ir.Context | None = None) -> "Module":
@@ -150,3 +152,16 @@ def walk(operation: ir.Operation):
         for block in region.blocks:
             for op in block.operations:
                 yield from walk(op.operation)
+
+
+def _check_dims(root: ir.Operation) -> None:
+    """LegatoError for the size of an axis that a tensor or memref does not have: undefined in upstream, whose tiling crashes on it."""
+    for op in walk(root):
+        if op.name not in ("tensor.dim", "memref.dim"):
+            continue
+        type_, owner = op.operands[0].type, op.operands[1].owner
+        if isinstance(owner, ir.Block) or owner.name != "arith.constant" or not isinstance(type_, ir.ShapedType) or not type_.has_rank:
+            continue
+        number = ir.IntegerAttr(owner.attributes["value"]).value
+        if not 0 <= number < type_.rank:
+            raise LegatoError(f"{op.name} of {type_}: the axis is {number}, expected one from 0 to {type_.rank - 1}")

@@ -8,6 +8,7 @@ from legato.core.errors import InferenceError
 from legato.dialects.relax.axes import check_length
 from legato.dialects.relax.dims import Size, ceil_divide, floor_divide, minimum
 
+_BEYOND = 1 << 31   # of strides, dilations, paddings and windows: their products fit an i64
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
@@ -34,6 +35,8 @@ def check_window(rank: int, strides: Sequence[int], padding: Sequence[int], dila
     for name, values, least in (("strides", strides, 1), ("padding", padding, 0), ("dilations", dilations, 1)):
         if any(v < least for v in values):
             raise InferenceError(f"attribute '{name}' is {list(values)}, expected values of {least} or more")
+        if any(v >= _BEYOND for v in values):
+            raise InferenceError(f"attribute '{name}' is {list(values)}, expected values below 2**31")
 
 
 def output_sizes(
@@ -55,6 +58,8 @@ def output_sizes(
     for axis, (size, k, stride, dilation) in enumerate(zip(sizes, kernel, strides, dilations)):
         begin, end = padding[axis], padding[rank + axis]
         extent = dilation * (k - 1) + 1
+        if extent >= _BEYOND:
+            raise InferenceError(f"a window of {k} with a dilation of {dilation} reaches over {extent} elements, expected less than 2**31")
         room = size + (begin + end - extent)
         if ceil_mode:
             count = minimum(ceil_divide(room, stride) + 1, floor_divide(size + (begin - 1), stride) + 1)

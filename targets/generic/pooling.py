@@ -73,8 +73,9 @@ class Windows:
         return self._counts_at_run_time(i, e, first, last)
 
     def _taps(self, i: int, position: int, first: int, last: int) -> int:
-        start = position * self.strides[i] - self.begins[i]
-        return sum(first <= start + t * self.dilations[i] < last for t in range(self.kernel[i]))
+        start, dilation = position * self.strides[i] - self.begins[i], self.dilations[i]
+        low, high = -((start - first) // dilation), -((start - last) // dilation)
+        return max(min(high, self.kernel[i]) - max(low, 0), 0)
 
     def _counts_at_run_time(self, i: int, e: Element, first: int, last: Size) -> ir.Value:
         """The number of taps t with first <= start + t * dilation < last, for each position."""

@@ -32,11 +32,14 @@ class DropResults(ModulePass):
 
 
 def drop_results(function: func.FuncOp) -> bool:
-    """Removes the results of a destination-passing function, which lie in its outputs. False for a function without results."""
+    """Removes the results of a destination-passing function, which lie in its outputs. False for a function without results,
+    and for a declaration without outputs."""
     results = len(function.type.results)
     if not results or RETURNS in function.attributes:
         return False
     inputs = list(function.type.inputs)
+    if len(inputs) < results:   # a declaration that has no outputs to return
+        return False
     if not function.is_external:
         last = terminator(function.body.blocks[0])
         for value, out in tir.results_with_outputs(function):

@@ -155,3 +155,23 @@ def test_an_attribute_of_a_block_is_of_its_kind(attribute, message):
              f' {{{", ".join(given.values())}}} : (index) -> ()')
     with pytest.raises(LegatoError, match=message):
         Module.parse(f"func.func @f(%a: index) {{\n{block}\nreturn\n}}")
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_a_dim_is_of_an_axis_that_is_there(axis):
+    text = f"""func.func @main(%x: tensor<?xf32>) -> index {{
+      %c = arith.constant {axis} : index
+      %0 = tensor.dim %x, %c : tensor<?xf32>
+      return %0 : index
+    }}"""
+    with pytest.raises(LegatoError, match=f"tensor.dim of tensor<.xf32>: the axis is {axis}, expected one from 0 to 0"):
+        Module.parse(text)
+    Module.parse(text.replace(f"constant {axis} ", "constant 0 "))
+
+
+def test_a_declaration_without_outputs_keeps_its_results():
+    module = Module.parse("func.func private @made() -> memref<4xf32>\nfunc.func @main() -> memref<4xf32> {\n"
+                          "  %0 = call @made() : () -> memref<4xf32>\n  return %0 : memref<4xf32>\n}")
+    legato.Pipeline("tir-drop-results").run(module)
+    assert "call @made() : () -> memref<4xf32>" in str(module)
+

@@ -62,3 +62,19 @@ def test_windows_on_short_axes(part):
             wrong.append(f"{case}: {found.tolist()}, not {expected.tolist()}")
     assert not wrong, "\n".join(wrong)
     assert seen > 3
+
+
+@pytest.mark.parametrize(("op", "attributes"), [
+    ("Conv", {"strides": [1 << 40]}), ("Conv", {"dilations": [1 << 62]}), ("Conv", {"pads": [1 << 62, 0]}),
+    ("ConvTranspose", {"strides": [1 << 31]}), ("MaxPool", {"strides": [1 << 62], "kernel_shape": [1]}),
+    ("AveragePool", {"kernel_shape": [1 << 40], "pads": [0, (1 << 31) - 1]}),
+])
+def test_windows_beyond_numbers(op, attributes):
+    """They ended in messages of upstream's passes, and an AveragePool counted its elements one by one."""
+    names = ["x"] if op.endswith("Pool") else ["x", "w"]
+    shapes = ([1, 2, 4], [2, 2, 1])
+    given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in zip(names, shapes)]
+    graph = helper.make_graph([helper.make_node(op, names, ["y"], name="layer7", **attributes)], "g", given,
+                              [helper.make_empty_tensor_value_info("y")])
+    with pytest.raises(legato.LegatoError, match=r"layer7 .*expected (values below|less than) 2\*\*31"):
+        legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10))

@@ -159,3 +159,21 @@ def test_unrolled_loops_in_unrolled_loops():
 
     refused(lambda: run(str(kernel(1000).module()), "tir-lower-loops"), "cannot be unrolled: 1,000 copies of its ", "are the most")
     run(str(kernel(8).module()), "tir-lower-loops")
+
+
+@pytest.mark.parametrize("depth", [200, 1000])
+def test_functions_nested_too_deep(depth):
+    """Each level takes several of Python's frames: 200 ended in a RecursionError."""
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+
+    def model(depth: int):
+        bodies = [helper.make_node(f"f{n + 1}", ["a"], ["b"], domain="own") if n + 1 < depth else helper.make_node("Relu", ["a"], ["b"])
+                  for n in range(depth)]
+        made = [helper.make_function("own", f"f{n}", ["a"], ["b"], [body], opsets) for n, body in enumerate(bodies)]
+        graph = helper.make_graph([helper.make_node("f0", ["x"], ["y"], domain="own")], "g",
+                                  [helper.make_tensor_value_info("x", 1, [2])], [helper.make_tensor_value_info("y", 1, [2])])
+        return helper.make_model(graph, opset_imports=opsets, functions=made, ir_version=10)
+
+    with pytest.raises(legato.UnsupportedError, match="its functions and loops call each other more than 64 deep"):
+        legato.from_onnx(model(depth))
+    legato.from_onnx(model(60))
