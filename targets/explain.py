@@ -57,8 +57,7 @@ class Explanation:
 def explanation(target: Target | None, report: dict[str, Any]) -> Explanation:
     """The explanation from a pipeline's report. ``target``: None if no rules were used."""
     kernels = {kernel.kernel: kernel.ops for kernel in report.get("kernels", ())}
-    records = [replace(r, refused=[one for one in r.refused if one[:2] != (r.target, r.rule)],  # it refused before, in another form
-                       layers=_layers(r, kernels.get(r.kernel or "", ())))
+    records = [replace(r, layers=_layers(r, kernels.get(r.kernel or "", ())))
                for r in (*report.get("legalize", ()), *report.get("intrinsics", ()))]
     chain = tuple(t.name for t in target.chain()) if target is not None else ()
     return Explanation(str(target) if target is not None else None, chain, tuple(records), tuple(report.get("partition", ())),

@@ -38,6 +38,8 @@ class Conversion:
         self.records: dict[Any, RuleRecord] = {}
         self.fired: Counter[str] = Counter()
         self.built = BuiltOps()
+        self.refusers: dict[tuple[int, tuple[str, str, str]], RuleLike] = {}  # of a record's refusals: rules may have equal names
+        self.takers: dict[int, RuleLike] = {}  # of records
 
     def context(self, op: Any, operands: Sequence[ir.Value]) -> Any:
         """The context that the op's rules get."""
@@ -97,10 +99,13 @@ class Conversion:
                 values = self._guarded(target, rule, context, record, op.operation)
                 if isinstance(values, Refusal):
                     refusal = (target.name, rule.name, values.reason)
-                    if refusal not in record.refused:
+                    if refusal not in record.refused and self.takers.get(id(record)) is not rule:
                         record.refused.append(refusal)
+                        self.refusers[id(record), refusal] = rule
                     return True  # no match: the conversion tries the next rule
                 record.target, record.rule, record.source = target.name, rule.name, rule.source
+                self.takers[id(record)] = rule  # it may have refused before, in another form of the op
+                record.refused[:] = [one for one in record.refused if self.refusers[id(record), one] is not rule]
                 if not record.count:
                     self.report.append(record)
                 record.count += 1

@@ -3,6 +3,7 @@
 import json
 
 import legato
+from legato import kernels as kernel_words
 from legato import relax
 from legato.script import tir as T
 
@@ -84,3 +85,13 @@ def test_json_has_the_kernels():
 def test_a_rule_is_not_both_fired_and_refused():
     for record in legato.explain(fused.module()).records:
         assert (record.target, record.rule) not in [refusal[:2] for refusal in record.refused]
+
+
+def test_rules_of_one_name_are_told_apart():
+    """Functions made in a loop, and lambdas, share their name: the one that refused is shown beside the one that was applied."""
+    first = legato.kernel("relax.relu", priority=2, when=kernel_words.rank(3))(lambda k, x, out: x)
+    second = legato.kernel("relax.relu", priority=1)(
+        lambda k, x, out: kernel_words.pointwise(k, out, [x], lambda e, x: e.max(x, e.const(0))))
+    record = next(r for r in legato.explain(fused.module(), rules=[first, second]).records if r.op == "relax.relu")
+    assert (record.rule, record.source) == ("<lambda>", second.source)
+    assert record.refused == [("llvm", "<lambda>", "operand 0 has rank 2, not 3")]
