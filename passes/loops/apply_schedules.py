@@ -6,6 +6,8 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.relax import graph_ops
+from legato.dialects.relax.markers import SIGNATURE
 from legato.dialects.tir.markers import SCHEDULE
 from legato.dialects.tir.walk import blocks, localize_constants
 from legato.passes.loops.raise_loops import Kept, raised
@@ -63,14 +65,25 @@ def run_attached(module: ir.Module, packing: bool = False) -> dict[str, str]:
         script.expect_matches(sequence)
     for kernel in carriers:
         name = kernel.attributes[SCHEDULE].value
-        done[kernel.name.value] = "\n".join(texts[n] for n in needed[name])
+        kernel_name = kernel.name.value
+        done[kernel_name] = "\n".join(texts[n] for n in needed[name])
         run_one(module, kernel, name, on_loops[name])
+        if any(find(sequences[one], PACK) for one in needed[name]):
+            check_packed(module, kernel_name)
     for name, sequence in used.items():
         if name not in kept:
             sequence.erase()
     if used and len(used) == len(sequences) and script.WITH_SEQUENCES in module.operation.attributes:
         del module.operation.attributes[script.WITH_SEQUENCES]
     return done
+
+
+def check_packed(module: ir.Module, kernel: str) -> None:
+    """ScheduleError if a schedule has packed a parameter, which adds graph ops to the callers, in a module that is legalized."""
+    functions = [op for op in module.body.operations if isinstance(op, func.FuncOp)]
+    if any(SIGNATURE in f.attributes for f in functions) and any(graph_ops(f) for f in functions if not tir.is_prim_func(f)):
+        raise ScheduleError(f"the schedule of @{kernel} packs a parameter, which the kernel's callers do by graph ops, and the module is "
+                            "legalized already: attach the schedule to the graph, and compile that from its start")
 
 
 def run_one(module: ir.Module, kernel: func.FuncOp, name: str, on_loops: bool) -> None:

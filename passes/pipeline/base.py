@@ -82,11 +82,13 @@ class ModulePass:
     (outlining, inlining back, calling a backend) sets `sees_external = True`.
     A pass that drops from `context.kernels` each kernel that it rewrites or erases sets `keeps_kernels = True`; after any other pass the
     pipeline forgets the classification of all kernels.
+    `completed_by` names passes that complete its work: a pipeline that goes on behind it without them has a warning.
     """
 
     name: ClassVar[str]
     sees_external: ClassVar[bool] = False
     keeps_kernels: ClassVar[bool] = False
+    completed_by: ClassVar[tuple[str, ...]] = ()
 
     def run(self, module: Module, context: PassContext) -> None:
         """Changes `module` in place. Raises LegatoError, preferably PassFailed with the op."""

@@ -97,6 +97,7 @@ class PassPipeline:
         that a pass raised (with a note that names the pass). The module is then in an undefined state.
         """
         context = context or PassContext()
+        context.warnings += incomplete(self.steps)
         load_dialects(module.context, [dialect for target in targets_of(self.steps, context) for dialect in target.known_dialects()])
         with module.context:
             try:
@@ -230,3 +231,16 @@ def _timed(context: PassContext, name: str) -> Iterator[None]:
         yield
     finally:
         context.times.append((name, time.perf_counter() - start))
+
+
+def incomplete(steps: Sequence[Step]) -> list[str]:
+    """Warnings of passes whose work others should complete, where the pipeline goes on behind them without these."""
+    found = []
+    for number, step in enumerate(steps):
+        behind = list(names_of(steps[number + 1:]))
+        wanted = step.pass_.completed_by if isinstance(step, PythonStep) else ()
+        missing = [name for name in wanted if name not in behind]
+        if behind and missing:
+            found.append(f"{step.name} is not followed by {' and '.join(missing)}, which complete its work: the code will be right, and "
+                         "slower than it can be; legato-compile --print-pipeline shows where they stand")
+    return found

@@ -238,6 +238,7 @@ class Fuse(ModulePass):
     """
 
     name: ClassVar[str] = "tir-fuse"
+    completed_by: ClassVar[tuple[str, ...]] = ("linalg-fuse-elementwise-ops", "tir-tie-outputs")
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():

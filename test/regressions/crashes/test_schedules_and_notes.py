@@ -60,6 +60,15 @@ def test_an_attached_schedule_packs(given):
     np.testing.assert_allclose(legato.compile(saved, first="relax")(X), EXPECTED, rtol=1e-4, atol=1e-4)
 
 
+def test_a_pack_behind_legalization_is_an_error():
+    stage = "legalized"
+    trace = str(schedule("W", (16, 16))).replace('name = "C"', 'name = "contract"')    # of the raised kernel
+    kernels = [f.name.value for f in legato.lower(Model, last=stage).functions() if f.name.value.startswith("dense")]
+    module = legato.attach_schedule(legato.lower(Model, last=stage), kernels[0], trace)
+    with pytest.raises(legato.LegatoError, match=r"packs a parameter, .* the module is legalized already"):
+        legato.compile(module, first=stage)
+
+
 def test_a_constant_is_packed_at_compile_time_and_another_schedule_waits():
     other = Schedule(Model, "twice")
     i, _ = other.get_loops(other.get_block("B"))
