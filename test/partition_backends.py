@@ -1,6 +1,7 @@
 """Backends for tests: their code is the functions themselves, run by numpy semantics, from bytes that a saved model can carry."""
 import io
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from interpret import interpret
@@ -57,7 +58,7 @@ class Interpreter(legato.Backend):
     def __init__(self) -> None:
         self.seen: list[legato.Module] = []
 
-    def codegen(self, module, options):
+    def codegen(self, module, options) -> Any:
         self.seen.append(module.clone())
         return Blob(serialize(flat(module)), "partition_backends:load")
 
@@ -83,7 +84,7 @@ class Inline(legato.Backend):
     name = "inline"
     patterns = [("matmul", MATMUL)]
 
-    def codegen(self, module, options):
+    def codegen(self, module, options) -> Any:
         legato.Pipeline("relax-legalize{target=generic}").run(module, generic_context())
         return Lowered(module)
 
@@ -93,7 +94,7 @@ class InlineLater(Inline):
 
     pipeline = "relax-legalize{target=generic}"
 
-    def codegen(self, module, options):
+    def codegen(self, module, options) -> Any:
         return Lowered(module)
 
 
@@ -101,7 +102,7 @@ class Closures(legato.Backend):
     name = "closures"
     patterns = [("conv2d", CONV_RELU)]
 
-    def codegen(self, module, options):
+    def codegen(self, module, options) -> Any:
         module = flat(module)
         names = [f.name.value for f in module.functions() if isinstance(f, func.FuncOp)]
         return [Closure(runner(module, name), (name,)) for name in names]

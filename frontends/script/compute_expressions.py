@@ -25,12 +25,12 @@ EXTERN = ("call_extern", "call_pure_extern")
 
 
 class Expr:
-    """An expression of elements and axes. ``build`` makes IR of it, with a builder that makes values of what it is made of; ``place``:
-    the user's line, as file and number."""
+    """An expression of elements and axes. ``build`` makes IR of it, with a builder (of compute.py) that makes values of what it is made
+    of; ``place``: the user's line, as file and number."""
 
     __array_ufunc__ = None  # numpy's numbers leave operators to this class
 
-    def __init__(self, build: Callable[[Callable[[Any], Any]], Any]):
+    def __init__(self, build: Callable[[Any], Any]):
         self.build, self.place = build, users_line()
 
     def value(self, builder: Callable[[Any], Any]) -> Any:

@@ -15,8 +15,9 @@ RNG = np.random.default_rng(0)
 
 
 def model(nodes, inputs, outputs, weights=()):
-    infos = [[helper.make_tensor_value_info(name, dtype, shape) for name, (dtype, shape) in side.items()] for side in (inputs, outputs)]
-    graph = helper.make_graph(nodes, "g", *infos, [numpy_helper.from_array(array, name) for name, array in dict(weights).items()])
+    given, made = ([helper.make_tensor_value_info(name, dtype, shape) for name, (dtype, shape) in side.items()]
+                   for side in (inputs, outputs))
+    graph = helper.make_graph(nodes, "g", given, made, [numpy_helper.from_array(array, name) for name, array in dict(weights).items()])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 

@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -23,7 +24,7 @@ class Looked(legato.Backend):
     patterns = [("rows", is_op("relax.take")(is_const(), wildcard()))]
     fields = {"loader": "session_loaders:code", "state": "session_loaders:open_session"}
 
-    def codegen(self, module, options):
+    def codegen(self, module, options) -> Any:
         constants = [op for f in module.functions() for op in f.entry_block.operations if op.operation.name == "relax.constant"]
         return Blob(b"bytes", weights={"table": module.weights[constants[0].weight]}, **self.fields)
 
@@ -87,7 +88,7 @@ def test_weights_of_several_artifacts_are_written_once(tmp_path):
     class Each(Loaded):
         name = "looked"
 
-        def codegen(self, module, options):
+        def codegen(self, module, options) -> Any:
             one = super().codegen(module, options)
             return [Blob(one.data, one.loader, (f.name.value,), weights=one.weights) for f in module.functions()]
 
@@ -102,7 +103,7 @@ def test_weights_of_several_artifacts_are_written_once(tmp_path):
 
 def test_bfloat16_weights_in_a_fresh_process(tmp_path):
     class Small(Loaded):
-        def codegen(self, module, options):
+        def codegen(self, module, options) -> Any:
             blob = super().codegen(module, options)
             return Blob(blob.data, blob.loader, weights={"table": blob.weights["table"].astype(ml_dtypes.bfloat16)})
 

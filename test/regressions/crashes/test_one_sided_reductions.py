@@ -22,6 +22,7 @@ def one_sided(m, n, k):
 @pytest.mark.parametrize("sizes", [(4, "n", 2), (4, "n", 16), (16, "n", "k"), ("m", "n", 3), (16, 7, 2), (4, 1, "k")], ids=str)
 def test_a_reduction_loop_of_one_operand(sizes):
     executable = legato.compile(one_sided(*sizes).module())
-    m, n, k = ({"m": 33, "n": 9, "k": 5}.get(size, size) for size in sizes)
+    named = {"m": 33, "n": 9, "k": 5}
+    m, n, k = (named[size] if isinstance(size, str) else size for size in sizes)
     a, c = np.linspace(-1, 1, m * n, dtype=np.float32).reshape(m, n), np.linspace(0.5, 1, k, dtype=np.float32)
     np.testing.assert_allclose(executable(a, c), a.sum(1) * c.sum() - 1, rtol=1e-4, atol=1e-4)

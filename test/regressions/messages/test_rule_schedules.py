@@ -1,6 +1,7 @@
 """``schedule=`` on a rule: the kernels that the rule makes are scheduled by a function, a Schedule or a script of the user's."""
 # pyright: reportInvalidTypeForm=false
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def ruled(given):
     ("path", "steps.mlir")])
 @pytest.mark.parametrize("graph", [model, fixed])
 def test_all_forms(form, said, graph, tmp_path):
-    given = steps if form == "function" else schedule()
+    given: Any = steps if form == "function" else schedule()
     if form in ("text", "path"):
         given = given.trace
     if form == "path":

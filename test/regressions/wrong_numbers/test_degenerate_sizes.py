@@ -1,6 +1,7 @@
 """Sizes of 0 and 1 of every op, as static and as symbolic sizes, through compiled code: what onnxruntime computes, or a refusal where it
 refuses. Both tables are compared with what is registered."""
 import warnings
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -91,7 +92,7 @@ def wrong(found, wanted: list[np.ndarray]) -> str | None:
     return None
 
 
-def result(call) -> tuple[object, str]:
+def result(call) -> tuple[Any, str]:
     """What a call gives, or the text with which it is refused."""
     try:
         return call(), ""
