@@ -1,4 +1,6 @@
 """cumsum and cumprod: a sequential loop along the axis around a parallel loop nest over the others."""
+from collections.abc import Sequence
+
 from legato.core.mlir import arith, ir, scf
 from legato.targets.builders.pointwise import element
 from legato.targets.builders.sizes import dims, index
@@ -9,19 +11,25 @@ from legato.targets.rule import kernel
 @kernel("relax.cumsum", "relax.cumprod")
 def cumulative(k, x, out):
     """The loop carries the running totals, in f32 for f16 and bf16."""
+    k.writes_all()
+    return along_axis(k, x, out)
+
+
+def along_axis(k, x: ir.Value, out: ir.Value, at: Sequence[ir.Value] = ()) -> ir.Value:
+    """The loop along the axis; ``at``: where it is in the first dimensions, if there are loops over those around it. Returns the new
+    ``out``."""
     axis, kind = k.attrs["axis"] % x.type.rank, element(k.input_types[0])
     reverse, exclusive, e = k.attrs["reverse"], k.attrs["exclusive"], kind.wide
     combine, neutral = (e.add, 0) if k.name == "relax.cumsum" else (e.mul, 1)
     sizes = dims(x)
-    length, slab = index(sizes[axis]), [1 if i == axis else s for i, s in enumerate(sizes)]
-    offsets = [0] * x.type.rank
+    length, slab = index(sizes[axis]), [1 if i == axis or i < len(at) else s for i, s in enumerate(sizes)]
+    offsets = [*at, *[0] * (x.type.rank - len(at))]
     loops = ", ".join(names(x.type.rank))
 
     def body(x: ir.Value, total: ir.Value, _):
         new = combine(total, kind.cast(x, e))
         return [new, e.cast(total if exclusive else new, kind)]
 
-    k.writes_all()
     start = filled(empty(slab, e.type), e.const(neutral))
     loop = scf.ForOp(index(0), length, index(1), [start, out])
     with ir.InsertionPoint(loop.body):

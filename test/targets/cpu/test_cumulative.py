@@ -1,0 +1,44 @@
+"""cumsum and cumprod row by row and slab by slab, against numpy."""
+import itertools
+
+import numpy as np
+import pytest
+from harness import DTYPES, Net
+
+import legato
+
+SHAPES = [((5, 7), 1), ((5, 7), 0), ((3, 4, 5), 1), ((3, 4, 5), -1), ((2, 3, 4, 3), 2), ((6,), 0), ((4, 1, 3), 1), ((2, 3, 40), 1),
+          ((0, 3), 1), ((3, 0), 1), ((3, 4, 0), 1), (("n", "m"), 1), (("n", 5, 2), 1), ((3, "n", "m"), 1)]
+SIZES = {"n": 3, "m": 6}
+
+
+def by_numpy(op, x, axis, exclusive, reverse):
+    if reverse:
+        return np.flip(by_numpy(op, np.flip(x, axis), axis, exclusive, False), axis)
+    if exclusive:
+        neutral = np.full_like(np.take(x, [0], axis), 0 if op == "cumsum" else 1) if x.shape[axis] else x
+        x = np.concatenate([neutral, x[tuple(slice(-1) if d == axis % x.ndim else slice(None) for d in range(x.ndim))]], axis)
+    return getattr(np, op)(x, axis, dtype=x.dtype)
+
+
+@pytest.mark.parametrize("op", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("dtype", ["f32", "i64"])
+def test_against_numpy(op, dtype):
+    net, arrays, wanted = Net(first=None), [], []
+    for (shape, axis), exclusive, reverse in itertools.product(SHAPES, (False, True), (False, True)):
+        x = np.random.default_rng(0).integers(1, 4, [SIZES.get(s, s) for s in shape]).astype(DTYPES[dtype])
+        arrays.append(x)
+        wanted.append(by_numpy(op, x, axis, exclusive, reverse))
+        net.output(net.op(f"relax.{op}", [net.input(shape, dtype)], axis=axis, exclusive=exclusive, reverse=reverse))
+    for found, expected in zip(net.run(*arrays), wanted, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("shape", "axis", "rule"), [
+    ((5, 7), 1, "by_row"), ((5, 7), 0, "cumulative"), ((5, 7, 3), 1, "by_row"), ((5, 7, 16), 1, "cumulative"),
+    ((5, 7, "n"), 1, "cumulative"), (("n", "m"), 1, "by_row"), ((5, 7, 1), 1, "by_row")])
+def test_which_rule(shape, axis, rule):
+    net = Net(first=None)
+    net.output(net.op("relax.cumsum", [net.input(shape)], axis=axis))
+    record, = [r for r in legato.explain(net.graph, last="legalized").records if r.op == "relax.cumsum"]
+    assert record.rule == rule
