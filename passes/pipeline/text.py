@@ -85,6 +85,9 @@ def _refuse_modules(text: str, items: tuple[Item, ...]) -> None:
             _refuse_modules(text, item.items)
 
 
+MOST_NESTED = 100    # IR has no ops this deep to run passes on; the parser takes two of Python's frames for each
+
+
 class _Parser:
     NAME = re.compile(r"[A-Za-z_][\w.\-]*")
     BETWEEN = re.compile(r"\s+|//[^\n]*")
@@ -93,6 +96,7 @@ class _Parser:
     def __init__(self, text: str):
         self.text = text
         self.position = 0
+        self._depth = 0
 
     def error(self, message: str, position: int | None = None) -> PipelineError:
         position = self.position if position is None else position
@@ -110,10 +114,14 @@ class _Parser:
         """Items up to the closing bracket `end` (not consumed), or the end of the text."""
         if self.peek() == end:
             return ()
+        self._depth += 1
+        if self._depth > MOST_NESTED:
+            raise self.error(f"pipelines inside each other more than {MOST_NESTED} deep")
         found = [self.item()]
         while self.peek() == ",":
             self.position += 1
             found.append(self.item())
+        self._depth -= 1
         if self.peek() != end:
             raise self.error(f'expected "," or {repr(end) if end else "the end of the pipeline"}')
         return tuple(found)

@@ -152,3 +152,9 @@ def test_names_of_passes_are_kebab_case():
 
     with pytest.raises(PipelineError, match="kebab-case"):
         PassPipeline("cse", extra_passes=[Bad])
+
+
+@pytest.mark.parametrize("depth", [300, 3000])
+def test_nesting_is_bounded(depth):
+    with pytest.raises(PipelineError, match="pipelines inside each other more than 100 deep"):
+        PassPipeline("func.func(" * depth + "cse" + ")" * depth)
