@@ -49,11 +49,13 @@ class OutlineExternal(ModulePass):
             backend = backend_of_function(function)
             if backend is not None and not function.is_external and (not self.backend or backend == self.backend):
                 by_backend.setdefault(backend, []).append(function)
+        copied: set[str] = set()
         for backend, functions in by_backend.items():
             calls = calls_of(module)
             for function in functions:
                 check_sizes(function, calls.get(function.name.value, []))
-            outline(module.module, backend, functions, calls, names)
+            copied |= outline(module.module, backend, functions, calls, names)
+        erase_uncalled(module, copied)
 
 
 def note_veto(function: func.FuncOp, context: PassContext) -> None:
@@ -87,8 +89,10 @@ def is_public(function: func.FuncOp) -> bool:
     return text_of(function, "sym_visibility") in (None, "public")
 
 
-def outline(module: ir.Module, backend: str, functions: list[func.FuncOp], calls: dict[str, list[func.CallOp]], names: set[str]) -> None:
-    """Moves ``functions`` into a new module of the backend. ``names``: the host's symbols, to which new ones are added."""
+def outline(module: ir.Module, backend: str, functions: list[func.FuncOp], calls: dict[str, list[func.CallOp]],
+            names: set[str]) -> set[str]:
+    """Moves ``functions`` into a new module of the backend. ``names``: the host's symbols, to which new ones are added. Returns the names
+    of the functions that were copied there."""
     home = unique(backend, names)
     with ir.InsertionPoint(module.body), functions[0].location:
         nested = ir.Operation.create("builtin.module", regions=1)
@@ -98,7 +102,7 @@ def outline(module: ir.Module, backend: str, functions: list[func.FuncOp], calls
     inside: set[str] = set()
     for function in functions:
         _move(module, nested, function, home, calls.get(function.name.value, []), inside)
-    move_callees(module, nested)
+    return copy_callees(module, nested)
 
 
 def _move(module: ir.Module, nested: ir.Operation, function: func.FuncOp, home: str, calls: list[func.CallOp], inside: set[str]) -> None:
@@ -144,11 +148,11 @@ def _enclosing(op: func.CallOp) -> func.FuncOp:
     return parent.opview
 
 
-def move_callees(module: ir.Module, nested: ir.Operation) -> None:
-    """Adds the callees of a nested module's functions to it: graph functions are moved; kernels are copied, since others may call
-    them."""
+def copy_callees(module: ir.Module, nested: ir.Operation) -> set[str]:
+    """Adds copies of the callees of a nested module's functions to it, since others may call them. Returns their names."""
     block = nested.regions[0].blocks[0]
     there = {op.operation.attributes["sym_name"].value for op in block.operations}
+    before = set(there)
     outside = {op.name.value: op for op in module.body.operations if isinstance(op, func.FuncOp)}
     queue = list(block.operations)
     while queue:
@@ -158,14 +162,25 @@ def move_callees(module: ir.Module, nested: ir.Operation) -> None:
             if name not in outside:
                 home = ir.StringAttr(nested.attributes["sym_name"]).value
                 raise PassFailed(f"@{name} is called in what goes into the external module @{home}, but is not there", nested)
-            function = outside[name]
-            is_kernel = tir.is_prim_func(function)
-            moved = function.operation.clone(ip=False).opview if is_kernel else function
-            if not is_kernel:
-                function.operation.detach_from_parent()
-            block.append(moved)
+            copied = outside[name].operation.clone(ip=False).opview
+            if not tir.is_prim_func(copied):
+                copied.operation.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            block.append(copied)
             there.add(name)
-            queue.append(moved)
+            queue.append(copied)
+    return there - before
+
+
+def erase_uncalled(module: Module, names: set[str]) -> None:
+    """Erases those of the host's functions of these names that nothing calls any more: composites, and helpers. Kernels and public
+    functions stay."""
+    while names:
+        called = calls_of(module)
+        left = [f for f in module.functions() if f.name.value in names - called.keys() and not is_public(f) and not tir.is_prim_func(f)]
+        if not left:
+            return
+        for function in left:
+            function.operation.erase()
 
 
 def _callees(function: ir.OpView) -> list[str]:

@@ -190,3 +190,24 @@ func.func private @layer(%x: tensor<4xf32>) -> tensor<4xf32> {
 }""")
     for backend in (Interpreted, AsIr, "onnxruntime"):
         np.testing.assert_allclose(legato.compile(module, backends=[backend])(X), np.tanh(2 * np.tanh(2 * X)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("visibility", ["private", ""])
+@pytest.mark.parametrize("backend", [Interpreted, AsIr])
+def test_a_helper_of_a_given_function_that_others_call(backend, visibility):
+    module = Module.parse(f"""
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %0 = call @given(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = call @helper(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}}
+func.func private @given(%x: tensor<4xf32>) -> tensor<4xf32> attributes {{relax.codegen = "{backend.name}"}} {{
+  %0 = call @helper(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "relax.tanh"(%0) : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}}
+func.func {visibility} @helper(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %0 = "relax.negative"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}}""")
+    np.testing.assert_allclose(legato.compile(module, backends=[backend])(X), -np.tanh(-X), rtol=1e-6)
