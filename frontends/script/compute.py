@@ -102,7 +102,7 @@ def trial_context() -> ir.Context:
 def trial_dtype(body: Any, rank: int) -> str:
     """The element type of an expression, found by building it in a function that is dropped. ScriptError where it cannot be built."""
     found = everything_in(body)
-    tensors, axes = ([x for x in found if isinstance(x, kind)] for kind in (Tensor, ReduceAxis))
+    tensors, axes = [x for x in found if isinstance(x, Tensor)], [x for x in found if isinstance(x, ReduceAxis)]
     symbols = {s for x in found if isinstance(x, dims.Dim) for s in dims.symbols(x)}
     with trial_context(), ir.Location.unknown():
         module, index = ir.Module.create(), ir.IndexType.get()

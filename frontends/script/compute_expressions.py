@@ -78,7 +78,8 @@ for _op, _name in operators.ARITHMETIC:
     setattr(Expr, f"__r{_name}__", _binary(_op, swapped=True))
 for _op, _name in (*operators.ORDER, *operators.EQUALITY):
     setattr(Expr, f"__{_name}__", _binary(_op))
-Expr.equal, Expr.not_equal = _binary("=="), _binary("!=")
+Expr.equal = _binary("==")
+Expr.not_equal = _binary("!=")
 Expr.__neg__ = lambda self: Expr(lambda builder: arithmetic.negate(builder(self)))
 Expr.__invert__ = lambda self: Expr(lambda builder: arithmetic.invert(builder(self)))
 Expr.__abs__ = lambda self: apply("abs", self)

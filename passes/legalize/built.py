@@ -5,28 +5,30 @@ from legato.core.mlir import ir
 
 
 class BuiltOps:
-    """Marks the place in front of an op, so that what is built there can be found.
+    """What is built in front of an op inside of ``with BuiltOps(op) as built``.
 
-    Dialect conversion rolls back its own changes only, not the ops that Python builds. The marker is one op that is moved from place to
-    place, as the bindings find an op's successor, but not its predecessor.
+    Dialect conversion rolls back its own changes only, not the ops that Python builds. An op marks the place where they begin, as the
+    bindings find an op's successor, but not its predecessor.
     """
 
-    def __init__(self) -> None:
-        self._marker: ir.Operation | None = None
+    def __init__(self, op: ir.Operation) -> None:
+        self._op = op
 
-    def begin(self, op: ir.Operation) -> None:
-        """Marks the place in front of ``op``."""
-        if self._marker is None:
-            with ir.InsertionPoint(op), ir.Location.unknown(op.context):
-                self._marker = ir.Operation.create("builtin.unrealized_conversion_cast")
-        else:
-            self._marker.move_before(op)
+    def __enter__(self) -> "BuiltOps":
+        with ir.InsertionPoint(self._op), ir.Location.unknown(self._op.context):
+            self._marker = ir.Operation.create("builtin.unrealized_conversion_cast")
+        return self
 
-    def remove(self, op: ir.Operation) -> None:
-        """Erases what was built in front of ``op`` since ``begin``. LegatoError where other ops use it."""
+    def __exit__(self, *_: object) -> None:
+        self._marker.erase()
+
+    def remove(self) -> None:
+        """Erases what was built. LegatoError where other ops use it."""
         made: list[ir.Operation] = []
-        while (one := self._next(made[-1] if made else self._marker)) != op:
+        one = successor(self._marker)
+        while one is not None and one != self._op:
             made.append(one)
+            one = successor(one)
         inside = {inner for one in made for inner in everything(one)}
         for one in made:
             for user in [use.owner.operation for result in one.results for use in result.uses]:
@@ -35,13 +37,8 @@ class BuiltOps:
         for one in reversed(made):
             one.erase()
 
-    def end(self) -> None:
-        """Removes the marker."""
-        if self._marker is not None:
-            self._marker.erase()
-            self._marker = None
 
-    @staticmethod
-    def _next(op: ir.Operation | None) -> ir.Operation | None:
-        after = ir.InsertionPoint.after(op).ref_operation if op is not None else None
-        return None if after is None else after.operation
+def successor(op: ir.Operation) -> ir.Operation | None:
+    """The op behind another one in its block; None for the last."""
+    after = ir.InsertionPoint.after(op).ref_operation
+    return None if after is None else after.operation

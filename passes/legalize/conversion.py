@@ -37,7 +37,6 @@ class Conversion:
         self.module, self.target, self.report = module, target, report
         self.records: dict[Any, RuleRecord] = {}
         self.fired: Counter[str] = Counter()
-        self.built = BuiltOps()
         self.refusers: dict[tuple[int, tuple[str, str, str]], RuleLike] = {}  # of a record's refusals: rules may have equal names
         self.takers: dict[int, RuleLike] = {}  # of records
 
@@ -80,10 +79,7 @@ class Conversion:
         # no op is illegal: those without a rule stay, so that all of them can be reported together
         config = rewrite.ConversionConfig()
         config.folding_mode = rewrite.DialectConversionFoldingMode.NEVER
-        try:
-            rewrite.apply_partial_conversion(self.module.operation, rewrite.ConversionTarget(), patterns.freeze(), config)
-        finally:
-            self.built.end()
+        rewrite.apply_partial_conversion(self.module.operation, rewrite.ConversionTarget(), patterns.freeze(), config)
         return bool(self.fired)
 
     def endless(self) -> LegatoError:
@@ -121,10 +117,10 @@ class Conversion:
             reason = rule.refusal(context)
             if reason is not None:
                 return Refusal(reason)
-            self.built.begin(op)
-            values = self.apply(target, rule, context)
-            if isinstance(values, Refusal):
-                self.built.remove(op)
+            with BuiltOps(op) as built:
+                values = self.apply(target, rule, context)
+                if isinstance(values, Refusal):
+                    built.remove()
             return values
         except RuleFailed:
             raise
