@@ -1,11 +1,11 @@
-"""The run time of docs/byoc.md's backend that looks rows up: one session for all functions, on weights that the host has, too."""
+"""The run time of a backend that looks rows up: one session, on weights that the host has, too."""
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 
 def open_session(data: memoryview, weights: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """Called once for a model. An engine would be started here; this one needs the tables only."""
+    """Called once for a model; an engine would be started here."""
     return weights
 
 
