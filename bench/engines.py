@@ -1,0 +1,61 @@
+"""The compilers and runtimes that a model is run by, beside each other: ``ENGINES`` by name."""
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnxruntime
+
+import legato
+
+Inputs = Mapping[str, np.ndarray]
+Run = Callable[[], object]
+PRECISIONS = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
+
+
+def legato_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Run:
+    """A call of the model, compiled. ``precision``: of the model itself; nothing is computed in another one."""
+    executable = legato.compile(legato.from_onnx(path), f"llvm{{threads={threads}}}")
+    arguments = list(inputs.values())
+    return lambda: executable(*arguments)
+
+
+def onnxruntime_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Run | None:
+    """A call of onnxruntime's CPU provider; None for bf16, which it does not have."""
+    if precision == "bf16":
+        return None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, dict(inputs))
+
+
+def openvino_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Run | None:
+    """A call of OpenVINO's CPU plugin, in the precision of the model: by itself it computes f32 models in bf16 where the CPU has that.
+    None where it is not installed."""
+    try:
+        import openvino
+    except ImportError:
+        return None
+    settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
+    request = openvino.Core().compile_model(str(path), "CPU", settings).create_infer_request()
+    tensors = {name: openvino.Tensor(array) if precision != "bf16" or array.dtype != ml_dtypes.bfloat16
+               else openvino.Tensor(array.view(np.uint16), array.shape, openvino.Type.bf16) for name, array in inputs.items()}
+    return lambda: request.infer(tensors)
+
+
+ENGINES: dict[str, Callable[[Path, Inputs, int, str], Run | None]] = {
+    "legato": legato_run, "onnxruntime": onnxruntime_run, "openvino": openvino_run,
+}
+
+
+def versions() -> dict[str, str]:
+    """The installed versions of the engines."""
+    found = {}
+    for name in ENGINES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
