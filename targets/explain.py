@@ -10,6 +10,7 @@ from legato.targets.known_ops import check_op
 from legato.targets.target import Target
 
 NO_RULE = "no rule"
+MANY = 6     # patterns of a backend without an op that share a line
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,16 @@ def _partition(records: Sequence[PatternRecord]) -> list[str]:
             refused.setdefault((f"{r.backend}.{r.pattern}", r.reason), []).extend(r.ops)
     if refused:
         lines += ["", "  not taken"]
+    idle: dict[str, list[str]] = {}     # the patterns of each backend that no op of the graph begins
+    for (pattern, _), ops in refused.items():
+        if not ops:
+            idle.setdefault(pattern.partition(".")[0], []).append(pattern.partition(".")[2])
     for (pattern, reason), ops in refused.items():
-        shown = f"{_first(ops)}: " if ops else ""
-        lines.append(f"    {pattern}: {shown}{reason}")
+        backend = pattern.partition(".")[0]
+        if ops or len(idle[backend]) < MANY:
+            lines.append(f"    {pattern}: {f'{_first(ops)}: ' if ops else ''}{reason}")
+    lines += [f"    {backend}: the graph has nothing for the patterns {_first(patterns)}" for backend, patterns in idle.items()
+              if len(patterns) >= MANY]
     return lines
 
 

@@ -60,3 +60,17 @@ def test_reasons_of_ops_in_branches(records):
     assert ("exp", ('relax.exp "t"',), "no exp here") in records
     assert ("tanh", ('relax.exp "t"', 'relax.tanh "y"'), None) in records
     assert ("erf", ('relax.erf "e"',), 'expected relax.sigmoid, found relax.sigmoid "s" outside of the branch') in records
+
+
+def test_patterns_without_an_op_share_a_line():
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        y = R.exp(x)
+        return y
+
+    class Many(legato.Backend):
+        name = "many"
+        patterns = [(name, is_op(f"relax.{name}")(wildcard())) for name in ("sin", "cos", "tan", "log", "erf", "abs", "tanh")]
+
+    text = str(legato.explain(main.module(), backends=[Many]))
+    assert "many: the graph has nothing for the patterns sin, cos, tan and 4 more" in text and "relax.log" not in text
