@@ -87,6 +87,25 @@ class PackingLike(Protocol):
     def tile(self) -> int: ...
 
 
+class AttentionTilesLike(Protocol):
+    """The sizes of the blocks of an attention; the fields are those of ``targets.cpu.attention.AttentionTiles``."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def vectors(self) -> int: ...
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def queries(self) -> int: ...
+    @property
+    def keys(self) -> int: ...
+    @property
+    def copied(self) -> tuple[str, ...]: ...
+    @property
+    def threads(self) -> int: ...
+
+
 class RuleLike(Protocol):
     """How one op is legalized, or one intrinsic lowered: ``targets.rule.Rule``."""
 
@@ -163,6 +182,11 @@ class TargetLike(Protocol):
 
     def packing(self, kernel: Any) -> PackingLike | None:
         """How a prim_func's constant operand is packed, or None; ``kernel``: its classification."""
+        ...
+
+    def attention(self, kernel: Any) -> AttentionTilesLike | None:
+        """The sizes of the blocks of an attention that is computed as one kernel; None for another prim_func, and where several kernels
+        are faster. ``kernel``: its classification."""
         ...
 
     def prepare(self, kernel: Any) -> None:

@@ -55,13 +55,14 @@ def cpu_stages(target: "Target") -> Stages:
         down = f"{parallel},{LLVM},convert-openmp-to-llvm"
     else:
         down = f"func.func(scf-forall-to-for),{LLVM}"
+    attention = "tir-fuse-attention{target=%s}," if target.options.get("fuse-attention", True) else ""
     return (
         ("relax", GRAPH),
         ("legalized", LEGALIZE),
-        ("fused", f"{SPLIT},{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}},"
+        ("fused", f"{SPLIT},{attention}{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}},"
                   "tir-count-work"),
-        ("scheduled", "tir-split-windows,tir-expand-pads,tir-schedule{target=%s},tir-drop-unchanged,tir-apply-schedules,"
-                      "tir-serialize-threads,tir-lower-loops"),
+        ("scheduled", "tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},tir-schedule{target=%s},tir-drop-unchanged,"
+                      "tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,tir-plan-memory,tir-lower-packed,tir-profile-main"),
         ("llvm", f"{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},"
                  "tir-check-lowered,tir-mark-functions{target=%s},tir-emit-entry"),

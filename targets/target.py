@@ -11,7 +11,7 @@ from typing import Any
 
 from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
-from legato.core.interfaces import MachineLike, PackingLike
+from legato.core.interfaces import AttentionTilesLike, MachineLike, PackingLike
 from legato.core.mlir import ext, func, ir
 from legato.core.user_code import blamed
 from legato.dialects.loading import python_dialects
@@ -30,21 +30,15 @@ class Target:
 
     ``parents``: values, or names that are looked up when the target is used; their rules are tried for ops without a rule here, in the
     order of ``chain``. ``rules``: its own. ``options``: names with defaults, which have the options' Python types; options of the parents
-    are inherited. ``make_machine``: makes the device's description from the options. ``schedule_function(kernel, machine)``: returns the
-    transform script for a prim_func, given as its classification. ``packing_function(kernel, machine)``: decides how a prim_func's
-    constant operand is packed. ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled. ``stages``: the
-    pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or a function that makes them for a
-    target with options. ``runs``: whether this process can call the code at the end of the pipeline; None: what the parents say.
-    ``dialects``: defined in Python, that rules, schedules and passes of the target use; those of ops that have a rule need not be listed.
-    ``passes``: pass classes that the stages may name besides Legato's. ``doc``: one line for lists.
-=======
     are inherited. ``make_machine``: makes the device's description from the options. ``schedule_function(function, machine)``: returns the
     transform script for a prim_func (a ``func.FuncOp``), or None. ``packing_function(function, machine)``: decides how a prim_func's
-    constant operand is packed. Either takes the prim_func's classification in its place if it is decorated by
+    constant operand is packed. ``attention_function(function, machine)``: the sizes of the blocks of an attention that is computed as one
+    kernel, or None. Each takes the prim_func's classification in its place if it is decorated by
     ``legato.targets.classified.classified``. ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled.
     ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or a function that makes
     them for a target with options. ``runs``: whether this process can call the code at the end of the pipeline; None: what the parents
-    say. ``doc``: one line for lists.
+    say. ``dialects``: defined in Python, that rules, schedules and passes of the target use; those of ops that have a rule need not be
+    listed. ``passes``: pass classes that the stages may name besides Legato's. ``doc``: one line for lists.
     """
 
     name: str
@@ -54,6 +48,7 @@ class Target:
     make_machine: Callable[[Mapping[str, Any]], MachineLike] | None = None
     schedule_function: KernelFunction[str | None] | None = None
     packing_function: KernelFunction[PackingLike | None] | None = None
+    attention_function: KernelFunction[AttentionTilesLike | None] | None = None
     prepare_function: Callable[[func.FuncOp, Any], None] | None = None
     stages: "Stages | Callable[[Target], Stages]" = ()
     runs: bool | None = None
@@ -142,6 +137,10 @@ class Target:
     def schedule(self, kernel: StructuredKernel) -> str | None:
         """The transform script for a prim_func, or None if it is not scheduled."""
         return self._asked("schedule_function", ask, kernel)
+
+    def attention(self, kernel: StructuredKernel) -> AttentionTilesLike | None:
+        """The sizes of the blocks of an attention that is computed as one kernel, or None."""
+        return self._asked("attention_function", ask, kernel)
 
     def packing(self, kernel: StructuredKernel) -> PackingLike | None:
         """How a prim_func's constant operand is packed, or None."""

@@ -1,13 +1,14 @@
 """The classification of one kernel of structured ops."""
 from functools import cached_property
 
+from legato.analysis.structured.attention import AttentionForm
 from legato.analysis.structured.contraction import ContractionForm
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.window import WindowForm
 
 
 class StructuredKernel(KernelOps):
-    """The classification of one kernel: its ops, and the form of its contraction or window op."""
+    """The classification of one kernel: its ops, and the form of its contraction, window op or attention."""
 
     @cached_property
     def contraction(self) -> ContractionForm | None:
@@ -18,3 +19,8 @@ class StructuredKernel(KernelOps):
     def window(self) -> WindowForm | None:
         """The form of a kernel with one pooling or depthwise convolution; None for another kernel."""
         return WindowForm.of(self)
+
+    @cached_property
+    def attention(self) -> AttentionForm | None:
+        """The form of a kernel that computes an attention; None for another kernel."""
+        return AttentionForm.of(self)

@@ -2,7 +2,7 @@
 
 Neighbouring loops are merged where every operand has their dimensions next to each other: an elementwise kernel over ``1x56x56x64``
 becomes one loop of 200704, a softmax over ``1x12x128x128`` one of 1536 rows. Schedules then see few, long loops. Kernels with
-contractions, windows or pads are left alone: their schedules depend on the roles of their dimensions.
+contractions, windows or pads, and attentions, are left alone: their schedules depend on the roles of their dimensions.
 
 Upstream's linalg-fold-unit-extent-dims drops loops of one step too (it merges none), but in every kernel: between a convolution and the
 elementwise op fused with it come reshapes, in ResNet-50 110 instead of 7. With it before this pass ResNet-50 runs as long, ShuffleNet 9%
@@ -49,6 +49,8 @@ def collapse_kernel(kernel: func.FuncOp, kernels: StructuredKernels) -> None:
     """Collapses the loop nests of one kernel."""
     found = kernels.of(kernel)
     if found.kind in (CONTRACTION, WINDOW) or not found.structured or not all(allowed(op.name) for op in found.ops):
+        return
+    if found.attention is not None:
         return
     if any(has_loose_windows(op) for op in found.structured):
         return

@@ -150,8 +150,9 @@ class Fuser:
             sizes = tuple(empty.operands)
         return Call(op, callee, kind, self.in_order[callee], (_static_shape(op.results[0]), sizes), FusionGroup(), fresh)
 
-    def replace(self, group: FusionGroup) -> None:
-        """Replaces the calls of a group by one call of its fused kernel."""
+    @staticmethod
+    def wiring(group: FusionGroup) -> tuple[list[Any], list[ir.Value]]:
+        """What each call of a group reads: results of others, or inputs of the group by their numbers; and these inputs."""
         inner = {c.result: i for i, c in enumerate(group.calls)}
         inputs: list[ir.Value] = []
         wiring = []
@@ -165,6 +166,11 @@ class Fuser:
                     inputs.append(value)
                 wires.append(("input", inputs.index(value)))
             wiring.append((call.callee, tuple(wires), call.result.type))
+        return wiring, inputs
+
+    def replace(self, group: FusionGroup) -> None:
+        """Replaces the calls of a group by one call of its fused kernel."""
+        wiring, inputs = self.wiring(group)
         last = group.calls[-1]
         key = tuple(wiring)
         location = ir.Location.fused([c.op.location for c in group.calls])
@@ -183,23 +189,31 @@ class Fuser:
 
     def build(self, group: FusionGroup, wiring: list[Any], inputs: list[ir.Value], location: ir.Location) -> str:
         """Makes a kernel of calls in the workshop; ``finish`` inlines all of them at once."""
+        self.bring.update(c.callee for c in group.calls)
+        return self.build_in(self.workshop, self.symbols, group, wiring, inputs, location)
+
+    def build_in(self, module: ir.Module, symbols: ir.SymbolTable | None, group: FusionGroup, wiring: list[Any], inputs: list[ir.Value],
+                 location: ir.Location) -> str:
+        """Makes a kernel of calls in a module. Returns its name."""
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
             results: list[ir.Value] = []
             for call, (callee, wires, type_) in zip(group.calls, wiring):
                 values = [results[i] if kind == "result" else ins[i] for kind, i in wires]
-                target = outs[0] if call is group.calls[-1] else self.like(type_, outs[0])
+                target = outs[0] if call is group.calls[-1] else self.between(call, values, type_, outs[0])
                 results.append(func.CallOp([type_], ir.FlatSymbolRefAttr.get(callee), [*values, target], loc=call.op.location).results[0])
             return [results[-1]]
 
-        self.bring.update(c.callee for c in group.calls)
-        name = "_".join(short(c.callee) for c in group.calls)[:60].rstrip("_")
-        kernel = tir.prim_func(self.workshop, "fused_" + name, [v.type for v in inputs], [group.calls[-1].result.type], body, location,
-                               self.symbols)
+        kernel = tir.prim_func(module, self.name_of(group), [v.type for v in inputs], [group.calls[-1].result.type], body, location,
+                               symbols)
         kernel.attributes["sym_visibility"] = ir.StringAttr.get("public")
         return kernel.name.value
 
-    def like(self, type_: ir.Type, out: ir.Value) -> ir.Value:
-        """An empty tensor of ``type_`` whose dynamic sizes are those of ``out``."""
+    def name_of(self, group: FusionGroup) -> str:
+        """The name of a group's kernel."""
+        return "fused_" + "_".join(short(c.callee) for c in group.calls)[:60].rstrip("_")
+
+    def between(self, call: Call, inputs: list[ir.Value], type_: ir.Type, out: ir.Value) -> ir.Value:
+        """An empty tensor for the result of a call inside of a kernel, of ``type_``; its dynamic sizes are those of ``out``."""
         shape = [dim(out, i) if type_.is_dynamic_dim(i) else type_.get_dim_size(i) for i in range(type_.rank)]
         return tensor.EmptyOp(shape, type_.element_type).result
 

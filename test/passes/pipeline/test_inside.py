@@ -122,6 +122,7 @@ def test_what_runs_inside_was_seen(inside):
         "tir-raise-loops": {"canonicalize", "cse", SCRIPT},
         "tir-to-loops": {*reshape, "eliminate-empty-tensors", "one-shot-bufferize", "convert-linalg-to-loops", "fold-memref-alias-ops",
                          "lower-affine"},
+        "tir-fuse-attention": {"inline", "symbol-dce", "canonicalize", "cse"},
         "tir-fuse": {"inline", "symbol-dce"},
         "tir-collapse-dims": {"linalg-generalize-named-ops"},
         "tir-schedule": {SCRIPT},

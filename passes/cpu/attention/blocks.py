@@ -1,0 +1,295 @@
+"""Loops over blocks of queries and keys of one attention: what ``tir-tile-attention`` makes of a kernel.
+
+For each block of queries, blocks of keys and values are copied to scratch buffers in the order in which they are read. Tiles of a few
+queries then go through a block of keys: their scores stay in the first-level cache, from the product with the keys through softmax to the
+product with the values. Where there are several blocks of keys, softmax is that of the keys so far: with a greater maximum, the sums of
+exponentials and the sums over values so far are scaled down ("online softmax": Milakov and Gimelshein, arXiv:1805.02867; Dao and others,
+arXiv:2205.14135).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from legato.analysis.structured import AttentionForm
+from legato.analysis.structured.elements import Term
+from legato.core.interfaces import AttentionTilesLike
+from legato.core.ir_helpers import index
+from legato.core.mlir import arith, ir, math, memref, vector
+from legato.passes.cpu.attention.build import (
+    Size,
+    in_parallel,
+    is_positive,
+    joined,
+    least,
+    loop,
+    minus,
+    plus,
+    quotient,
+    read,
+    remainder,
+    rounded_up,
+    scratch,
+    times,
+    value_of,
+    when,
+    write,
+)
+from legato.passes.cpu.attention.elements import Buffers
+from legato.passes.cpu.attention.operands import AttentionOperands
+
+FEW_ROWS = (4, 1)  # tiles of the rows that are left of a dynamic number
+
+
+class AttentionBlocks:
+    """Builds the loops of one kernel at the insertion point."""
+
+    def __init__(self, form: AttentionForm, tiles: AttentionTilesLike, buffers: Buffers):
+        self.form, self.tiles, self.buffers = form, tiles, buffers
+        self.rows, self.keys = self._size("m"), self._size("n")
+        self.depth, self.columns = self._static("d"), self._static("e")
+        self.operands = AttentionOperands(form, tiles, buffers, self.depth, self.columns)
+        self.at, self.vectors, self.lanes = self.operands.at, self.operands.vectors, tiles.lanes
+        self.panel, self.width = self.operands.panel, self.operands.width
+        self.single = isinstance(self.keys, int) and self.keys <= tiles.keys
+        self.out = buffers.of(list(form.kernel.function.arguments)[-1])
+
+    def _static(self, term: Term) -> int:
+        extent = self.form.extent(term)
+        assert extent is not None
+        return extent
+
+    def _size(self, term: Term) -> Size:
+        extent = self.form.extent(term)
+        if extent is not None:
+            return extent
+        tensor, dim = self.form.source(term)
+        return memref.DimOp(self.buffers.of(tensor), index(dim)).result
+
+    # --- work and threads ---
+
+    def build(self) -> None:
+        """Builds all loops."""
+        batch = [(term, self._size(term)) for term in self.form.batch]
+        blocks = rounded_up(self.rows, self.tiles.queries)
+        count: Size = blocks
+        for _, size in batch:
+            count = times(count, size)
+        self._allocate()
+        threads = self.tiles.threads
+        if threads == 1:
+            self.at.thread = 0
+            loop(0, count, 1, lambda item: self._item(item, batch, blocks))
+            return
+        part = rounded_up(count, threads)
+
+        def run(thread: ir.Value) -> None:
+            self.at.thread = thread
+            first = least(times(thread, part), count)
+            loop(first, least(plus(first, part), count), 1, lambda item: self._item(item, batch, blocks))
+
+        in_parallel(threads, run)
+
+    def _allocate(self) -> None:
+        """The scratch buffers, one of each for each thread."""
+        tiles, threads = self.tiles, self.tiles.threads
+        self.operands.allocate()
+        self.s = scratch(threads, tiles.rows, tiles.keys + self.panel)  # the distance of rows is no power of two
+        self.total = scratch(threads, tiles.queries)
+        self.factor = scratch(threads, tiles.rows)
+        if not self.single:
+            self.o = scratch(threads, tiles.queries, self.width)
+            self.top = scratch(threads, tiles.queries)
+
+    def _item(self, item: ir.Value, batch: list[tuple[Term, Size]], blocks: Size) -> None:
+        """One block of queries of one head."""
+        self.at.batch, rest = {}, quotient(item, blocks)
+        for term, size in reversed(batch):
+            self.at.batch[term] = remainder(rest, size) if size != 1 else 0
+            rest = quotient(rest, size)
+        self.at.first_row = times(remainder(item, blocks) if blocks != 1 else 0, self.tiles.queries)
+        self.at.rows = least(minus(self.rows, self.at.first_row), self.tiles.queries)
+        if "query" in self.tiles.copied:
+            self.operands.pack_queries()
+        if self.single:
+            self._keys(0)
+            return
+        self._start()
+        loop(0, self.keys, self.tiles.keys, self._keys)
+        loop(0, self.at.rows, 1, lambda row: self._finish(row))
+
+    def _keys(self, first: Size) -> None:
+        """One block of keys, for all rows of the block of queries."""
+        self.at.first_key = first
+        self.at.keys = least(minus(self.keys, first), self.tiles.keys)
+        if "key" in self.tiles.copied:
+            self.operands.pack_keys()
+        if "value" in self.tiles.copied:
+            self.operands.pack_values()
+        self._each_tile(self._tile)
+
+    def _each_tile(self, body: Callable[[ir.Value, int], None]) -> None:
+        """The rows of a block in tiles: ``body(first row, number of rows)``."""
+        tile, whole = self.tiles.rows, self.form.extent("m")
+        full = times(quotient(self.at.rows, tile), tile)
+        if whole is None or whole >= tile:
+            loop(0, full, tile, lambda row: body(row, tile))
+        if whole is not None:
+            if whole % tile:
+                when(is_positive(minus(self.at.rows, full)), lambda: body(value_of(full), whole % tile))
+            return
+        for few in FEW_ROWS:
+            if few < tile:
+                end = plus(full, times(quotient(minus(self.at.rows, full), few), few))
+                loop(full, end, few, lambda row, few=few: body(row, few))
+                full = end
+
+    # --- one tile of rows ---
+
+    def _tile(self, row: ir.Value, rows: int) -> None:
+        full, rest = self.operands.panels()
+        loop(0, full, 1, lambda panel: self._scores(row, rows, panel, None))
+        when(is_positive(rest), lambda: self._scores(row, rows, value_of(full), rest))
+        together = next(size for size in (4, 3, 2, 1) if rows % size == 0)
+        loop(0, rows, together, lambda i: self._softmax(row, i, together))
+        for at in range(0, self.width, self.panel):
+            self._values(row, rows, at)
+
+    def _scores(self, row: ir.Value, rows: int, panel: ir.Value, rest: Size | None) -> None:
+        """The scores of a tile for one panel of keys; -inf behind the last key."""
+        v, tiles = self.vectors, range(self.tiles.vectors)
+
+        def step(d: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            keys = [self.operands.key(panel, d, j * self.lanes, rest) for j in tiles]
+            found = []
+            for i in range(rows):
+                query = self.operands.query(plus(row, i), d)
+                found += [vector.FMAOp(query, key, sums[i * len(keys) + j]).result for j, key in enumerate(keys)]
+            return found
+
+        sums = loop(0, self.depth, 1, step, [v.splat(0)] * (rows * len(tiles)))
+        for i in range(rows):
+            for j in tiles:
+                self._score(sums[i * len(tiles) + j], row, i, panel, j, rest)
+
+    def _score(self, product: ir.Value, row: ir.Value, i: int, panel: ir.Value, j: int, rest: Size | None) -> None:
+        v, form = self.vectors, self.form
+        count = None if rest is None else minus(rest, j * self.lanes)
+        at = plus(times(panel, self.panel), j * self.lanes)
+        first = form.products[0].op.results[0]
+        narrow = first.type.element_type
+        known = product if narrow == v.f32 else arith.truncf(v.of(narrow), product)
+        places = {"m": plus(plus(row, i), self.at.first_row), "n": plus(at, self.at.first_key)}
+        elements = self.operands.elements("n", count, {first: known}, **places)
+        value = self.operands.wide(elements.tensor(*form.scores))
+        if count is not None:
+            value = arith.select(v.mask(count), value, v.splat(-inf))
+        v.store(value, self.s, self.at.thread, i, at)
+
+    def _softmax(self, row: ir.Value, i: ir.Value, together: int) -> None:
+        """The exponentials of the scores of some rows, and their sums."""
+        v, tiles = self.vectors, range(self.tiles.vectors)
+        panels = rounded_up(self.at.keys, self.panel)
+        lines = [plus(i, r) for r in range(together)]
+
+        def place(panel: ir.Value, j: int) -> Size:
+            return plus(times(panel, self.panel), j * self.lanes)
+
+        def greatest(panel: ir.Value, *tops: ir.Value) -> list[ir.Value]:
+            scores = [v.load(self.s, self.at.thread, line, place(panel, j)) for line in lines for j in tiles]
+            return [arith.maxnumf(score, top) for score, top in zip(scores, tops)]
+
+        tops = loop(0, panels, 1, greatest, [v.splat(-inf)] * (together * len(tiles)))
+        shifts = []
+        for r, line in enumerate(lines):
+            top = v.reduce("maxnumf", joined(arith.maxnumf, tops[r * len(tiles): (r + 1) * len(tiles)]))
+            at = plus(line, row)
+            if not self.single:
+                before = read(self.top, self.at.thread, at)
+                top = arith.maxnumf(before, top)
+                write(top, self.top, self.at.thread, at)
+            # of -inf alone, exponentials are 0 and their sum too, which makes the result NaN, as -inf - -inf would
+            shift = arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, top, v.number(-inf)), v.number(0), top)
+            if not self.single:
+                write(math.exp(arith.subf(before, shift)), self.factor, self.at.thread, line)
+            shifts.append(v.spread(shift))
+
+        def powers(panel: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            found = []
+            for r, line in enumerate(lines):
+                for j in tiles:
+                    power = math.exp(arith.subf(v.load(self.s, self.at.thread, line, place(panel, j)), shifts[r]))
+                    v.store(power, self.s, self.at.thread, line, place(panel, j))
+                    found.append(arith.addf(sums[len(found)], power))
+            return found
+
+        sums = loop(0, panels, 1, powers, [v.splat(0)] * (together * len(tiles)))
+        for r, line in enumerate(lines):
+            total = v.reduce("add", joined(arith.addf, sums[r * len(tiles): (r + 1) * len(tiles)]))
+            at = plus(line, row)
+            if not self.single:
+                total = math.fma(read(self.total, self.at.thread, at), read(self.factor, self.at.thread, line), total)
+            write(total, self.total, self.at.thread, at)
+
+    def _values(self, row: ir.Value, rows: int, at: int) -> None:
+        """The sums over values of a tile, for the vectors of columns from ``at`` on."""
+        v = self.vectors
+        tiles = range(min(self.tiles.vectors, (self.width - at) // self.lanes))
+        starts = []
+        for i in range(rows):
+            factor = None if self.single else v.spread(read(self.factor, self.at.thread, i))
+            for j in tiles:
+                before = None if factor is None else v.load(self.o, self.at.thread, plus(row, i), at + j * self.lanes)
+                starts.append(v.splat(0) if before is None else arith.mulf(before, factor))
+
+        def step(n: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            values = [self.operands.value(n, at + j * self.lanes) for j in tiles]
+            found = []
+            for i in range(rows):
+                power = v.spread(read(self.s, self.at.thread, i, n))
+                found += [vector.FMAOp(power, value, sums[i * len(values) + j]).result for j, value in enumerate(values)]
+            return found
+
+        sums = loop(0, self.at.keys, 1, step, starts)
+        for i in range(rows):
+            scale = v.spread(self._inverse(plus(row, i))) if self.single else None
+            for j in tiles:
+                value, e = sums[i * len(tiles) + j], at + j * self.lanes
+                if scale is None:
+                    v.store(value, self.o, self.at.thread, plus(row, i), e)
+                else:
+                    self._write(arith.mulf(value, scale), plus(row, i), e)
+
+    # --- state between blocks of keys ---
+
+    def _start(self) -> None:
+        v = self.vectors
+
+        def clear(row: ir.Value) -> None:
+            for e in range(0, self.width, self.lanes):
+                v.store(v.splat(0), self.o, self.at.thread, row, e)
+            write(v.number(0), self.total, self.at.thread, row)
+            write(v.number(-inf), self.top, self.at.thread, row)
+
+        loop(0, self.at.rows, 1, clear)
+
+    def _finish(self, row: ir.Value) -> None:
+        scale = self.vectors.spread(self._inverse(row))
+        for e in range(0, self.width, self.lanes):
+            self._write(arith.mulf(self.vectors.load(self.o, self.at.thread, row, e), scale), row, e)
+
+    def _inverse(self, row: Size) -> ir.Value:
+        return arith.divf(self.vectors.number(1), read(self.total, self.at.thread, row))
+
+    def _write(self, value: ir.Value, row: Size, e: int) -> None:
+        """Writes a vector of the result, through the elementwise ops behind the second product."""
+        form, v = self.form, self.vectors
+        second = form.products[1].op.results[0]
+        narrow = second.type.element_type
+        known = value if narrow == v.f32 else arith.truncf(v.of(narrow), value)
+        count = self.columns - e if e + self.lanes > self.columns else None
+        places = {"m": plus(row, self.at.first_row), "e": e}
+        returned = form.kernel.ops[-1].operands[0]
+        result = self.operands.elements("e", count, {second: known}, **places).tensor(returned, form.out)
+        at = [term if isinstance(term, int) else {**self.at.batch, **places}[term] for term in form.out]
+        self.operands.put(result, self.out, count, *at)

@@ -1,0 +1,163 @@
+"""Short names for the ops that blocks of an attention are made of. All build at the insertion point."""
+from collections.abc import Callable, Sequence
+
+from legato.core.ir_helpers import index
+from legato.core.mlir import arith, ir, memref, scf, vector
+
+Size = int | ir.Value
+Body = Callable[..., Sequence[ir.Value] | None]
+
+
+def value_of(size: Size) -> ir.Value:
+    """A size as an index value."""
+    return index(size) if isinstance(size, int) else size
+
+
+def _fold(a: Size, b: Size, compute: Callable[[int, int], int], op: Callable[..., ir.Value]) -> Size:
+    return compute(a, b) if isinstance(a, int) and isinstance(b, int) else op(value_of(a), value_of(b))
+
+
+def plus(a: Size, b: Size) -> Size:
+    """a + b."""
+    return a if isinstance(b, int) and b == 0 else _fold(a, b, lambda x, y: x + y, arith.addi)
+
+
+def minus(a: Size, b: Size) -> Size:
+    """a - b."""
+    return _fold(a, b, lambda x, y: x - y, arith.subi)
+
+
+def times(a: Size, b: Size) -> Size:
+    """a * b."""
+    return a if isinstance(b, int) and b == 1 else _fold(a, b, lambda x, y: x * y, arith.muli)
+
+
+def quotient(a: Size, b: Size) -> Size:
+    """a // b, of sizes."""
+    return a if isinstance(b, int) and b == 1 else _fold(a, b, lambda x, y: x // y, arith.divui)
+
+
+def remainder(a: Size, b: Size) -> Size:
+    """a % b, of sizes."""
+    return _fold(a, b, lambda x, y: x % y, arith.remui)
+
+
+def least(a: Size, b: Size) -> Size:
+    """min(a, b)."""
+    return _fold(a, b, min, arith.minsi)
+
+
+def rounded_up(a: Size, b: int) -> Size:
+    """The number of blocks of b that cover a."""
+    return quotient(plus(a, b - 1), b)
+
+
+def loop(lower: Size, upper: Size, step: int, body: Body, starts: Sequence[ir.Value] = ()) -> list[ir.Value]:
+    """A loop; ``body(i, *carried)`` returns what it carries on. A loop of one step is its body alone."""
+    if isinstance(lower, int) and isinstance(upper, int) and lower < upper <= lower + step:
+        return list(body(index(lower), *starts) or ())
+    made = scf.ForOp(value_of(lower), value_of(upper), index(step), list(starts))
+    with ir.InsertionPoint(made.body):
+        scf.YieldOp(list(body(made.induction_variable, *made.inner_iter_args) or ()))
+    return list(made.results)
+
+
+def when(condition: bool | ir.Value, body: Callable[[], None]) -> None:
+    """Builds ``body`` in a branch, or where the condition is known, not at all or without one."""
+    if isinstance(condition, bool):
+        if condition:
+            body()
+        return
+    made = scf.IfOp(condition)
+    with ir.InsertionPoint(made.then_block):
+        body()
+        scf.YieldOp([])
+
+
+def is_positive(size: Size) -> bool | ir.Value:
+    """Whether a size is not 0."""
+    return size > 0 if isinstance(size, int) else arith.cmpi(arith.CmpIPredicate.ne, size, index(0))
+
+
+class Vectors:
+    """Vectors of f32 of one register."""
+
+    def __init__(self, lanes: int):
+        self.lanes = lanes
+        self.f32 = ir.F32Type.get()
+        self.type = self.of(self.f32)
+
+    def of(self, element: ir.Type) -> ir.VectorType:
+        """The vector type with this element."""
+        return ir.VectorType.get([self.lanes], element)
+
+    def number(self, value: float) -> ir.Value:
+        """A scalar constant."""
+        return arith.ConstantOp(self.f32, ir.FloatAttr.get(self.f32, value)).result
+
+    def splat(self, value: float) -> ir.Value:
+        """A vector constant."""
+        return arith.ConstantOp(self.type, ir.DenseElementsAttr.get_splat(self.type, ir.FloatAttr.get(self.f32, value))).result
+
+    def spread(self, scalar: ir.Value) -> ir.Value:
+        """A vector whose elements are a scalar."""
+        return vector.BroadcastOp(self.of(scalar.type), scalar).result
+
+    def load(self, buffer: ir.Value, *at: Size) -> ir.Value:
+        """A vector from neighbouring elements."""
+        return vector.LoadOp(self.of(buffer.type.element_type), buffer, [*map(value_of, at)]).result
+
+    def store(self, value: ir.Value, buffer: ir.Value, *at: Size) -> None:
+        """Writes neighbouring elements."""
+        vector.StoreOp(value, buffer, [*map(value_of, at)])
+
+    def mask(self, count: Size) -> ir.Value:
+        """The first ``count`` lanes; all where there are more."""
+        return vector.CreateMaskOp(self.of(ir.IntegerType.get_signless(1)), [value_of(count)]).result
+
+    def reduce(self, kind: str, value: ir.Value) -> ir.Value:
+        """The sum ("add") or maximum ("maxnumf") of a vector."""
+        return vector.ReductionOp(self.f32, ir.Attribute.parse(f"#vector.kind<{kind}>"), value).result
+
+
+    def transposed(self, rows: Sequence[ir.Value]) -> list[ir.Value]:
+        """The columns of a square: its halves are interleaved, row by row, as often as halving takes."""
+        half, columns = self.lanes // 2, list(rows)
+        low = [lane + side for lane in range(half) for side in (0, self.lanes)]
+        for _ in range(self.lanes.bit_length() - 1):
+            pairs = list(zip(columns[:half], columns[half:]))
+            columns = [vector.ShuffleOp(a, b, order).result for a, b in pairs for order in (low, [lane + half for lane in low])]
+        return columns
+
+
+def scratch(*shape: int) -> ir.Value:
+    """A buffer of f32."""
+    return memref.AllocOp(ir.MemRefType.get(shape, ir.F32Type.get()), [], [], alignment=64).result
+
+
+def read(buffer: ir.Value, *at: Size) -> ir.Value:
+    """One element."""
+    return memref.LoadOp(buffer, [*map(value_of, at)]).result
+
+
+def write(value: ir.Value, buffer: ir.Value, *at: Size) -> None:
+    """Writes one element."""
+    memref.StoreOp(value, buffer, [*map(value_of, at)])
+
+
+def joined(combine: Callable[[ir.Value, ir.Value], ir.Value], values: Sequence[ir.Value]) -> ir.Value:
+    """Several values, combined into one."""
+    result = values[0]
+    for value in values[1:]:
+        result = combine(result, value)
+    return result
+
+
+def in_parallel(count: int, body: Callable[[ir.Value], None]) -> None:
+    """A parallel loop of so many steps."""
+    segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0])}
+    made = ir.Operation.create("scf.parallel", [], [index(0), index(count), index(1)], segments, regions=1)
+    block = made.regions[0].blocks.append(ir.IndexType.get())
+    with ir.InsertionPoint(block):
+        body(block.arguments[0])
+        ir.Operation.create("scf.reduce")

@@ -1,0 +1,111 @@
+"""Vectors of elements that a kernel computes by elementwise ops from its arguments."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from legato.analysis.structured.elements import BodyScalar, Index, Term, elementwise, yielded
+from legato.analysis.structured.kernel import KernelOps
+from legato.analysis.structured.ops import producer
+from legato.core.ir_helpers import present
+from legato.core.mlir import arith, bufferization, ir, memref, vector
+from legato.passes.cpu.attention.build import Size, Vectors, least, minus, plus, read, value_of
+
+
+class Buffers:
+    """The memory of tensors: arguments of a kernel, and views of them. Made at the insertion point; only ``out`` is written."""
+
+    def __init__(self, tensors: Iterable[ir.Value], out: ir.Value):
+        self._made: dict[ir.Value, ir.Value] = {}
+        for tensor in dict.fromkeys([*tensors, out]):
+            if isinstance(tensor.type, ir.RankedTensorType):
+                type_ = ir.MemRefType.get(tensor.type.shape, tensor.type.element_type)
+                self._made[tensor] = bufferization.ToBufferOp(type_, tensor, read_only=tensor != out).result
+
+    def of(self, tensor: ir.Value) -> ir.Value:
+        """The buffer of a tensor."""
+        return self._made[tensor]
+
+
+class Elements:
+    """Vectors of elements along one loop.
+
+    ``places``: the position in each loop, for ``lane`` that of the first lane; ``count``: the number of lanes that lie inside, where not
+    all do; ``known``: vectors of tensors that are given.
+    """
+
+    def __init__(self, kernel: KernelOps, buffers: Buffers, vectors: Vectors, places: Mapping[Term, Size], lane: Term,
+                 count: Size | None = None, known: Mapping[ir.Value, ir.Value] | None = None):
+        self.kernel, self.buffers, self.vectors = kernel, buffers, vectors
+        self.places, self.lane, self.count, self.known = places, lane, count, known or {}
+        self._made: dict[tuple, ir.Value] = {}
+
+    def tensor(self, tensor: ir.Value, at: Index) -> ir.Value:
+        """The elements of a tensor."""
+        if tensor in self.known:
+            return self.known[tensor]
+        op = elementwise(self.kernel, tensor)
+        return self._load(tensor, at) if op is None else self.scalar(yielded(op, at))
+
+    def scalar(self, scalar: BodyScalar) -> ir.Value:
+        """The values of a scalar of a body."""
+        key = scalar.value, tuple(scalar.loops.items())
+        if key not in self._made:
+            self._made[key] = self._scalar(scalar)
+        return self._made[key]
+
+    def _scalar(self, scalar: BodyScalar) -> ir.Value:
+        found = scalar.operand
+        if found is not None:
+            value, at = found
+            return self.tensor(value, at) if isinstance(value.type, ir.RankedTensorType) else self.vectors.spread(value)
+        op = scalar.inner
+        if op is None:
+            return self._constant(present(producer(scalar.value)))
+        if op.name == "arith.constant":
+            return self._constant(op)
+        if op.name == "linalg.index":
+            return self._positions(scalar.loops[op.attributes["dim"].value])
+        operands = [self.scalar(scalar.other(operand)) for operand in op.operands]
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        types = [self.vectors.of(result.type) for result in op.results]
+        return ir.Operation.create(op.name, types, operands, attributes).results[0]
+
+    def _constant(self, op: ir.Operation) -> ir.Value:
+        type_ = self.vectors.of(op.results[0].type)
+        return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, op.attributes["value"])).result
+
+    def _positions(self, term: Term) -> ir.Value:
+        first = self.vectors.spread(self._at(term))
+        return arith.addi(first, vector.StepOp(first.type).result) if term == self.lane else first
+
+    def _at(self, term: Term) -> ir.Value:
+        return value_of(term if isinstance(term, int) else self.places[term])
+
+    def _load(self, tensor: ir.Value, at: Index) -> ir.Value:
+        if producer(tensor) is not None and present(producer(tensor)).name == "arith.constant":
+            attribute = present(producer(tensor)).attributes["value"]
+            type_ = self.vectors.of(tensor.type.element_type)
+            return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, attribute.get_splat_value())).result
+        buffer, places = self.buffers.of(tensor), [self._at(term) for term in at]
+        if self.lane not in at:
+            return self.vectors.spread(read(buffer, *places))
+        if at[-1] != self.lane or at.count(self.lane) > 1:
+            return self._gathered(buffer, places, [d for d, term in enumerate(at) if term == self.lane])
+        if self.count is None:
+            return self.vectors.load(buffer, *places)
+        type_ = self.vectors.of(buffer.type.element_type)
+        zeros = arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, _zero(type_.element_type))).result
+        return vector.MaskedLoadOp(type_, buffer, places, self.vectors.mask(self.count), zeros).result
+
+    def _gathered(self, buffer: ir.Value, places: list[ir.Value], dims: list[int]) -> ir.Value:
+        """Elements that are not neighbours, one by one; lanes outside repeat the last one inside."""
+        elements = []
+        for lane in range(self.vectors.lanes):
+            step = lane if self.count is None else least(lane, minus(self.count, 1))
+            at = [plus(place, step) if d in dims else place for d, place in enumerate(places)]
+            elements.append(memref.LoadOp(buffer, [*map(value_of, at)]).result)
+        return vector.FromElementsOp(self.vectors.of(buffer.type.element_type), elements).result
+
+
+def _zero(element: ir.Type) -> ir.Attribute:
+    return ir.FloatAttr.get(element, 0.0) if isinstance(element, ir.FloatType) else ir.IntegerAttr.get(element, 0)

@@ -1,0 +1,189 @@
+"""tir-fuse-attention: merges the kernels of an attention, from the product of queries and keys to that with values, into one.
+
+Elementwise kernels between these are merged along: scales, masks, biases. So are those that transpose queries, keys, values or the result,
+which a kernel that copies its operands into blocks reads in any order.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, StructuredKernels
+from legato.analysis.structured.ops import producer
+from legato.core.interfaces import TargetLike
+from legato.core.ir_helpers import index, present
+from legato.core.mlir import func, ir, tensor
+from legato.core.upstream import run_on
+from legato.dialects import tir
+from legato.dialects.module import Module
+from legato.passes.graph.functions import CONSTANT, has_one_use, relax_functions
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.structured.fuse import Call, Fuser, FusionGroup
+from legato.passes.structured.sizes import size_sources
+
+MOST_BETWEEN = 8  # elementwise kernels in a row
+
+
+@dataclass(frozen=True)
+class FuseAttention(ModulePass):
+    """Merges the kernels of an attention into one, where the target computes it as one.
+
+    Runs inline and symbol-dce inside, on modules of its own with the kernels that are merged, and canonicalize and cse before it asks the
+    target. Kernels without calls are left for symbol-dce. An executable of a target with the option fuse-attention=false, as in
+    llvm{fuse-attention=false}, is made without this pass.
+    """
+
+    name: ClassVar[str] = "tir-fuse-attention"
+    target: TargetText = option("llvm", "which decides what it computes as one kernel")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        target = context.target(self.target)
+        with module.context, ir.Location.unknown():
+            AttentionFuser(module.module, relax_functions(module), context.kernels, target).run()
+
+
+class AttentionFuser(Fuser):
+    """One run of the pass over one module."""
+
+    def __init__(self, module: ir.Module, functions: list[func.FuncOp], kernels: StructuredKernels, target: TargetLike):
+        super().__init__(module, functions, kernels)
+        self.target = target
+        self.home = {k.name.value: k for k in tir.prim_funcs(module)}
+        self.kernels = kernels
+        self.sources: dict[str, list[tuple[int, int] | None]] = {}
+        self.taken: dict[Any, bool] = {}  # whether the target takes the kernel of a group, by its wiring
+
+    def groups(self, function: func.FuncOp) -> list[FusionGroup]:
+        """The groups of calls of a function that become an attention each."""
+        calls = {op.operation: self.call(op) for op in function.body.blocks[0].operations
+                 if isinstance(op, func.CallOp) and op.attributes["callee"].value in self.kinds and len(op.results)}
+        found = []
+        free = dict(calls)
+        for call in calls.values():
+            group = next((group for group in self._candidates(call, free) if self._takes(group)), None)
+            if group is not None:
+                found.append(group)
+                for member in group.calls:
+                    del free[member.op.operation]
+        return found
+
+    # --- candidates ---
+
+    def _candidates(self, call: Call, calls: dict[ir.Operation, Call]) -> Iterator[FusionGroup]:
+        """The groups whose product with values is ``call``: with the kernels that only move operands and the result, then without."""
+        if call.kind != CONTRACTION or call.op.operation not in calls:
+            return
+        for value in call.inputs:
+            chain = self._softmax(value, calls)
+            if chain is None or any(self._is_constant(operand) for one in (call, chain[0]) for operand in one.inputs):
+                continue
+            moves = [move for one in (chain[0], call) for move in self._moves(one, [*chain, call], calls)]
+            after = self._moved_result(call, calls)
+            for extra in ([*moves, *after], moves, []):
+                yield FusionGroup(sorted([*chain, call, *extra], key=list(calls.values()).index))
+                if not extra:
+                    break
+
+    def _producer(self, value: ir.Value, calls: dict[ir.Operation, Call]) -> Call | None:
+        """The call that makes a value which nothing else reads."""
+        owner = producer(value)
+        call = calls.get(owner) if owner is not None else None
+        return call if call is not None and has_one_use(value) and call.fresh else None
+
+    def _softmax(self, value: ir.Value, calls: dict[ir.Operation, Call]) -> list[Call] | None:
+        """The calls from a product over elementwise kernels, a softmax and elementwise kernels to a value."""
+        after, softmax = self._elementwise(value, calls, REDUCTION)
+        if softmax is None or len(softmax.inputs) != 1:
+            return None
+        before, product = self._elementwise(softmax.inputs[0], calls, CONTRACTION)
+        return None if product is None else [product, *before, softmax, *after]
+
+    def _elementwise(self, value: ir.Value, calls: dict[ir.Operation, Call], kind: str) -> tuple[list[Call], Call | None]:
+        """The elementwise calls between a call of a kind and a value, and that call; None where there is none."""
+        chain: list[Call] = []
+        call = self._producer(value, calls)
+        while call is not None and call.kind == ELEMENTWISE and len(chain) < MOST_BETWEEN:
+            chain.insert(0, call)
+            ways = [self._elementwise(operand, calls, kind) for operand in call.inputs] if len(call.inputs) > 1 else []
+            if ways:
+                reached = [way for way in ways if way[1] is not None]
+                return ([*reached[0][0], *chain], reached[0][1]) if len(reached) == 1 else (chain, None)
+            call = self._producer(call.inputs[0], calls) if call.inputs else None
+        return chain, call if call is not None and call.kind == kind else None
+
+    def _moves(self, call: Call, chain: list[Call], calls: dict[ir.Operation, Call]) -> list[Call]:
+        """The kernels that transpose a product's operands, with elementwise ones behind them."""
+        found: list[Call] = []
+        for value in call.inputs:
+            made: list[Call] = []
+            one = self._producer(value, calls)
+            while one is not None and one not in chain and one.inputs and (one.kind == ELEMENTWISE or self._transposes(one)):
+                made.append(one)
+                if self._transposes(one) or len(made) == MOST_BETWEEN:
+                    break
+                one = self._producer(one.inputs[0], calls)
+            found += made if made and self._transposes(made[-1]) else []
+        return found
+
+    def _moved_result(self, call: Call, calls: dict[ir.Operation, Call]) -> list[Call]:
+        """The kernel that transposes the result, if nothing else reads that."""
+        if not has_one_use(call.result) or not call.fresh:
+            return []
+        reader = calls.get(next(iter(call.result.uses)).owner.operation)
+        return [reader] if reader is not None and self._transposes(reader) else []
+
+    def _transposes(self, call: Call) -> bool:
+        """Whether a kernel is one elementwise op that reads its input transposed."""
+        ops = self.kernels.of(self.home[call.callee]).structured
+        return len(ops) == 1 and len(call.inputs) == 1 and not ops[0].reads_in_order
+
+    @staticmethod
+    def _is_constant(value: ir.Value) -> bool:
+        """Whether a value is a weight, which a kernel of one product reads packed."""
+        owner = producer(value)
+        return owner is not None and owner.name == CONSTANT
+
+    # --- the merged kernel ---
+
+    def _takes(self, group: FusionGroup) -> bool:
+        """Whether the target computes the merged kernel of a group as one."""
+        wiring, inputs = self.wiring(group)
+        key = tuple(wiring)
+        if key not in self.taken:
+            self.taken[key] = self._has_sizes(group) and self._takes_merged(group, wiring, inputs)
+        return self.taken[key]
+
+    def _takes_merged(self, group: FusionGroup, wiring: list[Any], inputs: list[ir.Value]) -> bool:
+        trial = ir.Module.create()
+        for name in dict.fromkeys(call.callee for call in group.calls):
+            trial.body.append(self.home[name].operation.clone())
+        self.build_in(trial, None, group, wiring, inputs, ir.Location.unknown())
+        run_on(trial.operation, "inline{default-pipeline=},symbol-dce,canonicalize,cse")
+        return self.target.attention(StructuredKernels().of(next(iter(tir.prim_funcs(trial))))) is not None
+
+    def _has_sizes(self, group: FusionGroup) -> bool:
+        """Whether the sizes of results inside of the merged kernel are those of its inputs."""
+        return all(source is not None for call in group.calls[:-1] for dim, source in enumerate(self._sources(call))
+                   if call.result.type.is_dynamic_dim(dim))
+
+    def _sources(self, call: Call) -> list[tuple[int, int] | None]:
+        """For each dimension of a call's result, an input of the same size: its number, and its dimension."""
+        if call.callee not in self.sources:
+            self.sources[call.callee] = size_sources(self.home[call.callee])[0]
+        return self.sources[call.callee]
+
+    def name_of(self, group: FusionGroup) -> str:
+        """The name of a group's kernel."""
+        return "fused_attention"
+
+    def between(self, call: Call, inputs: list[ir.Value], type_: ir.Type, out: ir.Value) -> ir.Value:
+        """An empty tensor for the result of a call inside of a kernel; its dynamic sizes are those of the call's inputs."""
+        shape: list[int | ir.Value] = []
+        for dim, source in enumerate(self._sources(call)):
+            if type_.is_dynamic_dim(dim):
+                number, place = present(source)
+                shape.append(tensor.dim(inputs[number], index(place)))
+            else:
+                shape.append(type_.get_dim_size(dim))
+        return tensor.EmptyOp(shape, type_.element_type).result

@@ -1,0 +1,106 @@
+"""The sizes of blocks for attention computed as one kernel."""
+from dataclasses import dataclass
+
+from legato.analysis.structured import AttentionForm, StructuredKernel
+from legato.core.mlir import ir
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.register_tiles import choose
+from legato.targets.cpu.threads import TYPICAL, WORTH_IT
+
+VECTORS = 2        # of keys, or of columns of values, in a register tile; 1 for keys that fill no more
+LARGEST_DEPTH = 256
+MANY_ROWS = 64     # from here on, copies of keys and values cost less than what their order saves
+FEW_ROWS = 8       # below, products read keys and values in a cache as fast as they could be copied
+FEW_KEYS = 64      # below, scores take as little time as copies of transposed keys
+FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
+
+
+@dataclass(frozen=True)
+class AttentionTiles:
+    """The sizes of the blocks of an attention.
+
+    ``rows`` by ``vectors`` of ``lanes``: a register tile; ``queries``, a multiple of rows: those for which keys and values are put into
+    panels once; ``keys``, a multiple of a tile's columns: those whose scores are computed before they are used; ``copied``: which of
+    "query", "key" and "value" are copied into the order in which they are read, the others being read in place; ``threads``: parts that run
+    in parallel.
+    """
+
+    rows: int
+    vectors: int
+    lanes: int
+    queries: int
+    keys: int
+    copied: tuple[str, ...]
+    threads: int
+
+
+def choose_attention(kernel: StructuredKernel, machine: Machine) -> AttentionTiles | None:
+    """The sizes of the blocks; None where the kernel computes no attention, or several kernels are as fast."""
+    form = kernel.attention
+    if form is None:
+        return None
+    rows, keys, depth, columns = (form.extent(term) for term in "mnde")
+    if depth is None or columns is None or not (0 < depth <= LARGEST_DEPTH and 0 < columns <= LARGEST_DEPTH):
+        return None
+    if 0 in (rows, keys) or not all(isinstance(t, FLOATS) for t in _float_types(form)) or not _pays(form, machine):
+        return None
+    lanes = machine.lanes(32)
+    vectors = 1 if keys is not None and keys <= lanes else VECTORS
+    panel = vectors * lanes
+    tile = choose(rows, panel, lanes, machine.registers, panel).rows[0]
+    cached = machine.l2_bytes // (4 * 4 * (depth + columns))  # rows of two operands in a quarter of the L2 cache
+    most = min(machine.l1_bytes // (2 * 4 * tile), cached)
+    queries, keys_at_once = _block(rows, cached, tile), _block(keys, most, panel)
+    return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, _copied(form), _threads(form, machine))
+
+
+def _pays(form: AttentionForm, machine: Machine) -> bool:
+    """Whether one kernel is faster than several: where the copies of keys and values serve several queries, and where a product would
+    otherwise read keys and values from memory that it has to transpose."""
+    rows, keys = form.extent("m"), form.extent("n")
+    if rows is None:
+        return not form.keys_are_columns
+    if keys is not None and keys < (FEW_KEYS if form.keys_are_columns else machine.lanes(32)):
+        return False
+    return rows >= FEW_ROWS or (not form.keys_are_columns and _read_once(form) > machine.l2_bytes)
+
+
+def _read_once(form: AttentionForm) -> int:
+    """The bytes of keys and values, of dynamic loops those of one step."""
+    total = 4 * ((form.extent("d") or 1) + (form.extent("e") or 1))
+    for term in ("n", *form.batch):
+        total *= form.extent(term) or 1
+    return total
+
+
+def _copied(form: AttentionForm) -> tuple[str, ...]:
+    """What is copied: what is computed from several elements or halves, keys that have to be transposed, and what many queries read."""
+    rows = form.extent("m")
+    many = rows is None or rows >= MANY_ROWS
+    copied = {"query": False, "key": many or not form.keys_are_columns, "value": many}
+    return tuple(name for name, copy in copied.items() if copy or not form.is_element(name))
+
+
+def _block(extent: int | None, most: int, step: int) -> int:
+    """The size of blocks, a multiple of ``step``: about equal, and no larger than ``most``."""
+    most = most // step * step or step
+    if extent is None:
+        return most
+    count = -(-extent // most)
+    return -(-extent // (count * step)) * step
+
+
+def _threads(form: AttentionForm, machine: Machine) -> int:
+    work = 1
+    for term in ("m", "n", "d", *form.batch):
+        extent = form.extent(term)
+        work *= TYPICAL if extent is None else extent
+    return machine.threads if work >= WORTH_IT else 1
+
+
+def _float_types(form: AttentionForm) -> list[ir.Type]:
+    """The element types of the products and their operands, and of the result."""
+    read = [tensor.type for name in ("query", "key", "value") for tensor, _ in form.reads[name]]
+    made = [op.op.results[0].type for op in form.products]
+    types = [*read, *made, form.kernel.ops[-1].operands[0].type, form.scores[0].type]
+    return [t.element_type for t in types if isinstance(t, ir.RankedTensorType)]

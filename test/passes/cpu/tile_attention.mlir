@@ -1,0 +1,80 @@
+// RUN: legato-opt %s --split-input-file --tir-tile-attention='target=llvm{cpu=x86-64-v4}' --canonicalize --cse | filecheck %s
+
+// 40 queries in tiles of 10 by two vectors of keys; the scores of a tile for all of the 70 keys, in panels of 32 behind which -inf stands,
+// are one small buffer. Queries, keys and values are read in place. The mask is added, and the result scaled, in registers.
+// CHECK-LABEL: func.func private @one_block(
+// CHECK-SAME: %[[Q:.*]]: tensor<2x40x16xf32>, %[[K:.*]]: tensor<2x16x70xf32>, %[[V:.*]]: tensor<2x70x16xf32>, %[[M:.*]]: tensor<70xf32>, %[[OUT:.*]]: tensor<2x40x16xf32>
+// CHECK-SAME: tir.state = "scheduled"
+// CHECK-DAG: %[[KB:.*]] = bufferization.to_buffer %[[K]] read_only
+// CHECK-DAG: %[[MB:.*]] = bufferization.to_buffer %[[M]] read_only
+// CHECK-DAG: %[[RESULT:.*]] = bufferization.to_buffer %[[OUT]] :
+// CHECK: %[[S:.*]] = memref.alloc() {{.*}} : memref<1x10x128xf32>
+// CHECK: scf.for %{{.*}} = %c0 to %c2 step %c1
+// CHECK: scf.for %{{.*}} = %c0 to %c40 step %c10
+// CHECK: scf.for %{{.*}} = %c0 to %c16 step %c1 iter_args({{.*}}) -> (vector<16xf32>
+// CHECK: vector.load %[[KB]]
+// CHECK-COUNT-20: vector.fma
+// CHECK: %[[MASK:.*]] = vector.load %[[MB]]
+// CHECK: arith.addf %{{.*}}, %[[MASK]] : vector<16xf32>
+// CHECK: vector.store %{{.*}}, %[[S]]
+// CHECK: vector.maskedload %[[KB]]
+// CHECK: vector.maskedload %[[MB]]
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
+// CHECK: vector.reduction <maxnumf>
+// CHECK: math.exp %{{.*}} : vector<16xf32>
+// CHECK: vector.reduction <add>
+// CHECK: vector.fma
+// CHECK: vector.store %{{.*}}, %[[RESULT]]
+// CHECK: bufferization.to_tensor %[[RESULT]] restrict writable
+// CHECK-NOT: linalg
+#scores = affine_map<(b, m, n, d) -> (b, m, n)>
+#q = affine_map<(b, m, n, d) -> (b, m, d)>
+#k = affine_map<(b, m, n, d) -> (b, d, n)>
+#all = affine_map<(b, m, n) -> (b, m, n)>
+#row = affine_map<(b, m, n) -> (b, m)>
+#key = affine_map<(b, m, n) -> (n)>
+func.func private @one_block(%q: tensor<2x40x16xf32>, %k: tensor<2x16x70xf32>, %v: tensor<2x70x16xf32>, %mask: tensor<70xf32>,
+                             %out: tensor<2x40x16xf32> {bufferization.writable = true, tir.out}) -> tensor<2x40x16xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %es = tensor.empty() : tensor<2x40x70xf32>
+  %er = tensor.empty() : tensor<2x40xf32>
+  %fs = linalg.fill ins(%zero : f32) outs(%es : tensor<2x40x70xf32>) -> tensor<2x40x70xf32>
+  %s = linalg.batch_matmul ins(%q, %k : tensor<2x40x16xf32>, tensor<2x16x70xf32>) outs(%fs : tensor<2x40x70xf32>) -> tensor<2x40x70xf32>
+  %x = linalg.generic {indexing_maps = [#all, #key, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %mask : tensor<2x40x70xf32>, tensor<70xf32>) outs(%es : tensor<2x40x70xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<2x40x70xf32>
+  %fm = linalg.fill ins(%low : f32) outs(%er : tensor<2x40xf32>) -> tensor<2x40xf32>
+  %top = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x : tensor<2x40x70xf32>) outs(%fm : tensor<2x40xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.maxnumf %a, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<2x40xf32>
+  %e = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %top : tensor<2x40x70xf32>, tensor<2x40xf32>) outs(%es : tensor<2x40x70xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.subf %a, %b : f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<2x40x70xf32>
+  %ft = linalg.fill ins(%zero : f32) outs(%er : tensor<2x40xf32>) -> tensor<2x40xf32>
+  %total = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%e : tensor<2x40x70xf32>) outs(%ft : tensor<2x40xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = arith.addf %a, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<2x40xf32>
+  %p = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%e, %total : tensor<2x40x70xf32>, tensor<2x40xf32>) outs(%es : tensor<2x40x70xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<2x40x70xf32>
+  %fo = linalg.fill ins(%zero : f32) outs(%out : tensor<2x40x16xf32>) -> tensor<2x40x16xf32>
+  %y = linalg.batch_matmul ins(%p, %v : tensor<2x40x70xf32>, tensor<2x70x16xf32>) outs(%fo : tensor<2x40x16xf32>) -> tensor<2x40x16xf32>
+  return %y : tensor<2x40x16xf32>
+}
