@@ -4,6 +4,7 @@ from legato.dialects.relax.ops import (  # noqa: F401
     conv,
     count,
     gather,
+    integers,
     matmul,
     norm,
     pool,

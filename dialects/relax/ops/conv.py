@@ -33,7 +33,9 @@ def _check_groups(groups: int, **channels) -> None:
             raise InferenceError(f"attribute 'groups' is {groups}, which does not divide the {count} channels of {what}")
 
 
-def _result(rank):
+def convolved_type(rank):
+    """The type inference of convolutions over ``rank`` spatial axes."""
+
     def result_type(x: TensorType, w: TensorType, strides, padding, dilations, groups, data_layout, kernel_layout) -> TensorType:
         _check_ranks(rank, x=x, w=w)
         window.check_window(rank, strides, padding, dilations)
@@ -49,7 +51,9 @@ def _result(rank):
     return result_type
 
 
-def _compute(rank):
+def convolution(rank):
+    """The semantics of convolutions over ``rank`` spatial axes."""
+
     def conv(x, w, strides, padding, dilations, groups, data_layout, kernel_layout):
         first, (oi, *_) = window.data_layouts(rank)[0], window.kernel_layouts(rank)
         x = x.transpose(window.order(data_layout, first))
@@ -78,8 +82,8 @@ def _conv(rank):
         "`padding` lists the begin of each spatial axis, then the end of each. With `groups`, each group of output channels sees its own\n"
         "group of input channels only; the kernel's input size is that of one group.",
         {"x": Operand(FLOAT, f"input, {' or '.join(layouts)}"), "w": Operand(FLOAT, f"kernel, {', '.join(kernels)}")},
-        _compute(rank),
-        _result(rank),
+        convolution(rank),
+        convolved_type(rank),
         example(
             f"conv{rank}d",
             "%x, %w",

@@ -26,7 +26,7 @@ def _build(op: ir.Operation, operands: list[ir.Value], attrs: dict[str, Any]) ->
 
 
 def convolution(converter: Converter, op: ir.Operation) -> bool:
-    """conv1d, conv2d, conv3d: image and kernel in the wanted layouts."""
+    """conv1d, conv2d, conv3d, conv2d_integer: image and kernel in the wanted layouts."""
     attrs = relax.attributes_of(op)
     wanted = attrs | {
         "data_layout": layout.for_axes(converter.data_layout, attrs["data_layout"]),
@@ -162,7 +162,7 @@ def reshape(converter: Converter, op: ir.Operation) -> bool:
 
 
 _BY_RULE: dict[Rule, str] = {
-    convolution: "conv1d conv2d conv3d",
+    convolution: "conv1d conv2d conv3d conv2d_integer",
     pool: "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d",
     along_axis: "softmax log_softmax cumsum cumprod topk lrn batch_norm",
     reduction: "sum mean prod max min argmax argmin",

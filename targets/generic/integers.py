@@ -1,0 +1,56 @@
+"""Products of integers of 8 bits with sums in i32.
+
+A reduction whose extent is a multiple of four is split into groups of four neighbours, a view: dot-product instructions of CPUs sum four
+products of bytes into one lane of 32 bits.
+"""
+from collections.abc import Sequence
+
+from legato.core.mlir import ir
+from legato.targets.builders.element import Element
+from legato.targets.builders.sizes import dims
+from legato.targets.builders.structured import compute, expand, filled
+from legato.targets.rule import kernel
+
+GROUP = 4  # products of bytes that one lane of 32 bits sums
+
+
+def _summed(k, out: ir.Value, loops: str, reads: Sequence[tuple[ir.Value, str]]) -> ir.Value:
+    """The nest that adds the products of both operands, each widened by its own signedness."""
+    a, b, wide = (Element(t.element_type) for t in (*k.input_types, k.output_types[0]))
+    return compute(filled(out, wide.const(0)), loops, reads, lambda x, y, sums: wide.add(sums, wide.mul(a.cast(x, wide), b.cast(y, wide))))
+
+
+def _grouped(value: ir.Value, axis: int) -> ir.Value:
+    """A view whose axis is split into groups of four."""
+    sizes = dims(value)
+    groups = [[i + (i > axis)] if i != axis else [i, i + 1] for i in range(len(sizes))]
+    return expand(value, groups, [*sizes[:axis], sizes[axis] // GROUP, GROUP, *sizes[axis + 1:]])
+
+
+@kernel("relax.matmul_integer")
+def matmul(k, a, b, out):
+    """A nest over rows, columns and the groups of the reduction."""
+    outer = [f"b{i}" for i in range(a.type.rank - 1)]
+    size = b.type.shape[0]
+    if ir.ShapedType.get_dynamic_size() in (size, a.type.shape[-1]) or size % GROUP:
+        return _summed(k, out, ", ".join([*outer, "n", "+k"]), [(a, ", ".join([*outer, "k"])), (b, "k, n")])
+    reads = [(_grouped(a, a.type.rank - 1), ", ".join([*outer, "k, q"])), (_grouped(b, 0), "k, q, n")]
+    return _summed(k, out, ", ".join([*outer, "n", "+k", "+q"]), reads)
+
+
+@kernel("relax.conv2d_integer")
+def convolution(k, x, w, out):
+    """A nest over output positions and channels, the places of the window, and input channels."""
+    a = k.attrs
+    layout, kernel_layout = a["data_layout"], a["kernel_layout"]
+    vertical, horizontal = (f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(a["strides"], a["dilations"])))
+
+    def indices(order: str, **letters: str) -> str:
+        return ", ".join(letters[letter] for letter in order)
+
+    writes = indices(layout, N="n", H="o0", W="o1", C="f")
+    return _summed(k, out, f"{writes}, +k0, +k1, +c", [(x, indices(layout, N="n", H=vertical, W=horizontal, C="c")),
+                                   (w, indices(kernel_layout, O="f", H="k0", W="k1", I="c"))])
+
+
+RULES = (matmul, convolution)
