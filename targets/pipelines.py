@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 Stages = Sequence[tuple[str, str]]
 
-GRAPH = ("tir-apply-schedules{packing=true},relax-infer-shapes,relax-fold-constants,relax-canonicalize,"
+INFER = "tir-apply-schedules{packing=true},relax-infer-shapes"
+GRAPH = ("relax-fold-constants,relax-canonicalize,"
          "relax-convert-layout{data-layout=NHWC kernel-layout=HWIO},relax-fold-constants,relax-canonicalize,relax-collapse-batch,"
          "relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
@@ -33,8 +34,8 @@ HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-in
           "func.func(convert-linalg-to-loops,arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},"
           "math-extend-to-supported-types),tir-halves-as-integers{target=%s}")
 # rules on whole vectors, then again after vectors are lowered to rank 1
-VECTORS = ("tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,tir-legalize-intrinsics{target=%s},"
-           "tir-lower-intrinsics{target=%s}")
+VECTORS = ("tir-lower-dot-products,tir-legalize-intrinsics{target=%s},tir-slice-transfers,tir-lower-vectors,"
+           "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s}")
 # replaced by tir-prepare for a user's target with a prepare_function
 PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
@@ -57,7 +58,7 @@ def cpu_stages(target: "Target") -> Stages:
         down = f"func.func(scf-forall-to-for),{LLVM}"
     attention = "tir-fuse-attention{target=%s}," if target.options.get("fuse-attention", True) else ""
     return (
-        ("relax", GRAPH),
+        ("relax", f"{INFER},relax-integer-contractions,{GRAPH}"),
         ("legalized", LEGALIZE),
         ("fused", f"{SPLIT},{attention}{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}},"
                   "tir-count-work"),
@@ -72,7 +73,7 @@ def cpu_stages(target: "Target") -> Stages:
 OLD_NAMES = {"loops": "scheduled"}  # of the stages of nvvm, whose stage outlined was called scheduled
 
 NVVM_STAGES: Stages = (
-    ("relax", GRAPH),
+    ("relax", f"{INFER},{GRAPH}"),
     ("legalized", LEGALIZE),
     ("fused", FUSE),
     ("scheduled", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),

@@ -14,6 +14,7 @@ from legato.analysis.structured.maps import dim_positions, dims_in
 from legato.analysis.structured.ops import CONTRACTION, StructuredOp, bits_of, producer
 from legato.core.mlir import ir, linalg
 
+GROUP = 4  # bytes in a lane of 32 bits
 VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
 
 
@@ -126,6 +127,15 @@ class ContractionForm:
         """Whether a factor has narrower elements than the result."""
         types = [value.type.element_type for value in self.op.operands]
         return any(type_ != types[-1] for type_ in types[:-1])
+
+    @property
+    def group(self) -> int | None:
+        """The reduction over four neighbouring bytes of both operands, whose products an instruction sums into one lane; None in
+        windows, and where there is none."""
+        last, element = self.reductions[-1], ir.IntegerType.get_signless(8)
+        if self.extents[last] != GROUP or any(value.type.element_type != element for value in self.heart.inputs):
+            return None
+        return last if not self.filters and self.bits == 8 * GROUP and self.heart.loops_of(1 - self.weight)[-1] == last else None
 
     @property
     def bits(self) -> int:

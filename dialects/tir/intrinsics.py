@@ -87,6 +87,9 @@ INTRINSICS: dict[str, type] = {cls.OPERATION_NAME: cls for cls in (
     _define("lgamma", "The logarithm of the gamma function's absolute value.", _X),
     _define("logaddexp", "log(e^x + e^y).", _XY),
     _define("logaddexp2", "log2(2^x + 2^y).", _XY),
+    *(_define(f"dot4_{x}{y}", f"sums + x0 y0 + x1 y1 + x2 y2 + x3 y3, where lanes of i32 hold four bytes each, {signs}; wraps.",
+              {"x": "i32", "y": "i32", "sums": "i32"}, takes=INTEGER, gives=("i32",))
+      for x, y, signs in (("u8", "s8", "x unsigned, y signed"), ("s8", "s8", "both signed"), ("u8", "u8", "both unsigned"))),
     _define("gcd", "The greatest common divisor of unsigned integers; gcd(x, 0) = x.", _XY, takes=INTEGER),
 )}
 

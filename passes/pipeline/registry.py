@@ -12,6 +12,7 @@ from legato.passes.pipeline.base import PASS_NAME, ModulePass
 from legato.passes.pipeline.text import PipelineError
 
 PASSES: dict[str, str] = {
+    "relax-integer-contractions": "passes.graph.integers.contractions:IntegerContractions",
     "relax-infer-shapes": "passes.graph.infer_shapes:InferShapes",
     "relax-fold-constants": "passes.graph.fold_constants:FoldConstants",
     "relax-canonicalize": "passes.graph.canonicalize.canonicalize:Canonicalize",
@@ -72,6 +73,7 @@ PASSES: dict[str, str] = {
     "tir-lower-intrinsics": "passes.legalize.lower_intrinsics:LowerIntrinsics",
     "tir-halves-as-integers": "passes.cpu.halves_as_integers:HalvesAsIntegers",
     "tir-lower-copies": "passes.cpu.lower_copies:LowerCopies",
+    "tir-lower-dot-products": "passes.cpu.lower_dot_products:LowerDotProducts",
     "tir-slice-transfers": "passes.cpu.slice_transfers:SliceTransfers",
     "tir-lower-vectors": "passes.cpu.lower_vectors:LowerVectors",
     "tir-keep-vector-loops": "passes.cpu.keep_vector_loops:KeepVectorLoops",

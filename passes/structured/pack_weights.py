@@ -55,11 +55,17 @@ def calls_by_callee(module: Module) -> dict[str, list[ir.Operation]]:
     return calls
 
 
+def inner_tiles(packing: PackingLike) -> list[int]:
+    """The sizes of one block, in the packing's order: ``tile`` columns, and all of the dimensions behind them."""
+    place = len(packing.order) - 1 - packing.trailing
+    return [1] * place + [packing.tile] + [packing.shape[d] for d in packing.order[place + 1:]]
+
+
 def packed_shape(packing: PackingLike) -> list[int]:
     """The shape of the packed weight."""
-    blocks = [packing.shape[d] for d in packing.order]
-    blocks[-1] = -(-blocks[-1] // packing.tile)
-    return [blocks[d] for d in packing.outer] + [1] * (len(blocks) - 1) + [packing.tile]
+    tiles = inner_tiles(packing)
+    blocks = [-(-packing.shape[d] // tile) for d, tile in zip(packing.order, tiles, strict=True)]
+    return [blocks[d] for d in packing.outer] + tiles
 
 
 def rewrite_kernel(kernel: func.FuncOp, packing: PackingLike) -> None:
@@ -75,7 +81,7 @@ def rewrite_kernel(kernel: func.FuncOp, packing: PackingLike) -> None:
         unpacked = ir.Operation.create("linalg.unpack", [empty.type], [argument, empty], {
             "outer_dims_perm": ir.DenseI64ArrayAttr.get(packing.outer),
             "inner_dims_pos": ir.DenseI64ArrayAttr.get(range(rank)),
-            "static_inner_tiles": ir.DenseI64ArrayAttr.get([1] * (rank - 1) + [packing.tile]),
+            "static_inner_tiles": ir.DenseI64ArrayAttr.get(inner_tiles(packing)),
         })
     packing.op.operands[packing.operand] = unpacked.results[0]
     while (view := defining_op(old)) is not None:  # reshapes of the argument that are unused now
@@ -96,7 +102,7 @@ def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants,
     """
     constant = present(defining_op(call.operands[packing.argument]))
     source = constant.attributes["weight"].value if "weight" in constant.attributes else None
-    layout = (source, packing.shape, packing.order, packing.outer, packing.tile)
+    layout = (source, packing.shape, packing.order, packing.outer, packing.tile, packing.trailing)
     with ir.InsertionPoint(constant), constant.location:
         if layout in packed:
             dtype = numpy_dtype(constant.results[0].type.element_type)
@@ -114,14 +120,17 @@ def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants,
 def pack(array: np.ndarray, packing: PackingLike) -> np.ndarray:
     """The weight in packed order, padded with zeros to whole tiles."""
     array = array.reshape(packing.shape)
-    last = array.ndim - 1
-    source = array.transpose([packing.order[d] for d in (*(d for d in packing.outer if d != last), last)])
-    columns, tile = source.shape[-1], packing.tile
+    place = array.ndim - 1 - packing.trailing
+    outer = [d for d in packing.outer if d <= place]  # a dimension behind the columns is one block
+    source = array.transpose([*(packing.order[d] for d in outer if d != place), *packing.order[place:]])
+    columns, tile = packing.shape[packing.order[place]], packing.tile
     result = np.empty(packed_shape(packing), array.dtype)
-    blocks = np.moveaxis(result.reshape(*result.shape[: array.ndim], tile), packing.outer.index(last), -2)
+    shape = [result.shape[packing.outer.index(d)] for d in outer]
+    blocks = np.moveaxis(result.reshape(*shape, tile, *source.shape[place + 1:]), outer.index(place), place)
     whole, rest = divmod(columns, tile)
-    blocks[..., :whole, :] = source[..., : whole * tile].reshape(*source.shape[:-1], whole, tile)
+    before = (slice(None),) * place
+    blocks[*before, :whole] = source[*before, : whole * tile].reshape(*source.shape[:place], whole, tile, *source.shape[place + 1:])
     if rest:
-        blocks[..., whole, :rest] = source[..., whole * tile :]
-        blocks[..., whole, rest:] = 0
+        blocks[*before, whole, :rest] = source[*before, whole * tile:]
+        blocks[*before, whole, rest:] = 0
     return result

@@ -20,7 +20,7 @@ def scale_by_power(y: ir.Value, exponent: ir.Value) -> ir.Value:
 
 def permute(low: ir.Value, index: ir.Value, high: ir.Value) -> ir.Value:
     """The elements of a table of 32 at the low five bits of each index: vectors of 16, of f32 and of i32."""
-    return _call("llvm.x86.avx512.vpermi2var.ps.512", [low, index, high])
+    return call_intrinsic("llvm.x86.avx512.vpermi2var.ps.512", [low, index, high])
 
 
 def by_registers(function: Callable[..., ir.Value], *operands: ir.Value) -> ir.Value:
@@ -47,7 +47,7 @@ def _scale(y: ir.Value, exponent: ir.Value) -> ir.Value:
         i32 = ir.IntegerType.get_signless(32)
         four = ir.IntegerAttr.get(i32, 4)
         operands.append(ir.Operation.create("llvm.mlir.constant", [i32], [], {"value": four}).results[0])
-    return _call(f"llvm.x86.avx512.mask.scalef.ps.{32 * lanes}", operands)
+    return call_intrinsic(f"llvm.x86.avx512.mask.scalef.ps.{32 * lanes}", operands)
 
 
 def _all(lanes: int) -> ir.Value:
@@ -56,7 +56,8 @@ def _all(lanes: int) -> ir.Value:
     return arith.ConstantOp(mask, ir.IntegerAttr.get(mask, -1)).result
 
 
-def _call(intrinsic: str, operands: list[ir.Value]) -> ir.Value:
-    return ir.Operation.create("llvm.call_intrinsic", [operands[0].type], operands, {
+def call_intrinsic(intrinsic: str, operands: list[ir.Value], result: ir.Type | None = None) -> ir.Value:
+    """A call of an intrinsic of LLVM; its result has the type of the first operand unless another one is given."""
+    return ir.Operation.create("llvm.call_intrinsic", [result or operands[0].type], operands, {
         "intrin": ir.StringAttr.get(intrinsic), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}).results[0]

@@ -39,7 +39,8 @@ class _ContractionScript:
     def __init__(self, form: ContractionForm, machine: Machine) -> None:
         weight = producer(form.op.operands[form.weight])
         self.packed = weight is not None and weight.name == "linalg.unpack"
-        width = list(weight.attributes["static_inner_tiles"])[-1] if weight is not None and self.packed else None
+        column = -1 if form.group is None else -2  # groups stand behind the columns
+        width = list(weight.attributes["static_inner_tiles"])[column] if weight is not None and self.packed else None
         self.tiles = tiles_of(form, machine, width)
         self.part = parallel_part(form, self.tiles.columns[0], machine.threads)
         if self.part:
@@ -142,7 +143,7 @@ class _ContractionScript:
             self._windows()
             return
         with script.foreach(script.match(attribute=PRODUCT)) as product:
-            self._step(product, [int(loop in form.reductions) for loop in range(len(form.extents))])
+            self._step(product, [int(loop in form.reductions and loop != form.group) for loop in range(len(form.extents))])
         if form.op.name == "linalg.conv_2d_nhwc_hwcf":
             script.clean()
             script.op("window", f"structured.decompose {script.match(attribute=PRODUCT)}")

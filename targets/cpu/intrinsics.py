@@ -1,5 +1,5 @@
-"""The intrinsic rules of CPUs: elementary functions of f32 as polynomials, since LLVM would call libm for each lane; maxima and
-reductions in fewer instructions."""
+"""The intrinsic rules of CPUs: elementary functions of f32 as polynomials, since LLVM would call libm for each lane; maxima,
+reductions and dot products of bytes in fewer instructions."""
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +8,7 @@ from legato.core.mlir import arith, ir, math
 from legato.core.user_code import source_of
 from legato.targets.cpu import segments
 from legato.targets.cpu.avx512 import fills_registers, scale_by_power
+from legato.targets.cpu.dot_products import RULES as DOT_PRODUCTS
 from legato.targets.cpu.vector_math import EXPANSIONS
 from legato.targets.intrinsics import polynomials as f32
 from legato.targets.intrinsics import wide
@@ -53,6 +54,7 @@ RULES = (
     exp,
     *odd_function,
     half_fma,
+    *DOT_PRODUCTS,
     *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, sin, cos)),
     *(expression(f"math.{function.__name__}", function, ("f32",)) for function in wide.MATH),
     *(expression(f"tir.{function.__name__}", function, ("f32",)) for function in wide.TIR),

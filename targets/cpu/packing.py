@@ -16,7 +16,8 @@ class Packing:
     The argument is read in the shape ``shape``. Its dimensions are put into the order ``order``; the last of them, the columns, is cut
     into blocks of ``tile`` (the last block is padded with zeros). ``outer`` is the order of the packed dimensions, as numbers of the
     reordered ones, where the number of blocks takes the place of the columns. So ``[K, N]`` with order (0, 1), outer (1, 0) and tile 32
-    becomes ``[ceil(N / 32), K, 1, 32]``.
+    becomes ``[ceil(N / 32), K, 1, 32]``. ``trailing`` dimensions follow the columns in the order, and stand whole behind the tile:
+    ``[K, 4, N]`` with order (0, 2, 1), outer (1, 0, 2), tile 32 and 1 trailing becomes ``[ceil(N / 32), K, 1, 1, 32, 4]``.
     """
 
     argument: int
@@ -26,6 +27,7 @@ class Packing:
     order: tuple[int, ...]
     outer: tuple[int, ...]
     tile: int
+    trailing: int = 0
 
 
 def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None:
@@ -41,7 +43,8 @@ def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None
     if None in loops or form.column not in loops:
         return None
     columns = loops.index(form.column)
-    order = (*(d for d in range(len(loops)) if d != columns), columns)
+    behind = () if form.group is None else (loops.index(form.group),)
+    order = (*(d for d in range(len(loops)) if d not in (columns, *behind)), columns, *behind)
     in_order = order == tuple(range(len(loops)))
     tile = tiles_of(form, machine).columns[0]
     if in_order and form.extents[form.column] == tile:
@@ -49,8 +52,9 @@ def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None
     if not in_order and "indexing_maps" not in form.op.attributes:
         return None
     batch = [d for d in range(len(order)) if loops[order[d]] in form.batch]
-    others = [d for d in range(len(order) - 1) if d not in batch]
-    return Packing(argument.arg_number, form.op, form.weight, tuple(value.type.shape), order, (*batch, len(order) - 1, *others), tile)
+    place = len(order) - 1 - len(behind)
+    outer = (*batch, place, *(d for d in range(len(order)) if d not in (*batch, place)))
+    return Packing(argument.arg_number, form.op, form.weight, tuple(value.type.shape), order, outer, tile, len(behind))
 
 
 def _argument(value: ir.Value) -> ir.BlockArgument | None:

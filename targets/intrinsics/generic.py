@@ -5,7 +5,7 @@ from typing import Any
 from legato.core.mlir import arith, ir, math
 from legato.core.user_code import source_of
 from legato.targets.intrinsics import expressions as x
-from legato.targets.intrinsics import gamma
+from legato.targets.intrinsics import gamma, packed_bytes
 from legato.targets.intrinsics import polynomials as f32
 from legato.targets.intrinsics.builder import Builder
 from legato.targets.intrinsics.lanes import Lanes
@@ -67,6 +67,8 @@ RULES = (
     expression("math.isnormal", x.isnormal, ALL_FLOATS),
     expression("tir.gcd", x.gcd, dtypes=(), unsigned=True),
     expression("math.ipowi", x.ipowi, dtypes=()),
+    *(expression(f"tir.{function.__name__}", function, ("i32",)) for function in (
+        packed_bytes.dot4_u8s8, packed_bytes.dot4_s8s8, packed_bytes.dot4_u8u8)),
     *(expression(f"math.{function.__name__}", function) for function in (x.isinf, x.isfinite, cbrt)),
     expression("math.erfc", gamma.erfc, ("f32",)),
     *(polynomial(f"math.{function.__name__}", function) for function in (

@@ -1,0 +1,100 @@
+"""Sums of four products of bytes in each lane of 32 bits, by x86's instructions.
+
+``vpdpbusd`` (AVX512-VNNI, AVX-VNNI) multiplies unsigned bytes by signed ones, and its sums wrap. Without it, or for other signs, the bytes
+at even and at odd places are widened to 16 bits in place, and ``pmaddwd`` sums the products of each: two multiplications a step, exact,
+where ``pmaddubsw`` saturates.
+"""
+from collections.abc import Callable
+
+from legato.core.errors import Refusal
+from legato.core.mlir import arith, ir, vector
+from legato.targets.cpu.avx512 import call_intrinsic
+from legato.targets.cpu.machine import Machine
+from legato.targets.rule import intrinsic
+
+SIGNS = {"tir.dot4_u8s8": (False, True), "tir.dot4_s8s8": (True, True), "tir.dot4_u8u8": (False, False)}
+VPDPBUSD = {16: "llvm.x86.avx512.vpdpbusd.512", 8: "llvm.x86.avx512.vpdpbusd.256", 4: "llvm.x86.avx512.vpdpbusd.128"}
+PMADDWD = {16: "llvm.x86.avx512.pmaddw.d.512", 8: "llvm.x86.avx2.pmadd.wd", 4: "llvm.x86.sse2.pmadd.wd"}
+Step = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
+
+
+@intrinsic(*SIGNS, dtypes=("i32",))
+def dot_of_bytes(op, x, y, sums):
+    """Vectors of lanes, in registers of 16, 8 or 4."""
+    if not isinstance(op.machine, Machine) or not isinstance(x.type, ir.VectorType) or x.type.rank != 1:
+        return Refusal("the instructions take vectors")
+    if not op.machine.has("sse4.1"):
+        return Refusal("the CPU's instructions are not known")
+    signs = SIGNS[op.name]
+    vnni = (op.machine.has("avx512vnni") and op.machine.has("avx512vl")) or op.machine.has("avxvnni")
+    widest = 16 if op.machine.has("avx512bw") else 8 if op.machine.has("avx2") else 4
+    if vnni and not op.machine.has("avx512vnni"):
+        widest = 8
+    return _by_registers(_vpdpbusd if vnni and signs == (False, True) else _pmaddwd(*signs), x, y, sums, widest)
+
+
+def _by_registers(step: Step, x: ir.Value, y: ir.Value, sums: ir.Value, widest: int) -> ir.Value:
+    """Applies a step on vectors of a register, of at most ``widest`` lanes, to longer and shorter ones."""
+    total, at = sums.type.shape[0], 0
+    if total in (4, 8, 16) and total <= widest:
+        return step(x, y, sums)
+    result = sums
+    while at < total:
+        lanes = next((n for n in (16, 8, 4) if n <= min(widest, total - at)), total - at)
+        parts = [_part(value, at, lanes) for value in (x, y, sums)]
+        done = step(*parts) if lanes >= 4 else _part(step(*map(_widened, parts)), 0, lanes)
+        result = vector.InsertStridedSliceOp(done, result, [at], [1]).result
+        at += lanes
+    return result
+
+
+def _part(value: ir.Value, at: int, lanes: int) -> ir.Value:
+    type_ = ir.VectorType.get([lanes], value.type.element_type)
+    return vector.ExtractStridedSliceOp(type_, value, [at], [lanes], [1]).result
+
+
+def _widened(value: ir.Value) -> ir.Value:
+    """A vector of fewer than four lanes in one of four, the others 0."""
+    type_ = ir.VectorType.get([4], value.type.element_type)
+    zeros = _splat(type_, 0)
+    return vector.InsertStridedSliceOp(value, zeros, [0], [1]).result
+
+
+def _splat(type_: ir.Type, number: int) -> ir.Value:
+    return arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.IntegerAttr.get(type_.element_type, number))).result
+
+
+def _as(value: ir.Value, bits: int) -> ir.Value:
+    """The same bits in elements of another width."""
+    element = ir.IntegerType.get_signless(bits)
+    return vector.BitCastOp(ir.VectorType.get([value.type.shape[0] * value.type.element_type.width // bits], element), value).result
+
+
+def _vpdpbusd(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
+    return call_intrinsic(VPDPBUSD[sums.type.shape[0]], [sums, _as(x, 8), _as(y, 8)])
+
+
+def _pmaddwd(x_signed: bool, y_signed: bool) -> Step:
+    def step(x: ir.Value, y: ir.Value, sums: ir.Value) -> ir.Value:
+        instruction, pairs = PMADDWD[sums.type.shape[0]], []
+        for half in (_even, _odd):
+            pairs.append(call_intrinsic(instruction, [half(_as(x, 16), x_signed), half(_as(y, 16), y_signed)], sums.type))
+        return arith.addi(sums, arith.addi(*pairs))
+
+    return step
+
+
+def _even(v: ir.Value, signed: bool) -> ir.Value:
+    """The low byte of each 16 bits, widened."""
+    if not signed:
+        return arith.andi(v, _splat(v.type, 0xFF))
+    eight = _splat(v.type, 8)
+    return arith.shrsi(arith.shli(v, eight), eight)
+
+
+def _odd(v: ir.Value, signed: bool) -> ir.Value:
+    """The high byte of each 16 bits, widened."""
+    return (arith.shrsi if signed else arith.shrui)(v, _splat(v.type, 8))
+
+
+RULES = dot_of_bytes

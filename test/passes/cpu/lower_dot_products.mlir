@@ -1,0 +1,50 @@
+// RUN: legato-opt %s --tir-lower-dot-products | filecheck %s
+
+// Each row's four bytes are repeated in all lanes; the weight's groups, which lie in a row, are read as one vector.
+// CHECK-LABEL: func.func @packed(
+// CHECK-DAG: memref.collapse_shape %arg1 {{.*}} : memref<5x16x4xi8> into memref<5x64xi8>
+// CHECK-DAG: vector.transfer_read {{.*}} : memref<5x64xi8>, vector<64xi8>
+// CHECK-DAG: vector.bitcast {{.*}} : vector<64xi8> to vector<16xi32>
+// CHECK: vector.broadcast {{.*}} : i32 to vector<16xi32>
+// CHECK: "tir.dot4_u8s8"(%{{.*}}, %{{.*}}, %{{.*}}) : (vector<16xi32>, vector<16xi32>, vector<16xi32>) -> vector<16xi32>
+// CHECK: "tir.dot4_u8s8"
+// CHECK-NOT: vector.contract
+func.func @packed(%a: vector<2x1x4xi8>, %w: memref<5x16x4xi8>, %k: index, %sums: vector<2x16xi32>) -> vector<2x16xi32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i8
+  %b = vector.transfer_read %w[%k, %c0, %c0], %zero {in_bounds = [true, true]} : memref<5x16x4xi8>, vector<16x4xi8>
+  %0 = arith.extui %a : vector<2x1x4xi8> to vector<2x1x4xi32>
+  %1 = arith.extsi %b : vector<16x4xi8> to vector<16x4xi32>
+  %2 = vector.shape_cast %1 : vector<16x4xi32> to vector<1x16x4xi32>
+  %3 = vector.contract {indexing_maps = [affine_map<(m, n, k, q) -> (m, k, q)>, affine_map<(m, n, k, q) -> (k, n, q)>, affine_map<(m, n, k, q) -> (m, n)>],
+                        iterator_types = ["parallel", "parallel", "reduction", "reduction"]} %0, %2, %sums : vector<2x1x4xi32>, vector<1x16x4xi32> into vector<2x16xi32>
+  return %3 : vector<2x16xi32>
+}
+
+// A weight that is not packed is transposed. The unsigned factor comes first.
+// CHECK-LABEL: func.func @transposed(
+// CHECK: %[[W:.*]] = vector.transpose %arg1, [1, 0] : vector<4x16xi8> to vector<16x4xi8>
+// CHECK: %[[CAST:.*]] = vector.shape_cast %[[W]]
+// CHECK: %[[LANES:.*]] = vector.bitcast %[[CAST]] : vector<64xi8> to vector<16xi32>
+// CHECK: "tir.dot4_u8s8"(%[[LANES]], %{{.*}}, %arg2)
+func.func @transposed(%a: vector<4xi8>, %b: vector<4x16xi8>, %sums: vector<16xi32>) -> vector<16xi32> {
+  %0 = arith.extsi %a : vector<4xi8> to vector<4xi32>
+  %1 = arith.extui %b : vector<4x16xi8> to vector<4x16xi32>
+  %2 = vector.contract {indexing_maps = [affine_map<(n, q) -> (q)>, affine_map<(n, q) -> (q, n)>, affine_map<(n, q) -> (n)>],
+                        iterator_types = ["parallel", "reduction"]} %0, %1, %sums : vector<4xi32>, vector<4x16xi32> into vector<16xi32>
+  return %2 : vector<16xi32>
+}
+
+// Factors that are not bytes, and reductions of other lengths, stay.
+// CHECK-LABEL: func.func @others(
+// CHECK-NOT: tir.dot4
+// CHECK-COUNT-2: vector.contract
+func.func @others(%a: vector<4xi32>, %b: vector<16x4xi32>, %c: vector<8xi8>, %d: vector<16x8xi8>, %sums: vector<16xi32>) -> vector<16xi32> {
+  %0 = vector.contract {indexing_maps = [affine_map<(n, q) -> (q)>, affine_map<(n, q) -> (n, q)>, affine_map<(n, q) -> (n)>],
+                        iterator_types = ["parallel", "reduction"]} %a, %b, %sums : vector<4xi32>, vector<16x4xi32> into vector<16xi32>
+  %1 = arith.extsi %c : vector<8xi8> to vector<8xi32>
+  %2 = arith.extsi %d : vector<16x8xi8> to vector<16x8xi32>
+  %3 = vector.contract {indexing_maps = [affine_map<(n, q) -> (q)>, affine_map<(n, q) -> (n, q)>, affine_map<(n, q) -> (n)>],
+                        iterator_types = ["parallel", "reduction"]} %1, %2, %0 : vector<8xi32>, vector<16x8xi32> into vector<16xi32>
+  return %3 : vector<16xi32>
+}

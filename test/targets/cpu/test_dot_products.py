@@ -1,0 +1,84 @@
+"""Products of bytes, compiled for every level of instructions that this CPU has, against numpy: exact."""
+import numpy as np
+import pytest
+from harness import NAMES, TARGETS, Net
+
+from legato.core import cpu
+from legato.dialects import relax
+from legato.targets.cpu.machine import LEVELS
+
+CPUS = {**TARGETS, **{level: f"llvm{{cpu={level}}}" for level in LEVELS if not cpu.missing_features(level, "")}}
+RNG = np.random.default_rng(11)
+EXTREMES = {np.uint8: (0, 255), np.int8: (-128, 127)}
+
+
+def numbers(dtype: type, shape: tuple[int, ...], extreme: bool = False) -> np.ndarray:
+    low, high = EXTREMES[dtype]
+    return (RNG.choice([low, high], shape) if extreme else RNG.integers(low, high + 1, shape)).astype(dtype)
+
+
+def exact(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    return (x.astype(np.int64) @ w.astype(np.int64)).astype(np.int32)
+
+
+class Products:
+    """A model with many products."""
+
+    def __init__(self, target: str):
+        self.net, self.arrays, self.expected = Net(target, first=None), [], []
+
+    def add(self, x: np.ndarray, w: np.ndarray, constant: bool = True, rows: str = "") -> None:
+        value = self.net.input((rows or x.shape[0], *x.shape[1:]), NAMES[x.dtype])
+        weight = self.net.weight(w) if constant else self.net.input(w.shape, NAMES[w.dtype])
+        self.net.output(self.net.op("relax.matmul_integer", [value, weight]))
+        self.arrays += [x] if constant else [x, w]
+        self.expected.append(exact(x, w))
+
+    def check(self) -> None:
+        for expected, found in zip(self.expected, self.net.run(*self.arrays), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("level", CPUS)
+def test_shapes_around_vectors(level):
+    products = Products(CPUS[level])
+    for rows, depth, columns in ((1, 4, 16), (1, 64, 100), (3, 8, 1), (2, 12, 3), (5, 20, 7), (14, 16, 32), (15, 28, 33), (40, 36, 80),
+                                 (7, 5, 16), (6, 1, 20), (9, 30, 17)):
+        products.add(numbers(np.uint8, (rows, depth)), numbers(np.int8, (depth, columns)))
+    products.check()
+
+
+@pytest.mark.parametrize("level", CPUS)
+def test_signs_and_extremes(level):
+    """Sums of products of the extremes: two of them do not fit 16 bits, and 70,000 not 32, where they wrap."""
+    products = Products(CPUS[level])
+    for a in (np.uint8, np.int8):
+        for b in (np.uint8, np.int8):
+            products.add(numbers(a, (5, 24), True), numbers(b, (24, 40), True))
+    products.add(np.full((2, 70000), 255, np.uint8), np.full((70000, 16), -128, np.int8))
+    products.check()
+
+
+@pytest.mark.parametrize("level", CPUS)
+def test_sizes_and_weights_known_at_run_time(level):
+    products = Products(CPUS[level])
+    products.add(numbers(np.uint8, (29, 24)), numbers(np.int8, (24, 48)), rows="n")
+    products.add(numbers(np.uint8, (3, 12)), numbers(np.int8, (12, 24)), rows="m")
+    products.add(numbers(np.int8, (2, 5, 8)), numbers(np.uint8, (8, 20)), rows="k")
+    products.add(numbers(np.uint8, (6, 16)), numbers(np.int8, (16, 32)), constant=False)
+    products.add(numbers(np.uint8, (6, 9)), numbers(np.int8, (9, 10)), constant=False)
+    products.check()
+
+
+@pytest.mark.parametrize("level", CPUS)
+def test_convolutions(level):
+    net, arrays, expected = Net(CPUS[level], first=None), [], []
+    for shape, kernel, attributes in (
+            ((1, 8, 7, 9), (16, 8, 3, 3), {}), ((2, 3, 9, 8), (10, 3, 3, 2), {"strides": [2, 1], "dilations": [1, 2]}),
+            ((1, 16, 6, 6), (33, 16, 1, 1), {}), ((1, 16, 6, 6), (32, 16, 1, 1), {"strides": [2, 2]})):
+        x, w = numbers(np.uint8, shape), numbers(np.int8, kernel)
+        net.output(net.op("relax.conv2d_integer", [net.input(shape, "ui8"), net.weight(w)], **attributes))
+        arrays.append(x)
+        expected.append(relax.OPS["conv2d_integer"].semantics(x, w, **attributes))
+    for wanted, found in zip(expected, net.run(*arrays), strict=True):
+        np.testing.assert_array_equal(found, wanted)
