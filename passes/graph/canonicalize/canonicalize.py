@@ -12,6 +12,9 @@ from legato.passes.graph.canonicalize import (
     fusions as canonicalize_fusions,
 )
 from legato.passes.graph.canonicalize import (
+    integers as canonicalize_integers,
+)
+from legato.passes.graph.canonicalize import (
     shapes as canonicalize_shapes,
 )
 from legato.passes.graph.canonicalize.calls import merge_pure_calls
@@ -19,13 +22,15 @@ from legato.passes.graph.functions import Constants, erase_dead, relax_functions
 from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_affine, canonicalize_fusions)
+FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_affine, canonicalize_fusions,
+            canonicalize_integers)
 MAX_SWEEPS = 64
 
 
 @dataclass(frozen=True)
 class Canonicalize(ModulePass):
-    """Simplifies graphs: algebra, shapes, batch norm and per-channel factors into weights, known ops from their decompositions.
+    """Simplifies graphs: algebra, shapes, batch norm and per-channel factors into weights, known ops from their decompositions,
+    products of bytes in groups of four.
 
     Results may differ in the last bits: constants are reassociated, and a division by a constant becomes a product with its reciprocal.
     """

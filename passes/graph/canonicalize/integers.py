@@ -1,0 +1,57 @@
+"""Patterns of relax-canonicalize: products of bytes in the form that kernels take.
+
+A convolution of images with channels last becomes a matrix product of its windows, whose bytes are copied next to each other: bytes are a
+fourth of the size of floats, so the copies cost little. A reduction is padded to a multiple of four, the bytes that one lane sums.
+"""
+from math import prod
+
+import numpy as np
+
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax import dims
+from legato.passes.graph.rewriter import GraphRewriter, attributes
+
+GROUP = 4
+
+
+def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """conv2d_integer with channels last and a constant kernel: a matmul_integer of its windows."""
+    x, w = op.operands
+    attrs, weight = attributes(op), r.array(w)
+    if weight is None or (attrs["data_layout"], attrs["kernel_layout"]) != ("NHWC", "HWIO"):
+        return None
+    batch, *size, channels = dims.dims(x.type)
+    out = dims.dims(op.results[0].type)
+    if dims.UNKNOWN in (batch, *out) or not all(isinstance(s, int) for s in (*size, channels)):
+        return None
+    windows = _windows(x, weight.shape[:2], out[1:3], attrs["strides"], attrs["dilations"])
+    rows = relax.reshape(windows, [dims.product([batch, *out[1:3]]), prod(weight.shape[:3])])
+    sums = relax.matmul_integer(rows, r.constant(weight.reshape(-1, weight.shape[3]), w))
+    return relax.reshape(sums, list(out))
+
+
+def _windows(x: ir.Value, kernel, out, strides, dilations) -> ir.Value:
+    """The windows of an image [N, H, W, C] along its channels: [N, OH, OW, KH * KW * C]."""
+    if tuple(kernel) == (1, 1) and tuple(strides) == (1, 1):
+        return x
+    parts = []
+    for place in np.ndindex(*kernel):
+        begin = [k * d for k, d in zip(place, dilations)]
+        end = [b + (size - 1) * s + 1 for b, size, s in zip(begin, out, strides)]
+        parts.append(relax.strided_slice(x, begin=begin, end=end, strides=list(strides), axes=[1, 2]))
+    return parts[0] if len(parts) == 1 else relax.concat(parts, 3)
+
+
+def whole_groups(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
+    """matmul_integer by a constant matrix: its reduction padded to a multiple of four."""
+    a, b = op.operands
+    weight = r.array(b)
+    if weight is None or not weight.shape[0] % GROUP:
+        return None
+    missing = -weight.shape[0] % GROUP
+    padded = relax.pad(a, pads=[0] * (2 * a.type.rank - 1) + [missing])
+    return relax.matmul_integer(padded, r.constant(np.pad(weight, [(0, missing), (0, 0)]), b))
+
+
+PATTERNS = (("conv2d_integer", convolution), ("matmul_integer", whole_groups))

@@ -1,0 +1,1 @@
+"""Quantized values in graphs, and their contractions as integer products."""

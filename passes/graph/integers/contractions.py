@@ -1,0 +1,187 @@
+"""relax-integer-contractions: matrix products and convolutions of quantized values by constant quantized weights, as sums of integers.
+
+``((x - zx) * sx) @ ((w - zw) * sw)`` becomes ``(x @ w - zx * sums of w's columns - ...) * (sx * sw)``: the product of bytes is summed
+exactly in i32, zero points are corrected by sums of the weight, which are constants, and the scales are applied once. x becomes unsigned
+and w signed, as instructions of CPUs take them.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from legato.core.mlir import func, ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax import dims
+from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.integers.quantized import Quantized, Reader, Weight, dtype_of
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+I32, F32 = np.dtype(np.int32), np.dtype(np.float32)
+LIMIT = 1 << 31
+
+
+@dataclass(frozen=True)
+class IntegerContractions(ModulePass):
+    """Products of quantized values by constant quantized weights become sums of products of bytes.
+
+    Products of integers stay exact. Those of dequantized values, which f32 would round in each step, are summed exactly and rounded when
+    they are scaled: results differ from those in f32 by its rounding errors.
+    """
+
+    name: ClassVar[str] = "relax-integer-contractions"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        constants = Constants(module)
+        for function in relax_functions(module):
+            rewrite(function, Reader(constants))
+            erase_dead(function, constants)
+
+
+def rewrite(function: func.FuncOp, reader: Reader) -> None:
+    """Rewrites the contractions of one function."""
+    for op in graph_ops(function):
+        if op.name in ("relax.matmul", "relax.conv2d"):
+            with ir.InsertionPoint(op), op.location:
+                made = Contraction(op, reader).integer()
+            if made is not None:
+                replace(op, made)
+
+
+def replace(op: ir.Operation, made: tuple[ir.Value, ir.Value]) -> None:
+    """Replaces a contraction by its scaled sums; where these are cast to i32, by the sums in i32."""
+    sums, scaled = made
+    for use in list(op.results[0].uses):
+        user = use.owner.operation
+        if sums is not scaled and dtype_of(op.results[0]) != F32 and user.name == "relax.astype" and dtype_of(user.results[0]) == I32:
+            replace_uses(user.results[0], sums)
+    replace_uses(op.results[0], scaled)
+
+
+class Contraction:
+    """A matmul or conv2d, and how it reads a quantized input and weight."""
+
+    def __init__(self, op: ir.Operation, reader: Reader):
+        self.op, self.reader = op, reader
+        self.attrs = relax.attributes_of(op)
+        self.is_matmul = op.name == "relax.matmul"
+
+    def integer(self) -> tuple[ir.Value, ir.Value] | None:
+        """The sums in i32, and what replaces the op's result; None where it is not quantized, or sums in i32 might not be exact."""
+        if not self._takes():
+            return None
+        weight = self.reader.weight(self.op.operands[1])
+        if weight is None or not self._per_column(weight.zero) or (weight.scale is not None and not self._per_column(weight.scale)):
+            return None
+        result = dtype_of(self.op.results[0])
+        if result != I32 and 255 * np.abs(weight.differences()).sum(axis=self._summed(), dtype=np.int64).max(initial=0) >= LIMIT:
+            return None
+        x = self.reader.activation(self.op.operands[0])
+        if x is None or (result != F32 and (x.scale is not None or weight.scale is not None)):
+            return None
+        integers, zeros = signed(weight)
+        if not self.is_matmul and (zeros.any() or (any(self.attrs["padding"]) and not self._has_constant_zero(x))):
+            return None
+        return self._build(x, integers, zeros, weight.scale)
+
+    def _takes(self) -> bool:
+        """Whether the op has a form that is rewritten."""
+        x, w = (operand.type for operand in self.op.operands)
+        if dims.UNKNOWN in dims.dims(x) or not w.has_static_shape:
+            return False
+        if self.is_matmul:
+            return x.rank >= 2 and w.rank == 2
+        if not all(isinstance(size, int) for size in dims.dims(x)[1:]):
+            return False  # the windows of images of sizes known only at run time are not copied
+        return self.attrs["groups"] == 1 and self.attrs["data_layout"] == "NCHW" and self.attrs["kernel_layout"] == "OIHW"
+
+    def _summed(self) -> tuple[int, ...]:
+        """The weight's axes that are summed."""
+        return (0,) if self.is_matmul else (1, 2, 3)
+
+    def _per_column(self, array: np.ndarray) -> bool:
+        """Whether a scale or zero point of the weight is the same along all summed axes."""
+        return all(array.shape[axis] == 1 for axis in self._summed())
+
+    def _has_constant_zero(self, x: Quantized) -> bool:
+        return x.zero is None or self.reader.few(x.zero) is not None
+
+    def _along_columns(self, array: np.ndarray) -> np.ndarray:
+        """An array of the weight's rank with one number per column, shaped to broadcast to the result."""
+        return array.reshape(-1) if self.is_matmul else array.reshape(-1, 1, 1)
+
+    def _build(self, x: Quantized, w: np.ndarray, zeros: np.ndarray, scale: np.ndarray | None) -> tuple[ir.Value, ir.Value]:
+        bytes_, zero = self._unsigned(x)
+        weight = self.reader.constants.build(w, self.reader.constants.name_of(self.op.operands[1], self.op.results[0], default="integers"))
+        flat = None
+        if self.is_matmul:
+            shape = list(dims.dims(bytes_.type))
+            if len(shape) > 2:
+                flat = [*shape[:-1], w.shape[1]]
+                bytes_ = relax.reshape(bytes_, [dims.product(shape[:-1]), shape[-1]])
+            sums = relax.matmul_integer(bytes_, weight)
+        else:
+            steps = {name: self.attrs[name] for name in ("strides", "dilations")}
+            sums = relax.conv2d_integer(self._padded(bytes_, zero), weight, **steps)
+        sums = self._corrected(sums, bytes_, zero, w, zeros)
+        result = dtype_of(self.op.results[0])
+        scaled = sums if result == I32 else relax.astype(sums, dtype=result)
+        for factor in self._scales(x.scale, scale):
+            scaled = relax.multiply(scaled, factor)
+        return sums if flat is None else relax.reshape(sums, flat), scaled if flat is None else relax.reshape(scaled, flat)
+
+    def _unsigned(self, x: Quantized) -> tuple[ir.Value, ir.Value | int]:
+        """The input as unsigned bytes, and its zero point: a number where it is constant."""
+        zero: ir.Value | int = 0
+        if x.zero is not None:
+            array = self.reader.few(x.zero)
+            zero = x.zero if array is None else int(array)
+        if dtype_of(x.integers) == np.uint8:
+            return x.integers, zero
+        shift = relax.constant(np.int32(128))
+        raised = relax.astype(relax.add(relax.astype(x.integers, dtype=I32), shift), dtype=np.dtype(np.uint8))
+        return raised, zero + 128 if isinstance(zero, int) else relax.add(zero, shift)
+
+    def _padded(self, x: ir.Value, zero: ir.Value | int) -> ir.Value:
+        padding = self.attrs["padding"]
+        if not any(padding):
+            return x
+        assert isinstance(zero, int)
+        return relax.pad(x, pads=[0, 0, *padding[:2], 0, 0, *padding[2:]], value=zero)
+
+    def _corrected(self, sums: ir.Value, x: ir.Value, zero: ir.Value | int, w: np.ndarray, zeros: np.ndarray) -> ir.Value:
+        """The sums less those of the zero points: sum((x - zx)(w - zw)) = sum(x w) - zx sum(w) - zw sum(x) + n zx zw."""
+        of_columns = w.sum(axis=self._summed(), dtype=np.int64).reshape(-1)
+        zeros = np.broadcast_to(zeros.reshape(-1), of_columns.shape)
+        per_zero = self._along_columns(of_columns - zeros.astype(np.int64) * w.shape[0] if zeros.any() else of_columns).astype(I32)
+        if isinstance(zero, int):
+            if zero:
+                sums = relax.subtract(sums, relax.constant((per_zero.astype(np.int64) * zero).astype(I32)))
+        else:
+            sums = relax.subtract(sums, relax.multiply(zero, relax.constant(per_zero)))
+        if zeros.any():
+            of_rows = relax.sum(relax.astype(x, dtype=I32), axis=[-1], keepdims=True)
+            sums = relax.subtract(sums, relax.multiply(of_rows, relax.constant(zeros.astype(I32))))
+        return sums
+
+    def _scales(self, of_x: ir.Value | None, of_w: np.ndarray | None) -> list[ir.Value]:
+        """What the sums are multiplied by: one factor, where the input's scale is constant."""
+        known = None if of_x is None else self.reader.few(of_x)
+        if of_w is None:
+            return [] if of_x is None else [of_x]
+        factor = self._along_columns(of_w).astype(F32)
+        if of_x is None or known is None:
+            return [*([] if of_x is None else [of_x]), relax.constant(factor)]
+        return [relax.constant((known.astype(F32) * factor).astype(F32))]
+
+
+def signed(weight: Weight) -> tuple[np.ndarray, np.ndarray]:
+    """A weight's integers as signed bytes, and the zero points that are left: 0 where the differences from them are signed bytes."""
+    differences = weight.differences()
+    if differences.size == 0 or (differences.min() >= -128 and differences.max() <= 127):
+        return differences.astype(np.int8), np.zeros_like(weight.zero)
+    if weight.integers.dtype == np.int8:
+        return weight.integers, weight.zero
+    return (weight.integers.astype(np.int32) - 128).astype(np.int8), weight.zero - 128

@@ -1,0 +1,56 @@
+// RUN: legato-opt %s --relax-integer-contractions | filecheck %s
+
+// A dequantized input and weight: bytes are summed, less the zero point times the weight's columns, and scaled once.
+// CHECK-LABEL: func.func @dequantized(
+// CHECK: %[[W:.*]] = "relax.constant"() {value = dense<{{\[}}[1, -2], [3, 4]]> : tensor<2x2xi8>}
+// CHECK: %[[SUMS:.*]] = "relax.matmul_integer"(%arg0, %[[W]]) : (tensor<?x2xui8, {{.*}}>, tensor<2x2xi8>)
+// CHECK: %[[OF_ZERO:.*]] = "relax.constant"() {value = dense<[40, 20]> : tensor<2xi32>}
+// CHECK: %[[LESS:.*]] = "relax.subtract"(%[[SUMS]], %[[OF_ZERO]])
+// CHECK: %[[FLOAT:.*]] = "relax.astype"(%[[LESS]]) {dtype = f32}
+// CHECK: %[[SCALE:.*]] = "relax.constant"() {value = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>}
+// CHECK: "relax.multiply"(%[[FLOAT]], %[[SCALE]])
+func.func @dequantized(%x: tensor<?x2xui8, #relax.dims<["n", 2]>>) -> tensor<?x2xf32, #relax.dims<["n", 2]>> {
+  %zero = "relax.constant"() {value = dense<10> : tensor<i32>} : () -> tensor<i32>
+  %sx = "relax.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %sw = "relax.constant"() {value = dense<[2.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+  %w = "relax.constant"() {value = dense<[[1, -2], [3, 4]]> : tensor<2x2xi8>} : () -> tensor<2x2xi8>
+  %0 = "relax.astype"(%x) {dtype = i32} : (tensor<?x2xui8, #relax.dims<["n", 2]>>) -> tensor<?x2xi32, #relax.dims<["n", 2]>>
+  %1 = "relax.subtract"(%0, %zero) : (tensor<?x2xi32, #relax.dims<["n", 2]>>, tensor<i32>) -> tensor<?x2xi32, #relax.dims<["n", 2]>>
+  %2 = "relax.astype"(%1) {dtype = f32} : (tensor<?x2xi32, #relax.dims<["n", 2]>>) -> tensor<?x2xf32, #relax.dims<["n", 2]>>
+  %3 = "relax.multiply"(%2, %sx) : (tensor<?x2xf32, #relax.dims<["n", 2]>>, tensor<f32>) -> tensor<?x2xf32, #relax.dims<["n", 2]>>
+  %4 = "relax.astype"(%w) {dtype = f32} : (tensor<2x2xi8>) -> tensor<2x2xf32>
+  %5 = "relax.multiply"(%4, %sw) : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  %6 = "relax.matmul"(%3, %5) : (tensor<?x2xf32, #relax.dims<["n", 2]>>, tensor<2x2xf32>) -> tensor<?x2xf32, #relax.dims<["n", 2]>>
+  return %6 : tensor<?x2xf32, #relax.dims<["n", 2]>>
+}
+
+// The padding of a convolution is the zero point. Signed bytes are raised by 128.
+// CHECK-LABEL: func.func @convolution(
+// CHECK: %[[RAISED:.*]] = "relax.astype"(%{{.*}}) {dtype = ui8} : (tensor<1x1x3x3xi32>)
+// CHECK: %[[PADDED:.*]] = "relax.pad"(%[[RAISED]]) {pads = array<i64: 0, 0, 1, 1, 0, 0, 1, 1>, value = 1.250000e+02 : f64}
+// CHECK: "relax.conv2d_integer"(%[[PADDED]], %{{.*}}) : (tensor<1x1x5x5xui8>, tensor<1x1x2x2xi8>) -> tensor<1x1x4x4xi32>
+func.func @convolution(%x: tensor<1x1x3x3xi8>) -> tensor<1x1x4x4xf32> {
+  %zero = "relax.constant"() {value = dense<-3.0> : tensor<f32>} : () -> tensor<f32>
+  %w = "relax.constant"() {value = dense<1> : tensor<1x1x2x2xi8>} : () -> tensor<1x1x2x2xi8>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<1x1x3x3xi8>) -> tensor<1x1x3x3xf32>
+  %1 = "relax.subtract"(%0, %zero) : (tensor<1x1x3x3xf32>, tensor<f32>) -> tensor<1x1x3x3xf32>
+  %2 = "relax.astype"(%w) {dtype = f32} : (tensor<1x1x2x2xi8>) -> tensor<1x1x2x2xf32>
+  %3 = "relax.conv2d"(%1, %2) {padding = array<i64: 1, 1, 1, 1>} : (tensor<1x1x3x3xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x4x4xf32>
+  return %3 : tensor<1x1x4x4xf32>
+}
+
+// A scale that varies along the reduction, and a weight that is not constant, stay.
+// CHECK-LABEL: func.func @others(
+// CHECK-NOT: relax.matmul_integer
+// CHECK: return
+func.func @others(%x: tensor<2x2xui8>, %v: tensor<2x2xi8>) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  %sw = "relax.constant"() {value = dense<[[2.0], [4.0]]> : tensor<2x1xf32>} : () -> tensor<2x1xf32>
+  %w = "relax.constant"() {value = dense<[[1, -2], [3, 4]]> : tensor<2x2xi8>} : () -> tensor<2x2xi8>
+  %0 = "relax.astype"(%x) {dtype = f32} : (tensor<2x2xui8>) -> tensor<2x2xf32>
+  %1 = "relax.astype"(%w) {dtype = f32} : (tensor<2x2xi8>) -> tensor<2x2xf32>
+  %2 = "relax.multiply"(%1, %sw) : (tensor<2x2xf32>, tensor<2x1xf32>) -> tensor<2x2xf32>
+  %3 = "relax.matmul"(%0, %2) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %4 = "relax.astype"(%v) {dtype = f32} : (tensor<2x2xi8>) -> tensor<2x2xf32>
+  %5 = "relax.matmul"(%0, %4) : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %3, %5 : tensor<2x2xf32>, tensor<2x2xf32>
+}
