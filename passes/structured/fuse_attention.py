@@ -17,6 +17,7 @@ from legato.core.mlir import func, ir, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.tir.loops import constant_of
 from legato.passes.graph.functions import CONSTANT, has_one_use, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.structured.fuse import Call, Fuser, FusionGroup
@@ -58,6 +59,8 @@ class AttentionFuser(Fuser):
         """The groups of calls of a function that become an attention each."""
         calls = {op.operation: self.call(op) for op in function.body.blocks[0].operations
                  if isinstance(op, func.CallOp) and op.attributes["callee"].value in self.kinds and len(op.results)}
+        for call in calls.values():
+            self._forward_sizes(call)
         found = []
         free = dict(calls)
         for call in calls.values():
@@ -67,6 +70,18 @@ class AttentionFuser(Fuser):
                 for member in group.calls:
                     del free[member.op.operation]
         return found
+
+    @staticmethod
+    def _forward_sizes(call: Call) -> None:
+        """Sizes of a call's result become those that it was allocated with, so that they do not keep the result alive."""
+        type_ = call.result.type
+        dynamic = [dim for dim in range(type_.rank) if type_.is_dynamic_dim(dim)]
+        for use in list(call.result.uses) if call.fresh and dynamic else ():
+            op = use.owner.operation
+            place = constant_of(op.operands[1]) if op.name == "tensor.dim" else None
+            if place in dynamic:
+                op.results[0].replace_all_uses_with(call.outputs[0].owner.operands[dynamic.index(place)])
+                op.erase()
 
     # --- candidates ---
 
@@ -94,9 +109,9 @@ class AttentionFuser(Fuser):
     def _softmax(self, value: ir.Value, calls: dict[ir.Operation, Call]) -> list[Call] | None:
         """The calls from a product over elementwise kernels, a softmax and elementwise kernels to a value."""
         after, softmax = self._elementwise(value, calls, REDUCTION)
-        if softmax is None or len(softmax.inputs) != 1:
+        if softmax is None or len(read := self._reads(softmax)) != 1:
             return None
-        before, product = self._elementwise(softmax.inputs[0], calls, CONTRACTION)
+        before, product = self._elementwise(read[0], calls, CONTRACTION)
         return None if product is None else [product, *before, softmax, *after]
 
     def _elementwise(self, value: ir.Value, calls: dict[ir.Operation, Call], kind: str) -> tuple[list[Call], Call | None]:
@@ -105,11 +120,12 @@ class AttentionFuser(Fuser):
         call = self._producer(value, calls)
         while call is not None and call.kind == ELEMENTWISE and len(chain) < MOST_BETWEEN:
             chain.insert(0, call)
-            ways = [self._elementwise(operand, calls, kind) for operand in call.inputs] if len(call.inputs) > 1 else []
+            read = self._reads(call)
+            ways = [self._elementwise(operand, calls, kind) for operand in read] if len(read) > 1 else []
             if ways:
                 reached = [way for way in ways if way[1] is not None]
                 return ([*reached[0][0], *chain], reached[0][1]) if len(reached) == 1 else (chain, None)
-            call = self._producer(call.inputs[0], calls) if call.inputs else None
+            call = self._producer(read[0], calls) if read else None
         return chain, call if call is not None and call.kind == kind else None
 
     def _moves(self, call: Call, chain: list[Call], calls: dict[ir.Operation, Call]) -> list[Call]:
@@ -122,21 +138,30 @@ class AttentionFuser(Fuser):
                 made.append(one)
                 if self._transposes(one) or len(made) == MOST_BETWEEN:
                     break
-                one = self._producer(one.inputs[0], calls)
+                one = self._producer(self._reads(one)[0], calls) if self._reads(one) else None
             found += made if made and self._transposes(made[-1]) else []
         return found
 
     def _moved_result(self, call: Call, calls: dict[ir.Operation, Call]) -> list[Call]:
-        """The kernel that transposes the result, if nothing else reads that."""
-        if not has_one_use(call.result) or not call.fresh:
-            return []
-        reader = calls.get(next(iter(call.result.uses)).owner.operation)
-        return [reader] if reader is not None and self._transposes(reader) else []
+        """The kernels of one input that convert or transpose the result, as far as nothing else reads what is in between."""
+        found: list[Call] = []
+        while has_one_use(call.result) and call.fresh and len(found) < MOST_BETWEEN:
+            reader = calls.get(next(iter(call.result.uses)).owner.operation)
+            if reader is None or len(self._reads(reader)) != 1 or not (reader.kind == ELEMENTWISE or self._transposes(reader)):
+                break
+            found.append(reader)
+            call = reader
+        return found
 
     def _transposes(self, call: Call) -> bool:
         """Whether a kernel is one elementwise op that reads its input transposed."""
         ops = self.kernels.of(self.home[call.callee]).structured
-        return len(ops) == 1 and len(call.inputs) == 1 and not ops[0].reads_in_order
+        return len(ops) == 1 and len(self._reads(call)) == 1 and not ops[0].reads_in_order
+
+    @staticmethod
+    def _reads(call: Call) -> list[ir.Value]:
+        """The inputs of a call whose elements it reads: tensors without any are inputs for the sake of their sizes."""
+        return [value for value in call.inputs if (owner := producer(value)) is None or owner.name != "tensor.empty"]
 
     @staticmethod
     def _is_constant(value: ir.Value) -> bool:
