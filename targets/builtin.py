@@ -26,9 +26,11 @@ def _machine(options: Mapping[str, Any]) -> Machine:
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_CUMULATIVE, *LLVM_INTRINSICS),
-              options={"cpu": "host", "threads": 1, "fuse-attention": True}, make_machine=_machine, schedule_function=classified(schedule),
-              packing_function=classified(choose_packing), attention_function=classified(choose_attention), stages=cpu_stages,
-              doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N, fuse-attention=false for an attention's kernels one by one")
+              options={"cpu": "host", "threads": 1, "fuse-attention": True, "integer-contractions": True},
+              make_machine=_machine, schedule_function=classified(schedule), packing_function=classified(choose_packing),
+              attention_function=classified(choose_attention), stages=cpu_stages,
+              doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N, fuse-attention=false for an attention's kernels one by one, "
+                  "integer-contractions=false for products of dequantized values in floats")
 GPU = Target("gpu", parents=(GENERIC,), runs=False, doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80"},
               make_machine=lambda options: Gpu(approx=options["approx"]), stages=NVVM_STAGES,

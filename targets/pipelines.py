@@ -57,8 +57,9 @@ def cpu_stages(target: "Target") -> Stages:
     else:
         down = f"func.func(scf-forall-to-for),{LLVM}"
     attention = "tir-fuse-attention{target=%s}," if target.options.get("fuse-attention", True) else ""
+    integers = "relax-integer-contractions," if target.options.get("integer-contractions", True) else ""
     return (
-        ("relax", f"{INFER},relax-integer-contractions,{GRAPH}"),
+        ("relax", f"{INFER},{integers}{GRAPH}"),
         ("legalized", LEGALIZE),
         ("fused", f"{SPLIT},{attention}{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}},"
                   "tir-count-work"),

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 import legato
 
 RNG = np.random.default_rng(5)
-LEVELS = {"host": "llvm", "avx2": "llvm{cpu=x86-64-v3}"}
+LEVELS = {"host": "llvm", "avx2": "llvm{cpu=x86-64-v3}", "floats": "llvm{integer-contractions=false}"}
 BYTES = {np.uint8: (0, 255), np.int8: (-128, 127)}
 
 
