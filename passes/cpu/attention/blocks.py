@@ -18,8 +18,8 @@ from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, math, memref, vector
 from legato.passes.cpu.attention.build import (
     Size,
+    exceeds,
     in_parallel,
-    is_positive,
     joined,
     least,
     loop,
@@ -136,7 +136,7 @@ class AttentionBlocks:
             loop(0, full, tile, lambda row: body(row, tile))
         if whole is not None:
             if whole % tile:
-                when(is_positive(minus(self.at.rows, full)), lambda: body(value_of(full), whole % tile))
+                when(exceeds(minus(self.at.rows, full), 0), lambda: body(value_of(full), whole % tile))
             return
         for few in FEW_ROWS:
             if few < tile:
@@ -149,7 +149,7 @@ class AttentionBlocks:
     def _tile(self, row: ir.Value, rows: int) -> None:
         full, rest = self.operands.panels()
         loop(0, full, 1, lambda panel: self._scores(row, rows, panel, None))
-        when(is_positive(rest), lambda: self._scores(row, rows, value_of(full), rest))
+        when(exceeds(rest, 0), lambda: self._scores(row, rows, value_of(full), rest))
         together = next(size for size in (4, 3, 2, 1) if rows % size == 0)
         loop(0, rows, together, lambda i: self._softmax(row, i, together))
         for at in range(0, self.width, self.panel):

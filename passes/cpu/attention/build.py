@@ -74,9 +74,9 @@ def when(condition: bool | ir.Value, body: Callable[[], None]) -> None:
         scf.YieldOp([])
 
 
-def is_positive(size: Size) -> bool | ir.Value:
-    """Whether a size is not 0."""
-    return size > 0 if isinstance(size, int) else arith.cmpi(arith.CmpIPredicate.ne, size, index(0))
+def exceeds(size: Size, bound: int) -> bool | ir.Value:
+    """Whether a size is greater than a number."""
+    return size > bound if isinstance(size, int) else arith.cmpi(arith.CmpIPredicate.sgt, size, index(bound))
 
 
 class Vectors:

@@ -10,7 +10,7 @@ from legato.core.mlir import arith, ir, vector
 from legato.passes.cpu.attention.build import (
     Size,
     Vectors,
-    is_positive,
+    exceeds,
     least,
     loop,
     minus,
@@ -100,11 +100,14 @@ class AttentionOperands:
             vector.MaskedStoreOp(buffer, [*map(value_of, at)], self.vectors.mask(count), value)
 
     def pack_keys(self) -> None:
-        """Keys in panels: for each step along the depth, some vectors of neighbouring keys. Lanes behind the last key hold anything."""
+        """Copies keys in panels: for each step along the depth, some vectors of neighbouring keys.
+
+        Lanes behind the last key hold zeros, or copies of it.
+        """
         along = self._panel_of_columns if self.form.keys_are_columns else self._panel_of_rows
         full, rest = self.panels()
         loop(0, full, 1, lambda panel: along(panel, None))
-        when(is_positive(rest), lambda: along(value_of(full), rest))
+        when(exceeds(rest, 0), lambda: along(value_of(full), rest))
 
     def query(self, row: Size, d: Size) -> ir.Value:
         """One element of a query of the block, in all lanes."""
@@ -153,9 +156,19 @@ class AttentionOperands:
             for i, value in enumerate(self.vectors.transposed(rows)[:count]):
                 self.vectors.store(value, self.k, self.at.thread, panel, plus(d, i), lane)
 
-        whole = self.depth // self.lanes * self.lanes
-        for lane in range(0, self.panel, self.lanes):
+        def square(lane: int) -> None:
+            whole = self.depth // self.lanes * self.lanes
             if whole:
-                loop(0, whole, self.lanes, lambda d, lane=lane: block(lane, d, None))
+                loop(0, whole, self.lanes, lambda d: block(lane, d, None))
             if whole < self.depth:
                 block(lane, whole, self.depth - whole)
+
+        def clear(lane: int) -> None:
+            loop(0, self.depth, 1, lambda d: self.vectors.store(self.vectors.splat(0), self.k, self.at.thread, panel, d, lane))
+
+        for lane in range(0, self.panel, self.lanes):
+            if rest is None or lane == 0:
+                square(lane)
+            else:  # old contents may be denormal, which makes products slow
+                clear(lane)
+                when(exceeds(rest, lane), lambda lane=lane: square(lane))
