@@ -130,12 +130,12 @@ class ContractionForm:
 
     @property
     def group(self) -> int | None:
-        """The reduction over four neighbouring bytes of both operands, whose products an instruction sums into one lane; None in
-        windows, and where there is none."""
+        """The reduction over four neighbouring bytes of both operands, whose products an instruction sums into one lane; None
+        where there is none."""
         last, element = self.reductions[-1], ir.IntegerType.get_signless(8)
         if self.extents[last] != GROUP or any(value.type.element_type != element for value in self.heart.inputs):
             return None
-        return last if not self.filters and self.bits == 8 * GROUP and self.heart.loops_of(1 - self.weight)[-1] == last else None
+        return last if self.bits == 8 * GROUP and self.heart.loops_of(1 - self.weight)[-1] == last else None
 
     @property
     def bits(self) -> int:

@@ -158,9 +158,10 @@ class _ContractionScript:
         script.clean()
         script.patterns("drop-unit-dims", "canonicalize")
         for parallel in (2, 1, 0):  # rows and columns; a rest may have only one of them
-            kinds = ", ".join([f"#linalg.iterator_type<{kind}>" for kind in ["parallel"] * parallel + ["reduction"]])
+            sums = ["reduction"] * (1 if form.group is None else 2)
+            kinds = ", ".join([f"#linalg.iterator_type<{kind}>" for kind in ["parallel"] * parallel + sums])
             with script.foreach(script.match("linalg.generic", attribute=f"iterator_types = [{kinds}]")) as product:
-                self._step(product, [0] * parallel + [1])
+                self._step(product, [0] * parallel + [1] + [0] * (len(sums) - 1))
 
     def _step(self, product: str, sizes: Sequence[int]) -> None:
         """Tiles one product, and fuses its part of the packed weight into the innermost loop."""

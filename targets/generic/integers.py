@@ -40,17 +40,25 @@ def matmul(k, a, b, out):
 
 @kernel("relax.conv2d_integer")
 def convolution(k, x, w, out):
-    """A nest over output positions and channels, the places of the window, and input channels."""
+    """A nest over output positions and channels, the places of the window, and input channels, in groups if these are last."""
     a = k.attrs
     layout, kernel_layout = a["data_layout"], a["kernel_layout"]
     vertical, horizontal = (f"o{i} * {s} + k{i} * {d}" for i, (s, d) in enumerate(zip(a["strides"], a["dilations"])))
+
+    channels = (w.type.shape[kernel_layout.index("I")], x.type.shape[layout.index("C")])
+    last = layout == "NHWC" and kernel_layout == "HWIO" and tuple(a["strides"]) == (1, 1)
+    grouped = last and channels[0] == channels[1] and channels[0] % GROUP == 0
+    channel = "c, q" if grouped else "c"
+    if grouped:
+        x, w = _grouped(x, 3), _grouped(w, 2)
 
     def indices(order: str, **letters: str) -> str:
         return ", ".join(letters[letter] for letter in order)
 
     writes = indices(layout, N="n", H="o0", W="o1", C="f")
-    return _summed(k, out, f"{writes}, +k0, +k1, +c", [(x, indices(layout, N="n", H=vertical, W=horizontal, C="c")),
-                                   (w, indices(kernel_layout, O="f", H="k0", W="k1", I="c"))])
+    loops = f"{writes}, +k0, +k1, {'+c, +q' if grouped else '+c'}"
+    return _summed(k, out, loops, [(x, indices(layout, N="n", H=vertical, W=horizontal, C=channel)),
+                                   (w, indices(kernel_layout, O="f", H="k0", W="k1", I=channel))])
 
 
 RULES = (matmul, convolution)

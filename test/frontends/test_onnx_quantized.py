@@ -94,12 +94,15 @@ def test_matmul_between_quantizations(level, x_type, zero, w_type, w_zero, per_c
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("x_type, zero, kernel, attributes", [
-    (np.uint8, 0, 1, {}), (np.uint8, 121, 3, {"pads": [1, 1, 1, 1]}), (np.uint8, 9, 3, {"pads": [0, 1, 2, 1], "strides": [2, 2]}),
-    (np.int8, -7, 3, {"pads": [1, 1, 1, 1]}), (np.int8, 0, 3, {"dilations": [2, 1]})])
-def test_convolution_between_quantizations(level, x_type, zero, kernel, attributes):
-    m, channels, filters = Quantizing(), 6, 17
-    x = m.through_bytes(m.input("x", RNG.standard_normal((2, channels, 9, 11)).astype(np.float32)), 0.03, x_type(zero))
+@pytest.mark.parametrize("x_type, zero, channels, kernel, attributes", [
+    (np.uint8, 0, 6, 1, {}), (np.uint8, 121, 8, 3, {"pads": [1, 1, 1, 1]}),
+    (np.uint8, 9, 8, 3, {"pads": [0, 1, 2, 1], "strides": [2, 2]}), (np.int8, -7, 6, 3, {"pads": [1, 1, 1, 1]}),
+    (np.int8, 0, 12, 3, {"dilations": [2, 1]})])
+@pytest.mark.parametrize("batch", [2, "n"])
+def test_convolution_between_quantizations(level, x_type, zero, channels, kernel, attributes, batch):
+    m, filters = Quantizing(), 17
+    image = RNG.standard_normal((2, channels, 9, 11)).astype(np.float32)
+    x = m.through_bytes(m.input("x", image, (batch, channels, 9, 11)), 0.03, x_type(zero))
     w_scale = RNG.uniform(0.001, 0.01, filters).astype(np.float32)
     w = m.weight(bytes_of(np.int8, filters, channels, kernel, kernel), w_scale, np.zeros(filters, np.int8), 0)
     b = m.weight(RNG.integers(-3000, 3000, filters).astype(np.int32), np.float32(0.03) * w_scale, np.zeros(filters, np.int32), 0)

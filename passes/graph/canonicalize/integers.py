@@ -1,7 +1,8 @@
 """Patterns of relax-canonicalize: products of bytes in the form that kernels take.
 
-A convolution of images with channels last becomes a matrix product of its windows, whose bytes are copied next to each other: bytes are a
-fourth of the size of floats, so the copies cost little. A reduction is padded to a multiple of four, the bytes that one lane sums.
+A convolution of images with channels last and stride 1 is one kernel. Others become matrix products of their windows, whose bytes are
+copied next to each other: bytes are a fourth of the size of floats, so the copies cost little. A reduction is padded to a multiple of
+four, the bytes that one lane sums.
 """
 from math import prod
 
@@ -13,10 +14,11 @@ from legato.dialects.relax import dims
 from legato.passes.graph.rewriter import GraphRewriter, attributes
 
 GROUP = 4
+FEW_POSITIONS = 7  # in a row: below, register tiles are mostly empty
 
 
 def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
-    """conv2d_integer with channels last and a constant kernel: a matmul_integer of its windows."""
+    """conv2d_integer with channels last and a constant kernel: a matmul_integer of its windows, unless it is computed directly."""
     x, w = op.operands
     attrs, weight = attributes(op), r.array(w)
     if weight is None or (attrs["data_layout"], attrs["kernel_layout"]) != ("NHWC", "HWIO"):
@@ -25,10 +27,17 @@ def convolution(r: GraphRewriter, op: ir.Operation) -> ir.Value | None:
     out = dims.dims(op.results[0].type)
     if dims.UNKNOWN in (batch, *out) or not all(isinstance(s, int) for s in (*size, channels)):
         return None
+    if isinstance(batch, int) and _is_direct(weight.shape, out[2], attrs["strides"]):
+        return None
     windows = _windows(x, weight.shape[:2], out[1:3], attrs["strides"], attrs["dilations"])
     rows = relax.reshape(windows, [dims.product([batch, *out[1:3]]), prod(weight.shape[:3])])
     sums = relax.matmul_integer(rows, r.constant(weight.reshape(-1, weight.shape[3]), w))
     return relax.reshape(sums, list(out))
+
+
+def _is_direct(kernel, width: int, strides) -> bool:
+    """Whether a kernel computes the convolution without copies of its windows: neighbouring positions are rows of its register tiles."""
+    return kernel[:2] != (1, 1) and tuple(strides) == (1, 1) and kernel[2] % GROUP == 0 and kernel[2] > GROUP and width >= FEW_POSITIONS
 
 
 def _windows(x: ir.Value, kernel, out, strides, dilations) -> ir.Value:

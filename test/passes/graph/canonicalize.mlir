@@ -87,3 +87,27 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %e = call @effects(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %a, %b : tensor<4xf32>, tensor<4xf32>
 }
+
+// A reduction of bytes is padded to groups of four, with zeros in the weight.
+// CHECK-LABEL: func.func @bytes(
+// CHECK-DAG: %[[X:.*]] = "relax.pad"(%arg0) {pads = array<i64: 0, 0, 0, 1>} : (tensor<2x3xui8>) -> tensor<2x4xui8>
+// CHECK-DAG: %[[W:.*]] = "relax.constant"() {value = dense<{{\[}}[1, -2], [3, 4], [5, 6], [0, 0]]> : tensor<4x2xi8>}
+// CHECK: "relax.matmul_integer"(%[[X]], %[[W]])
+func.func @bytes(%x: tensor<2x3xui8>) -> tensor<2x2xi32> {
+  %w = "relax.constant"() {value = dense<[[1, -2], [3, 4], [5, 6]]> : tensor<3x2xi8>} : () -> tensor<3x2xi8>
+  %0 = "relax.matmul_integer"(%x, %w) : (tensor<2x3xui8>, tensor<3x2xi8>) -> tensor<2x2xi32>
+  return %0 : tensor<2x2xi32>
+}
+
+// A convolution of bytes with a stride is a product of its windows; with stride 1 and whole groups of channels it stays.
+// CHECK-LABEL: func.func @windows_of_bytes(
+// CHECK-COUNT-2: "relax.strided_slice"
+// CHECK: tensor.concat dim(3)
+// CHECK: "relax.matmul_integer"(%{{.*}}, %{{.*}}) : (tensor<32x16xui8>, tensor<16x4xi8>) -> tensor<32x4xi32>
+// CHECK: "relax.conv2d_integer"
+func.func @windows_of_bytes(%x: tensor<1x8x9x8xui8>) -> (tensor<1x8x4x4xi32>, tensor<1x8x8x4xi32>) {
+  %w = "relax.constant"() {value = dense<1> : tensor<1x2x8x4xi8>} : () -> tensor<1x2x8x4xi8>
+  %0 = "relax.conv2d_integer"(%x, %w) {data_layout = "NHWC", kernel_layout = "HWIO", strides = array<i64: 1, 2>} : (tensor<1x8x9x8xui8>, tensor<1x2x8x4xi8>) -> tensor<1x8x4x4xi32>
+  %1 = "relax.conv2d_integer"(%x, %w) {data_layout = "NHWC", kernel_layout = "HWIO"} : (tensor<1x8x9x8xui8>, tensor<1x2x8x4xi8>) -> tensor<1x8x8x4xi32>
+  return %0, %1 : tensor<1x8x4x4xi32>, tensor<1x8x8x4xi32>
+}

@@ -1,4 +1,4 @@
-"""Products of bytes, compiled for every level of instructions that this CPU has, against numpy: exact."""
+"""Products of bytes, compiled for every level of instructions that this CPU has and for two threads, against numpy: exact."""
 import numpy as np
 import pytest
 from harness import NAMES, TARGETS, Net
@@ -7,7 +7,8 @@ from legato.core import cpu
 from legato.dialects import relax
 from legato.targets.cpu.machine import LEVELS
 
-CPUS = {**TARGETS, **{level: f"llvm{{cpu={level}}}" for level in LEVELS if not cpu.missing_features(level, "")}}
+CPUS = {**TARGETS, **{level: f"llvm{{cpu={level}}}" for level in LEVELS if not cpu.missing_features(level, "")},
+        "two threads": "llvm{threads=2}"}
 RNG = np.random.default_rng(11)
 EXTREMES = {np.uint8: (0, 255), np.int8: (-128, 127)}
 
@@ -43,7 +44,7 @@ class Products:
 def test_shapes_around_vectors(level):
     products = Products(CPUS[level])
     for rows, depth, columns in ((1, 4, 16), (1, 64, 100), (3, 8, 1), (2, 12, 3), (5, 20, 7), (14, 16, 32), (15, 28, 33), (40, 36, 80),
-                                 (7, 5, 16), (6, 1, 20), (9, 30, 17)):
+                                 (120, 64, 256), (7, 5, 16), (6, 1, 20), (9, 30, 17)):
         products.add(numbers(np.uint8, (rows, depth)), numbers(np.int8, (depth, columns)))
     products.check()
 
@@ -71,10 +72,26 @@ def test_sizes_and_weights_known_at_run_time(level):
 
 
 @pytest.mark.parametrize("level", CPUS)
+def test_convolutions_by_kernels_known_at_run_time(level):
+    net, arrays, expected = Net(CPUS[level], first=None), [], []
+    for shape, kernel, attributes in (((1, 8, 7, 9), (16, 8, 3, 3), {}), ((1, 8, 7, 9), (20, 8, 3, 3), {"strides": [2, 2]}),
+                                      ((1, 3, 7, 9), (5, 3, 3, 3), {})):
+        x, w = numbers(np.uint8, shape), numbers(np.int8, kernel)
+        net.output(net.op("relax.conv2d_integer", [net.input(shape, "ui8"), net.input(kernel, "i8")], **attributes))
+        arrays += [x, w]
+        expected.append(relax.OPS["conv2d_integer"].semantics(x, w, **attributes))
+    for wanted, found in zip(expected, net.run(*arrays), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("level", CPUS)
 def test_convolutions(level):
     net, arrays, expected = Net(CPUS[level], first=None), [], []
     for shape, kernel, attributes in (
-            ((1, 8, 7, 9), (16, 8, 3, 3), {}), ((2, 3, 9, 8), (10, 3, 3, 2), {"strides": [2, 1], "dilations": [1, 2]}),
+            ((1, 8, 7, 9), (16, 8, 3, 3), {}), ((2, 16, 9, 19), (41, 16, 3, 2), {}),
+            ((1, 12, 12, 11), (7, 12, 3, 3), {"dilations": [2, 1]}),
+            ((1, 8, 20, 45), (64, 8, 1, 3), {}), ((1, 4, 9, 9), (8, 4, 3, 3), {}), ((1, 16, 5, 6), (16, 16, 3, 3), {}),
+            ((2, 3, 9, 8), (10, 3, 3, 2), {"strides": [2, 1], "dilations": [1, 2]}),
             ((1, 16, 6, 6), (33, 16, 1, 1), {}), ((1, 16, 6, 6), (32, 16, 1, 1), {"strides": [2, 2]})):
         x, w = numbers(np.uint8, shape), numbers(np.int8, kernel)
         net.output(net.op("relax.conv2d_integer", [net.input(shape, "ui8"), net.weight(w)], **attributes))
