@@ -56,7 +56,8 @@ def quantized(value: ir.Value) -> Quantized | None:
     if op is None or dtype_of(value) not in WIDE:
         return None
     if op.name == "relax.astype":
-        return quantized(op.operands[0])
+        x = quantized(op.operands[0])
+        return x if x is not None and x.scale is None else None  # a cast of scaled values rounds them
     if op.name == "relax.subtract":
         x = quantized(op.operands[0])
         plain = x is not None and x.zero is None and x.scale is None

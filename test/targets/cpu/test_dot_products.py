@@ -44,7 +44,7 @@ class Products:
 def test_shapes_around_vectors(level):
     products = Products(CPUS[level])
     for rows, depth, columns in ((1, 4, 16), (1, 64, 100), (3, 8, 1), (2, 12, 3), (5, 20, 7), (14, 16, 32), (15, 28, 33), (40, 36, 80),
-                                 (120, 64, 256), (7, 5, 16), (6, 1, 20), (9, 30, 17)):
+                                 (120, 64, 256), (5, 0, 7), (3, 8, 0), (7, 5, 16), (6, 1, 20), (9, 30, 17)):
         products.add(numbers(np.uint8, (rows, depth)), numbers(np.int8, (depth, columns)))
     products.check()
 
@@ -64,6 +64,7 @@ def test_signs_and_extremes(level):
 def test_sizes_and_weights_known_at_run_time(level):
     products = Products(CPUS[level])
     products.add(numbers(np.uint8, (29, 24)), numbers(np.int8, (24, 48)), rows="n")
+    products.add(numbers(np.uint8, (0, 24)), numbers(np.int8, (24, 48)), rows="z")
     products.add(numbers(np.uint8, (3, 12)), numbers(np.int8, (12, 24)), rows="m")
     products.add(numbers(np.int8, (2, 5, 8)), numbers(np.uint8, (8, 20)), rows="k")
     products.add(numbers(np.uint8, (6, 16)), numbers(np.int8, (16, 32)), constant=False)
