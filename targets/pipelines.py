@@ -66,8 +66,8 @@ def cpu_stages(target: "Target") -> Stages:
         ("scheduled", "tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},tir-schedule{target=%s},tir-drop-unchanged,"
                       "tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,tir-plan-memory,tir-lower-packed,tir-profile-main"),
-        ("llvm", f"{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},"
-                 "tir-check-lowered,tir-mark-functions{target=%s},tir-emit-entry"),
+        ("llvm", f"tir-prefetch-weights,{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"
+                 f"{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
     )
 
 

@@ -74,6 +74,7 @@ PASSES: dict[str, str] = {
     "tir-halves-as-integers": "passes.cpu.halves_as_integers:HalvesAsIntegers",
     "tir-lower-copies": "passes.cpu.lower_copies:LowerCopies",
     "tir-lower-dot-products": "passes.cpu.lower_dot_products:LowerDotProducts",
+    "tir-prefetch-weights": "passes.cpu.prefetch_weights:PrefetchWeights",
     "tir-slice-transfers": "passes.cpu.slice_transfers:SliceTransfers",
     "tir-lower-vectors": "passes.cpu.lower_vectors:LowerVectors",
     "tir-keep-vector-loops": "passes.cpu.keep_vector_loops:KeepVectorLoops",
