@@ -244,5 +244,7 @@ def _given(value: ir.Value) -> bool:
 def _number(value: ir.Value) -> float | None:
     """The number that a constant is; None for another value."""
     owner = producer(value)
-    attribute = owner.attributes["value"] if owner is not None and owner.name == "arith.constant" else None
-    return attribute.value if isinstance(attribute, ir.FloatAttr) else None
+    if owner is None or owner.name != "arith.constant":
+        return None
+    attribute = owner.attributes["value"]
+    return ir.FloatAttr(attribute).value if isinstance(attribute, ir.FloatAttr) else None

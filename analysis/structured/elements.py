@@ -120,5 +120,5 @@ def leaves(kernel: KernelOps, scalar: BodyScalar, stop: ir.Value | None = None) 
             raise Untraceable
         for operand in inner.operands:
             yield from leaves(kernel, scalar.other(operand), stop)
-    elif producer(scalar.value) is None or not producer(scalar.value).name.startswith("arith.constant"):
+    elif (owner := producer(scalar.value)) is None or not owner.name.startswith("arith.constant"):
         raise Untraceable

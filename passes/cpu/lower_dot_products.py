@@ -101,15 +101,15 @@ class ByteContraction:
         if "add" not in str(op.attributes["kind"]):
             return None
         factors = [ByteFactor.of(value, map_) for value, map_ in zip(op.operands, maps[:2])]
-        if factors[0] is None or factors[1] is None:
+        first, second = factors
+        if first is None or second is None:
             return None
         outer = tuple(e.position for e in maps[2].results)
-        steps = {d: size for factor in factors if factor for d, size in zip(factor.dims, factor.shape)}
+        steps = {d: size for factor in (first, second) for d, size in zip(factor.dims, factor.shape)}
         reductions = [d for d in steps if d not in outer and steps[d] != 1]
         if len(reductions) != 1 or steps[reductions[0]] != GROUP or not outer:
             return None
-        second = outer[-1] in factors[1].dims
-        rows, columns = factors if second else (factors[1], factors[0])
+        rows, columns = (first, second) if outer[-1] in second.dims else (second, first)
         if any(steps[d] != 1 and d in rows.dims for d in outer[-1:]) or any(steps[d] != 1 and d in columns.dims for d in outer[:-1]):
             return None
         return cls(op, rows, columns, reductions[0], outer)

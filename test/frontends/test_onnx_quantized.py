@@ -58,7 +58,7 @@ class Quantizing:
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # its fusions quantize more than the model
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        expected = session.run(None, {name: array for name, (array, _) in self.inputs.items()})[0]
+        expected = np.asarray(session.run(None, {name: array for name, (array, _) in self.inputs.items()})[0])
         del graph.output[:]
         graph.output.append(helper.make_tensor_value_info(output, helper.np_dtype_to_tensor_dtype(expected.dtype), None))
         found = np.asarray(legato.compile(legato.from_onnx(_with_output(model, output, expected)), target)(

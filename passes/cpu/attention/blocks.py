@@ -204,13 +204,13 @@ class AttentionBlocks:
         for r, line in enumerate(lines):
             top = v.reduce("maxnumf", joined(arith.maxnumf, tops[r * len(tiles): (r + 1) * len(tiles)]))
             at = plus(line, row)
-            if not self.single:
-                before = read(self.top, self.at.thread, at)
+            before = None if self.single else read(self.top, self.at.thread, at)
+            if before is not None:
                 top = arith.maxnumf(before, top)
                 write(top, self.top, self.at.thread, at)
             # of -inf alone, exponentials are 0 and their sum too, which makes the result NaN, as -inf - -inf would
             shift = arith.select(arith.cmpf(arith.CmpFPredicate.OEQ, top, v.number(-inf)), v.number(0), top)
-            if not self.single:
+            if before is not None:
                 write(math.exp(arith.subf(before, shift)), self.factor, self.at.thread, line)
             shifts.append(v.spread(shift))
 

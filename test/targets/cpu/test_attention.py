@@ -187,7 +187,7 @@ def test_brain_floats():
     session = onnxruntime.InferenceSession(wide.model.SerializeToString(), providers=["CPUExecutionProvider"])
     expected, = session.run(None, {name: array.astype(np.float32) for name, array in arrays.items()})
     found = np.asarray(legato.compile(legato.from_onnx(graph.model), target="llvm")(*arrays.values())).astype(np.float32)
-    assert np.abs(found - expected).max() < 3e-2
+    assert np.abs(found - np.asarray(expected)).max() < 3e-2
 
 
 @pytest.mark.parametrize("n", [40, 1300])
@@ -207,7 +207,7 @@ def test_rows_without_keys_and_nans(n):
     arrays["added_v"][0, 0, 1, 3] = np.nan
     arrays["added_q"][0, 1, 7] = np.inf
     for a, b in zip(session.run(None, arrays), compiled(*arrays.values())):
-        np.testing.assert_allclose(np.asarray(b), a, atol=2e-5)
+        np.testing.assert_allclose(np.asarray(b), np.asarray(a), atol=2e-5)
 
 
 def test_scores_far_below_the_maximum():
@@ -220,7 +220,7 @@ def test_scores_far_below_the_maximum():
     arrays["y_mask"][:] = np.linspace(-150, 150, 1400, dtype=np.float32)
     arrays["y_mask"][0, 0, 8:] *= -1
     expected, = session.run(None, arrays)
-    np.testing.assert_allclose(np.asarray(compiled(*arrays.values())), expected, atol=2e-5)
+    np.testing.assert_allclose(np.asarray(compiled(*arrays.values())), np.asarray(expected), atol=2e-5)
 
 
 def test_what_is_not_fused():

@@ -26,7 +26,8 @@ def by_numpy(op, x, axis, exclusive, reverse):
 def test_against_numpy(op, dtype):
     net, arrays, wanted = Net(first=None), [], []
     for (shape, axis), exclusive, reverse in itertools.product(SHAPES, (False, True), (False, True)):
-        x = np.random.default_rng(0).integers(1, 4, [SIZES.get(s, s) for s in shape]).astype(DTYPES[dtype])
+        sizes = [SIZES[size] if isinstance(size, str) else size for size in shape]
+        x = np.random.default_rng(0).integers(1, 4, sizes).astype(DTYPES[dtype])
         arrays.append(x)
         wanted.append(by_numpy(op, x, axis, exclusive, reverse))
         net.output(net.op(f"relax.{op}", [net.input(shape, dtype)], axis=axis, exclusive=exclusive, reverse=reverse))
