@@ -48,6 +48,25 @@ def matmul_cases():
         yield Case("matmul", inputs, shapes=[a, b], symbols=symbols)
 
 
+def integer_cases():
+    rng = np.random.default_rng(3)
+
+    def bytes_of(dtype, *shape):
+        return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, endpoint=True).astype(dtype)
+
+    for a, b in itertools.product((np.uint8, np.int8), repeat=2):
+        for rows, depth, columns in ((5, 7, 3), (1, 64, 40), (4, 33, 17), (0, 5, 3), (4, 0, 3), (6, 1, 1)):
+            yield Case("matmul_integer", [bytes_of(a, rows, depth), bytes_of(b, depth, columns)])
+        yield Case("matmul_integer", [bytes_of(a, 2, 3, 9), bytes_of(b, 9, 20)], shapes=[["b", "n", 9], [9, 20]], symbols={"b": 2, "n": 3})
+        yield Case("matmul_integer", [bytes_of(a, 4, 6), bytes_of(b, 6, 8)], shapes=[["n", "k"], ["k", "m"]],
+                   symbols={"n": 4, "k": 6, "m": 8})
+        yield Case("conv2d_integer", [bytes_of(a, 2, 5, 7, 6), bytes_of(b, 4, 5, 3, 2)], {"strides": [2, 1], "dilations": [1, 2]})
+        nhwc = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+        yield Case("conv2d_integer", [bytes_of(a, 1, 6, 7, 8), bytes_of(b, 3, 3, 8, 16)], nhwc)
+        yield Case("conv2d_integer", [bytes_of(a, 2, 4, 4, 3), bytes_of(b, 1, 1, 3, 5)], nhwc, shapes=[["n", 4, 4, 3], [1, 1, 3, 5]],
+                   symbols={"n": 2})
+
+
 LAYOUTS = {
     1: ("NCW", "NWC", "OIW", ("OIW", "WIO", "OWI")),
     2: ("NCHW", "NHWC", "OIHW", ("OIHW", "HWIO", "OHWI")),
@@ -175,6 +194,6 @@ def pool_cases():
     yield Case("max_pool2d", [values((1, 1, 4, 4), "float32")], {"kernel": [2, 2]})
 
 
-@pytest.mark.parametrize("cases", [matmul_cases, conv_cases, transposed_cases, pool_cases])
+@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, conv_cases, transposed_cases, pool_cases])
 def test_semantics(cases):
     assert failures(list(cases())) == []

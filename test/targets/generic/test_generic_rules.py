@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from generic_samples import normal
 from one_op import Case, computed, difference, legalized
-from test_generic_contractions import conv_cases, convolution, matmul_cases, pool_cases, transposed_cases
+from test_generic_contractions import conv_cases, convolution, integer_cases, matmul_cases, pool_cases, transposed_cases
 from test_generic_elementwise import binary_cases, other_cases, unary_cases
 from test_generic_movement import CASES as MOVEMENT
 from test_generic_reductions import arg_cases, cumulative_cases, norm_cases, reduction_cases, softmax_cases, topk_cases
@@ -24,6 +24,7 @@ FAMILIES = [
     softmax_cases,
     norm_cases,
     matmul_cases,
+    integer_cases,
     conv_cases,
     transposed_cases,
     pool_cases,
