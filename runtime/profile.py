@@ -15,8 +15,6 @@ from legato.runtime.profile_text import table, trace
 from legato.runtime.recorder import RecordedCall
 from legato.runtime.sizes import evaluate, symbol_values
 
-ROOM = 1 << 16      # calls of one run that are recorded
-
 
 @dataclass(frozen=True)
 class Peaks:
@@ -104,7 +102,7 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
     if runs < 1:
         raise LegatoError(f"a profile needs at least one run, not {runs}")
     described = recorder.calls()
-    records, function = recorder.instance(ROOM)
+    records, function = recorder.instance(len(described))   # main has no loops: a run makes each call at most once
     recording = executable.with_function(function)
     for _ in range(warmup):
         recording(*args, **named)
