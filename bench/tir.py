@@ -71,7 +71,7 @@ def random(*shape: int) -> np.ndarray:
 
 def measure(name: str, inputs: list[np.ndarray], expected: np.ndarray, operations: int, kernel, schedule: Schedule) -> None:
     """Measures both ways to compile a kernel, and prints a line for each."""
-    ways = {"raised": legato.compile(kernel), "by primitives": legato.compile(schedule.module)}
+    ways = {"raised": legato.compile(kernel, cache=False), "by primitives": legato.compile(schedule.module, cache=False)}
     peak = measure_peak()
     times = in_turns([lambda e=e: e(*inputs) for e in ways.values()], seconds=1.0, rounds=50)
     peak = max(peak, measure_peak())

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from legato.codegen.entry.library import library
-from legato.codegen.entry.metadata import described_calls, metadata, target_of
+from legato.codegen.entry.library import library, pool_library
+from legato.codegen.entry.metadata import described_calls, metadata, pool_threads, target_of
 from legato.codegen.entry.model import has_frame, model_text
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
@@ -54,8 +54,9 @@ def emit_entry(module: ir.Module) -> None:
             raise LegatoError(f"@{MAIN_PROFILED} does not say which calls it records, in {PROFILED}: run tir-profile-main on the module")
         calls = described_calls(profiled)
         del profiled.attributes[PROFILED]
+    threads = pool_threads(module)
     texts = (library(bool(packed_functions(main)), has_frame(main), calls is not None),
-             model_text(main, boundary, metadata(module, main, boundary), calls))
+             model_text(main, boundary, metadata(module, main, boundary), calls, threads), *([pool_library()] if threads > 1 else []))
     cpu = target_of(main)["cpu"]
     for function in functions.values():
         if _is_defined(function):

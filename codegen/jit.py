@@ -12,7 +12,7 @@ import tvm_ffi.libinfo
 from legato.core import cpu
 from legato.core.errors import LegatoError
 from legato.core.mlir import execution_engine, ir
-from legato.runtime import package, packed, threads
+from legato.runtime import cached_model, package, packed, threads
 from legato.runtime.executable import Executable
 from legato.runtime.packed import Artifacts
 from legato.runtime.recorder import Recorder
@@ -21,11 +21,13 @@ from legato.runtime.signature import Parameter, Signature
 CREATE = "__tvm_ffi_create"
 
 
-def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2, artifacts: Artifacts = ()) -> Executable:
+def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2, artifacts: Artifacts = (),
+        made: cached_model.CachedModel | None = None) -> Executable:
     """Compiles the output of ``tir-emit-entry`` for the CPU that its functions name.
 
     weights: key to array, for each weight of the metadata; they are not copied (unless not contiguous), and live as long as the
-    executable. opt_level: LLVM's, 0 to 3. artifacts: of backends, for parts of the model. LegatoError for a module without an entry, an
+    executable. opt_level: LLVM's, 0 to 3. artifacts: of backends, for parts of the model. made: machine code that was made of this module
+    before. LegatoError for a module without an entry, an
     unknown CPU, a missing weight, a call of a function that no library has, a missing packed function, or a missing OpenMP runtime. Code
     for a CPU that this machine lacks can be saved, but calls of it raise an error.
     """
@@ -39,6 +41,8 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     if signature.openmp:
         libraries.append(threads.load_openmp("the compiled model"))
     _check_calls(module, libraries)
+    if made is not None:
+        return cached_model.executable(made, {weight.name: array for weight, array in zip(signature.weights, arrays)}, artifacts)
     with module.context:
         engine = execution_engine.ExecutionEngine(
             module, opt_level=opt_level, shared_libs=libraries, enable_object_dump=True, enable_pic=True)  # pyright: ignore[reportCallIssue]
@@ -55,9 +59,12 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     recorder = None if lacking else Recorder(lambda: calls, instance)
 
     def save(path: Path, linker: str | None) -> Path:
-        return package.save(path, signature, arrays, engine.dump_to_object_file, linker, artifacts)
+        return package.save(path, signature, arrays, package.linked(engine.dump_to_object_file, linker), artifacts)
 
-    return Executable(signature, function, save, recorder)
+    def write_entry(folder: Path, about: Mapping[str, Any] | None) -> None:
+        cached_model.write(folder, package.linked(engine.dump_to_object_file, None), about, signature.weights, arrays)
+
+    return Executable(signature, function, save, recorder, None if lacking else write_entry)
 
 
 def _refusal(name: str, lacking: list[str]) -> Callable[..., Any]:

@@ -20,13 +20,10 @@ UNKNOWN = re.compile(r"llvm[._]nvvm[\w.$]*")
 def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
     """Links modules of LLVM IR with kernels and compiles them to PTX for a chip. LegatoError if llvmlite is not installed, if the
     chip's name is invalid, and if a function of libdevice is not found."""
-    if find_spec("llvmlite") is None:
-        raise LegatoError("PTX is made by the package llvmlite, which is not installed: pip install 'legato[gpu]'")
+    check_ptx(chip)
     llvm = import_module("llvmlite.binding")
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    if not re.fullmatch(r"sm_\d+[af]?", chip):
-        raise LegatoError(f"'{chip}' is no chip of NVIDIA's: they are called sm_80, sm_90a, ...")
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=chip, opt=3)
     head = f'target triple = "{TRIPLE}"\ntarget datalayout = "{machine.target_data}"\n'
     try:
@@ -46,6 +43,14 @@ def ptx(codes: Sequence[str], chip: str = "sm_80") -> str:
     if unknown:
         raise LegatoError(f"llvmlite's LLVM does not know the intrinsics {', '.join(unknown)}")
     return text
+
+
+def check_ptx(chip: str) -> None:
+    """LegatoError if no PTX can be made here: llvmlite is not installed, or the chip's name is invalid."""
+    if find_spec("llvmlite") is None:
+        raise LegatoError("PTX is made by the package llvmlite, which is not installed: pip install 'legato[gpu]'")
+    if not re.fullmatch(r"sm_\d+[af]?", chip):
+        raise LegatoError(f"'{chip}' is no chip of NVIDIA's: they are called sm_80, sm_90a, ...")
 
 
 def link_libdevice(llvm: Any, module: Any) -> None:

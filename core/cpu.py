@@ -1,16 +1,18 @@
 """Instruction sets of CPUs: those the host has, those each LLVM CPU name implies, and those a compiled model needs but the host
 lacks."""
+import ctypes
 import difflib
 import functools
 import platform
 from pathlib import Path
 
-from legato.core.cpu_table import CPUS, FLAGS, HOSTS, CacheSizes
+from legato.core.cpu_table import CPUS, FLAGS, HOSTS, MATRIX_CPUS, MATRIX_FLAGS, CacheSizes
 from legato.core.errors import LegatoError
 
 CPUINFO = Path("/proc/cpuinfo")
 CACHE_INFO = Path("/sys/devices/system/cpu/cpu0/cache")
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+REQUEST_TILES = (158, 0x1023, 18)  # Linux's system call arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) of x86-64
 
 
 class UnknownCpuError(LegatoError):
@@ -50,9 +52,34 @@ def host_flags() -> dict[str, str]:
 
 
 def host_features() -> frozenset[str]:
-    """The instruction sets of this machine, by LLVM's names, as far as the table knows them."""
+    """The instruction sets of this machine, by LLVM's names, as far as the table knows them. Those on matrices only where the system
+    allows this process to use them, for which it is asked."""
     flags = set(host_flags().get("flags", "").split())
-    return frozenset(feature for feature, flag in FLAGS.items() if flag in flags)
+    found = {feature for feature, flag in FLAGS.items() if flag in flags}
+    matrix = {feature for feature, flag in MATRIX_FLAGS.items() if flag in flags}
+    return frozenset(found | matrix if matrix and tiles_allowed() else found)
+
+
+def explicit_features(cpu: str) -> frozenset[str]:
+    """The instruction sets, by LLVM's names, that a CPU in the table has besides those of ``features_of``: LLVM does not use them on its
+    own."""
+    return frozenset(MATRIX_FLAGS) if cpu in MATRIX_CPUS else frozenset()
+
+
+def host_explicit_features() -> frozenset[str]:
+    """The instruction sets of this machine that only Legato's schedules use, also where a virtual machine names another model of CPU than
+    the one that it runs on."""
+    return host_features() & {*MATRIX_FLAGS, "avx512bf16"}
+
+
+@functools.cache
+def tiles_allowed() -> bool:
+    """Asks Linux to let this process use AMX's tile registers, which it has to save at each switch of tasks. False where it refuses, or
+    does not know them."""
+    try:
+        return platform.machine() in ("x86_64", "AMD64") and ctypes.CDLL(None).syscall(*map(ctypes.c_long, REQUEST_TILES)) == 0
+    except (OSError, AttributeError, TypeError):   # not Linux
+        return False
 
 
 def host_name() -> str:
@@ -88,4 +115,4 @@ def missing_features(cpu: str, features: str) -> list[str]:
         return []
     # a saved model may name a CPU that this version's table does not have
     needed = features_of(cpu if cpu in CPUS else "x86-64", features)
-    return sorted((needed & FLAGS.keys()) - host_features())
+    return sorted((needed & (FLAGS.keys() | MATRIX_FLAGS.keys())) - host_features())

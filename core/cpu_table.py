@@ -1,8 +1,8 @@
 """LLVM's CPU names with the instruction sets that LLVM's code generator uses on its own, and Linux's names for these. A test
 compares the table with LLVM.
 
-Left out are sets that only explicit intrinsics use (AES, SHA, AMX, ...): virtual machines often hide them, and generated code does
-not need them.
+Left out of CPUS are sets that only explicit intrinsics use (AES, SHA, AMX, ...): virtual machines often hide them, and generated code
+does not need them. AMX, which Legato's own schedules use, has tables of its own.
 """
 from typing import NamedTuple
 
@@ -16,6 +16,9 @@ FLAGS = {
     "avx512bf16": "avx512_bf16", "avx512fp16": "avx512_fp16",
     "avxvnni": "avx_vnni", "avxvnniint8": "avx_vnni_int8", "avxvnniint16": "avx_vnni_int16", "avxneconvert": "avx_ne_convert",
 }
+
+# instructions on matrices, which only explicit intrinsics use and which the system has to allow: LLVM's name -> the flag
+MATRIX_FLAGS = {"amx-tile": "amx_tile", "amx-bf16": "amx_bf16", "amx-int8": "amx_int8"}
 
 _V1: frozenset[str] = frozenset()
 _V2 = _V1 | {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"}
@@ -40,6 +43,9 @@ CPUS: dict[str, frozenset[str]] = {
     "arrowlake": _SIERRA_FOREST, "sierraforest": _SIERRA_FOREST, "lunarlake": _SIERRA_FOREST | {"avxvnniint16"},
     "znver1": _ZEN, "znver2": _ZEN, "znver3": _ZEN, "znver4": _ZEN4, "znver5": _ZEN4 | {"avxvnni"},
 }
+
+# CPUs with instructions on matrices, all of MATRIX_FLAGS
+MATRIX_CPUS = ("sapphirerapids", "emeraldrapids", "graniterapids")
 
 # vendor and family in /proc/cpuinfo, models, LLVM's name; the first entry that fits counts
 HOSTS = (

@@ -5,6 +5,7 @@ dialect conversion and Python-defined operations), else the wheel ``torch_mlir``
 """
 import importlib
 import importlib.util
+import io
 from typing import TYPE_CHECKING
 
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         cf,
         ext,
         func,
+        gpu,
         linalg,
         llvm,
         math,
@@ -63,6 +65,7 @@ else:
     cf = _load("dialects.cf")
     ext = _load("dialects.ext")
     func = _load("dialects.func")
+    gpu = _load("dialects.gpu")
     linalg = _load("dialects.linalg")
     llvm = _load("dialects.llvm")
     math = _load("dialects.math")
@@ -71,3 +74,21 @@ else:
     tensor = _load("dialects.tensor")
     transform = _load("dialects.transform")
     vector = _load("dialects.vector")
+
+
+def versions() -> str:
+    """The versions of LLVM and of the wheel that provides it: ``LLVM 24.0.0git (torch-mlir 20261001)``.
+
+    The bindings do not state LLVM's version; MLIR writes it into the header of bytecode.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    file = io.BytesIO()
+    with ir.Context():
+        ir.Module.parse("module {}").operation.write_bytecode(file)
+    producer = file.getvalue().split(b"MLIR", 1)[1].split(b"\0", 1)[0].decode()
+    try:
+        wheel = f" ({PROVIDER.replace('_', '-')} {version(PROVIDER)})"
+    except PackageNotFoundError:
+        wheel = ""
+    return f"LLVM {producer}{wheel}"

@@ -47,7 +47,7 @@ def blamed(error: Exception, what: str, function: Callable[..., Any]) -> LegatoE
 
 
 def prefixed(error: LegatoError, who: str) -> LegatoError:
-    """``error`` with ``who`` in front of its text, unless it stands there, or in a note where its class takes more than a text."""
+    """``error`` with ``who`` before its text, unless it stands there, or in a note where its class takes more than a text."""
     if str(error).startswith(who):
         return error
     if type(error).__init__ is LegatoError.__init__:

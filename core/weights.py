@@ -1,5 +1,6 @@
 """The weight store: bytes of large constants, by key, outside the IR."""
 
+import mmap
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -90,8 +91,9 @@ class WeightStore(Mapping):
             raise MissingWeightError(f"no weight '{key}' to drop")
         if key in self._kept:
             return
-        self._arrays.pop(key, None)
-        self._files.pop(key, None)
+        array = self._arrays.pop(key, None)
+        if self._files.pop(key, None) is not None and array is not None:
+            release_pages(array)
         if not self._files:
             self._maps.clear()
 
@@ -144,6 +146,21 @@ class WeightStore(Mapping):
             end = entry.offset + size
             raise LegatoError(f"weight '{key}' ends at byte {end} of {path}, which now has {self._maps[path].nbytes} bytes")
         return np.frombuffer(data, entry.dtype).reshape(entry.shape)
+
+
+def release_pages(array: np.ndarray) -> None:
+    """Gives back the memory that reading a weight of a mapped file took; it may be read again. Other arrays are left as they are."""
+    mapped: object = array
+    while isinstance(mapped, np.ndarray) and not isinstance(mapped.base, mmap.mmap):
+        mapped = mapped.base
+    if not isinstance(mapped, np.memmap) or mapped.mode != "r" or mapped.offset or not array.flags.c_contiguous:
+        return
+    page = mmap.PAGESIZE   # other weights may have a part of the first page and the last one
+    begin = array.ctypes.data - mapped.ctypes.data
+    first, end = -(-begin // page) * page, (begin + array.nbytes) // page * page
+    memory = mapped.base
+    if isinstance(memory, mmap.mmap) and first < end:
+        memory.madvise(mmap.MADV_DONTNEED, first, end - first)
 
 
 def _size(entry: safetensors_file.TensorEntry) -> int:

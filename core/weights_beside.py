@@ -19,9 +19,9 @@ def weights_file(path: str | Path) -> Path:
     return path.with_name(path.name + ".safetensors")
 
 
-def write_ir(path: str | Path, text: str, weights: WeightStore) -> list[Path]:
-    """Writes a file of IR, and its weights beside it if there are any, else removes those of an earlier one. Returns the files written.
-    LegatoError, and nothing is written, if a file of the weights' name is there that this function did not write."""
+def write_ir(path: str | Path, text: str | bytes, weights: WeightStore) -> list[Path]:
+    """Writes a file of IR, text or bytecode, and its weights beside it if there are any, else removes those of an earlier one. Returns the
+    files written. LegatoError, and nothing is written, if a file of the weights' name is there that this function did not write."""
     path, file = Path(path), weights_file(path)
     is_ours = file.exists() and _is_ours(file)
     if len(weights) and file.exists() and not is_ours:
@@ -31,8 +31,16 @@ def write_ir(path: str | Path, text: str, weights: WeightStore) -> list[Path]:
         safetensors_file.write(file, weights, metadata=_MARK)
     elif is_ours:
         file.unlink()
-    path.write_text(text)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
     return [path, file] if len(weights) else [path]
+
+
+def remove_ir(path: str | Path) -> None:
+    """Removes a file of IR, and its weights if ``write_ir`` wrote them."""
+    Path(path).unlink()
+    file = weights_file(path)
+    if file.exists() and _is_ours(file):
+        file.unlink()
 
 
 def load_beside(path: str | Path) -> WeightStore | None:

@@ -21,7 +21,8 @@ _HEAD = """# The relax dialect
 
 Graphs of tensor ops. A graph is a `func.func`; its values are builtin ranked tensors. Sizes that are not known at compile time are named
 in the type's encoding: `tensor<?x768xf32, #relax.dims<["n", 768]>>`. Each is an integer, a symbol, an expression of symbols (`"n * 4"`;
-`+ - * // %`, `min(a, b)`, `max(a, b)`), or `"?"` for one without a name. Symbols stand for sizes of 1 or more, and are never broadcast.
+`+ - * // %`, `min(a, b)`, `max(a, b)`, `broadcast(a, b)`: b where a is 1, else a), or `"?"` for one without a name. Symbols stand for
+sizes of 1 or more, and are never broadcast: where an op needs two sizes to be equal that may be, each call checks that they are.
 A tensor has at most 2**56 bytes: more is an error of the op, or of the call whose sizes would make it so, before anything runs.
 
 An attribute that is equal to its default is left out of the text. Operands of one op have one element type, except where it says "of its

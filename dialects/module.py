@@ -8,11 +8,16 @@ from legato.core import dtypes
 from legato.core.errors import LegatoError
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
+from legato.core.notebook import bytes_text, counted, html_folded, html_table
 from legato.core.weights import WeightStore
 from legato.core.weights_beside import load_beside, where_looked, write_ir
+from legato.dialects.inline_weights import take_inline_weights
 from legato.dialects.loading import make_context
 from legato.dialects.relax.markers import ARTIFACTS, WEIGHT
 from legato.dialects.relax.ops.constant import Constant
+from legato.dialects.tir.markers import PRIM_FUNC
+
+BYTECODE = b"ML\xefR"   # the first bytes of MLIR's bytecode
 
 
 class Module:
@@ -46,6 +51,18 @@ class Module:
     def __str__(self) -> str:
         return str(self.module)
 
+    def __repr__(self) -> str:
+        functions = self.functions()
+        kernels = sum(PRIM_FUNC in f.attributes for f in functions)
+        parts = [", ".join(f"@{f.name.value}" for f in functions if PRIM_FUNC not in f.attributes) or "no graph function",
+                 counted(kernels, "kernel"), f"{counted(len(self.weights), 'weight')} ({bytes_text(self.weights.nbytes)})"]
+        return f"<legato.Module: {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(f"@{f.name.value}", "kernel" if PRIM_FUNC in f.attributes else "graph", str(f.type),
+                 sum(1 for _ in walk(f.operation)) - 1) for f in self.functions()]
+        return html_table(("function", "kind", "type", "ops"), rows, repr(self)) + html_folded("MLIR", str(self))
+
     def show(self) -> None:
         """Prints the module: as a script if ``legato.script`` is imported and can express it, else as MLIR text."""
         print(Module.printer(self))
@@ -63,11 +80,12 @@ class Module:
         return result
 
     @staticmethod
-    def parse(text: str, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
-        """Parses and verifies MLIR text in a context that has our dialects (None: a new one). LegatoError if it is invalid."""
+    def parse(text: str | bytes, weights: WeightStore | None = None, context: ir.Context | None = None) -> "Module":
+        """Parses and verifies MLIR text or bytecode in a context that has our dialects (None: a new one). LegatoError if it is invalid."""
         with context or make_context(), ir.Location.unknown():
             try:
-                module = Module(ir.Module.parse(text), weights)
+                parsed = ir.Module.parse(text)
+                module = Module(parsed, take_inline_weights(parsed.operation, weights))
             except ir.MLIRError as error:
                 raise LegatoError(str(error)) from error
             _check_dims(module.module.operation)
@@ -75,11 +93,11 @@ class Module:
 
     @staticmethod
     def load(path: str | Path, context: ir.Context | None = None) -> "Module":
-        """Reads MLIR text, and the weights in the file beside it (``x.mlir.safetensors`` for ``x.mlir``).
+        """Reads MLIR text or bytecode, and the weights in the file beside it (``x.mlir.safetensors`` for ``x.mlir``).
 
         LegatoError if the text is invalid, or a weight is missing or of another type.
         """
-        module = Module.parse(Path(path).read_text(), load_beside(path), context)
+        module = Module.parse(Path(path).read_bytes(), load_beside(path), context)
         module.check_weights(where_looked(path))
         return module
 

@@ -6,20 +6,22 @@
     y = exe(x)
     exe.save("model.legato"); exe = legato.load("model.legato")
 
-Names are imported at first use: ``legato.load`` runs a saved model without loading any compiler.
+Names and submodules are imported at first use: ``legato.load`` runs a saved model without loading any compiler.
 """
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
+    from legato import artifacts, cache, kernels, mlir, patterns, script
+    from legato.core.diagnostics import PassFailed
     from legato.core.errors import LegatoError, Refusal, UnsupportedError
     from legato.dialects.module import Module
     from legato.driver import Report, compile, explain, lower
-    from legato.frontends.onnx import from_onnx
+    from legato.frontends.onnx import from_onnx, onnx_op
     from legato.frontends.script.replace import replace
     from legato.partitioning import partition
-    from legato.passes.pipeline.base import ModulePass, PassContext
+    from legato.passes.pipeline.base import ModulePass, PassContext, option
     from legato.passes.pipeline.registry import register_pass
+    from legato.passes.pipeline.text import PipelineError
     from legato.pipelines import Pipeline
     from legato.profiling import profile
     from legato.runtime import Executable, load
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
     from legato.schedule.state import ScheduleError
     from legato.schedule.tensor_primitives import register_tensor_intrinsic
     from legato.scheduling import Schedule
-    from legato.script import module, relax, tir
+    from legato.script import ir_module, relax, tir
     from legato.targets.backend import Backend
     from legato.targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
     from legato.targets.rule import kernel, rewrite
     from legato.targets.target import Target
+    from legato.viewing import view
 
 __version__ = "0.1.0"
 
@@ -42,25 +45,29 @@ _WHERE = {
     "Module": ".dialects.module",
     "ModulePass": ".passes.pipeline.base",
     "PassContext": ".passes.pipeline.base",
+    "PassFailed": ".core.diagnostics",
     "Pipeline": ".pipelines",
+    "PipelineError": ".passes.pipeline.text",
+    "Refusal": ".core.errors",
     "Report": ".driver",
     "Schedule": ".scheduling",
     "ScheduleError": ".schedule.state",
-    "attach_schedule": ".schedule.attach",
     "Target": ".targets.target",
     "UnsupportedError": ".core.errors",
-    "Refusal": ".core.errors",
+    "attach_schedule": ".schedule.attach",
     "compile": ".driver",
     "explain": ".driver",
     "from_onnx": ".frontends.onnx",
+    "ir_module": ".script",
     "kernel": ".targets.rule",
     "legalize": ".targets.registry",
     "legalize_intrinsic": ".targets.registry",
     "load": ".runtime",
     "lower": ".driver",
-    "module": ".script",
-    "partition": ".partitioning",
     "lower_intrinsic": ".targets.registry",
+    "onnx_op": ".frontends.onnx",
+    "option": ".passes.pipeline.base",
+    "partition": ".partitioning",
     "profile": ".profiling",
     "register_pass": ".passes.pipeline.registry",
     "register_target": ".targets.registry",
@@ -69,23 +76,33 @@ _WHERE = {
     "replace": ".frontends.script.replace",
     "rewrite": ".targets.rule",
     "tir": ".script",
+    "view": ".viewing",
 }
+_SUBMODULES = ("artifacts", "cache", "kernels", "mlir", "patterns", "script")
+_RENAMED = {"module": "ir_module"}   # old names, which work and warn
 
 __all__ = [
-    "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "Pipeline", "Refusal", "Report", "Schedule",
-    "ScheduleError", "Target", "UnsupportedError", "attach_schedule", "compile", "explain", "from_onnx", "kernel", "legalize",
-    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "module", "partition", "profile", "register_pass",
-    "register_target", "register_tensor_intrinsic", "relax", "replace", "rewrite", "tir",
+    "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "PassFailed", "Pipeline", "PipelineError", "Refusal",
+    "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts", "attach_schedule", "cache", "compile", "explain",
+    "from_onnx", "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic", "load", "lower", "lower_intrinsic", "mlir",
+    "onnx_op", "option", "partition", "patterns", "profile", "register_pass", "register_target", "register_tensor_intrinsic", "relax",
+    "replace", "rewrite", "script", "tir", "view",
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in _SUBMODULES:
+        return import_module(f"legato.{name}")
     if name not in _WHERE:
-        raise AttributeError(f"module 'legato' has no attribute '{name}'")
+        from legato.core.deprecated import renamed_names
+
+        return renamed_names("legato", _RENAMED)(name)
     value = getattr(import_module(f"legato{_WHERE[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_WHERE])
+    return sorted([*__all__, "__version__"])

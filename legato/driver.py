@@ -1,20 +1,26 @@
 """The driver behind ``legato.compile``: runs a target's standard pipeline and makes an executable."""
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from legato.core.deprecated import renamed_argument
 from legato.core.errors import LegatoError
 from legato.core.mlir import llvm
+from legato.core.notebook import counted, html_table
 from legato.dialects.loading import load_dialects
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import SIGNATURE
 from legato.passes.legalize.conversion import RuleError
 from legato.passes.partition.artifacts import listed, strip_external
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.instrumentation import Instrumentation
 from legato.passes.pipeline.pipeline import PassPipeline
+from legato.passes.pipeline.reproducer import Reproduction
 from legato.stages import PassesAt, passes_for, stages_of
 from legato.targets.backend import GivenBackend
 from legato.targets.catalog import Catalog, GivenRules
@@ -24,15 +30,29 @@ from legato.targets.target import Target
 if TYPE_CHECKING:
     from legato.runtime import Executable
 
+LOGGER = logging.getLogger(__name__)
 Progress = Callable[[str, float], None]
+HOST = "llvm"   # what calls a device's engine
 
 
-@dataclass
+class StageListener:
+    """A ``progress`` that is told when a stage begins, too."""
+
+    def begins(self, stage: str) -> None:
+        """Called before the stage runs."""
+
+    def __call__(self, stage: str, seconds: float) -> None:
+        """Called after the stage has run."""
+
+
+@dataclass(repr=False)
 class Report:
-    """A record of a compile. ``stages``, ``passes``: (name, seconds); ``kernels``: names; ``details``: by pass."""
+    """A record of a compile. ``stages``, ``passes``: (name, seconds); ``stage_passes``: the passes by stage; ``kernels``: names;
+    ``details``: by pass. ``str()`` is a table."""
 
     stages: list[tuple[str, float]] = field(default_factory=list)
     passes: list[tuple[str, float]] = field(default_factory=list)
+    stage_passes: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     kernels: list[str] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
     target: Target | None = None
@@ -42,40 +62,69 @@ class Report:
         """The total time of all stages."""
         return sum(s for _, s in self.stages)
 
+    def run(self, stage: str, work: Callable[[], Any], progress: Progress | None) -> Any:
+        """Runs a stage, and records, logs and reports its time. Returns what ``work`` returns."""
+        if isinstance(progress, StageListener):
+            progress.begins(stage)
+        begin = time.perf_counter()
+        result = work()
+        seconds = time.perf_counter() - begin
+        self.stages.append((stage, seconds))
+        LOGGER.info("%s: %.3f s", stage, seconds)
+        if progress:
+            progress(stage, seconds)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<legato.Report: {counted(len(self.kernels), 'kernel')} for {self.target or 'no target'} in {self.seconds:.2f} s>"
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in [*self.stages, ("all", 0.0)])
+        return "\n".join(f"{name:{width}}  {seconds * 1e3:9.1f} ms" for name, seconds in [*self.stages, ("all", self.seconds)])
+
+    def _repr_html_(self) -> str:
+        return html_table(("stage", "ms"), [(name, seconds * 1e3) for name, seconds in self.stages], repr(self))
+
 
 def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
           costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
-          first: str | None = None, last: str | None = None, progress: Progress | None = None, verify_each: bool = False,
-          report: Report | None = None) -> Module:
+          from_stage: str | None = None, last: str | None = None, progress: Progress | None = None, verify_each: bool = False,
+          report: Report | None = None, instrumentation: Instrumentation | None = None,
+          reproducer: str | Path | Reproduction | None = None, first: str | None = None) -> Module:
     """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; other parameters as in ``compile``.
 
-    ``first``: the stage that the module is at (``"fused"``: the output of ``--emit fused``); None for a graph.
+    ``from_stage``: the stage that the module is at (``"fused"``: that of ``--emit fused``); None for a graph; ``first``: the old name.
     """
+    from_stage = renamed_argument(from_stage, "first", first, "from_stage")
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     report = report if report is not None else Report()
     give = partial(give_to_backends, backends=backends, costs=costs, options=backend_options) if backends else None
-    return _lower(module, catalog.resolve(target), catalog, give, passes, first, last, progress, verify_each, report)
+    context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer))
+    return _lower(module, catalog.resolve(target), context, give, passes, from_stage, last, progress, verify_each, report)
 
 
-def _lower(module: Module, target: Target, catalog: Catalog, give: Callable[[Module, PassContext], None] | None, passes: PassesAt,
-           first: str | None, last: str | None, progress: Progress | None, verify_each: bool, report: Report) -> Module:
-    """``lower`` for a target that is looked up. ``catalog``: for other targets that a stage's passes may name; ``give``: partitions."""
-    stages = stages_of(target, first, last, verify_each, passes)
+def reproduction(reproducer: str | Path | Reproduction | None) -> Reproduction | None:
+    """Where to write a reproducer, by its path."""
+    return Reproduction(Path(reproducer)) if isinstance(reproducer, str | Path) else reproducer
+
+
+def _lower(module: Module, target: Target, context: PassContext, give: Callable[[Module, PassContext], None] | None, passes: PassesAt,
+           from_stage: str | None, last: str | None, progress: Progress | None, verify_each: bool, report: Report) -> Module:
+    """``lower`` for a target that is looked up. ``context``: looks up other targets that a stage's passes may name; ``give``:
+    partitions."""
+    stages = stages_of(target, from_stage, last, verify_each, passes)
     before = None if isinstance(passes, Mapping) else passes_for(passes, target, verify_each)
     report.target = target
     result = own_copy(module)
-    check_start(result, first)
+    check_start(result, from_stage)
     load_dialects(result.context, target.known_dialects())
-    context = PassContext(resolve_target=catalog.resolve, report=report.details)
 
     def run(name: str, work: Callable[[], Any]) -> None:
-        begin = time.perf_counter()
-        work()
-        seconds = time.perf_counter() - begin
-        report.stages.append((name, seconds))
-        if progress:
-            progress(name, seconds)
+        done = len(context.times)
+        report.run(name, work, progress)
+        report.stage_passes[name] = context.times[done:]
 
+    LOGGER.info("target %s, stages %s", target, ", ".join(name for name, _ in stages))
     if before is not None and before.steps:
         run("passes", partial(before.run, result, context))
     if give is not None:
@@ -87,15 +136,16 @@ def _lower(module: Module, target: Target, catalog: Catalog, give: Callable[[Mod
     return result
 
 
-def check_start(module: Module, first: str | None) -> None:
-    """LegatoError for a module that the pipeline cannot start with: one without ``@main``, or lowered already without ``first``."""
+def check_start(module: Module, from_stage: str | None) -> None:
+    """LegatoError for a module that the pipeline cannot start with: one without ``@main``, or lowered already without
+    ``from_stage``."""
     functions = {f.name.value: f for f in module.functions()}
-    if first is None and "main" not in functions:
+    if from_stage is None and "main" not in functions:
         there = ", ".join(f"@{name}" for name in functions) or "no function"
         raise LegatoError(f"what is compiled is the function @main, and the module has {there}")
-    if first is None and any(SIGNATURE in f.attributes for f in functions.values()):
-        raise LegatoError("the module is past the graph already: say which stage it has reached (legato-compile --from STAGE, "
-                          "lower(first=...)), or go on with legato-opt")
+    if from_stage is None and any(SIGNATURE in f.attributes for f in functions.values()):
+        raise LegatoError("the module is past the graph already: say which stage it has reached (legato-compile --from-stage "
+                          "STAGE, lower(from_stage=...)), or go on with legato-opt")
 
 
 def own_copy(module: Any) -> Any:
@@ -120,7 +170,9 @@ def give_to_backends(module: Module, context: PassContext, backends: Sequence[Gi
 
 def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
             costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
-            first: str | None = None, progress: Progress | None = None, verify_each: bool = False) -> "Executable":
+            from_stage: str | None = None, progress: Progress | None = None, verify_each: bool = False, cache: bool = True,
+            instrumentation: Instrumentation | None = None, reproducer: str | Path | Reproduction | None = None,
+            first: str | None = None) -> "Executable":
     """Compiles ``module`` to native code. Returns an executable.
 
     ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, tried before all others: rule values, or a map
@@ -128,27 +180,75 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     ``Backend`` values, classes or names (``"onnxruntime"``); ``costs``, ``backend_options``: cost passes and options for them, as
     ``legato.partition`` takes them. ``passes``: what a ``Pipeline`` is made of, to run on the graph first of all;
     or a map from the names of the target's stages to such passes, which run at the end of those stages (``{"fused": "my-pass"}``).
-    ``first``: the stage that the module is at. ``progress(stage, seconds)`` is called after each stage. The module is not changed. Raises
-    ``LegatoError``; ``UnsupportedError`` if the model needs something that Legato does not support.
+    ``from_stage``: the stage that the module is at (``first``: its old name). ``progress(stage, seconds)`` is called after each stage.
+    ``instrumentation``: prints the IR around passes. ``reproducer``: a file for the IR before a pass that fails, for ``legato-opt
+    --run-reproducer``; this costs a copy of the IR before each pass.
+    ``cache``: whether what earlier compiles of the same model made is taken from ``legato.cache``, and the result kept there; a compile
+    that shows or checks its passes (``instrumentation``, ``reproducer``, ``verify_each``) does without. A model from there has one stage,
+    ``cache``, and no times of passes in its report. The module is not changed. Raises ``LegatoError``; ``UnsupportedError`` if the model
+    needs something that Legato does not support.
     """
     from legato.codegen.jit import jit
+    from legato.compile_cache import CompileCache
 
-    report = Report()
+    from_stage = renamed_argument(from_stage, "first", first, "from_stage")
+    started, report = time.perf_counter(), Report()
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
-    resolved = with_usable_threads(catalog.resolve(target))
+    resolved = catalog.resolve(target)
     refuse_elsewhere(resolved)
+    kept = CompileCache.of(cache and not (verify_each or instrumentation or reproducer))
+    if isinstance(module, Module) and not (backends or passes or from_stage):
+        found = kept.model(module, resolved)
+        if found is not None:
+            return _from_cache(*found, resolved, time.perf_counter() - started, progress)
     give = partial(give_to_backends, backends=backends, costs=costs, options=backend_options) if backends else None
-    lowered = _lower(module, resolved, catalog, give, passes, first, None, progress, verify_each, report)
+    context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer))
+    if resolved.engine_here:
+        if backends:
+            raise LegatoError(f"backends=: the device of the target '{resolved.name}' runs the graph as a whole")
+        lowered = _lower_for_device(module, resolved, catalog.resolve(HOST), context, passes, from_stage, progress, verify_each, report)
+    else:
+        lowered = _lower(module, resolved, context, give, passes, from_stage, None, progress, verify_each, report)
     artifacts = listed(lowered)
     strip_external(lowered)
-    begin = time.perf_counter()
-    executable = jit(lowered.module, lowered.weights, artifacts=artifacts)
-    report.stages.append(("native", time.perf_counter() - begin))
-    if progress:
-        progress(*report.stages[-1])
+
+    def native() -> "Executable":
+        return kept.code(lowered.module, lowered.weights, artifacts) or jit(lowered.module, lowered.weights, artifacts=artifacts)
+
+    executable = report.run("native", native, progress)
     executable.report = report
-    executable.explanation = explanation(report.target, report.details)
+    executable.explained = explanation(report.target, report.details)
+    kept.keep(executable, report.seconds, report.stages[-1][1], {"kernels": report.kernels, "explanation": executable.explained.json()})
     return executable
+
+
+def _from_cache(executable: "Executable", about: Mapping[str, Any], target: Target, seconds: float,
+                progress: Progress | None) -> "Executable":
+    """A model from the cache, with the report of its compile as far as it was kept."""
+    executable.report = Report([("cache", seconds)], kernels=list(about["kernels"]), target=target)
+    executable.explained = Explanation.parse(about["explanation"])
+    if progress:
+        progress("cache", seconds)
+    return executable
+
+
+def _lower_for_device(module: Module, target: Target, host: Target, context: PassContext, passes: PassesAt, from_stage: str | None,
+                      progress: Progress | None, verify_each: bool, report: Report) -> Module:
+    """The host's lowered module of a model that an engine runs on a device. LegatoError for a module that is past the graph."""
+    from legato.offload import offload
+
+    if from_stage is not None:
+        raise LegatoError(f"from_stage={from_stage}: for the target '{target.name}' graphs are compiled, which its device runs as a whole")
+
+    def lower_to(part: Module, start: str | None, last: str | None) -> Module:
+        given = passes if start is None or isinstance(passes, Mapping) else ()
+        return _lower(part, target, context, None, given, start, last, progress, verify_each, report)
+
+    graph = offload(module, target.engine_here, lower_to)
+    own = PassContext(context.resolve_target)
+    result = report.run("host", lambda: _lower(graph, host, own, None, (), None, None, None, verify_each, Report()), progress)
+    report.target = target
+    return result
 
 
 def refuse_elsewhere(target: Target) -> None:
@@ -157,15 +257,6 @@ def refuse_elsewhere(target: Target) -> None:
     if stages and not target.runs_here:
         raise LegatoError(f"code for the target '{target.name}' cannot be run here yet: it can be printed, by "
                           f"legato.lower(module, '{target.name}') or legato-compile --target {target.name} --emit {stages[-1][0]}")
-
-
-def with_usable_threads(target: Target) -> Target:
-    """The target with as many threads as this process supports: one, with a warning, if there is no OpenMP runtime."""
-    from legato.runtime.threads import usable_threads
-
-    asked = target.options.get("threads", 1)
-    usable = usable_threads(asked)
-    return target if usable == asked else replace(target, options={**target.options, "threads": usable})
 
 
 def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
@@ -185,8 +276,13 @@ def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
 
 
 def device_code(module: Module) -> dict[str, str]:
-    """The LLVM IR of each gpu.module of a fully lowered module, by name."""
+    """The LLVM IR of each gpu.module of a fully lowered module, by name. LegatoError for kernels that are no LLVM IR."""
     found = [op for op in module.module.body.operations if op.operation.name == "gpu.module"]
+    other = [inside.operation.name for op in found for inside in op.operation.regions[0].blocks[0].operations
+             if not inside.operation.name.startswith("llvm.")]
+    if other:
+        raise LegatoError(f"LLVM IR is made of kernels in the llvm dialect, and these are {other[0]}: a Vulkan device takes SPIR-V "
+                          "(--emit spirv)")
     return {op.attributes["sym_name"].value: _translated(op) for op in found}
 
 

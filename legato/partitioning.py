@@ -29,6 +29,9 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     generation, by backend's name (``{"npu": "tile=16"}``), and ``min_ops=4``: merged groups of fewer ops stay with the host. May be
     called again, with passes in between. ``context.report["partition"]`` records what was done. Raises LegatoError.
     """
+    if isinstance(backends, (str, type, Backend)):
+        one = f"'{backends}'" if isinstance(backends, str) else backends.name if isinstance(backends, Backend) else backends.__name__
+        raise LegatoError(f"backends= takes several, in order of priority, and found one alone: write backends=[{one}]")
     given = list(backends)
     catalog = BackendCatalog(given)
     names = [one if isinstance(one, str) else one.name for one in given]

@@ -11,16 +11,17 @@
 
     y = legato.compile(double)(x)
 
-``from legato import module, relax, tir`` gives the same under Legato's own names: ``@tir.prim_func``, ``@relax.function``, ``@module``.
+``from legato import ir_module, relax, tir`` gives the same by longer names: ``@tir.prim_func``, ``@relax.function``, ``@ir_module``.
 """
 from typing import TYPE_CHECKING
 
+from legato.core.deprecated import renamed_names
 from legato.frontends.script import I, R, T, parse
 from legato.frontends.script.decorators import ir_module
 
 ir, relax, tir = I, R, T
 dataflow = R.dataflow
-module = ir_module
+__getattr__ = renamed_names(__name__, {"module": "ir_module"})
 
 if TYPE_CHECKING:
     from legato.dialects import Module
@@ -39,4 +40,4 @@ def print_script(module: "Module") -> str:
         return print_script(module)
 
 
-__all__ = ["I", "R", "T", "dataflow", "ir", "ir_module", "module", "parse", "print_script", "relax", "tir"]
+__all__ = ["I", "R", "T", "dataflow", "ir", "ir_module", "parse", "print_script", "relax", "tir"]

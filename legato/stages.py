@@ -16,9 +16,10 @@ GivenPasses = str | ModulePass | Sequence[Any]  # what a pipeline is made of
 PassesAt = GivenPasses | Mapping[str, GivenPasses]  # passes for a graph, or by the names of stages
 
 
-def stages_of(target: Target, first: str | None = None, last: str | None = None, verify_each: bool = False,
+def stages_of(target: Target, from_stage: str | None = None, last: str | None = None, verify_each: bool = False,
               passes: PassesAt = ()) -> Stages:
-    """The stages after ``first`` (None: after a graph) up to and including ``last`` (None: the end), of a target completed by a catalog.
+    """The stages of a target, completed by a catalog, after ``from_stage`` (None: after a graph) up to and including ``last`` (None: the
+    end).
 
     The passes get the target as a value. ``passes``: by stage, to run at its end; others are left out. LegatoError for a target without a
     pipeline, and for an unknown stage.
@@ -27,8 +28,8 @@ def stages_of(target: Target, first: str | None = None, last: str | None = None,
     if not stages:
         raise LegatoError(f"the target '{target.name}' has no pipeline of its own, nor has one of its parents "
                           f"({' -> '.join(t.name for t in target.chain())})")
-    if first is not None:
-        start = target.stage(first)
+    if from_stage is not None:
+        start = target.stage(from_stage)
         names = [name for name, _ in stages]
         stages = stages[names.index(start) + 1:] if start in names else []
     added = {target.stage(name): given for name, given in passes.items()} if isinstance(passes, Mapping) else {}

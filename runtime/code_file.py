@@ -83,7 +83,7 @@ def is_saved_model(path: str | Path) -> bool:
 
 
 def set_digest(code: Path, mark: bytes, digest: bytes) -> None:
-    """Replaces the zeros after the mark in an object file by a digest."""
+    """Replaces the zeros after the mark in a shared object by a digest."""
     data = code.read_bytes()
     slot = mark + NO_DIGEST
     if data.count(slot) != 1:

@@ -1,6 +1,6 @@
 """Compiled models as callables."""
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,10 @@ import numpy as np
 import tvm_ffi
 
 from legato.core.errors import LegatoError
+from legato.core.notebook import bytes_text, counted, html_table
 from legato.runtime.arrays import BFLOAT16, bfloat16_to_numpy, passable, resolved, unsupported
 from legato.runtime.recorder import Recorder
-from legato.runtime.signature import Parameter, Signature
+from legato.runtime.signature import Parameter, Signature, weight_bytes
 
 _ndarray = np.ndarray   # looked up at each call
 _item = tvm_ffi.get_global_func("ffi.ArrayGetItem")
@@ -30,14 +31,15 @@ class Executable:
     """
 
     def __init__(self, signature: Signature, function: Callable[..., Any], save: Callable[[Path, str | None], Path],
-                 recorder: Recorder | None = None) -> None:
+                 recorder: Recorder | None = None, write_entry: Callable[[Path, Mapping[str, Any] | None], None] | None = None) -> None:
         self.recorder = recorder   # makes instances that record their calls, for ``legato.profile``
+        self.write_entry = write_entry   # writes a just compiled model as an entry of the cache
         self._signature = signature
         self._function = function
         self._save = save
         self._names = [p.name for p in signature.inputs]
         self.report: Any = None   # the driver's Report, if the model was compiled in this process
-        self.explanation: Any = None
+        self.explained: Any = None   # its Explanation, likewise
         self._count = len(signature.outputs)
         self._takes_bfloat16 = any(p.dtype == BFLOAT16 for p in signature.inputs)
         self._to_numpy = bfloat16_to_numpy if any(p.dtype == BFLOAT16 for p in signature.outputs) else np.from_dlpack
@@ -104,10 +106,16 @@ class Executable:
 
     def explain(self) -> Any:
         """The rule applied to each op of the model: a value with ``str()`` (a table) and ``json()``. LegatoError for a loaded model."""
-        if self.explanation is None:
+        if self.explained is None:
             raise LegatoError("only a model that was compiled in this process can be explained: legato.explain(module, target) "
                               "does it again")
-        return self.explanation
+        return self.explained
+
+    @property
+    def explanation(self) -> Any:
+        """The old name of ``explain()``; None for a loaded model."""
+        warnings.warn("exe.explanation is called exe.explain() now", DeprecationWarning, stacklevel=2)
+        return self.explained
 
     def save(self, path: str | PathLike, linker: str | None = None) -> Path:
         """Writes the model as a shared object under the name ``path``, and its weights beside it as ``<path>.<digest>.weights``. Returns
@@ -129,6 +137,14 @@ class Executable:
 
     def __repr__(self) -> str:
         return f"<legato.Executable {self._signature}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(kind, p.name, str(p.dtype), f"[{', '.join(map(str, p.shape))}]")
+                for kind, parameters in (("input", self.inputs), ("output", self.outputs)) for p in parameters]
+        weights = bytes_text(sum(map(weight_bytes, self._signature.weights)))
+        about = (f"legato.Executable for {self._signature.cpu or 'any CPU'}, {counted(self._signature.threads, 'thread')}, "
+                 f"{weights} of weights")
+        return html_table(("", "name", "element type", "shape"), rows, about)
 
     def _given(self, result: Any) -> Any:
         if self._count == 1:

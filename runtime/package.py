@@ -35,28 +35,39 @@ class Owner:
         self.code, self.weights = code, weights
 
 
-def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], dump_object: Callable[[str], None], linker: str | None,
+def linked(dump_object: Callable[[str], None], linker: str | None) -> Callable[[Path], None]:
+    """A function that writes a shared object to a path: the object file that ``dump_object`` writes, linked. LegatoError if there is no
+    linker."""
+    program = find_linker(linker)
+
+    def make(shared: Path) -> None:
+        code = shared.with_name(f"{shared.name}.o")
+        dump_object(str(code))
+        link([code], shared, program)
+        code.unlink()
+
+    return make
+
+
+def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], make_code: Callable[[Path], Any],
          artifacts: Artifacts = ()) -> Path:
-    """Links the object file that ``dump_object`` writes to a shared object at ``path``, with weights and artifacts beside it. Returns
-    ``path``.
+    """Puts the shared object that ``make_code`` writes at ``path``, with weights and artifacts beside it. Returns ``path``.
 
     The files are replaced as one: a reader finds those of this save, or those of another, and a process that has loaded others keeps them.
     """
     artifacts_file.check_savable(artifacts)
-    program = find_linker(linker)
     path.parent.mkdir(parents=True, exist_ok=True)
     with staged(path) as folder:
-        code, shared, files = folder / "model.o", folder / "model.so", []
-        dump_object(str(code))
+        shared, files = folder / "model.so", []
+        make_code(shared)
         if signature.weights:
             digest = weights_file.write(folder / "weights", signature.weights, arrays)
-            set_digest(code, WEIGHTS_MARK, digest)
+            set_digest(shared, WEIGHTS_MARK, digest)
             files.append((folder / "weights", side_path(path, digest, "weights")))
         if artifacts:
             digest = artifacts_file.write(folder / "artifacts", artifacts, [weight.name for weight in signature.weights])
-            set_digest(code, ARTIFACTS_MARK, digest)
+            set_digest(shared, ARTIFACTS_MARK, digest)
             files.append((folder / "artifacts", side_path(path, digest, "artifacts")))
-        link([code], shared, program)
         seal(shared)
         place([*files, (shared, path)])
     return path

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from legato.core.errors import LegatoError
+from legato.core.notebook import counted, html_table
 from legato.runtime.executable import Executable
-from legato.runtime.profile_text import table, trace
+from legato.runtime.profile_text import milliseconds, table, trace
 from legato.runtime.recorder import RecordedCall
 from legato.runtime.sizes import evaluate, symbol_values
 
@@ -53,7 +54,7 @@ class CallProfile:
         return self.bytes / self.seconds / 1e9 if self.bytes and self.seconds else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile:
     """Where a model's time goes. ``calls``: in the order in which they run; ``seconds``: the median time of a run; ``runs``: how many;
     ``symbols``: values of the symbolic sizes; ``threads``; ``peaks``: None if they were not measured. ``events``: of the last run, as
@@ -76,8 +77,17 @@ class Profile:
         """A table of the calls, the longest first; ``limit``: rows, None for all."""
         return table(self, limit)
 
+    def __repr__(self) -> str:
+        return f"<legato.Profile: {milliseconds(self.seconds)} a run, {counted(len(self.calls), 'call')}; print it for the table>"
+
     def __str__(self) -> str:
         return self.table()
+
+    def _repr_html_(self) -> str:
+        rows = [(call.seconds * 1e3, call.share * 100, "" if call.gflops is None else call.gflops,
+                 "" if call.bandwidth is None else call.bandwidth, f"@{call.kernel}", ", ".join(call.ops))
+                for call in sorted(self.calls, key=lambda call: -call.seconds) if call.count]
+        return html_table(("ms", "%", "GFLOP/s", "GB/s", "kernel", "computes"), rows, repr(self))
 
     def json(self) -> dict[str, Any]:
         """The profile as a value for ``json.dumps``; times in seconds."""
@@ -91,7 +101,7 @@ class Profile:
 
 
 def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3, peaks: Peaks | None = None, **named: Any) -> Profile:
-    """Runs a model ``warmup + runs`` times on the arguments, given as in a call, and measures each kernel call.
+    """Runs a model ``warmup + runs`` times (``warmup``: once at least) on the arguments, given as in a call, and measures each kernel call.
 
     The executable itself is not touched: a second instance of it runs, with weights and code shared. Raises what a call raises, and
     LegatoError for a model that was compiled without records.
@@ -102,9 +112,13 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
     if runs < 1:
         raise LegatoError(f"a profile needs at least one run, not {runs}")
     described = recorder.calls()
-    records, function = recorder.instance(len(described))   # main has no loops: a run makes each call at most once
+    records, function = recorder.instance(len(described))
     recording = executable.with_function(function)
-    for _ in range(warmup):
+    recording(*args, **named)
+    if (made := records.counted) > len(described):      # loops of main make some calls more than once
+        records, function = recorder.instance(made)
+        recording = executable.with_function(function)
+    for _ in range(warmup - 1):
         recording(*args, **named)
     times, whole = [], []
     events: list[tuple[int, int, int]] = []

@@ -53,6 +53,11 @@ class Records:
         self._words = (ctypes.c_int64 * (HEAD + ROW * room))(room)
         self.address = ctypes.addressof(self._words)
 
+    @property
+    def counted(self) -> int:
+        """The number of calls since the last ``take``, those without room for a record too."""
+        return self._words[1]
+
     def take(self) -> list[tuple[int, int, int]]:
         """The calls since the last ``take``: number, begin and end in nanoseconds."""
         count = min(self._words[1], self._words[0])

@@ -34,3 +34,8 @@ def check_seal(data: bytes, path: Path) -> None:
 def digest_of(data: bytes) -> str:
     """The digest at the end of a sealed file's bytes, as text."""
     return data[-_DIGITS:].decode("ascii", "replace")
+
+
+def unsealed(data: bytes) -> bytes:
+    """The bytes of a sealed file without the digest at their end."""
+    return data[:-_DIGITS - len(_MARK)]

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 _OPS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod}
-_FUNCTIONS = {"min": min, "max": max}
+_FUNCTIONS = {"min": min, "max": max, "broadcast": lambda a, b: b if a == 1 else a}
 
 
 def evaluate(text: str, values: Mapping[str, int]) -> int | None:

@@ -1,4 +1,4 @@
-"""Finds an OpenMP runtime, and limits the number of threads if there is none."""
+"""Finds an OpenMP runtime, for parallel regions that the model's own pool of threads does not run: reductions among threads."""
 import ctypes
 import ctypes.util
 import functools
@@ -7,7 +7,6 @@ import os
 import site
 import sys
 import sysconfig
-import warnings
 from pathlib import Path
 
 from legato.core.errors import LegatoError
@@ -29,14 +28,6 @@ def openmp_runtime() -> str | None:
     return next((path for path in _candidates() if _is_runtime(path)), None)
 
 
-def usable_threads(asked: int) -> int:
-    """``asked``, or 1 if there is no OpenMP runtime; then a warning says so, once."""
-    if asked <= 1 or openmp_runtime() is not None:
-        return max(1, asked)
-    _warn_once(asked)
-    return 1
-
-
 def load_openmp(what: str) -> str:
     """Loads the OpenMP runtime with global symbols, for code loaded later. Returns its path.
 
@@ -47,11 +38,6 @@ def load_openmp(what: str) -> str:
         raise LegatoError(f"{what} runs on several threads and needs an OpenMP runtime, which was not found: {_HOW}")
     ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
     return path
-
-
-@functools.cache
-def _warn_once(asked: int) -> None:
-    warnings.warn(f"no OpenMP runtime was found: code for {asked} threads is made for one thread; to have more, {_HOW}", stacklevel=3)
 
 
 def _candidates() -> list[str]:

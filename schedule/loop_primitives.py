@@ -159,7 +159,7 @@ def reorder(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
 
 
 def bounds_first(order: list[ForOp]) -> None:
-    """Moves bounds computed between loops in front of them."""
+    """Moves bounds computed between loops before them."""
     for loop in order:
         for value in loop.bounds:
             owner = value.owner

@@ -13,7 +13,7 @@ from legato.schedule.state import Kernel, ScheduleError, dependent_axes, only_ac
 
 
 def decompose_reduction(kernel: Kernel, block: BlockOp, loop: ForOp) -> BlockOp:
-    """Makes the init a block of its own in front of the loop. Returns it."""
+    """Makes the init a block of its own before the loop. Returns it."""
     if block.init_block is None:
         raise ScheduleError(f"decompose_reduction: block '{block.name}' has no init")
     around = loops_around(block.operation)

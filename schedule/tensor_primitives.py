@@ -125,7 +125,7 @@ def first_loop(block: BlockOp, intrinsic: str) -> ForOp:
 def replace_tile(kernel: Kernel, loop: ForOp, intrinsic: str) -> BlockOp:
     """Replaces one nest by the intrinsic. ScheduleError where it computes something else."""
     if intrinsic not in TENSOR_INTRINSICS:
-        raise ScheduleError(f"tensorize: there is no intrinsic '{intrinsic}'; there are: {', '.join(TENSOR_INTRINSICS) or 'none'}")
+        raise ScheduleError(f"tensorize: there is no intrinsic '{intrinsic}'; there are: {', '.join(sorted(TENSOR_INTRINSICS)) or 'none'}")
     with ir.Location.unknown():
         scratch = ir.Module.create()
         description, implementation = (k.build(scratch) for k in TENSOR_INTRINSICS[intrinsic])

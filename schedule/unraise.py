@@ -13,6 +13,7 @@ from legato.schedule.state import ScheduleError
 
 GENERALIZE = "canonicalize,linalg-generalize-named-ops,cse"
 HARMLESS = ("arith.constant", "tensor.empty", "tensor.dim", "func.return", "linalg.fill", "linalg.generic")
+LOOPS = ("bufferization.", "memref.", "scf.")  # dialects of a kernel that is written as loops
 NAMES = {CONTRACTION: "contract", WINDOW: "window", REDUCTION: "reduce", ELEMENTWISE: "map"}
 
 
@@ -21,6 +22,9 @@ def to_loops(kernel: func.FuncOp) -> None:
     for op in kernel.body.blocks[0].operations:
         name = op.operation.name
         if name in ("linalg.pack", "linalg.unpack") or (name not in HARMLESS and not name.startswith("linalg.")):
+            if name.startswith(LOOPS):
+                raise ScheduleError(f"@{kernel.name.value} has nothing to schedule: it is loops without a block; write its statements "
+                                    'inside `with tir.block("name"):`')
             raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: it has {name}")
     run_on(kernel.operation, GENERALIZE)
     separate_starts(kernel)

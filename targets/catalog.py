@@ -1,12 +1,13 @@
 """The targets available to one compile, with all their rules: a snapshot of Legato's own, of the process's registry, of installed
 packages (entry points of the group ``legato.targets``) and of those given to the call."""
+import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from legato.core.errors import LegatoError
-from legato.targets import registry
+from legato.targets import registry, tvm_spellings
 from legato.targets.builtin import TARGETS
 from legato.targets.known_ops import check_op, is_graph_op
 from legato.targets.rule import GIVEN, REGISTERED, Rule, make_rules
@@ -41,6 +42,8 @@ class Catalog:
         elif not isinstance(target, str):
             raise LegatoError(f"a target is a text such as \"llvm{{threads=2}}\", or a legato.Target, not {type(target).__name__}")
         else:
+            if (ours := tvm_spellings.answer(target)) is not None and target not in self.names():
+                raise LegatoError(ours)
             name, options = split_target(target)
             complete = with_options(self._complete(self._find(name, f"unknown target '{name}'"), ()), options)
         if self._rules:
@@ -54,10 +57,19 @@ class Catalog:
         if name in self._targets:
             return self._targets[name]
         if name not in self._entries:
-            raise LegatoError(complaint + nearest(name, self.names()))
+            raise LegatoError(complaint + (self._of_stage(name) or nearest(name, self.names())))
         self._targets[name] = load_entry(self._entries.pop(name))
         self._registered = registry.snapshot()  # with the targets and rules that loading its package registered
         return self._targets[name]
+
+    def _of_stage(self, name: str) -> str:
+        """A hint for a word that is, or is nearly, the name of a stage; empty for another one."""
+        stages = [stage for target in ("llvm", "nvvm") for stage, _ in self.resolve(target).templates() if stage != target]
+        close = difflib.get_close_matches(name, stages, 1) if name not in ("llvm", "nvvm") else []
+        if not close or difflib.get_close_matches(name, self.names(), 1):
+            return ""
+        return (f"; '{close[0]}' is a stage of a target's pipeline: legato.lower(module, last='{close[0]}'), legato-compile --emit "
+                f"{close[0]}")
 
     def _complete(self, target: Target, below: tuple[str, ...]) -> Target:
         if target.name in below:

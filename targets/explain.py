@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from legato.core.errors import LegatoError
+from legato.core.notebook import counted, html_folded, html_table
 from legato.core.records import KernelRecord, OutputRecord, PatternRecord, RuleRecord
 from legato.targets.known_ops import check_op
 from legato.targets.target import Target
@@ -13,7 +14,7 @@ NO_RULE = "no rule"
 MANY = 6     # patterns of a backend without an op that share a line
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """What the rules of a target did. ``records``: graph ops, then intrinsics, in order; ``partition``: likewise for the patterns of
     backends; ``outputs``: those that are filled before their kernel runs; ``kernels``: what runs after fusion, where the pipeline got
@@ -45,6 +46,29 @@ class Explanation:
                            "partition": [asdict(one) for one in self.partition], "outputs": [asdict(one) for one in self.outputs],
                            "kernels": [asdict(one) for one in self.kernels]}, indent=2)
 
+    def __repr__(self) -> str:
+        graph = sum(r.type is None for r in self.records)
+        parts = [f"{counted(graph, 'graph op')}, {counted(len(self.records) - graph, 'intrinsic')}", counted(len(self.kernels), "kernel"),
+                 f"{len(self.missing)} without a rule", f"target {self.target}"]
+        return f"<legato.Explanation: {', '.join(parts)}; print it for the table>"
+
+    def _repr_html_(self) -> str:
+        rows = [(r.op, r.name or "", r.target or "-", r.rule or NO_RULE, r.source or "", f"@{r.kernel}" if r.kernel else "",
+                 "; ".join(f"{t}/{rule} refused: {why}" for t, rule, why in r.refused)) for r in self.records if r.type is None]
+        heads = ("graph op", "in the model", "target", "rule", "defined at", "made", "refused")
+        return html_table(heads, rows, repr(self)) + html_folded("as text, with intrinsics and kernels", str(self))
+
+    @staticmethod
+    def parse(text: str) -> "Explanation":
+        """The explanation that ``json`` wrote."""
+        data = json.loads(text)
+        refused = [[(one["target"], one["rule"], one["reason"]) for one in record["refused"]] for record in data["ops"]]
+        rules = [RuleRecord(**_tuples(one) | {"refused": given}) for one, given in zip(data["ops"], refused)]
+        patterns, outputs, kernels = (
+            tuple(record(**_tuples(one)) for one in data[name])
+            for name, record in (("partition", PatternRecord), ("outputs", OutputRecord), ("kernels", KernelRecord)))
+        return Explanation(data["target"], tuple(data["chain"]), tuple(rules), patterns, outputs, kernels)
+
     def __str__(self) -> str:
         head = f"target {self.target}: {' -> '.join(self.chain)}" if self.target else "patterns of backends"
         graph = [r for r in self.records if r.type is None]
@@ -63,6 +87,11 @@ def explanation(target: Target | None, report: dict[str, Any]) -> Explanation:
     chain = tuple(t.name for t in target.chain()) if target is not None else ()
     return Explanation(str(target) if target is not None else None, chain, tuple(records), tuple(report.get("partition", ())),
                        tuple(report.get("outputs", ())), tuple(report.get("kernels", ())))
+
+
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a record from JSON, which has lists where the records have tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
 def _layers(record: RuleRecord, ops: Sequence[str]) -> tuple[str, ...]:
@@ -158,7 +187,7 @@ def _merged(records: Iterable[RuleRecord]) -> list[RuleRecord]:
 
 def _table(records: Sequence[RuleRecord], titles: tuple[str, str, str, str],
            cells: Callable[[RuleRecord], tuple[str, str, str]]) -> list[str]:
-    """A table of ops and their rules. ``titles``: of the op, of the two columns behind it, and of the last one; ``cells``: those three."""
+    """A table of ops and their rules. ``titles``: of the op, of the two columns after it, and of the last one; ``cells``: those three."""
     if not records:
         return []
     rows = [(*titles[:3], "target", "rule", "defined at", titles[3])]

@@ -25,7 +25,8 @@ GRAPH = ("relax-fold-constants,relax-canonicalize,"
          "relax-fold-constants,cse,relax-require-sizes")
 LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-init-outputs,func.func(canonicalize,cse)"
 # for kernels that hold more than a schedule takes
-SPLIT = "tir-materialize-factors,tir-convert-kernel-layout{target=%s},tir-widen-factors,tir-split-kernels"
+PLAIN = "tir-materialize-factors,tir-convert-kernel-layout{target=%s}"
+SPLIT = "tir-group-factors{target=%s},tir-widen-factors,tir-split-kernels"
 FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse),tir-tie-outputs,"
         "tir-collapse-dims,func.func(canonicalize,cse)")
 
@@ -49,40 +50,57 @@ CLEAN = "reconcile-unrealized-casts,canonicalize,cse"
 
 
 def cpu_stages(target: "Target") -> Stages:
-    """The stages of a CPU; with several threads, parallel loops use OpenMP."""
+    """The stages of a CPU; with several threads, the steps of parallel loops are functions that the model's pool of threads calls."""
     threads = target.cpu.threads if target.cpu is not None else 1
     if threads > 1:  # the canonicalization removes scopes without allocations
         parallel = f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},canonicalize,tir-inline-alloca-scopes"
-        down = f"{parallel},{LLVM},convert-openmp-to-llvm"
+        down = f"{parallel},{LLVM},convert-openmp-to-llvm,reconcile-unrealized-casts,canonicalize,tir-outline-parallel"
     else:
         down = f"func.func(scf-forall-to-for),{LLVM}"
     attention = "tir-fuse-attention{target=%s}," if target.options.get("fuse-attention", True) else ""
     integers = "relax-integer-contractions," if target.options.get("integer-contractions", True) else ""
+    winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
+    rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
     return (
-        ("relax", f"{INFER},{integers}{GRAPH}"),
+        ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH}"),
         ("legalized", LEGALIZE),
-        ("fused", f"{SPLIT},{attention}{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-pack-weights{{target=%s}},"
-                  "tir-count-work"),
+        ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},"
+                  f"tir-count-work,{winograd}tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},tir-schedule{target=%s},tir-drop-unchanged,"
                       "tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,tir-plan-memory,tir-lower-packed,tir-profile-main"),
-        ("llvm", f"tir-prefetch-weights,{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},tir-keep-vector-loops,tir-pass-pointers,"
-                 f"{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
+        ("llvm", f"tir-prefetch-weights,tir-lower-matrix-products{{target=%s}},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
+                 f"tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
     )
 
 
 OLD_NAMES = {"loops": "scheduled"}  # of the stages of nvvm, whose stage outlined was called scheduled
 
-NVVM_STAGES: Stages = (
+GPU_STAGES: Stages = (
     ("relax", f"{INFER},{GRAPH}"),
     ("legalized", LEGALIZE),
     ("fused", FUSE),
     ("scheduled", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
     ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
     ("outlined", "tir-prepare-parallel,func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,"
-                 "scf-parallel-loop-fusion),tir-launch-loops{target=%s},func.func(gpu-launch-sink-index-computations),gpu-kernel-outlining,"
+                 "scf-parallel-loop-fusion),tir-launch-loops{target=%s},tir-sink-scalars,func.func(gpu-launch-sink-index-computations),gpu-kernel-outlining,"
                  "canonicalize,cse,tir-name-kernels,tir-align-shared"),
+)
+
+NVVM_STAGES: Stages = (
+    *GPU_STAGES,
     ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
              "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,convert-gpu-to-nvvm,"
              "convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),
+)
+
+VULKAN_STAGES: Stages = (
+    *GPU_STAGES,
+    ("spirv", "tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
+              "gpu.module(arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},math-extend-to-supported-types),"
+              "tir-halves-as-integers{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},"
+              "gpu.module(scf-parallel-for-to-nested-fors,expand-strided-metadata,lower-affine,fold-memref-alias-ops,"
+              "convert-vector-to-scf{full-unroll=1},arith-expand,canonicalize,cse),func.func(expand-strided-metadata,lower-affine),"
+              "tir-flatten-kernels,canonicalize,cse,gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
+              "tir-forbid-contraction"),
 )

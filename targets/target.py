@@ -11,7 +11,7 @@ from typing import Any
 
 from legato.analysis.structured import StructuredKernel
 from legato.core.errors import LegatoError
-from legato.core.interfaces import AttentionTilesLike, MachineLike, PackingLike
+from legato.core.interfaces import AttentionTilesLike, MachineLike, PackingLike, WinogradTilesLike
 from legato.core.mlir import ext, func, ir
 from legato.core.user_code import blamed
 from legato.dialects.loading import python_dialects
@@ -33,11 +33,13 @@ class Target:
     are inherited. ``make_machine``: makes the device's description from the options. ``schedule_function(function, machine)``: returns the
     transform script for a prim_func (a ``func.FuncOp``), or None. ``packing_function(function, machine)``: decides how a prim_func's
     constant operand is packed. ``attention_function(function, machine)``: the sizes of the blocks of an attention that is computed as one
-    kernel, or None. Each takes the prim_func's classification in its place if it is decorated by
+    kernel, or None. ``winograd_function(function, machine)``: the sizes of the blocks of a convolution that is computed by Winograd's
+    algorithm, or None. Each takes the prim_func's classification in its place if it is decorated by
     ``legato.targets.classified.classified``. ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled.
     ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or a function that makes
     them for a target with options. ``runs``: whether this process can call the code at the end of the pipeline; None: what the parents
-    say. ``dialects``: defined in Python, that rules, schedules and passes of the target use; those of ops that have a rule need not be
+    say. ``engine``: what runs the code at the end of the pipeline, where that is no CPU (``"vulkan"``); "": what the parents say.
+    ``dialects``: defined in Python, that rules, schedules and passes of the target use; those of ops that have a rule need not be
     listed. ``passes``: pass classes that the stages may name besides Legato's. ``doc``: one line for lists.
     """
 
@@ -49,9 +51,11 @@ class Target:
     schedule_function: KernelFunction[str | None] | None = None
     packing_function: KernelFunction[PackingLike | None] | None = None
     attention_function: KernelFunction[AttentionTilesLike | None] | None = None
+    winograd_function: KernelFunction[WinogradTilesLike | None] | None = None
     prepare_function: Callable[[func.FuncOp, Any], None] | None = None
     stages: "Stages | Callable[[Target], Stages]" = ()
     runs: bool | None = None
+    engine: str = ""
     dialects: tuple[type[ext.Dialect], ...] = ()
     passes: tuple[type, ...] = ()
     doc: str = ""
@@ -88,7 +92,7 @@ class Target:
             if first is None:
                 orders = "; ".join(" before ".join(f"'{target.name}'" for target in one) for one in lists if len(one) > 1)
                 raise LegatoError(f"target '{self.name}': its parents ({', '.join(_name(p) for p in self.parents)}) do not agree on an "
-                                  f"order of their ancestors: {orders}; name a target in front of its own parents")
+                                  f"order of their ancestors: {orders}; name a target before its own parents")
             found.append(first)
             lists = [[target for target in one if target.name != first.name] for one in lists]
         return found
@@ -142,6 +146,10 @@ class Target:
         """The sizes of the blocks of an attention that is computed as one kernel, or None."""
         return self._asked("attention_function", ask, kernel)
 
+    def winograd(self, kernel: StructuredKernel) -> WinogradTilesLike | None:
+        """The sizes of the blocks of a convolution that is computed by Winograd's algorithm, or None."""
+        return self._asked("winograd_function", ask, kernel)
+
     def packing(self, kernel: StructuredKernel) -> PackingLike | None:
         """How a prim_func's constant operand is packed, or None."""
         return self._asked("packing_function", ask, kernel)
@@ -185,6 +193,11 @@ class Target:
         """Whether this process can call the code at the end of the pipeline, as stated by the target or its nearest ancestor that
         states it."""
         return next((t.runs for t in self.chain() if t.runs is not None), True)
+
+    @property
+    def engine_here(self) -> str:
+        """What runs the code at the end of the pipeline, as the target or its nearest ancestor says; "" for the CPU."""
+        return next((t.engine for t in self.chain() if t.engine), "")
 
     def templates(self, last: str | None = None) -> list[tuple[str, str]]:
         """The stages and their passes, up to and including the stage ``last``, with ``%s`` for the target's text. LegatoError if there is

@@ -51,6 +51,8 @@ _SIZES = {
     "arith.floordivsi": lambda op, a, b: a // b,
     "arith.minsi": lambda op, a, b: min(a, b),
     "arith.maxsi": lambda op, a, b: max(a, b),
+    "arith.cmpi": lambda op, a, b: a == b,      # whether a size is 1, the only comparison
+    "arith.select": lambda op, condition, a, b: a if condition else b,
     "tensor.dim": lambda op, x, axis: x.shape[axis],
     "tensor.from_elements": lambda op, *values: np.array(values, numpy_dtype(op.result.type.element_type)).reshape(op.result.type.shape),
 }

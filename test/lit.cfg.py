@@ -24,6 +24,7 @@ config.test_source_root = str(source)
 config.test_exec_root = os.environ.get("LEGATO_LIT_OUTPUT", str(source.parent / "build" / "lit"))
 
 config.environment["PATH"] = os.pathsep.join([str(bin_folder), os.environ["PATH"]])
+config.environment["LEGATO_CACHE"] = "off"   # tests compile
 config.environment["PYTHONDONTWRITEBYTECODE"] = os.environ.get("PYTHONDONTWRITEBYTECODE", "")
 for name in ("HOME", "LEGATO_DEBUG", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH", "TMPDIR"):
     if name in os.environ:

@@ -13,15 +13,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from legato.tools.console import console, logged
+
 if TYPE_CHECKING:
     from legato.core.diagnostics import Diagnostic, Position
 
-FAILURE, INTERRUPTED = 1, 130
+FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 DEBUG_VARIABLE = "LEGATO_DEBUG"
 
 
 class UsageError(Exception):
-    """The command line is invalid. Reported with a hint to ``--help``."""
+    """The command line is invalid. Reported with a hint to ``--help``; the exit code is 2."""
+
+
+@contextmanager
+def command_line() -> Iterator[None]:
+    """Context for what looks up the names on the command line (passes, targets, stages, backends): a LegatoError in it is a UsageError."""
+    from legato.core.errors import LegatoError
+
+    try:
+        yield
+    except LegatoError as error:
+        raise UsageError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,7 @@ def show_error(error: BaseException, source: SourceText | None = None) -> str:
         text = f"error: {_message(error)}"
     notes = list(getattr(error, "__notes__", ()))
     if reproducer := getattr(error, "reproducer", None):
-        notes.append(f"the IR in front of the failing pass is in {reproducer}; run it again: legato-opt {reproducer} --run-reproducer")
+        notes.append(f"the IR before the failing pass is in {reproducer}; run it again: legato-opt {reproducer} --run-reproducer")
     return "\n".join([text, *(f"note: {note}" for note in notes)])
 
 
@@ -80,27 +93,30 @@ class Outcome:
 
 
 @contextmanager
-def reported(tool: str, debug: bool = False) -> Iterator[Outcome]:
+def reported(tool: str, debug: bool = False, verbosity: int = 0) -> Iterator[Outcome]:
     """Context for a tool's body: errors and warnings are printed on standard error, and errors set the exit code; the body may set it,
     too.
 
-    `debug` (or LEGATO_DEBUG=1) shows tracebacks.
+    `debug` (or LEGATO_DEBUG=1) shows tracebacks. `verbosity`: of the loggers ``legato.*``, see ``logged``.
     """
     outcome = Outcome()
-    shown, warnings.showwarning = warnings.showwarning, lambda message, *_: print(f"{tool}: warning: {message}", file=sys.stderr)
+    shown, warnings.showwarning = warnings.showwarning, lambda message, *_: console.say(f"{tool}: warning: {message}")
     try:
-        yield outcome
+        with logged(verbosity):
+            yield outcome
         sys.stdout.flush()
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # the reader has closed the pipe (`| head`): avoid an error when flushing at exit
     except KeyboardInterrupt:
-        print(f"{tool}: interrupted", file=sys.stderr)
+        console.show("")
+        console.say(f"{tool}: interrupted")
         outcome.code = INTERRUPTED
     except Exception as error:
+        console.show("")
         if debug or os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
             traceback.print_exc()
-        print(_failure(tool, error), file=sys.stderr)
-        outcome.code = FAILURE
+        console.say(_failure(tool, error))
+        outcome.code = USAGE if isinstance(error, UsageError) else FAILURE
     finally:
         warnings.showwarning = shown
 

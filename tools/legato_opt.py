@@ -4,16 +4,19 @@ from __future__ import annotations
 import sys
 import time
 
-from legato.tools.errors import reported
-from legato.tools.opt_arguments import Arguments, parse_arguments
+from legato.tools.command_line import version
+from legato.tools.console import console
+from legato.tools.errors import command_line, reported
+from legato.tools.opt_arguments import Arguments, parse_arguments, verbosity
 
 TOOL = "legato-opt"
 
 
 def main(words: list[str] | None = None) -> int:
-    """Runs the tool. Returns the exit code: 0, or 1 if the input or a pass failed, or if diagnostics were not as expected."""
+    """Runs the tool. Returns the exit code: 0, 1 if the input or a pass failed or diagnostics were not as expected, 2 if the command line
+    is invalid."""
     words = sys.argv[1:] if words is None else words
-    with reported(TOOL, debug="--debug" in words) as outcome:
+    with reported(TOOL, debug="--debug" in words, verbosity=verbosity(words)) as outcome:
         outcome.code = run(parse_arguments(words))
     return outcome.code
 
@@ -26,26 +29,33 @@ def run(arguments: Arguments) -> int:
         print(HELP)
         return 0
     if arguments.version:
-        from legato import __version__
+        print(version(TOOL))
+        return 0
+    if arguments.completion:
+        from legato.tools.completion import opt_options, script
 
-        print(f"{TOOL} (legato {__version__})")
+        print(script(arguments.completion, TOOL, opt_options()), end="")
         return 0
     begun = time.perf_counter()
+    from legato.passes.pipeline.reproducer import remove_stale
     from legato.tools.opt_input import STANDARD_INPUT, read_input
     from legato.tools.opt_session import Session
     from legato.tools.opt_setup import (
         follow_reproducer,
         list_all_passes,
+        list_dialects,
         list_target_rules,
         load_user_code,
         make_pipeline,
         mlir_context,
         pass_context,
     )
-    from legato.tools.output import check_output
+    from legato.tools.output import check_output, check_view
 
     if arguments.output != STANDARD_INPUT:
         check_output("-o", arguments.output)
+    if arguments.view:
+        check_view("--view", arguments.view)
     text = read_input(arguments.input) if arguments.run_reproducer else None
     if text is not None:
         follow_reproducer(arguments, text)
@@ -53,14 +63,28 @@ def run(arguments: Arguments) -> int:
     if arguments.list_passes:
         list_all_passes(user)
         return 0
+    if arguments.emit == "irdl":
+        from legato.tools.irdl import irdl_text
+
+        print(irdl_text(user.dialects))
+        return 0
+    if arguments.show_dialects:
+        list_dialects(mlir_context(arguments, user))
+        return 0
     if arguments.list_rules:
-        list_target_rules(arguments, user)
+        with command_line():
+            list_target_rules(arguments, user)
         return 0
     context = pass_context(user)
-    pipeline = make_pipeline(arguments, user, context)
+    with command_line():
+        pipeline = make_pipeline(arguments, user, context)
+    if arguments.dump_pipeline:
+        console.say(f"Pipeline of {len(pipeline.names())} passes:\n{pipeline}\n")
     session = Session(arguments, pipeline, context, mlir_context(arguments, user))
     context.times.append(("start", time.perf_counter() - begun))
     code = session.run(text or read_input(arguments.input))
+    if code == 0 and arguments.reproducer_path is not None:
+        remove_stale(arguments.reproducer_path, arguments.command)
     if arguments.timing:
         from legato.passes.pipeline.instrumentation import time_report
 

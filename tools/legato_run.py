@@ -1,11 +1,13 @@
 """legato-run: runs a model (.onnx, .mlir) or a saved one (.legato), compares it with onnxruntime, and times it."""
 import argparse
+import importlib.util
 import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from legato.tools.command_line import Parser
 from legato.tools.models import TARGET, add_compile_options, count_option, dim_option
 
 EXAMPLES = """examples:
@@ -22,9 +24,8 @@ EXAMPLES = """examples:
 
 def parser() -> argparse.ArgumentParser:
     """The command line's parser."""
-    p = argparse.ArgumentParser(prog="legato-run", description=__doc__, epilog=EXAMPLES,
-                                formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("model", help="a model: .onnx, .mlir, or a saved one (.legato, .so)")
+    p = Parser("legato-run", usage="%(prog)s MODEL [options]", description=__doc__, epilog=EXAMPLES)
+    p.add_argument("model", help="a model: .onnx, .mlir, or a saved one (.legato, .so); - for standard input (ONNX or MLIR)")
     p.add_argument("--random", action="store_true", help="random values for the inputs without --input")
     p.add_argument("--seed", type=int, default=0, help="seed of the random values")
     p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a value for an input")
@@ -39,65 +40,102 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--profile", nargs="?", const="table", choices=["table", "json"], help="time each kernel call over --bench runs "
                    "(default: 20): a table, or JSON, with the model's layers, arithmetic, memory traffic and the machine's peaks")
     p.add_argument("--trace", metavar="FILE.json", help="with --profile: write one run for chrome://tracing or ui.perfetto.dev")
+    p.add_argument("--timing", action="store_true", help="print how long each stage and each pass of the compile took, on standard error")
+    p.add_argument("--view", metavar="FILE", help="with --profile: draw the kernels with their times: .svg, .html, .png or .dot")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    p.add_argument("-v", "--verbose", action="count", default=0, help="log what is done, on standard error; -vv: each pass as well")
     p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
     return p
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the tool. Returns the exit code."""
+    """Runs the tool. Returns the exit code: 0, 1 if something failed or --check found a difference, 2 if the command line is invalid."""
+    begun = time.perf_counter()
     options = parser().parse_args(argv)
     from legato.tools.errors import reported
 
-    with reported("legato-run", debug=options.debug) as outcome:
-        outcome.code = run(options)
+    with reported("legato-run", debug=options.debug, verbosity=options.verbose) as outcome:
+        outcome.code = run(options, begun)
     return outcome.code
 
 
-def executable(options: argparse.Namespace) -> Any:
-    """The model, compiled, or loaded if it is a saved one."""
-    from legato.runtime.code_file import is_saved_model
-
-    if is_saved_model(options.model):
+def executable(options: argparse.Namespace, model: Any, begun: float) -> Any:
+    """The model, compiled, or loaded if it is a saved one (``model``: None)."""
+    if model is None:
         from legato.runtime import load
 
         return load(options.model, verify=options.verify)
     from legato import driver
-    from legato.tools.models import read_model
+    from legato.graph_capture import capturing
+    from legato.tools.compile_checks import look_up
     from legato.tools.progress import Progress
     from legato.tools.user_file import register_user_files
 
-    progress = Progress(quiet=options.quiet)
+    user = register_user_files(options.load)
+    chosen = look_up(options, user)
+    driver.refuse_elsewhere(chosen.target)
+    progress = Progress("legato-run", options.quiet or bool(options.verbose), begun)
+    progress.stages.append(("start", progress.seconds))
     with progress.stage("import"):
-        user = register_user_files(options.load)
-        backends = user.chosen([name for name, _ in options.backend])
-        module = read_model(options.model, dict(options.shape), user.dialects)
-    result = driver.compile(module, options.target, backends=backends, backend_options=dict(options.backend), progress=progress)
+        module = model.module(dict(options.shape), user.dialects)
+    result = driver.compile(
+        module, chosen.target, passes=capturing(chosen.target, None) if options.view else (), backends=chosen.backends,
+        backend_options=dict(options.backend), progress=progress, cache=not (options.no_cache or options.verbose or options.timing))
     progress.finish()
+    if options.timing:
+        from legato.passes.pipeline.instrumentation import time_report
+
+        print(time_report(progress.stages, progress.seconds, result.report.stage_passes), file=sys.stderr)
     return result
 
 
-def run(options: argparse.Namespace) -> int:
-    """Runs the model as the command line asks. Returns the exit code: 1 if --check fails. Raises LegatoError."""
+def check_options(options: argparse.Namespace) -> None:
+    """Refuses options that do not fit together, before any work. Raises UsageError; LegatoError for a package that is missing."""
+    from legato.core.errors import LegatoError
     from legato.runtime.code_file import is_saved_model
-    from legato.tools.models import LegatoError, Peer, random_inputs, relative_error, symbol_in
+    from legato.tools.errors import UsageError
+    from legato.tools.output import check_view
+
+    saved = is_saved_model(options.model)
+    if options.check and (saved or options.model.endswith((".mlir", ".mlirbc"))):
+        raise UsageError("--check compares with onnxruntime, which wants the .onnx file")
+    if options.check and importlib.util.find_spec("onnxruntime") is None:
+        raise LegatoError("--check compares with onnxruntime, which is not installed: pip install onnxruntime")
+    if saved and (options.shape or options.target != TARGET or options.backend):
+        raise UsageError("--shape, --target and --backend are for a compile: a saved model has them in it")
+    if options.verify and not saved:
+        raise UsageError("--verify compares a saved model with its digests: give a .legato file")
+    if options.timing and saved:
+        raise UsageError("--timing is about a compile, and a saved model has been compiled")
+    if options.trace and not options.profile:
+        raise UsageError("--trace writes what --profile measures: give both")
+    if options.view and (saved or not options.profile):
+        raise UsageError("--view draws a model that is compiled, with the times of --profile: give a model and both")
+    if options.view:
+        check_view("--view", options.view)
+
+
+def run(options: argparse.Namespace, begun: float) -> int:
+    """Runs the model as the command line asks. Returns the exit code: 1 if --check fails. Raises UsageError and LegatoError."""
+    from legato.core.errors import LegatoError
+    from legato.runtime.code_file import is_saved_model
+    from legato.tools.errors import UsageError
+    from legato.tools.models import Peer, random_inputs, relative_error, symbol_in
     from legato.tools.output import check_output
 
-    if options.check and not options.model.endswith(".onnx"):
-        raise LegatoError("--check compares with onnxruntime, which wants the .onnx file")
-    if is_saved_model(options.model) and (options.shape or options.target != TARGET or options.backend):
-        raise LegatoError("--shape, --target and --backend are for a compile: a saved model has them in it")
-    if options.verify and not is_saved_model(options.model):
-        raise LegatoError("--verify compares a saved model with its digests: give a .legato file")
-    if options.trace and not options.profile:
-        raise LegatoError("--trace writes what --profile measures: give both")
+    check_options(options)
     files = [name_and_file("--save", text) for text in options.save]
     for _, file in files:
         check_output("--save", file)
     if options.trace:
         check_output("--trace", options.trace)
     given = read_arrays(options.input)
-    exe = executable(options)
+    model = None
+    if not is_saved_model(options.model):
+        from legato.tools.model_input import open_model
+
+        model = open_model(options.model)
+    exe = executable(options, model, begun)
     names = [spec.name for spec in exe.inputs]
     refuse_unknown("input", given, names)
     refuse_unknown("output", [name for name, _ in files], [spec.name for spec in exe.outputs])
@@ -105,7 +143,7 @@ def run(options: argparse.Namespace) -> int:
     inputs = (random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}) | given
     missing = [n for n in names if n not in inputs]
     if missing:
-        raise LegatoError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy, or --random")
+        raise UsageError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy, or --random")
     try:
         outputs = as_tuple(exe(**inputs))
     except (TypeError, ValueError, MemoryError) as error:  # errors about arguments
@@ -114,27 +152,27 @@ def run(options: argparse.Namespace) -> int:
         print(f"{spec.name}: {value.dtype}{list(value.shape)} {summary(value)}")
     save(files, [s.name for s in exe.outputs], outputs)
     code, peer = 0, None
-    if options.check:
-        peer = Peer(options.model)
+    if options.check and model is not None:
+        peer = Peer(model.onnx)
         errors = [relative_error(a, b) for a, b in zip(outputs, peer(inputs), strict=True)]
         good = max(errors, default=0.0) <= options.tolerance
         print(f"check: greatest relative error against onnxruntime {max(errors, default=0.0):.1e}, "
               f"{'within' if good else 'ABOVE'} {options.tolerance:g}")
         code = 0 if good else 1
     if options.profile:
-        profile(exe, inputs, options.bench or 20, options.profile, options.trace)
+        profile(exe, inputs, options)
     elif options.bench:
         bench(exe, inputs, peer, options.bench)
     return code
 
 
 def name_and_file(option: str, text: str) -> tuple[str, str]:
-    """Splits NAME=FILE.npy. LegatoError if ``text`` has another form."""
-    from legato.tools.models import LegatoError
+    """Splits NAME=FILE.npy. UsageError if ``text`` has another form."""
+    from legato.tools.errors import UsageError
 
     name, equals, file = text.rpartition("=")
     if not equals or not name or not file:
-        raise LegatoError(f"{option} {text}: write {option} NAME=FILE.npy")
+        raise UsageError(f"{option} {text}: write {option} NAME=FILE.npy")
     return name, file
 
 
@@ -142,7 +180,7 @@ def read_arrays(requests: list[str]) -> dict[str, Any]:
     """The arrays of --input, by name. LegatoError for a missing file, or one without an array of numbers."""
     import numpy as np
 
-    from legato.tools.models import LegatoError
+    from legato.core.errors import LegatoError
 
     arrays = {}
     for text in requests:
@@ -159,12 +197,12 @@ def read_arrays(requests: list[str]) -> dict[str, Any]:
 
 
 def refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> None:
-    """LegatoError for the first name that is not among the known ones. ``what``: their kind, for the message."""
-    from legato.tools.models import LegatoError
+    """UsageError for the first name that is not among the known ones. ``what``: their kind, for the message."""
+    from legato.tools.errors import UsageError
 
     for name in names:
         if name not in known:
-            raise LegatoError(f"the model has no {what} '{name}'; it has {', '.join(known) or 'none'}")
+            raise UsageError(f"the model has no {what} '{name}'; it has {', '.join(known) or 'none'}")
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -190,16 +228,21 @@ def save(files: list[tuple[str, str]], names: list[str], outputs: tuple[Any, ...
         np.save(file, outputs[names.index(name)])
 
 
-def profile(exe: Any, inputs: dict[str, Any], runs: int, form: str, trace: str | None) -> None:
-    """Prints a profile of so many runs as a table or JSON; writes one run as a trace to a file."""
+def profile(exe: Any, inputs: dict[str, Any], options: argparse.Namespace) -> None:
+    """Prints a profile as a table or JSON; writes one run as a trace, and a picture with the times, to the files of the options."""
     import json
 
     from legato.profiling import profile as profiled
 
-    found = profiled(exe, runs=runs, **inputs)
-    print(found if form == "table" else json.dumps(found.json(), indent=2))
-    if trace:
-        Path(trace).write_text(json.dumps(found.chrome_trace()))
+    found = profiled(exe, runs=options.bench or 20, **inputs)
+    print(found if options.profile == "table" else json.dumps(found.json(), indent=2))
+    if options.trace:
+        Path(options.trace).write_text(json.dumps(found.chrome_trace()))
+    if options.view:
+        from legato.graph_capture import captured_module
+        from legato.viewing import view
+
+        view(captured_module(exe.report), profile=found).save(options.view)
 
 
 def bench(exe: Any, inputs: dict[str, Any], peer: Any, count: int) -> None:

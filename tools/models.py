@@ -1,17 +1,10 @@
-"""Model handling shared by the tools: reading models, shapes from options, random inputs, comparison with onnxruntime."""
+"""What the tools that compile share: their options, random inputs, and comparison with onnxruntime."""
 import argparse
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-from legato.core.errors import LegatoError
-
-if TYPE_CHECKING:
-    from legato.dialects.module import Module
-
 
 TARGET = "llvm"
 
@@ -26,6 +19,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
                         help="run a Python file first, and use the rules, targets and backends that it defines")
     parser.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
                         help="an input's shape: numbers and symbols")
+    parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing in the cache of compiled models")
 
 
 def dims_option(text: str) -> tuple[str, list[int | str]]:
@@ -57,29 +51,6 @@ def count_option(text: str) -> int:
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is no number of calls: write 50")
     return int(text)
-
-
-def read_model(path: str, shapes: dict[str, list[int | str]] | None = None, dialects: Iterable[type] = ()) -> "Module":
-    """The module in an ``.onnx`` or ``.mlir`` file, in a context with these dialects besides Legato's. LegatoError if it cannot be
-    read."""
-    file = Path(path)
-    if not file.is_file():
-        raise LegatoError(f"there is no file '{path}'")
-    if file.suffix == ".mlir":
-        if shapes:
-            raise LegatoError(f"--shape is for ONNX models; '{path}' has its shapes in its text")
-        from legato.dialects.loading import make_context
-        from legato.dialects.module import Module
-
-        return Module.load(path, make_context(dialects))
-    if file.suffix != ".onnx":
-        raise LegatoError(f"'{path}' is no model by its name: it ends neither in .onnx nor in .mlir")
-    from legato.dialects.loading import load_dialects
-    from legato.frontends.onnx import from_onnx
-
-    module = from_onnx(path, shapes=shapes or None)
-    load_dialects(module.context, dialects)
-    return module
 
 
 def is_stream(path: Path) -> bool:
@@ -130,15 +101,13 @@ def size_of(size: int | str, sizes: dict[str, int]) -> int:
 class Peer:
     """onnxruntime on the same model, with one thread by default."""
 
-    def __init__(self, path: str, threads: int = 1):
-        try:
-            import onnxruntime
-        except ImportError:
-            raise LegatoError("--check and --bench compare with onnxruntime, which is not installed: pip install onnxruntime") from None
+    def __init__(self, model: str | bytes, threads: int = 1):
+        import onnxruntime
+
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.log_severity_level = 3
-        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> list[Any]:
         wanted = {i.name for i in self.session.get_inputs()}

@@ -5,26 +5,36 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from legato.tools.completion import SHELLS
 from legato.tools.errors import UsageError
+from legato.tools.ir_text import IrPrinter
 
 VALUED = {
     "pass-pipeline": "pipeline", "print-ir-before": "print_before", "print-ir-after": "print_after", "load": "load",
-    "reproducer": "reproducer", "o": "output", "target": "target", "emit": "emit", "op": "op", "view": "view",
+    "reproducer": "reproducer", "completion": "completion", "o": "output", "target": "target", "emit": "emit", "op": "op", "view": "view",
+    "mlir-print-ir-tree-dir": "tree_dir", "mlir-elide-elementsattrs-if-larger": "elements_limit",
+    "mlir-elide-resource-strings-if-larger": "resource_limit",
 }
 SWITCHES = {
     "split-input-file": "split", "verify-diagnostics": "verify_diagnostics", "verify-each": "verify_each", "verify-roundtrip": "roundtrip",
     "print-ir-before-all": "print_before_all", "print-ir-after-all": "print_after_all", "timing": "timing", "list-passes": "list_passes",
-    "list-rules": "list_rules",
+    "list-rules": "list_rules", "print-ir-after-change": "print_after_change", "print-ir-after-failure": "print_after_failure",
+    "mlir-print-local-scope": "local_scope", "show-dialects": "show_dialects", "dump-pass-pipeline": "dump_pipeline",
+    "emit-bytecode": "emit_bytecode", "inline-weights": "inline_weights", "mlir-disable-threading": "no_threads",
     "mlir-print-debuginfo": "debuginfo", "mlir-print-op-generic": "generic", "allow-unregistered-dialect": "allow_unregistered",
+    "v": "verbose", "vv": "verbose", "verbose": "verbose",
     "run-reproducer": "run_reproducer", "help": "help", "h": "help", "debug": "debug", "version": "version",
 }
 ALIASES = {  # mlir-opt's spelling
     "mlir-print-ir-before": "print-ir-before", "mlir-print-ir-after": "print-ir-after", "mlir-print-ir-before-all": "print-ir-before-all",
     "mlir-print-ir-after-all": "print-ir-after-all", "mlir-timing": "timing", "show-passes": "list-passes",
+    "mlir-print-ir-after-change": "print-ir-after-change", "mlir-print-ir-after-failure": "print-ir-after-failure",
+    "mlir-pass-pipeline-crash-reproducer": "reproducer",
 }
+SEPARATOR = "// -----"
 NO_REPRODUCER = "none"
 EXPLAIN = ("text", "json")
-EMIT = ("mlir", "script")
+EMIT = ("mlir", "script", "irdl")
 
 
 @dataclass
@@ -41,6 +51,18 @@ class Arguments:
     print_after: list[str] = field(default_factory=list)
     print_before_all: bool = False
     print_after_all: bool = False
+    print_after_change: bool = False
+    print_after_failure: bool = False
+    tree_dir: str = ""
+    local_scope: bool = False
+    elements_limit: int | None = None
+    resource_limit: int | None = None
+    show_dialects: bool = False
+    dump_pipeline: bool = False
+    emit_bytecode: bool = False
+    inline_weights: bool = False
+    no_threads: bool = False  # mlir-opt's --mlir-disable-threading, which is always so here
+    separator: str = SEPARATOR
     split: bool = False
     verify_diagnostics: bool = False
     verify_each: bool = False
@@ -51,6 +73,7 @@ class Arguments:
     target: str = ""
     op: str = ""
     view: str = ""
+    completion: str = ""
     explain: str = ""
     emit: str = EMIT[0]
     debuginfo: bool = False
@@ -60,12 +83,18 @@ class Arguments:
     help: bool = False
     version: bool = False
     debug: bool = False
+    verbose: bool = False
     command: str = ""
 
     @property
     def pipeline_text(self) -> str:
         """The pipeline: --pass-pipeline, or the passes given as flags."""
         return self.pipeline if self.pipeline is not None else ",".join(self.passes)
+
+    @property
+    def printer(self) -> IrPrinter:
+        """How IR is printed."""
+        return IrPrinter(self.debuginfo, self.generic, self.local_scope, self.elements_limit, self.resource_limit)
 
     @property
     def reproducer_path(self) -> Path | None:
@@ -78,6 +107,11 @@ class Arguments:
         if self.verify_diagnostics or self.split or self.run_reproducer:
             return None
         return Path(f"{'stdin' if self.input == '-' else Path(self.input).stem}.reproducer.mlir")
+
+
+def verbosity(words: list[str]) -> int:
+    """How much is logged: 1 for -v, 2 for -vv."""
+    return sum({"-v": 1, "--verbose": 1, "-vv": 2}.get(word, 0) for word in words)
 
 
 def parse_arguments(words: list[str]) -> Arguments:
@@ -95,6 +129,8 @@ def parse_arguments(words: list[str]) -> Arguments:
             if equals and value not in EXPLAIN:
                 raise UsageError(f'--explain takes {" or ".join(EXPLAIN)}, not "{value}"')
             result.explain = value or EXPLAIN[0]
+        elif name == "split-input-file":
+            result.split, result.separator = True, value or SEPARATOR
         elif name in SWITCHES:
             if equals:
                 raise UsageError(f'--{name} takes no value, and got "{value}"')
@@ -117,6 +153,10 @@ def _set(result: Arguments, name: str, value: str) -> None:
         result.load.append(value)
     elif name in ("print_before", "print_after"):
         getattr(result, name).extend(part.strip() for part in value.split(","))
+    elif name in ("elements_limit", "resource_limit"):
+        if not value.isdigit():
+            raise UsageError(f'the limit of elided constants is a number, not "{value}"')
+        setattr(result, name, int(value))
     elif name == "pipeline" and result.pipeline is not None:
         raise UsageError("--pass-pipeline is given twice")
     else:
@@ -130,7 +170,11 @@ def _refuse(result: Arguments) -> None:
         raise UsageError(f"which passes to run is said in more than one way: {' and '.join(given)}")
     if bool(result.target) != result.list_rules or (result.op and not result.list_rules):
         raise UsageError("the rules of a target are listed by --list-rules --target=NAME, those for one op by --op=NAME beside them")
+    if result.completion and result.completion not in SHELLS:
+        raise UsageError(f'--completion takes {" or ".join(SHELLS)}, not "{result.completion}"')
     if result.emit not in EMIT:
-        raise UsageError(f'--emit takes {" or ".join(EMIT)}, not "{result.emit}"')
+        raise UsageError(f'--emit takes {", ".join(EMIT)}, not "{result.emit}"')
+    if result.emit_bytecode and (result.split or result.emit != EMIT[0] or result.inline_weights):
+        raise UsageError("--emit-bytecode writes one module: neither --split-input-file, --emit nor --inline-weights goes with it")
     if result.split and result.run_reproducer:
         raise UsageError("--run-reproducer takes a file with one module, without --split-input-file")

@@ -26,24 +26,36 @@ Passes, in the order in which they run; legato-opt --list-passes shows all:
 Input and output:
   FILE, - or nothing                  a file, or standard input; weights are read from FILE.safetensors beside it
   -o FILE                             write there; weights go to FILE.safetensors, which is replaced only if it was written so
-  --split-input-file                  treat the parts between "// -----" lines as files of their own
+  --split-input-file[=MARK]           treat the parts between "// -----" lines (lines that begin with MARK) as files of their own
+  --emit-bytecode                     write MLIR's bytecode, which is read like text
+  --inline-weights                    print the weights in the text, so that it can be piped; they are read like those of a file
   --allow-unregistered-dialect        allow ops that no dialect defines
   --load FILE.py                      run a Python file first, to use its dialects, passes and targets (may be given again)
   --mlir-print-debuginfo              print locations: they carry the model's own names
   --mlir-print-op-generic             print every op in the generic form
+  --mlir-print-local-scope            print attributes and locations inline, without aliases
+  --mlir-elide-elementsattrs-if-larger=N  --mlir-elide-resource-strings-if-larger=N    leave long constants out
   --verify-roundtrip                  check that what is printed parses, and prints the same again
 
 To see what happens:
   --print-ir-before=A,B  --print-ir-after=A,B   print the IR around these passes, on standard error
   --print-ir-before-all  --print-ir-after-all   around every pass
+  --print-ir-after-change             only after passes that changed the IR; --print-ir-after-failure: after a pass that failed
+  --mlir-print-ir-tree-dir=DIR        to files in this folder, one for each print
+  --dump-pass-pipeline                the pipeline as text, before it runs
   --timing                            a table of times, on standard error
   --verify-each                       verify after each pass, not only at the end
+  --show-dialects                     the names of all dialects
   --list-passes                       our passes with their options, and the names of upstream's
   --emit=script                       print the module as the source of a Python script (legato.script) instead of MLIR
+  --emit=irdl                         print the dialects relax and tir, and those of --load, as IRDL, for mlir-opt --irdl-file=FILE
   --explain[=json]                    the rule applied to each op, and why nearer ones refused: a table (or JSON) instead of the IR,
                                       which is then written only with -o
-  --view=FILE.svg|FILE.html           draw main after the passes: layer names, shapes, colours by backend
+  --view=FILE.svg|.html|.png|.dot     draw main after the passes: layer names, shapes, kernels, colours by backend
   --list-rules --target=NAME [--op=relax.softmax]   the rules of a target, in the order in which they are tried
+  -v  -vv                             log what is done, on standard error; -vv: each pass as well
+  --completion=bash|zsh               a script that completes options and passes: source <(legato-opt --completion=bash)
+  --version                           the versions of Legato and LLVM
   --debug                             errors with Python's traceback (or LEGATO_DEBUG=1)
 
 When a pass fails, the IR before it is written to FILE.reproducer.mlir in the current folder:

@@ -1,10 +1,9 @@
 """Processes the input of legato-opt: parses each part, runs the pipeline, prints the result or compares diagnostics."""
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,16 +12,17 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.core.weights import WeightStore
 from legato.core.weights_beside import write_ir
+from legato.dialects.inline_weights import inlined_weights, take_inline_weights
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
+from legato.tools.console import console
 from legato.tools.errors import FAILURE, UsageError, show_diagnostic, show_error
 from legato.tools.expected_diagnostics import expectations, mismatches
 from legato.tools.models import is_stream
 from legato.tools.opt_arguments import Arguments
-from legato.tools.opt_input import SEPARATOR, Input
-from legato.tools.output import say_written
-from legato.tools.view import write_view
+from legato.tools.opt_input import Input
+from legato.tools.output import bytecode_of, say_written, write_out
 
 STANDARD_OUTPUT = "-"
 
@@ -40,7 +40,9 @@ class Session:
     def run(self, text: Input) -> int:
         """Processes the parts and writes the results. Returns the exit code."""
         self.mlir_context.attach_diagnostic_handler(self._hear)
-        parts = text.parts() if self.arguments.split else [text]
+        if self.arguments.split and text.bytecode is not None:
+            raise UsageError("--split-input-file splits text, and the input is bytecode")
+        parts = text.parts(self.arguments.separator) if self.arguments.split else [text]
         results = [self._process(part) for part in parts]
         modules = [module for module, _ in results if module is not None]
         with self._timed("print"):
@@ -49,7 +51,7 @@ class Session:
             if not self.arguments.explain or self.arguments.output != STANDARD_OUTPUT:
                 self._write(modules)
         for warning in dict.fromkeys(self.context.warnings):
-            print(f"legato-opt: warning: {warning}", file=sys.stderr)
+            console.say(f"legato-opt: warning: {warning}")
         return 0 if all(good for _, good in results) else FAILURE
 
     def _process(self, part: Input) -> tuple[Module | None, bool]:
@@ -60,7 +62,9 @@ class Session:
             module = self._parse(part)
             self.pipeline.run(module, self.context)
             if self.arguments.view:
-                write_view(module, self.arguments.view)
+                from legato.viewing import view
+
+                view(module).save(self.arguments.view)
             if self.arguments.roundtrip:
                 self._check_roundtrip(module)
         except Exception as one:
@@ -70,14 +74,15 @@ class Session:
         if self.arguments.verify_diagnostics:
             return module, self._as_expected(part, error)
         for diagnostic in self.said:
-            print(show_diagnostic(diagnostic, part.source), file=sys.stderr)
+            console.say(show_diagnostic(diagnostic, part.source))
         if error is not None:
-            print(show_error(error, part.source), file=sys.stderr)
+            console.say(show_error(error, part.source))
         return module, error is None
 
     def _parse(self, part: Input) -> Module:
         with self._timed("parse"):
-            module = Module(ir.Module.parse(part.source.text, self.mlir_context), part.weights and part.weights.copy())
+            parsed = ir.Module.parse(part.source.text if part.bytecode is None else part.bytecode, self.mlir_context)
+            module = Module(parsed, take_inline_weights(parsed.operation, part.weights and part.weights.copy()))
             module.check_weights(part.where_weights())
             return module
 
@@ -85,13 +90,12 @@ class Session:
         said = [*self.said, *(of_error(error) if error is not None else ())]
         problems = mismatches(expectations(part.source.text), said, part.source)
         for problem in problems:
-            print(problem, file=sys.stderr)
+            console.say(problem)
         return not problems
 
     def _text(self, module: ir.Module) -> str:
         """The module as text. It has been verified, so printing does not verify again."""
-        return module.operation.get_asm(
-            enable_debug_info=self.arguments.debuginfo, print_generic_op_form=self.arguments.generic, assume_verified=True).rstrip("\n")
+        return self.arguments.printer.text(module.operation, assume_verified=True)
 
     def _emitted(self, module: Module) -> str:
         """The module in the form that --emit asks for."""
@@ -99,7 +103,8 @@ class Session:
             from legato.script import print_script
 
             return print_script(module).rstrip("\n")
-        return self._text(module.module)
+        with inlined_weights(module) if self.arguments.inline_weights else nullcontext():
+            return self._text(module.module)
 
     def _check_roundtrip(self, module: Module) -> None:
         once = self._text(module.module)
@@ -111,16 +116,19 @@ class Session:
     def _write(self, modules: list[Module]) -> None:
         if not modules:
             return
-        text = f"\n\n{SEPARATOR}\n".join(map(self._emitted, modules)) + "\n"
+        if self.arguments.emit_bytecode:
+            text = bytecode_of(modules[0].module.operation)
+        else:
+            text = f"\n\n{self.arguments.separator}\n".join(map(self._emitted, modules)) + "\n"
         if self.arguments.output == STANDARD_OUTPUT:
-            sys.stdout.write(text)
+            write_out(text)
             return
         path = Path(self.arguments.output)
-        weights = [module.weights for module in modules if len(module.weights)]
+        weights = [] if self.arguments.inline_weights else [module.weights for module in modules if len(module.weights)]
         if weights and len(modules) > 1:
             raise UsageError("-o writes one set of weights: it cannot take several parts (--split-input-file) with weights")
         if is_stream(path):
-            path.write_text(text)
+            path.write_bytes(text.encode() if isinstance(text, str) else text)
         elif len(written := write_ir(path, text, weights[0] if weights else WeightStore())) > 1:
             say_written("legato-opt", written)
 

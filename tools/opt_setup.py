@@ -1,6 +1,8 @@
 """The preparations of legato-opt before it reads its input: the user's code, the pipeline, the contexts."""
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from legato.core.mlir import ir
@@ -41,6 +43,16 @@ def list_all_passes(user: UserCode) -> None:
     print(list_passes(PassNames(user.passes).table(), upstream.places(), [one.name for one in user.passes]))
 
 
+def list_dialects(context: ir.Context) -> None:
+    """Prints the list of ``--show-dialects``. The bindings have no list of the dialects that are registered but not loaded: MLIR's parser
+    names all of them where one is unknown."""
+    try:
+        ir.Module.parse("no_such_dialect.op", context)
+    except ir.MLIRError as error:
+        names = re.search(r"Available dialects: (.*?)(?: \(\* [^)]*\))?;", str(error))
+        print("Available dialects:", *names[1].replace(" (*)", "").split(", ") if names else (), sep="\n  ")
+
+
 def list_target_rules(arguments: Arguments, user: UserCode) -> None:
     """Prints the list of ``--list-rules``."""
     from legato.targets.catalog import Catalog
@@ -77,9 +89,9 @@ def make_pipeline(arguments: Arguments, user: UserCode, context: PassContext) ->
     _refuse_unknown_flags(arguments, PassNames(user.passes))
     instrumentation = Instrumentation(
         print_before=frozenset(arguments.print_before), print_after=frozenset(arguments.print_after),
-        print_before_all=arguments.print_before_all, print_after_all=arguments.print_after_all, timing=arguments.timing,
-        show=lambda module: module.module.operation.get_asm(
-            enable_debug_info=arguments.debuginfo, print_generic_op_form=arguments.generic))
+        print_before_all=arguments.print_before_all, print_after_all=arguments.print_after_all,
+        print_after_change=arguments.print_after_change, print_after_failure=arguments.print_after_failure,
+        tree_dir=Path(arguments.tree_dir) if arguments.tree_dir else None, timing=arguments.timing, show=arguments.printer.module)
     pipeline = PassPipeline(
         arguments.pipeline_text, extra_passes=user.passes, verify_each=arguments.verify_each, instrumentation=instrumentation,
         reproducer=arguments.reproducer_path, command=arguments.command, loaded=arguments.load)

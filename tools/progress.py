@@ -1,44 +1,53 @@
-"""Progress while a model compiles, and the table of times afterwards."""
+"""Progress while a model compiles: a line that names the running stage on a terminal, a line a stage elsewhere."""
+from __future__ import annotations
+
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
+from pathlib import Path
+
+from legato.driver import StageListener
+from legato.tools.console import console, is_terminal
+from legato.tools.output import sizes
 
 
-class Progress:
-    """Shows stages with their times on standard error, in one growing line; nothing if quiet."""
+class Progress(StageListener):
+    """Says on standard error which stage runs, and at the end which files were written; nothing if quiet. ``stages``: (name, seconds)
+    of those that have ended. ``begun``: when the tool started (``time.perf_counter``)."""
 
-    def __init__(self, quiet: bool = False, stream: TextIO | None = None):
-        self.stream = stream or sys.stderr
+    def __init__(self, tool: str, quiet: bool = False, begun: float | None = None) -> None:
+        self.tool = tool
         self.quiet = quiet
-        self.begun = time.perf_counter()
+        self.begun = time.perf_counter() if begun is None else begun
         self.stages: list[tuple[str, float]] = []
+
+    @property
+    def seconds(self) -> float:
+        """The time since the tool started."""
+        return time.perf_counter() - self.begun
+
+    def begins(self, stage: str) -> None:
+        """Shows the stage as the running one."""
+        if not self.quiet and is_terminal(sys.stderr):
+            done = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.stages[-3:])
+            console.show(f"{self.tool}: {stage} ...{f' (before: {done})' if done else ''}")
 
     def __call__(self, stage: str, seconds: float) -> None:
         self.stages.append((stage, seconds))
-        if not self.quiet:
-            self.stream.write(f"{', ' if len(self.stages) > 1 else ''}{stage} {seconds:.2f} s")
-            self.stream.flush()
+        if not self.quiet and not is_terminal(sys.stderr):
+            console.say(f"{self.tool}: {stage} {seconds:.2f} s")
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Times the ``with`` block as a stage."""
+        self.begins(name)
         begin = time.perf_counter()
         yield
         self(name, time.perf_counter() - begin)
 
-    def finish(self) -> None:
-        """Ends the line with the total time."""
-        if not self.quiet and self.stages:
-            self.stream.write(f"; in all {time.perf_counter() - self.begun:.2f} s\n")
-
-
-def print_times(report: Any, stream: TextIO) -> None:
-    """Prints a table of the passes of a compile, with their times and shares."""
-    total = sum(seconds for _, seconds in report.passes) or 1.0
-    width = max([len(name) for name, _ in report.passes] + [4])
-    print(f"{'pass':{width}}  {'ms':>9}  {'share':>6}", file=stream)
-    for name, seconds in report.passes:
-        print(f"{name:{width}}  {seconds * 1e3:9.1f}  {seconds / total:6.1%}", file=stream)
-    print(f"{'all':{width}}  {total * 1e3:9.1f}", file=stream)
+    def finish(self, files: Sequence[Path] = ()) -> None:
+        """Replaces the line by the files that were written, with their sizes, and the whole time."""
+        console.show("")
+        if not self.quiet:
+            console.say(f"{self.tool}: {f'wrote {sizes(files)} in' if files else 'took'} {self.seconds:.2f} s")

@@ -84,6 +84,10 @@ class Numbers(Generic[N]):
         chosen = self.known(condition)
         return (a if a == b else None) if chosen is None else a if chosen else b
 
+    def broadcast(self, a: N, b: N) -> N | None:
+        """``b`` where ``a`` is 1, else ``a``."""
+        return None
+
     def compare(self, predicate: int, a: N, b: N) -> N | None:
         """1 where a comparison holds, 0 where it does not. ``predicate``: one of the first six of arith.cmpi."""
         difference = self.subtract(a, b)
@@ -174,6 +178,9 @@ class Evaluator(Generic[N]):
         compute = RULES.get(op.name)
         if bits is None or compute is None:
             return None
+        if (sides := _broadcast_sides(op)) is not None:
+            a, b = map(self.value, sides)
+            return None if a is None or b is None else self.numbers.broadcast(a, b)
         operands = []
         for operand in op.operands:
             found = self.value(operand)
@@ -181,6 +188,16 @@ class Evaluator(Generic[N]):
                 return None
             operands.append(found)
         return compute(self.numbers, op, operands, bits)
+
+
+def _broadcast_sides(op: ir.Operation) -> tuple[ir.Value, ir.Value] | None:
+    """The values a and b of ``select(a == 1, b, a)``, as sizes that are broadcast are computed; None for any other op."""
+    if op.name != "arith.select" or isinstance(op.operands[0].owner, ir.Block):
+        return None
+    test, (_, b, a) = op.operands[0].owner.operation, op.operands
+    is_one = (test.name == "arith.cmpi" and ir.IntegerAttr(test.attributes["predicate"]).value == EQUAL and test.operands[0] == a
+              and constant_of(test.operands[1]) == 1)
+    return (a, b) if is_one else None
 
 
 # --- the rules ---

@@ -5,7 +5,7 @@ from functools import lru_cache
 from legato.analysis.indices.arithmetic import Bound, Evaluator, Numbers
 from legato.core.mlir import ir
 from legato.dialects.relax import dims
-from legato.dialects.relax.dim import DimPart
+from legato.dialects.relax.dim import FUNCTIONS, DimPart
 from legato.dialects.relax.dims import Dim, Size
 
 SLACK = 1 << 8      # what lies in memory has less than 2**48 bytes
@@ -66,6 +66,9 @@ class SizeNumbers(Numbers[Size]):
         greater = great if self._is_natural(great - small) else dims.maximum(a, b, symbols_from=0)
         return self._monotone(greater, *((a, a) if self._is_natural(a) else (b, b)))
 
+    def broadcast(self, a: Size, b: Size) -> Size:
+        return self._monotone(dims.broadcast_size(a, b), a, b)
+
     def _monotone(self, result: Size, a: Size, b: Size) -> Size:
         """``result`` of an op that gives no negative number for operands that are not negative: remembered as natural if they are."""
         if self._naturals and not never_negative(result) and self._is_natural(a) and self._is_natural(b):
@@ -121,8 +124,8 @@ def _follows(size: Dim, part: DimPart, coefficient: int, depth: int) -> bool:
         return never_negative(size + (bound - Dim((((part,), 1),))) * coefficient, depth)
 
     a, b = part.a, part.b
-    if part.op in ("min", "max"):
-        either = any if (part.op == "min") == (coefficient < 0) else all
+    if part.op in FUNCTIONS:
+        either = all if part.op == "broadcast" else any if (part.op == "min") == (coefficient < 0) else all
         return either(map(within, (a, b)))
     if not isinstance(b, int) or b <= 0:
         return False

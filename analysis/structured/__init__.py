@@ -6,9 +6,10 @@ A ``StructuredKernel`` is made once for a kernel and is valid until the kernel i
 from legato.analysis.structured.attention import AttentionForm
 from legato.analysis.structured.cache import StructuredKernels
 from legato.analysis.structured.contraction import ContractionForm
+from legato.analysis.structured.convolution import ConvolutionForm
 from legato.analysis.structured.kernel import StructuredKernel
 from legato.analysis.structured.ops import CONTRACTION, ELEMENTWISE, OPAQUE, PARALLEL, REDUCTION, WINDOW, StructuredOp
 from legato.analysis.structured.window import WindowForm
 
 __all__ = ["CONTRACTION", "ELEMENTWISE", "OPAQUE", "PARALLEL", "REDUCTION", "WINDOW", "AttentionForm", "ContractionForm",
-           "StructuredKernel", "StructuredKernels", "StructuredOp", "WindowForm"]
+           "ConvolutionForm", "StructuredKernel", "StructuredKernels", "StructuredOp", "WindowForm"]

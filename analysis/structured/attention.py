@@ -9,14 +9,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
-from legato.analysis.structured.elements import BodyScalar, Index, Term, Untraceable, elementwise, leaves, loops_at, root, yielded
+from legato.analysis.structured.elements import (
+    BodyScalar,
+    Index,
+    Term,
+    Untraceable,
+    is_given,
+    leaves,
+    loops_at,
+    root,
+    tensor_leaves,
+)
 from legato.analysis.structured.kernel_ops import KernelOps
 from legato.analysis.structured.ops import PARALLEL, StructuredOp, producer
 from legato.core.mlir import ir
 
 ALLOWED = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast", "tensor.empty", "tensor.dim", "linalg.fill", "linalg.generic",
            "linalg.matmul", "linalg.batch_matmul", "linalg.transpose", "arith.constant", "func.return")
-VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
 LOWEST = -3e38  # starts of maxima are below
 
 
@@ -87,12 +96,6 @@ class AttentionForm:
     def _indexed(self) -> list[tuple[ir.Value, Index]]:
         out = list(self.kernel.function.arguments)[-1]
         return [(out, self.out), *(one for found in self.reads.values() for one in found if isinstance(one[0].type, ir.RankedTensorType))]
-
-
-def tensor_leaves(kernel: KernelOps, tensor: ir.Value, index: Index, stop: ir.Value) -> list[tuple[ir.Value, Index]]:
-    """The elements that one of a tensor is computed from."""
-    op = elementwise(kernel, tensor) if tensor != stop else None
-    return [(tensor, index)] if op is None else list(leaves(kernel, yielded(op, index), stop))
 
 
 class _Matcher:
@@ -217,7 +220,7 @@ class _Matcher:
         """The loops that a factor depends on; its elements are those of arguments of the kernel, or views of them."""
         found: set[Term] = set()
         for tensor, index in leaves(self.kernel, scalar):
-            if not _given(tensor):
+            if not is_given(tensor):
                 raise Untraceable
             found |= set(index)
         return found
@@ -227,18 +230,12 @@ class _Matcher:
         given: Index = tuple(f"o{i}" for i in range(returned.type.rank))
         read = [index for tensor, index in tensor_leaves(self.kernel, returned, given, second) if tensor == second]
         others = [one for one in tensor_leaves(self.kernel, returned, given, second) if one[0] != second]
-        if len(set(read)) != 1 or len(set(read[0])) != len(read[0]) or any(not _given(tensor) for tensor, _ in others):
+        if len(set(read)) != 1 or len(set(read[0])) != len(read[0]) or any(not is_given(tensor) for tensor, _ in others):
             return None
         terms: dict[Term, Term] = dict(zip(read[0], result))
         if any(term not in terms and returned.type.shape[i] != 1 for i, term in enumerate(given)):
             return None
         return tuple(terms.get(term, 0) for term in given)
-
-
-def _given(value: ir.Value) -> bool:
-    """Whether a value is an argument of the kernel, a view of one, or a constant."""
-    owner = producer(value)
-    return owner is None or owner.name == "arith.constant" or (owner.name in VIEWS and _given(owner.operands[0]))
 
 
 def _number(value: ir.Value) -> float | None:

@@ -14,7 +14,7 @@ from legato.analysis.structured.maps import dim_positions, dims_in
 from legato.analysis.structured.ops import CONTRACTION, StructuredOp, bits_of, producer
 from legato.core.mlir import ir, linalg
 
-GROUP = 4  # bytes in a lane of 32 bits
+LANE = 32  # bits of the sums that instructions on groups make
 VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
 
 
@@ -52,7 +52,7 @@ class ContractionForm:
         epilogue, path = chain
         known = [heart.op, *(reader.op for reader in epilogue), producer(heart.op.operands[2])]
         if any(op.op not in known and op.op.name != "linalg.unpack" for op in kernel.structured):
-            return None  # work in front of the contraction would be repeated for each tile
+            return None  # work before the contraction would be repeated for each tile
         return _roles(heart, epilogue, path)
 
     @classmethod
@@ -130,12 +130,16 @@ class ContractionForm:
 
     @property
     def group(self) -> int | None:
-        """The reduction over four neighbouring bytes of both operands, whose products an instruction sums into one lane; None
-        where there is none."""
-        last, element = self.reductions[-1], ir.IntegerType.get_signless(8)
-        if self.extents[last] != GROUP or any(value.type.element_type != element for value in self.heart.inputs):
+        """The reduction over four neighbouring bytes, or two neighbouring bf16, of both operands, whose products an instruction sums into
+        one lane of 32 bits; None where there is none."""
+        last, element = self.reductions[-1], self.heart.inputs[0].type.element_type
+        if element != ir.IntegerType.get_signless(8) and not isinstance(element, ir.BF16Type):
             return None
-        return last if self.bits == 8 * GROUP and self.heart.loops_of(1 - self.weight)[-1] == last else None
+        if len(self.reductions) < 2 and isinstance(element, ir.BF16Type):
+            return None    # a sum of two products
+        if self.extents[last] != LANE // bits_of(element) or any(value.type.element_type != element for value in self.heart.inputs):
+            return None
+        return last if self.bits == LANE and self.heart.loops_of(1 - self.weight)[-1] == last else None
 
     @property
     def bits(self) -> int:

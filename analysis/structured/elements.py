@@ -12,6 +12,7 @@ from legato.analysis.structured.ops import VECTORIZABLE, StructuredOp, producer
 from legato.core.mlir import ir
 
 CASTS = ("arith.extf", "arith.truncf")
+VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
 Term = str | int
 Index = tuple[Term, ...]
 
@@ -122,3 +123,15 @@ def leaves(kernel: KernelOps, scalar: BodyScalar, stop: ir.Value | None = None) 
             yield from leaves(kernel, scalar.other(operand), stop)
     elif (owner := producer(scalar.value)) is None or not owner.name.startswith("arith.constant"):
         raise Untraceable
+
+
+def tensor_leaves(kernel: KernelOps, tensor: ir.Value, index: Index, stop: ir.Value) -> list[tuple[ir.Value, Index]]:
+    """The elements that one of a tensor is computed from."""
+    op = elementwise(kernel, tensor) if tensor != stop else None
+    return [(tensor, index)] if op is None else list(leaves(kernel, yielded(op, index), stop))
+
+
+def is_given(value: ir.Value) -> bool:
+    """Whether a value is an argument of the kernel, a view of one, or a constant."""
+    owner = producer(value)
+    return owner is None or owner.name == "arith.constant" or (owner.name in VIEWS and is_given(owner.operands[0]))

@@ -57,7 +57,7 @@ def obstacles(kernel: StructuredKernel) -> list[str]:
 
 
 def _crosses_computed(nest: StructuredOp, inner: int) -> bool:
-    """Whether an input has the vectorized loop in front of an innermost index that is computed: a strided read, which cannot be one."""
+    """Whether an input has the vectorized loop before an innermost index that is computed: a strided read, which cannot be one."""
     for i in range(len(nest.inputs)):
         loops = nest.loops_of(i)
         if inner in loops[:-1] and loops[-1] is None and not isinstance(nest.maps[i].results[-1], ir.AffineConstantExpr):

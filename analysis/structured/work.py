@@ -9,6 +9,7 @@ from legato.core.mlir import func, ir, linalg
 from legato.dialects.relax.dim import UNKNOWN, Size, minimum, symbol
 from legato.dialects.relax.sizes import product
 from legato.dialects.tir.loops import ForOp
+from legato.dialects.tir.markers import FLOPS_EACH
 
 # arithmetic that counts as one operation an element; casts, comparisons, selections and copies count as none
 FLOAT_OPS = {"arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.negf", "arith.maximumf", "arith.minimumf",
@@ -37,11 +38,12 @@ def work_of(kernel: func.FuncOp) -> KernelWork:
     shapes = [[symbol(size_symbol(a, d)) if size == DYNAMIC else size for d, size in enumerate(_shape(argument))]
               for a, argument in enumerate(arguments)]
     sizes = TensorSizes(kernel, shapes)
-    flops = _block_flops(kernel.body.blocks[0], sizes)
-    gathered = set().union(*(_gathered(op.operation) for op in kernel.body.blocks[0].operations))
+    each = ir.IntegerAttr(kernel.attributes[FLOPS_EACH]).value if FLOPS_EACH in kernel.attributes else None
+    gathered = set() if each is not None else set().union(*(_gathered(op.operation) for op in kernel.body.blocks[0].operations))
     written = [product(shape) for argument, shape in zip(arguments[-len(kernel.type.results):], shapes[-len(kernel.type.results):])]
     elements = [minimum(product(shape), sum(written, 0)) if argument in gathered else product(shape)
                 for argument, shape in zip(arguments, shapes)]
+    flops = _block_flops(kernel.body.blocks[0], sizes) if each is None else sum(written, 0) * each
     return KernelWork(flops, tuple(elements))
 
 

@@ -11,7 +11,7 @@ from legato.codegen.entry.abi import (
 )
 from legato.codegen.entry.arenas import free_arenas
 from legato.codegen.entry.call import call
-from legato.codegen.entry.layouts import COUNTS, PACKED, STRINGS, Events, Instance
+from legato.codegen.entry.layouts import COUNTS, PACKED, STRINGS, Events, Instance, release, request_tiles, retain
 from legato.codegen.entry.values import drop_object, find_function, set_value
 from legato.codegen.native.language import Int32, Text, Words, address, code_of, exported, size_of, stack, tail_call
 from legato.core.tvm_ffi_abi import FUNCTION, INT, NONE, OBJECT, POINTER
@@ -28,9 +28,12 @@ def create(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int
     handles = COUNTS.weights + COUNTS.packed
     if given != 1 + handles and (given != 2 + handles or args[1 + handles].type_index != POINTER):
         return refuse_usage("TypeError")
+    if request_tiles() != 0:
+        return refuse_tiles()
     instance = Instance(calloc(1, size_of(Instance) + 8 * handles))
     if not instance:
         return refuse_usage("MemoryError")
+    retain()
     if given == 2 + handles:
         instance.events = Events(args[1 + handles].value)
     made = stack(Words)
@@ -79,6 +82,7 @@ def delete(instance: Instance) -> None:
     drop_object(instance.array)
     free_arenas(instance)
     free(instance)
+    release()
     if owner:
         return tail_call(TVMFFIObjectDecRef, owner)
 
@@ -87,6 +91,14 @@ def refuse_usage(kind: Text) -> int:
     """Raises the error for arguments of ``create``. Nonzero."""
     TVMFFIErrorSetRaisedFromCStr(
         kind, "create takes an owner of code and weights (or None), each weight's address, then each packed function (or None)")
+    return -1
+
+
+def refuse_tiles() -> int:
+    """Raises the error for a system that does not let the process use AMX. Nonzero."""
+    TVMFFIErrorSetRaisedFromCStr(
+        "RuntimeError", "the model was compiled for a CPU with AMX, and this system does not allow its use: "
+        "arch_prctl(ARCH_REQ_XCOMP_PERM) failed. Compile the model on this machine, or for a CPU without it (target llvm{cpu=x86-64-v4})")
     return -1
 
 

@@ -2,13 +2,15 @@
 from typing import Annotated
 
 from legato.codegen.entry.abi import Object
-from legato.codegen.native.language import Inline, Int32, Struct, Text, Words, extern, table
+from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, extern, table
 
 ARENAS = 16     # arenas that an instance keeps
+MOST_THREADS = 255     # of a pool
 
 
 class Counts(Struct):
-    """Numbers of inputs, outputs etc. ``sizes``: computed by @main_sizes. ``packed``: functions that main calls."""
+    """Numbers of inputs, outputs etc. ``sizes``: computed by @main_sizes. ``packed``: functions that main calls. ``threads``: of a parallel
+    loop."""
 
     inputs: int
     outputs: int
@@ -17,6 +19,7 @@ class Counts(Struct):
     weights: int
     packed: int
     requirements: int
+    threads: int
 
 
 class InputRow(Struct):
@@ -88,6 +91,34 @@ FRAME_COUNTS = table(FrameCounts, "legato.frame_counts")
 STRINGS = table(Text, "legato.strings")     # zero-terminated texts; the first is the signature of main
 
 
+class Pool(Struct):
+    """The threads of a model's code, and the loop that they compute: see pool.py. ``users``: callers that want it, of which the first has
+    it. ``tickets``: the number of parts, above the next part. ``done``: parts that are computed. ``waiting``: whether the caller sleeps
+    until then. ``sleeping``: threads that sleep until ``wakeups`` changes. What is written often has a cache line of its own."""
+
+    users: int
+    instances: int
+    process: int
+    threads: int
+    code: Pointer
+    context: Words
+    steps: int
+    grain: int
+    handles: Annotated[Words, Inline(MOST_THREADS)]
+    before_tickets: Annotated[Words, Inline(17)]
+    tickets: int
+    before_done: Annotated[Words, Inline(15)]
+    done: int
+    waiting: int
+    before_wakeups: Annotated[Words, Inline(14)]
+    wakeups: int
+    sleeping: int
+    stopping: int
+
+
+POOL = table(Pool, "legato.pool")
+
+
 class Event(Struct):
     """A call that main made: its number, and when it began and ended, in nanoseconds."""
 
@@ -132,7 +163,13 @@ class Frame(Struct):
     held: Annotated[Held, Inline(0)]
 
 
+@extern("legato.retain_pool")
+def retain() -> None: ...
+@extern("legato.release_pool")
+def release() -> None: ...
 @extern()
 def main_sizes(symbols: Words, sizes: Words) -> None: ...
+@extern("legato.request_tiles")
+def request_tiles() -> int: ...
 @extern("legato.main")
 def run_main(instance: Instance, data: Words, arena: Words, symbols: Words, blocks: Words) -> Int32: ...

@@ -5,6 +5,7 @@ from legato.codegen.entry import describe, instance, messages
 from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, memory_at, open_frame, set_size
 from legato.codegen.entry.instance import create
 from legato.codegen.entry.packed import call_packed, call_value
+from legato.codegen.entry.pool import parallel, release_pool, retain_pool
 from legato.codegen.entry.profile import clock, record
 from legato.codegen.entry.returned import call_returning
 from legato.codegen.native.compiler import compile_functions
@@ -19,11 +20,21 @@ TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-un
 
 
 @cache
+def pool_library() -> str:
+    """The functions of the pool of threads, likewise, for a model with parallel loops."""
+    return _lowered(compile_functions([parallel, retain_pool, release_pool]))
+
+
+@cache
 def library(calls_packed: bool, has_frame: bool, is_profiled: bool) -> str:
     """The module as text, compiled and lowered once per process. The tables of the model, @legato.main and @main_sizes are only
     declared."""
     roots = [create, *(CALLED_BY_MAIN if calls_packed or has_frame else ()), *(CALLED_WITH_FRAME if has_frame else ()),
              *(CALLED_WHEN_PROFILED if is_profiled else ())]
-    module = ir.Module.parse(compile_functions(roots, RARE))
+    return _lowered(compile_functions(roots, RARE))
+
+
+def _lowered(text: str) -> str:
+    module = ir.Module.parse(text)
     run_on(module.operation, TO_LLVM)
     return str(module)

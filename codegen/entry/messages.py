@@ -40,7 +40,7 @@ def explain(to: Text, tensor: DLTensor, row: InputRow, wrong: int, detail: int) 
     elif wrong == SIZE:
         snprintf(to, REASON_BYTES, f": dimension {detail} is {tensor.shape[detail]}, not {AXES[row.first_axis + detail].offset}")
     elif wrong == STRIDES:
-        snprintf(to, REASON_BYTES, ": it is not contiguous")
+        snprintf(to, REASON_BYTES, ": it is not contiguous: pass a copy that is (of a torch tensor, x.contiguous())")
     elif wrong == NO_DATA:
         snprintf(to, REASON_BYTES, ": its data pointer is null")
     elif wrong == ALIGNMENT:

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS
-from legato.dialects.tir.markers import PROFILED
+from legato.dialects.tir.markers import PROFILED, THREADS
 from legato.passes.memory.signature import Boundary, BoundaryValue, packed_functions
 
 FORMAT = 2   # increased when older runtimes cannot read a new saved model
@@ -62,9 +62,14 @@ def uses_openmp(module: ir.Module) -> bool:
 
 
 def threads_of(module: ir.Module) -> int:
-    """The greatest number of threads that a parallel region asks for; 1 without such regions."""
+    """The greatest number of threads that a parallel loop asks for; 1 without such loops."""
     numbers = [region.operands[0].owner.attributes["value"].value for region in find(module.operation, "omp.parallel") if region.operands]
-    return max(numbers, default=1)
+    return max(numbers, default=pool_threads(module))
+
+
+def pool_threads(module: ir.Module) -> int:
+    """The threads of the model's own pool: what its parallel loops ask for, 1 if no loop uses the pool."""
+    return max((op.attributes[THREADS].value for op in module.body.operations if THREADS in op.attributes), default=1)
 
 
 def _value(value: BoundaryValue) -> dict:

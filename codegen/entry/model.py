@@ -10,11 +10,14 @@ from legato.codegen.entry.layouts import (
     Instance,
     OutputRow,
     Packed,
+    Pool,
     RequirementRow,
     SymbolRow,
 )
+from legato.codegen.entry.metadata import target_of
 from legato.codegen.native.body import constant_text
 from legato.codegen.native.language import Struct, fields, size_of
+from legato.core.cpu import REQUEST_TILES
 from legato.core.dtypes import as_dtype, dlpack_dtype
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import Size
@@ -25,18 +28,33 @@ from legato.passes.memory import signature
 from legato.passes.memory.signature import Boundary, BoundaryValue, linear_axis, packed_functions, value_of
 
 
-def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | None) -> str:
+def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | None, threads: int) -> str:
     """A module with the tables and ``@legato.main``, which calls ``@main`` (in the LLVM dialect already), and the declarations it
-    needs. ``calls``: the description of the calls that ``@main_profiled`` records; None if there is no such function."""
+    needs. ``calls``: the description of the calls that ``@main_profiled`` records; None if there is no such function. ``threads``: of its
+    parallel loops, 1 if it has none."""
     texts = [constant_text("legato_metadata", metadata, "external")]
     texts += [constant_text("legato_calls", calls, "external")] if calls is not None else []
     texts += [_digest_slot(what) for what, there in (("weights", boundary.weights), ("artifacts", packed_functions(main))) if there]
     if has_frame(main):
         texts.append(_table(FrameCounts, "frame_counts", [_frame_counts(main)]))
     types = [str(a.type) for a in main.body.blocks[0].arguments]
+    texts.append(_request_of_tiles(main))
     declared = [f"llvm.func @main({', '.join(types)}) -> i32"]
     declared += [f"llvm.func @main_profiled({', '.join([*types, '!llvm.ptr'])}) -> i32"] if calls is not None else []
-    return "\n".join([*texts, *_tables(main, boundary), _call_of_main(main, boundary, calls is not None), *declared])
+    return "\n".join([*texts, *_tables(main, boundary, threads), *_pool(threads),
+                      _call_of_main(main, boundary, calls is not None), *declared])
+
+
+def _request_of_tiles(main: ir.OpView) -> str:
+    """``@legato.request_tiles``: asks Linux for AMX's tile registers if the model uses them; 0 if it may."""
+    if "amx-tile" not in target_of(main).get("features", ""):
+        return ("llvm.func internal @legato.request_tiles() -> i64 {\n  %done = llvm.mlir.constant(0 : i64) : i64\n"
+                "  llvm.return %done : i64\n}")
+    numbers = "".join(f"  %n{place} = llvm.mlir.constant({number} : i64) : i64\n" for place, number in enumerate(REQUEST_TILES))
+    types = "(i64, !llvm.ptr, i64, i64, i64) -> i64"   # as the pool of threads calls it
+    return (f"llvm.func @syscall(i64, !llvm.ptr, i64, i64, i64) -> i64\nllvm.func internal @legato.request_tiles() -> i64 {{\n{numbers}"
+            "  %p = llvm.inttoptr %n1 : i64 to !llvm.ptr\n  %z = llvm.mlir.constant(0 : i64) : i64\n"
+            f"  %done = llvm.call @syscall(%n0, %p, %n2, %z, %z) : {types}\n  llvm.return %done : i64\n}}")
 
 
 def has_frame(main: ir.OpView) -> bool:
@@ -54,7 +72,7 @@ def _frame_counts(main: ir.OpView) -> dict[str, int]:
     return {"held": held, "arenas": arenas}
 
 
-def _tables(main: ir.OpView, boundary: Boundary) -> list[str]:
+def _tables(main: ir.OpView, boundary: Boundary, threads: int) -> list[str]:
     strings = _Strings()
     strings.add(f"main({', '.join(f'{v.name}: {v}' for v in boundary.inputs)})")
     late = [text.value for text in main.attributes[LATE_SYMBOLS]] if LATE_SYMBOLS in main.attributes else []
@@ -83,7 +101,7 @@ def _tables(main: ir.OpView, boundary: Boundary) -> list[str]:
         sizes += len(one.sizes) if is_early else 0
     packed = [{"name": strings.add(name), "length": len(name.encode())} for name in packed_functions(main)]
     counts = {"inputs": len(boundary.inputs), "outputs": len(outputs), "symbols": len(symbols), "sizes": sizes,
-              "weights": len(boundary.weights), "packed": len(packed), "requirements": len(required)}
+              "weights": len(boundary.weights), "packed": len(packed), "requirements": len(required), "threads": threads}
     return [
         _table(Counts, "counts", [counts]), _table(InputRow, "inputs", inputs), _table(AxisRow, "axes", axes),
         _table(OutputRow, "outputs", outputs),
@@ -99,6 +117,15 @@ def result_axes(shape: Sequence[Size]) -> list[signature.LinearAxis]:
         linear = linear_axis(size)
         rules.append(signature.LinearAxis(str(size), 1, 0) if linear is None else linear)
     return rules
+
+
+def _pool(threads: int) -> list[str]:
+    """The memory of the pool of threads; without one, the functions that the entry calls for it."""
+    if threads == 1:
+        return [f"llvm.func internal @legato.{name}_pool() {{\n  llvm.return\n}}" for name in ("retain", "release")]
+    type_ = f"!llvm.array<{size_of(Pool) // 8} x i64>"
+    return [f"llvm.mlir.global internal @legato.pool() {{alignment = 64 : i64}} : {type_} {{\n  %0 = llvm.mlir.zero : {type_}\n"
+            f"  llvm.return %0 : {type_}\n}}"]
 
 
 class _Strings:

@@ -143,7 +143,7 @@ def _for(body: FunctionBody, node: ast.For) -> None:
 
 def _loop(body: FunctionBody, node: ast.For | ast.While, own: dict[str, NativeValue], test: Callable[[str, str], None],
           step: Callable[[], None]) -> None:
-    """A loop that carries ``own``, and those of the names in front of it that it assigns."""
+    """A loop that carries ``own``, and those of the names before it that it assigns."""
     if node.orelse:
         raise body.refused(node)
     assigned = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

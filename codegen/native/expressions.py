@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -219,6 +220,30 @@ def _store_if_null(body: FunctionBody, node: ast.Call) -> NativeValue:
     return body.value(f"llvm.extractvalue {pair}[1] : !llvm.struct<(ptr, i1)>", bool)
 
 
+def _add_at(body: FunctionBody, node: ast.Call) -> NativeValue:
+    to, count = (expression(body, a) for a in node.args)
+    return body.value(f"llvm.atomicrmw add {to.ssa}, {count.ssa} seq_cst : !llvm.ptr, i64")
+
+
+def _swap_at(body: FunctionBody, node: ast.Call) -> NativeValue:
+    to, value = (expression(body, a) for a in node.args)
+    return body.value(f"llvm.atomicrmw xchg {to.ssa}, {value.ssa} seq_cst : !llvm.ptr, i64")
+
+
+def _value_at(body: FunctionBody, node: ast.Call) -> NativeValue:
+    return body.value(f"llvm.load {expression(body, node.args[0]).ssa} atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64")
+
+
+def _pause(body: FunctionBody, node: ast.Call) -> None:
+    if platform.machine() in ("x86_64", "AMD64"):
+        body.line('llvm.call_intrinsic "llvm.x86.sse2.pause"() : () -> ()')
+
+
+def _run_part(body: FunctionBody, node: ast.Call) -> None:
+    code, *operands = (expression(body, a).ssa for a in node.args)
+    body.line(f"llvm.call {code}({', '.join(operands)}) : !llvm.ptr, (!llvm.ptr, i64, i64) -> ()")
+
+
 def _tail_call(body: FunctionBody, node: ast.Call) -> None:
     body.call(_function(body, node.args[0]), [expression(body, a) for a in node.args[1:]], "musttail ")
 
@@ -273,5 +298,7 @@ EXPRESSIONS: dict[type[ast.expr], Callable[..., NativeValue | None]] = {
 INTRINSICS: dict[Any, Callable[[FunctionBody, ast.Call], NativeValue | None]] = {
     language.stack: _stack, language.address: _address, language.code_of: _code_of, language.exchange: _exchange,
     language.store_if_null: _store_if_null, language.tail_call: _tail_call, language.snprintf: _snprintf,
-    language.double_bits: _double_bits, language.size_of: _size_of,
+    language.double_bits: _double_bits, language.add_at: _add_at, language.swap_at: _swap_at, language.value_at: _value_at,
+    language.pause: _pause,
+    language.run_part: _run_part, language.size_of: _size_of,
 }

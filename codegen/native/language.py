@@ -179,6 +179,31 @@ def store_if_null(place: Words, value: Pointer) -> bool:
     ...
 
 
+def add_at(place: Words, count: int) -> int:
+    """Adds to a number in memory, at once, in one order with all other threads' additions. The number that was there."""
+    ...
+
+
+def swap_at(place: Words, value: int) -> int:
+    """Stores a number in memory, at once, likewise. The number that was there."""
+    ...
+
+
+def value_at(place: Words) -> int:
+    """A number in memory that other threads write (acquire)."""
+    ...
+
+
+def pause() -> None:
+    """Tells the core that the loop around waits for memory."""
+    ...
+
+
+def run_part(code: Pointer, context: Words, first: int, end: int) -> None:
+    """Calls the code at an address, which takes what follows."""
+    ...
+
+
 def tail_call(function: Callable[..., Any], *operands: int) -> None:
     """Calls a function of the same signature, and does not come back here: ``return tail_call(f, x)``."""
     ...

@@ -191,6 +191,29 @@ class Shape(Attribute):
         return sizes
 
 
+class OneSize(Attribute):
+    """A size: an integer, stored as ``i64``, or an expression of symbols, stored as ``#relax.dims<["n"]>``."""
+
+    expects = "a size (i64 or #relax.dims<[...]>)"
+
+    def normalize(self, value):
+        size = dims.as_size(value)
+        if size is dims.UNKNOWN:
+            raise ValueError
+        return size
+
+    def write(self, value):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value) if isinstance(value, int) else dims.to_attribute([value])
+
+    def read(self, attribute):
+        if isinstance(attribute, ir.IntegerAttr) and not isinstance(attribute, ir.BoolAttr):
+            return attribute.value
+        sizes = dims.from_attribute(attribute) if isinstance(attribute, dims.DimsAttr) else ()
+        if len(sizes) != 1 or sizes[0] is dims.UNKNOWN:
+            raise self._wrong(attribute)
+        return sizes[0]
+
+
 class Dense(Attribute):
     """A small constant (``dense<...> : tensor<...>``). Its Python value is a read-only array."""
 

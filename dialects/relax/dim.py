@@ -1,7 +1,7 @@
 """Symbolic dimensions: integer expressions of named sizes in a normal form, so that equal sizes are equal values.
 
-An expression is a polynomial whose variables are symbols or non-polynomial parts: ``a // b``, ``a % b``, ``min(a, b)`` and ``max(a, b)``.
-Arithmetic with a constant result gives an int.
+An expression is a polynomial whose variables are symbols or non-polynomial parts: ``a // b``, ``a % b``, ``min(a, b)``, ``max(a, b)``
+and ``broadcast(a, b)``, which is ``b`` where ``a`` is 1, else ``a``. Arithmetic with a constant result gives an int.
 
 Symbols stand for sizes of 1 or more. Broadcasting never assumes that a symbol is 1.
 """
@@ -11,17 +11,18 @@ from functools import lru_cache
 from typing import NamedTuple, SupportsIndex, Union, cast
 
 Size = Union[int, "Dim", "Unknown"]
+FUNCTIONS = ("min", "max", "broadcast")   # written as calls
 
 
 class DimPart(NamedTuple):
-    """A variable of a polynomial that is an expression itself: ``//``, ``%``, ``min`` or ``max`` of two sizes."""
+    """A variable of a polynomial that is an expression itself: ``//``, ``%``, or one of ``FUNCTIONS`` of two sizes."""
 
     op: str
     a: "int | Dim"
     b: "int | Dim"
 
     def __str__(self) -> str:
-        if self.op in ("min", "max"):
+        if self.op in FUNCTIONS:
             return f"{self.op}({self.a}, {self.b})"
         left, right = (f"({x})" if isinstance(x, Dim) and not x.is_symbol else str(x) for x in (self.a, self.b))
         return f"{left} {self.op} {right}"
@@ -171,6 +172,15 @@ def maximum(a: Size, b: Size, symbols_from: int = 1) -> Size:
     return _extreme("max", a, b, symbols_from)
 
 
+def broadcast_size(a: Size, b: Size) -> Size:
+    """The size that numpy's broadcasting gives for two sizes that it accepts: ``b`` where ``a`` is 1, else ``a``."""
+    if a is UNKNOWN or b is UNKNOWN:
+        return UNKNOWN
+    if isinstance(a, int):
+        return b if a == 1 else a
+    return a if a == b or b == 1 else _variable(DimPart("broadcast", a, b))
+
+
 def is_foreign(x: object) -> bool:
     """Whether a value is no size: its own class then says what arithmetic with it is, as expressions of kernels do."""
     return not isinstance(x, (int, Dim, Unknown, SupportsIndex))
@@ -241,7 +251,7 @@ def _part_bound(part: DimPart, symbols_from: int) -> int | None:
         if a is None or b is None or b <= 0:
             return None
         return a // part.b if isinstance(part.b, int) else (0 if a >= 0 else None)
-    if part.op == "min":
+    if part.op in ("min", "broadcast"):
         return None if a is None or b is None else min(a, b)
     return max((x for x in (a, b) if x is not None), default=None)
 
@@ -282,7 +292,7 @@ def _print(terms) -> str:
     for monomial, coefficient in sorted(terms, key=lambda term: term[1] < 0):
         size = abs(coefficient)
         alone = len(monomial) == 1 and size == 1
-        factors = [str(v) if isinstance(v, str) or alone or v.op in ("min", "max") else f"({v})" for v in monomial]
+        factors = [str(v) if isinstance(v, str) or alone or v.op in FUNCTIONS else f"({v})" for v in monomial]
         factors += [str(size)] if size != 1 or not monomial else []
         sign = ("-" if coefficient < 0 else "") if not text else (" - " if coefficient < 0 else " + ")
         if coefficient < 0 and alone and isinstance(monomial[0], DimPart) and monomial[0].op in ("//", "%"):

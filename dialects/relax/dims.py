@@ -11,17 +11,31 @@ from functools import lru_cache
 from legato.core.errors import LegatoError
 from legato.core.mlir import arith, func, ir, tensor
 from legato.dialects.relax.dialect import DimsAttr
-from legato.dialects.relax.dim import UNKNOWN, Dim, DimPart, Size, Unknown, floor_divide, maximum, minimum, modulo, symbol
+from legato.dialects.relax.dim import (
+    FUNCTIONS,
+    UNKNOWN,
+    Dim,
+    DimPart,
+    Size,
+    Unknown,
+    broadcast_size,
+    floor_divide,
+    maximum,
+    minimum,
+    modulo,
+    symbol,
+)
 from legato.dialects.relax.sizes import LARGEST, ceil_divide, magnitude, product, substitute, symbols  # noqa: F401 - re-exported
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
+CALLED = {"min": minimum, "max": maximum, "broadcast": broadcast_size}
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*%(),]))")
 
 
 @lru_cache(4096)
 def parse(text: str) -> Size:
-    """Parses an expression of ints, names, ``+ - * // %``, ``min(a, b)``, ``max(a, b)``; ``"?"`` is UNKNOWN. LegatoError if it is
-    malformed."""
+    """Parses an expression of ints, names, ``+ - * // %``, ``min(a, b)``, ``max(a, b)``, ``broadcast(a, b)``; ``"?"`` is UNKNOWN.
+    LegatoError if it is malformed."""
     if text.strip() == "?":
         return UNKNOWN
     tokens, position = [], 0
@@ -52,7 +66,7 @@ def as_size(value) -> Size:
 def symbol_name(text: str) -> str:
     """A valid symbol name made from a model's name (``"batch-size"`` gives ``"batch_size"``)."""
     name = re.sub(r"\W", "_", text, flags=re.ASCII)
-    return name if re.match(r"[A-Za-z_]", name) and name not in ("min", "max") else f"_{name}"
+    return name if re.match(r"[A-Za-z_]", name) and name not in FUNCTIONS else f"_{name}"
 
 
 def dims(tensor_type) -> tuple[Size, ...]:
@@ -176,6 +190,9 @@ def _part_value(part: DimPart, where) -> ir.Value:
     a, b = materialize(part.a, where), materialize(part.b, where)
     if part.op == "%":
         return arith.SubIOp(a, arith.MulIOp(arith.FloorDivSIOp(a, b).result, b).result).result
+    if part.op == "broadcast":
+        is_one = arith.CmpIOp(arith.CmpIPredicate.eq, a, arith.ConstantOp(ir.IndexType.get(), 1).result).result
+        return arith.SelectOp(is_one, b, a).result
     return {"//": arith.FloorDivSIOp, "min": arith.MinSIOp, "max": arith.MaxSIOp}[part.op](a, b).result
 
 
@@ -219,10 +236,10 @@ def _factor(tokens: list[str], at: int) -> tuple[Size, int]:
     if token == "-":
         value, at = _factor(tokens, at + 1)
         return -value, at
-    if token in ("min", "max") and tokens[at + 1] == "(":
+    if token in FUNCTIONS and tokens[at + 1] == "(":
         a, at = _sum(tokens, at + 2)
         b, at = _sum(tokens, _expect(tokens, at, ","))
-        return (minimum if token == "min" else maximum)(a, b), _expect(tokens, at, ")")
+        return CALLED[token](a, b), _expect(tokens, at, ")")
     if token == "(":
         value, at = _sum(tokens, at + 1)
         return value, _expect(tokens, at, ")")

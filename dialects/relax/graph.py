@@ -6,7 +6,7 @@ from typing import Any
 from legato.core.errors import InferenceError, LegatoError
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
-from legato.dialects.relax.dims import Size, substitute
+from legato.dialects.relax.dims import Dim, Size, substitute
 from legato.dialects.relax.op import GraphOp
 from legato.dialects.relax.ops.concat import Concat
 from legato.dialects.relax.ops.constant import Constant
@@ -63,7 +63,11 @@ def evaluate(op, arrays, symbols: Mapping[str, int] | None = None) -> tuple:
     """
     cls, attrs = _require(op), attributes_of(op)
     for name, value in attrs.items():
-        if isinstance(value, list):
+        if cls.DEFINES_SIZES:
+            continue    # its symbols are those that it defines
+        if isinstance(value, Dim):
+            attrs[name] = _value(value, symbols or {}, name, op)
+        elif isinstance(value, list):
             attrs[name] = [_value(size, symbols or {}, name, op) for size in value]
     try:
         results = cls.semantics(*arrays, **attrs)

@@ -8,6 +8,9 @@ REQUIRES = "relax.requires"        # on main: rows of (a size that must not be n
 BYTES = "relax.bytes"              # on main: rows of (a size in bytes that must not exceed LARGEST, a text for people)
 SYMBOL = "relax.symbol"            # on an op of main whose result is the value of a symbol; later sizes may depend on it
 
+# On modules
+INLINE_WEIGHTS = "relax.inline_weights"  # in text for a pipe: the weights, by key
+
 # On calls of kernels
 OPS = "relax.ops"                  # the graph ops that the call computes: "relax.conv2d", or with the model's name "relax.conv2d Conv_0"
 WORK = "relax.work"                # the arithmetic operations of the call, and the bytes that it reads and writes: expressions of symbols

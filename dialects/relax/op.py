@@ -77,6 +77,8 @@ class GraphOp:
     RESULTS: ClassVar[tuple[str, ...]] = ("result",)
     # f16 and bf16 are computed in f32 and rounded once. False for ops that only move elements.
     PROMOTES: ClassVar[bool] = True
+    # Its result's type names sizes that only its data says: it stays, though nothing may read its elements.
+    DEFINES_SIZES: ClassVar[bool] = False
     # Each element of the result depends only on the operands' elements at the same index, after broadcasting.
     ELEMENTWISE: ClassVar[bool] = False
 
@@ -297,7 +299,8 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def graph_op(dialect: type[ext.Dialect]) -> type[GraphOp]:
     """The base class of a dialect's graph ops. ``dialect.OPS`` maps their names, without the dialect's prefix, to the classes."""
-    dialect.OPS = {}
+    if "OPS" not in vars(dialect):   # each op of a user's may have a base of its own
+        dialect.OPS = {}
 
     class Op(dialect.Operation):
         @classmethod
@@ -308,7 +311,7 @@ def graph_op(dialect: type[ext.Dialect]) -> type[GraphOp]:
                 return super().__init_subclass__(**kwargs)
             operands, attributes = cls.OPERANDS, cls.ATTRIBUTES
             cls.__annotations__ = {o.name: ext.Operand[Any] for o in operands} | {r: ext.Result[Any] for r in cls.RESULTS}
-            super().__init_subclass__(name=name, traits=[ext.Pure], **kwargs)
+            super().__init_subclass__(name=name, traits=[] if cls.DEFINES_SIZES else [ext.Pure], **kwargs)
             for declared in (*operands, *attributes.values()):  # the bindings have replaced these by accessors of their own
                 setattr(cls, declared.name, declared)
             SEMANTICS[cls.OPERATION_NAME] = cls.compute

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
-from legato.dialects.relax.dim import Dim, DimPart, Size, floor_divide, maximum, minimum, modulo, symbol
+from legato.dialects.relax.dim import FUNCTIONS, Dim, DimPart, Size, broadcast_size, floor_divide, maximum, minimum, modulo, symbol
 
 
 def ceil_divide(a: Size, b: Size) -> Size:
@@ -39,7 +39,7 @@ def magnitude(size: Size) -> Size:
 
 def _part_magnitude(part: DimPart) -> Size:
     a, b = magnitude(part.a), magnitude(part.b)
-    if part.op in ("min", "max"):
+    if part.op in FUNCTIONS:
         return maximum(a, b)
     if part.op == "//" and isinstance(part.b, int) and 0 < part.b <= 64:    # 64 * LARGEST is still no overflow
         return floor_divide(a, b) + 1
@@ -86,4 +86,4 @@ def substitute(size: Size, values: Mapping[str, Size]) -> Size:
     return total
 
 
-_FUNCTIONS = {"//": floor_divide, "%": modulo, "min": minimum, "max": maximum}
+_FUNCTIONS = {"//": floor_divide, "%": modulo, "min": minimum, "max": maximum, "broadcast": broadcast_size}

@@ -7,6 +7,7 @@ import numpy as np
 from legato.core.dtypes import mlir_type, numpy_dtype, spelling
 from legato.core.errors import InferenceError, LegatoError
 from legato.core.mlir import ir
+from legato.dialects.relax.assumed import unified
 from legato.dialects.relax.dims import UNKNOWN, Size, dims, tensor_type
 from legato.dialects.relax.sizes import is_too_large
 
@@ -55,14 +56,16 @@ def checked_bytes(types: list[TensorType]) -> list[TensorType]:
 
 
 def broadcast(*shapes: tuple[Size, ...]) -> tuple[Size, ...]:
-    """The common shape under numpy's broadcasting. A symbol is never assumed to be 1; an unknown size fits any."""
+    """The common shape under numpy's broadcasting. A symbol is never assumed to be 1: sizes other than 1 are assumed to be equal. An
+    unknown size fits any."""
     rank = max(map(len, shapes), default=0)
     result = []
     for axis in range(-rank, 0):
-        sizes = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
-        firm = sizes - {UNKNOWN}
-        if len(firm) > 1:
-            all_shapes, clash = " and ".join(str(list(s)) for s in shapes), " and ".join(sorted(map(str, firm)))
+        sizes = [size for shape in shapes if len(shape) >= -axis and (size := shape[axis]) != 1]
+        common = unified(sizes, f"the size of another operand at axis {axis}") if sizes else 1
+        if common is None:
+            all_shapes = " and ".join(str(list(s)) for s in shapes)
+            clash = " and ".join(sorted({str(size) for size in sizes if size is not UNKNOWN}))
             raise InferenceError(f"shapes {all_shapes} do not broadcast: {clash} at axis {axis}")
-        result.append(next(iter(firm or sizes), 1))
+        result.append(common)
     return tuple(result)

@@ -8,6 +8,7 @@ SCHEDULE = "tir.schedule"          # the sequence that schedules the kernel; unt
 SIGNATURE = "tir.signature"        # the function type with its symbolic sizes and unsigned types
 NAMES = "tir.names"                # the parameters' names
 INPLACE = "tir.inplace"            # for each output, the input that it updates in place; -1 for none
+FLOPS_EACH = "tir.flops_each"      # the arithmetic operations for each element of its output, where its ops do not tell: vectors, branches
 WRITES_ALL = "tir.writes_all"      # its author says that it writes every element of its outputs, which is not proven
 
 # On main
@@ -21,6 +22,7 @@ EVENTS = "tir.events"              # of an argument of @main_profiled: memory fo
 PROFILED = "tir.profiled"          # on @main_profiled: a row for each call that it records
 
 # On declarations that kernels call
+KEEP_SIZE = "legato.keep_size"     # a function that no code has: its calls keep sizes that depend on data until memory is planned
 EXTERN = "tir.extern"              # the C function's name
 TIR_PACKED = "tir.packed"          # the packed function's name
 DTYPES = "tir.dtypes"              # the element types of its tensors
@@ -28,3 +30,7 @@ DTYPES = "tir.dtypes"              # the element types of its tensors
 # On launches and allocations
 SHARED_NAMES = "tir.shared"        # of a launch: the names of its shared buffers
 BUFFER_NAME = "tir.name"           # of an allocation: the buffer's name
+THREADS = "tir.threads"   # on the llvm.func of a parallel loop's steps: the number of threads that compute them
+
+# On divisions
+ESTIMATE = "tir.estimate"          # of 1 by a normal number: a relative error of 2^-14 is corrected by what follows

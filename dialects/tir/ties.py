@@ -1,7 +1,7 @@
 """Ties: a result of a prim_func is tied to its output if it is computed in the place of the ``tir.out`` argument that belongs to it.
 
 Upstream's fusion cuts ties: it replaces an unread ``outs(%out)`` by a ``tensor.empty``. The kernel would then allocate, and copy at
-its end. ``tie_outputs``, called behind each such rewrite, makes them again.
+its end. ``tie_outputs``, called after each such rewrite, makes them again.
 """
 from collections.abc import Iterator
 

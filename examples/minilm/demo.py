@@ -8,9 +8,8 @@ import numpy as np
 import onnxruntime
 
 import legato
-
-from . import model as minilm
-from .tokens import encode, load_tokenizer
+from legato.examples.minilm import model as minilm
+from legato.examples.minilm.tokens import encode, load_tokenizer
 
 QUERY = "How can I grow vegetables without a garden?"
 SENTENCES = (

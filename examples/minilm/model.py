@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from .weights import Tensor, model_directory, read_index
+from legato.examples.minilm.weights import StoredTensor, model_directory, read_index
 
 OPSET = 20
 WEIGHTS = "model.safetensors"
@@ -21,7 +21,7 @@ WEIGHTS = "model.safetensors"
 class _Graph:
     """Collects nodes and initializers."""
 
-    def __init__(self, index: dict[str, Tensor]):
+    def __init__(self, index: dict[str, StoredTensor]):
         self.index = index
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}

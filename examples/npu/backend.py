@@ -6,9 +6,8 @@ import numpy as np
 from legato import Backend
 from legato.artifacts import Blob
 from legato.dialects import relax
+from legato.examples.npu.simulator import pack
 from legato.patterns import composite, is_const, is_op, wildcard
-
-from .simulator import pack
 
 conv = is_op("relax.conv2d")(wildcard(), is_const()).named("conv")
 biased = conv.optional(lambda x: is_op("relax.add")(x, is_const()))
@@ -37,10 +36,9 @@ class NPU(Backend):
 
     def codegen(self, module, options):
         """A program for each function."""
-        return [
-            Blob(pickle.dumps(program(module, f)), "examples.npu.simulator:load", (f.name.value,))
-            for f in module.functions()
-        ]
+        load = "legato.examples.npu.simulator:load"
+        programs = {f.name.value: pickle.dumps(program(module, f)) for f in module.functions()}
+        return [Blob(data, load, (name,)) for name, data in programs.items()]
 
 
 def program(module, function):

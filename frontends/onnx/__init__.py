@@ -1,5 +1,7 @@
 """The ONNX importer: ``from_onnx``."""
+import logging
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 
 import onnx
@@ -18,10 +20,13 @@ from legato.frontends.onnx.inputs import input_types
 from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.reader import check_opset, opset_versions, read_model
+from legato.frontends.onnx.registry import onnx_op, registered
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import POISON, ComputedValue, Emitter, Value
 
-__all__ = ["Entry", "Malformed", "Problem", "Refused", "from_onnx", "op"]
+LOGGER = logging.getLogger(__name__)
+
+__all__ = ["Entry", "Malformed", "Problem", "Refused", "from_onnx", "onnx_op", "op"]
 
 
 def from_onnx(
@@ -36,7 +41,8 @@ def from_onnx(
     ``model``: the path of a file, its bytes, or the protobuf. External data is memory-mapped from the files beside the model. ``shapes``
     replaces the declared shapes of inputs, by name: sizes are ints, or names (or expressions of names, ``"past + seq"``) for dynamic
     sizes; a size given for a named dimension replaces that dimension in all inputs. Legato's dialects are loaded into ``context``; by
-    default a new context is made. ``entries`` adds ops to the op table, or replaces some: ``@op("MyOp", 1, domain="my.domain")``.
+    default a new context is made. ``entries`` adds ops for this import only, or replaces some: ``@op("MyOp", 1, domain="my.domain")``;
+    ``legato.onnx_op`` registers them for all imports of the process.
 
     Arguments and results carry the model's names (``relax.name``); ops have the names of their nodes as locations.
 
@@ -56,7 +62,7 @@ def from_onnx(
         types = input_types([value for value in graph.input if value.name not in stored], shapes, problems)
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
         weights = WeightStore()
-        known = ENTRIES | {(entry.domain, entry.op_type): entry for entry in entries}
+        known = {**ENTRIES, **registered(), **{(entry.domain, entry.op_type): entry for entry in entries}}
         importer = Importer(known, Emitter(function, weights), problems, label, source.file)
         try:
             check_opset(opsets)
@@ -72,9 +78,11 @@ def from_onnx(
         importer.add_initializers(graph, scope)
         with ir.InsertionPoint(function.entry_block):
             results = importer.run(graph.node, [value.name for value in graph.output], scope)
-            _check_outputs(graph, results, problems, sizes=not shapes)
+            _check_outputs(graph, results, problems, label, sizes=not shapes)
             problems.raise_all(label)
             _return(function, [value.name for value in graph.output], [value.emit(importer.emitter) for value in results])
+    LOGGER.info("%s: %d nodes, opset %s, %d weights of %.1f MB", label, len(graph.node), opsets.get("", "none"), len(weights),
+                weights.nbytes / 1e6)
     return Module(module, weights)
 
 
@@ -100,15 +108,16 @@ def _named(names) -> ir.ArrayAttr:
     return ir.ArrayAttr.get([ir.DictAttr.get({NAME: ir.StringAttr.get(name)}) for name in names])
 
 
-def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: Problems, sizes: bool) -> None:
-    """Adds a problem for each output whose declared element type or shape is not that of its value; ``sizes``: compare sizes, too."""
+def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: Problems, label: str, sizes: bool) -> None:
+    """Adds a problem for each output whose declared element type is not that of its value, and warns of one whose declared shape is not;
+    ``sizes``: compare sizes, too."""
     for declared, value in zip(graph.output, results):
         if value is POISON:
             continue
         if not _same_shape(declared.type.tensor_type, value, sizes):
             given = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?") for dim in declared.type.tensor_type.shape.dim]
-            reason = f"its shape is declared {_listed(given)}, but the graph computes {_listed(value.dims)}"
-            problems.append(Problem(declared.name, "output", "", None, reason, malformed=True))
+            warnings.warn(f"{label}: the shape of the output '{declared.name}' is declared {_listed(given)}, but the graph computes "
+                          f"{_listed(value.dims)}", stacklevel=3)
         code = declared.type.tensor_type.elem_type
         if not code:
             continue

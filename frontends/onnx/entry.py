@@ -10,7 +10,8 @@ class Entry:
     ``versions``: the supported since-versions of the op; a node of any other is refused. ``build(node)`` returns the node's outputs: IR
     values, ``Value``s or numpy arrays, one or a tuple (None, or a shorter tuple, for outputs that are not supported: the node is refused
     if they are used). ``fold(node, *arrays)`` is tried first if all inputs are known (None for an omitted one): it returns arrays (of
-    objects if elements are symbolic) or ``Value``s, or None if it cannot compute the result.
+    objects if elements are symbolic) or ``Value``s, or None if it cannot compute the result. ``newer``: versions between and after those
+    listed are supported, too.
     """
 
     op_type: str
@@ -18,6 +19,16 @@ class Entry:
     build: Callable
     fold: Callable | None = None
     domain: str = ""
+    newer: bool = False
+
+    def supports(self, version: int) -> bool:
+        """Whether nodes of that version are imported."""
+        return version in self.versions or (self.newer and version > min(self.versions))
+
+    @property
+    def supported(self) -> str:
+        """The supported versions, for messages."""
+        return f"{min(self.versions)} and newer" if self.newer else ", ".join(map(str, self.versions))
 
 
 def op(op_type: str, *versions: int, domain: str = "", fold: Callable | None = None) -> Callable[[Callable], Entry]:

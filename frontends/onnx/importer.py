@@ -8,6 +8,7 @@ import onnx
 
 from legato.core.errors import ElementTypeError, InferenceError, LegatoError
 from legato.core.mlir import ir
+from legato.core.user_code import raised_in
 from legato.frontends.onnx import functions, tensors
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.expansion import Expansion, FunctionId, TooManyNodesError
@@ -19,6 +20,7 @@ from legato.frontends.onnx.reader import OLDEST_OPSET, canonical_domain, check_o
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
 _ONNX_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
+_KEPT_IN_ONNX = {("", "SimplifiedLayerNormalization")}  # ops of onnxruntime that models have in ONNX's domain, version 1
 
 
 @dataclass
@@ -134,6 +136,10 @@ class Importer:
                 malformed = malformed or not self._onnx_allows(node, domain, opset, inputs, scope)
                 results = self._failed(scope, problem, str(cause), malformed, node)
             except Exception as error:
+                entry = self.entries.get((domain, node.op_type))
+                if entry is not None and (place := raised_in(error)) is not None:
+                    reason = f"its import raised {type(error).__name__}: {error} (at {place})"
+                    raise LegatoError(str(replace(problem, reason=reason))) from error
                 error.add_note(f"while importing {problem}")
                 raise
         scope.values.update((output, result) for output, result in zip(node.output, results) if output)
@@ -147,14 +153,14 @@ class Importer:
         if opset is None:
             raise Malformed(f"the model imports no version of the operator set '{domain or 'ai.onnx'}'")
         entry, schema = self.entries.get((domain, node.op_type)), self._schema(domain, node.op_type, opset)
-        if schema is None and domain in _ONNX_DOMAINS:
+        if schema is None and domain in _ONNX_DOMAINS and (domain, node.op_type) not in _KEPT_IN_ONNX:
             raise Malformed(f"opset {opset} has no such op")
         if schema is None and entry is None:
-            raise Refused(f"no op of the domain '{domain}' with this name is known; from_onnx takes entries for your own ops")
-        version = schema.since_version if schema is not None else opset
-        if entry is not None and version not in entry.versions:
-            newest = ", ".join(map(str, entry.versions))
-            raise Refused(f"version {version} of this op is not supported, only {newest}")
+            raise Refused(f"no op of the domain '{domain}' with this name is known. "
+                          f"@legato.onnx_op({domain!r}, {node.op_type!r}) registers a function that imports it")
+        version = schema.since_version if schema is not None else opset if domain not in _ONNX_DOMAINS else 1
+        if entry is not None and not entry.supports(version):
+            raise Refused(f"version {version} of this op is not supported, only {entry.supported}")
         if entry is None:
             _check_defined(node.op_type, schema)
         if schema is not None:

@@ -1,4 +1,5 @@
 """An ONNX node as the op table's entries see it: typed access to inputs and attributes, which detects those that are never read."""
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,9 +9,11 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Size
+from legato.dialects.relax.requirements import Requirement, require, requirements
 from legato.frontends.onnx.expansion import Expansion
+from legato.frontends.onnx.graph import node_name
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import ConstantValue, Emitter, Narrow, Value, elements, size_array
+from legato.frontends.onnx.values import ComputedValue, ConstantValue, Emitter, Narrow, Value, elements, size_array
 
 Body = Callable[[Sequence[Value]], list[Value]]  # a subgraph as a function: its outputs for given inputs
 
@@ -50,10 +53,25 @@ class OnnxNode:
         function whose calls import it at the insertion point; ``expansion`` bounds these calls."""
         self.op_type, self.version, self.used = proto.op_type, version, list(used)
         self.name = next((name for name in proto.output if name), proto.op_type)  # name of constants created for this node
+        self.label = node_name(proto)  # for messages of calls
         self._inputs, self._attributes, self._emitter, self._load = list(inputs), attributes, emitter, load
         self.body, self.expansion = body, expansion
         self._read_inputs: set[int] = set()
         self._read_attributes: set[str] = set()
+
+    # nodes that import others as a part of theirs
+
+    def with_inputs(self, *values: ir.Value | Value | None) -> "OnnxNode":
+        """The same node with other inputs. What is read of either counts as read."""
+        node = copy.copy(self)
+        node._inputs = [ComputedValue(value) if isinstance(value, ir.Value) else value for value in values]
+        return node
+
+    def of_version(self, version: int) -> "OnnxNode":
+        """The same node as one of another version. What is read of either counts as read."""
+        node = copy.copy(self)
+        node.version = version
+        return node
 
     # attributes
 
@@ -218,6 +236,11 @@ class OnnxNode:
             raise Refused(f"{what} = {values} is known only at run time")
         return [int(value) for value in values if isinstance(value, int)]
 
+    def by_data(self, *indices: int) -> bool:
+        """Whether one of these inputs is present and computed from data at run time."""
+        values = [self.value(index) for index in indices if self.given(index)]
+        return any(value.known() is None and not isinstance(value, ConstantValue) for value in values)
+
     def axis(self, value: int, rank: int) -> int:
         """An axis counted from the front. Malformed if it is out of range."""
         if not -rank <= value < rank:
@@ -230,6 +253,11 @@ class OnnxNode:
         if len(set(result)) != len(result):
             raise Malformed(f"axes {list(values)} name one axis twice")
         return result
+
+    def require_equal(self, found: Size, wanted: Size, needs: str) -> None:
+        """Calls check that two sizes are equal. ``needs``: what the node needs, for the error."""
+        main = self._emitter.function
+        require(main, [*requirements(main), Requirement(found, f"{self.op_type} '{self.label}' needs {needs}", wanted)])
 
     # outputs
 
@@ -257,6 +285,11 @@ class OnnxNode:
         if any(array is None and value is not None for array, value in zip(arrays, self._inputs)):
             return None
         return arrays
+
+    @property
+    def emitter(self) -> Emitter:
+        """Where values are built."""
+        return self._emitter
 
     def read_all_inputs(self) -> None:
         """Marks all inputs as read."""

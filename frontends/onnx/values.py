@@ -27,6 +27,16 @@ class Emitter:
     function: func.FuncOp
     weights: WeightStore
 
+    def outside(self) -> ir.InsertionPoint:
+        """The insertion point; inside of a region that in front of its op in the function, which dominates all that reads it later."""
+        point = ir.InsertionPoint.current
+        op = point.block.owner
+        if op.operation == self.function.operation:
+            return point
+        while op.operation.parent != self.function.operation:
+            op = op.operation.parent
+        return ir.InsertionPoint(op.operation)
+
 
 class Value:
     """A tensor: its element type, its sizes, and its elements if known.
@@ -77,7 +87,7 @@ class ConstantValue(Value):
 
     def emit(self, emitter: Emitter) -> ir.Value:
         if self._value is None:
-            with ir.Location.name(self.name):
+            with ir.Location.name(self.name), emitter.outside():
                 if self.size == 1 or (len(self.dims) <= 1 and self.size * self.dtype.itemsize <= DENSE_BYTES):
                     self._value = relax.constant(np.array(self.array))
                 else:
@@ -137,10 +147,10 @@ class Symbolic(Value):
             element_type = mlir_type(self.dtype)
             if not isinstance(element_type, ir.IntegerType) or not element_type.is_signless:
                 raise Refused(f"a size known only at run time is wanted as {element_type}")
-            elements = [
-                arith.IndexCastOp(element_type, sizes.materialize(size, emitter.function)).result for size in self.array.ravel().tolist()
-            ]
-            self._value = tensor.FromElementsOp(ir.RankedTensorType.get(self.dims, element_type), elements).result
+            with emitter.outside():
+                values = [sizes.materialize(size, emitter.function) for size in self.array.ravel().tolist()]
+                elements = [arith.IndexCastOp(element_type, value).result for value in values]
+                self._value = tensor.FromElementsOp(ir.RankedTensorType.get(self.dims, element_type), elements).result
         return self._value
 
 

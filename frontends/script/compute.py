@@ -80,7 +80,7 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute", dty
 
 
 def index_names(function: Callable[..., Any], rank: int) -> list[str]:
-    """The names of a function's indices; those behind a ``*i`` are numbered."""
+    """The names of a function's indices; those after a ``*i`` are numbered."""
     names: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
         many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
@@ -137,7 +137,7 @@ def everything_in(body: Any) -> list[Any]:
 
 
 def create_prim_func(tensors: Sequence[Tensor], name: str = "kernel") -> "Computed":
-    """The kernel that computes the last tensors, those that ``compute`` gave, from the placeholders in front of them."""
+    """The kernel that computes the last tensors, those that ``compute`` gave, from the placeholders before them."""
     return Computed(list(tensors), name)
 
 

@@ -32,7 +32,7 @@ class ProfileMain(ModulePass):
 
 
 def profile_main(module: ir.Module, functions: dict[str, func.FuncOp]) -> None:
-    """Adds the function to a module behind tir-lower-packed."""
+    """Adds the function to a module after tir-lower-packed."""
     main = functions["main"]
     with ir.InsertionPoint(module.body):
         copy = main.operation.clone().opview

@@ -24,15 +24,17 @@ CASTS = ("arith.extf", "arith.truncf")
 
 @dataclass(frozen=True)
 class HalvesAsIntegers(ModulePass):
-    """Casts of bf16, and of f16 where the target's CPU lacks F16C, become integer arithmetic; buffers and vectors of them hold i16."""
+    """Casts of bf16, and of f16 where the target is a CPU without F16C, become integer arithmetic; buffers and vectors of them hold
+    i16."""
 
     name: ClassVar[str] = "tir-halves-as-integers"
     target: TargetText = option("llvm", "whose CPU may have F16C")
 
     def run(self, module: Module, context: PassContext) -> None:
-        machine = context.cpu(self.target)
+        machine = context.target(self.target).cpu
+        casts_f16 = machine is None or machine.has("f16c")
         with module.context, ir.Location.unknown():
-            halves_as_integers(module.module, (ir.BF16Type,) if machine.has("f16c") else (ir.BF16Type, ir.F16Type))
+            halves_as_integers(module.module, (ir.BF16Type,) if casts_f16 else (ir.BF16Type, ir.F16Type))
 
 
 def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:

@@ -39,7 +39,7 @@ class LowerDotProducts(ModulePass):
 
 @dataclass(frozen=True)
 class ByteFactor:
-    """An operand of a contraction: the bytes in front of its widening, in the shape that the contraction reads, and their sign."""
+    """An operand of a contraction: the bytes before they are widened, in the shape that the contraction reads, and their sign."""
 
     value: ir.Value
     shape: tuple[int, ...]

@@ -2,6 +2,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core.cpu_table import MATRIX_FLAGS
+from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import PRIM_FUNC
@@ -18,7 +20,15 @@ class MarkFunctions(ModulePass):
     def run(self, module: Module, context: PassContext) -> None:
         machine = context.cpu(self.target)
         with module.context:
-            mark_functions(module.module, machine.cpu, machine.features)
+            mark_functions(module.module, machine.cpu, needed(module.module, machine.features))
+
+
+def needed(module: ir.Module, features: str) -> str:
+    """The features without AMX where no function uses it: code that does not runs where the system refuses AMX."""
+    intrinsics = (op.attributes["intrin"].value for op in find(module.operation, "llvm.call_intrinsic"))
+    if any(name.startswith("llvm.x86.tile") for name in intrinsics):
+        return features
+    return ",".join(feature for feature in features.split(",") if feature.lstrip("+-") not in MATRIX_FLAGS)
 
 
 def mark_functions(module: ir.Module, cpu: str, features: str) -> None:

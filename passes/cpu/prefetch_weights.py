@@ -1,7 +1,9 @@
 """tir-prefetch-weights: the loops of contractions fetch the part of the weight that they read next while they compute.
 
 Inside a model, weights come from memory: between two calls of a kernel the others have filled the caches. The hardware's own prefetching
-ends at each page of 4 KB, which a step of a packed weight of 32 columns of f32 goes through in 32 steps.
+ends at each page of 4 KB, which a step of a packed weight of 32 columns of f32 goes through in 32 steps. What is fetched a few steps ahead
+crosses from the second-level cache in time, but not from memory: that takes as long as a hundred steps. So the next block of columns is
+fetched into the second-level cache meanwhile, in equal parts by all tiles of rows that go through the block at hand.
 """
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,23 +11,24 @@ from math import prod
 from typing import ClassVar
 
 from legato.core.dtypes import element_bytes
-from legato.core.ir_helpers import body, find, index
+from legato.core.ir_helpers import ancestors, body, find, index
 from legato.core.mlir import arith, ir, memref
 from legato.dialects import tir
 from legato.dialects.module import Module
+from legato.dialects.tir.loops import constant_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 LINE = 64               # bytes of a cache line
 STEPS = 16              # of the reduction, between a fetch and the use; 16 to 48 measured alike
 LARGE = 256 << 10       # bytes of a weight, from which on it leaves the inner caches between two calls
-IN_REGISTERS = 16       # accumulators of several contractions in one loop; with more, the addresses of the fetches make them spill
 
 
 @dataclass(frozen=True)
 class PrefetchWeights(ModulePass):
     """Adds memref.prefetch to the reductions of contractions, for large weights that are arguments of the kernel.
 
-    It fetches what is read 16 steps later, behind the weight's end in the last of them, which does no harm.
+    It fetches what is read 16 steps later, and, where several tiles of rows read one block of columns of the weight, the next block. Behind
+    the weight's end that does no harm.
     """
 
     name: ClassVar[str] = "tir-prefetch-weights"
@@ -36,26 +39,20 @@ class PrefetchWeights(ModulePass):
                 for loop in find(kernel.operation, "scf.for") if not kernel.is_external else ():
                     for read in list(_weights(loop)):
                         _prefetch(read, loop)
+                        if (block := next_block(read, loop)) is not None:
+                            _prefetch_block(read, loop, block)
 
 
 def _weights(loop: ir.Operation) -> Iterator[ir.Operation]:
     """The reads of large weights in the steps of a contraction."""
     ops = body(loop.regions[0].blocks[0])
-    contractions = [op for op in ops if op.name == "vector.contract"]
-    if not contractions or (len(contractions) > 1 and sum(_registers(op.results[0].type) for op in contractions) > IN_REGISTERS):
+    if all(op.name != "vector.contract" for op in ops):
         return
     for op in ops:
         if op.name == "vector.transfer_read" and isinstance(op.operands[0].owner, ir.Block):
             type_ = op.operands[0].type
             if type_.has_static_shape and prod(type_.shape) * element_bytes(type_.element_type) >= LARGE and _steps_through(op, loop):
                 yield op
-
-
-def _registers(type_: ir.Type) -> int:
-    """The vector registers of 64 bytes that a vector or a number takes."""
-    if not isinstance(type_, ir.VectorType):
-        return 1
-    return -(-prod(type_.shape) * element_bytes(type_.element_type) // LINE)
 
 
 def _steps_through(read: ir.Operation, loop: ir.Operation) -> bool:
@@ -66,13 +63,87 @@ def _steps_through(read: ir.Operation, loop: ir.Operation) -> bool:
     return width >= LINE and loop.regions[0].blocks[0].arguments[0] in indices[:-1]
 
 
+def _in_front(read: ir.Operation, loop: ir.Operation) -> ir.InsertionPoint:
+    """The beginning of the loop's body, where the read's indices are known there. LLVM moves no load across a fetch: elements of the other
+    operand that are read in front of one would all be in registers at once, and the accumulators in memory."""
+    block = loop.regions[0].blocks[0]
+    known = all(isinstance(value.owner, ir.Block) or value.owner.operation.block != block for value in read.operands)
+    return ir.InsertionPoint.at_block_begin(block) if known else ir.InsertionPoint(read)
+
+
 def _prefetch(read: ir.Operation, loop: ir.Operation) -> None:
     """Fetches the lines that ``read`` reads some steps later."""
     buffer, variable = read.operands[0], loop.regions[0].blocks[0].arguments[0]
     size = element_bytes(buffer.type.element_type)
     width = read.results[0].type.shape[-1]
-    with ir.InsertionPoint(read), read.location:
+    with _in_front(read, loop), read.location:
         later = arith.addi(variable, index(STEPS))
         *outer, last = [later if value == variable else value for value in list(read.operands)[1:1 + buffer.type.rank]]
         for first in range(0, width, LINE // size):
             memref.PrefetchOp(buffer, [*outer, arith.addi(last, index(first)) if first else last], False, 3, True)
+
+
+@dataclass(frozen=True)
+class NextBlock:
+    """The block of columns of a weight behind the one that a loop reads. ``rows``: the loops over tiles of rows, outermost first, with
+    their numbers of steps."""
+
+    rows: list[tuple[ir.Operation, int]]
+
+    @property
+    def tiles(self) -> int:
+        """The number of tiles of rows that read a block."""
+        return prod(count for _, count in self.rows)
+
+
+def next_block(read: ir.Operation, loop: ir.Operation) -> NextBlock | None:
+    """The block behind the one of ``read``; None where fewer than two tiles of rows, or a number that is not constant, read a block, and
+    where the weight is not packed in blocks."""
+    rank = read.operands[0].type.rank
+    block, *places = list(read.operands)[1:1 + rank]
+    if _depends(block, loop):
+        return None
+    rows: list[tuple[ir.Operation, int]] = []
+    for around in ancestors(loop):
+        if around.name != "scf.for" or _depends(block, around):
+            break
+        variable = around.regions[0].blocks[0].arguments[0]
+        if variable not in places:
+            lower, upper, step = (constant_of(bound) for bound in list(around.operands)[:3])
+            if lower is None or upper is None or step is None:
+                return None
+            rows.insert(0, (around, -(-(upper - lower) // step)))
+    found = NextBlock(rows)
+    return found if found.tiles > 1 else None
+
+
+def _depends(value: ir.Value, loop: ir.Operation) -> bool:
+    """Whether a value is computed inside of a loop, or is its variable."""
+    if isinstance(value.owner, ir.Block):
+        return value.owner.owner.operation == loop
+    return loop in ancestors(value.owner.operation)
+
+
+def _prefetch_block(read: ir.Operation, loop: ir.Operation, block: NextBlock) -> None:
+    """Fetches, in each step of the reduction, a few bytes of the next block into the second-level cache."""
+    buffer = read.operands[0]
+    shape, width = list(buffer.type.shape), read.results[0].type.shape[-1]
+    first, *places = list(read.operands)[1:1 + len(shape)]
+    elements = prod(shape[1:])
+    part = 1 << max(0, -(-width // block.tiles) - 1).bit_length()    # of a step: a power of two, so that parts of tiles may overlap
+    line = LINE // element_bytes(buffer.type.element_type)
+    with _in_front(read, loop), read.location:
+        flat = memref.CollapseShapeOp(ir.MemRefType.get([prod(shape)], buffer.type.element_type), buffer, [[*range(len(shape))]]).result
+        tile: ir.Value = index(0)
+        for around, count in block.rows:
+            lower, _, step = list(around.operands)[:3]
+            number = arith.divui(arith.subi(around.regions[0].blocks[0].arguments[0], lower), step)
+            tile = arith.addi(arith.muli(tile, index(count)), number)
+        steps = arith.muli(tile, index(elements // width))
+        for axis, place in enumerate(places, 1):
+            if (stride := prod(shape[axis + 1:]) // width):
+                steps = arith.addi(steps, arith.muli(place, index(stride)))
+        start = arith.muli(arith.addi(first, index(1)), index(elements))
+        at = arith.addi(start, arith.muli(steps, index(part)))
+        for offset in range(0, part, line):
+            memref.PrefetchOp(flat, [arith.addi(at, index(offset)) if offset else at], False, 2, True)

@@ -68,26 +68,55 @@ def add_reader(form: ContractionForm) -> None:
     could not tile again. Vectorization removes the copy. The copy has an operand that it does not read: upstream erases one that is
     plainly the identity.
     """
-    op, fill = form.op, producer(form.op.operands[2])
-    filled = op if fill is None or fill.name != "linalg.fill" else fill
-    place = len(filled.operands) - 1
-    out = filled.operands[place]
+    op, start = form.op, producer(form.op.operands[2])
+    if start is None or not overwrites(start):
+        start = copied_start(op)
+    place = len(start.operands) - 1
+    out = start.operands[place]
     rank = out.type.rank
-    with ir.InsertionPoint(filled), op.location:
-        empty = tensor.EmptyOp([dim(out, axis) for axis in range(rank)], out.type.element_type).result
-    filled.operands[place] = empty
+    with ir.InsertionPoint(start), op.location:
+        start.operands[place] = empty_like(out)
     with ir.InsertionPoint.after(op), op.location:
         element = out.type.element_type
         zero = "0" if isinstance(element, ir.IntegerType) else "0.0"
         unread = arith.ConstantOp(element, ir.Attribute.parse(f"{zero} : {element}")).result
-        maps = [ir.AffineMap.get_identity(rank), ir.AffineMap.get(rank, 0, []), ir.AffineMap.get_identity(rank)]
-        parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
-        maps = ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in maps])
-        copy = linalg.GenericOp([out.type], [op.results[0], unread], [out], maps, ir.ArrayAttr.get([parallel] * rank))
-        block = copy.regions[0].blocks.append(element, element, element)
-        with ir.InsertionPoint(block):
-            linalg.YieldOp([block.arguments[0]])
+        copy = copied([op.results[0], unread], [ir.AffineMap.get_identity(rank), ir.AffineMap.get(rank, 0, [])], out)
     result = copy.results[0]
     for use in list(op.results[0].uses):
-        if use.owner.operation != copy.operation:
+        if use.owner.operation != copy:
             use.owner.operands[use.operand_number] = result
+
+
+def overwrites(op: ir.Operation) -> bool:
+    """Whether an op writes all of its destination, without reading it, for one other op: its destination can be another tensor then."""
+    if op.name == "linalg.fill":
+        return True
+    if op.name != "linalg.generic" or len(op.results) != 1 or len(list(op.results[0].uses)) != 1:
+        return False
+    return not list(op.regions[0].blocks[0].arguments[len(op.operands) - 1].uses)
+
+
+def copied_start(op: ir.Operation) -> ir.Operation:
+    """Has a contraction that adds to given values begin with a copy of them, and returns the copy."""
+    given = op.operands[2]
+    with ir.InsertionPoint(op), op.location:
+        start = copied([given], [ir.AffineMap.get_identity(given.type.rank)], given)
+    op.operands[2] = start.results[0]
+    return start
+
+
+def copied(inputs: list[ir.Value], maps: list[ir.AffineMap], out: ir.Value) -> ir.Operation:
+    """A loop nest over ``out`` that writes the first input to it; the others are not read."""
+    rank, element = out.type.rank, out.type.element_type
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    attribute = ir.ArrayAttr.get([ir.AffineMapAttr.get(map_) for map_ in (*maps, ir.AffineMap.get_identity(rank))])
+    copy = linalg.GenericOp([out.type], inputs, [out], attribute, ir.ArrayAttr.get([parallel] * rank))
+    block = copy.regions[0].blocks.append(*[element] * (len(inputs) + 1))
+    with ir.InsertionPoint(block):
+        linalg.YieldOp([block.arguments[0]])
+    return copy.operation
+
+
+def empty_like(value: ir.Value) -> ir.Value:
+    """A tensor of the sizes and the element type of another."""
+    return tensor.EmptyOp([dim(value, axis) for axis in range(value.type.rank)], value.type.element_type).result

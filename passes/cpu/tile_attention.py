@@ -10,7 +10,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.state import SCHEDULED, set_state
 from legato.passes.cpu.attention.blocks import AttentionBlocks
-from legato.passes.cpu.attention.elements import Buffers
+from legato.passes.cpu.elements import Buffers
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 

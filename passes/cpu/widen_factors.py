@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from legato.analysis.structured import CONTRACTION, StructuredOp
+from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
 from legato.analysis.structured.ops import DYNAMIC, producer
 from legato.core.ir_helpers import copy, terminator
 from legato.core.mlir import arith, ir, linalg, tensor
@@ -45,6 +45,9 @@ def widen(op: StructuredOp) -> bool:
     wide = op.outputs[0].type.element_type
     if len(rows) != 1 or not _is_half(op.inputs[rows[0]].type.element_type) or not isinstance(wide, ir.F32Type):
         return False
+    form = ContractionForm.of_op(op)
+    if form is not None and form.group is not None:
+        return False    # an instruction takes both factors as they are
     if 0 <= op.extents[column] < REUSES or (op.extents[column] == DYNAMIC and _is_row(op, rows[0])):
         return False
     with ir.InsertionPoint(op.op), op.op.location:

@@ -20,7 +20,7 @@ from legato.passes.calls.lower_packed_kernels import packed_calls
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 HOST = ("arith.", "affine.", "memref.dim", "memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape",
-        "memref.reinterpret_cast", "func.return")
+        "memref.reinterpret_cast", "memref.get_global", "func.return")
 LAUNCH_SIZES = 6
 # operand counts: no dependencies; blocks and threads in x, y, z; no clusters, dynamic shared memory, ...
 SEGMENTS = [0] + [1] * LAUNCH_SIZES + [0] * 5

@@ -54,7 +54,7 @@ def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) 
     for loop in find(operation, "tir.for"):
         if (problem := race(loop.opview)) is not None:
             raise PassFailed(problem, loop)
-    launches = make_launches(operation)
+    launches = make_launches(operation, machine.warp)
     place_global(operation)
     for one in launches:
         simplify_steps(one.operation)

@@ -10,7 +10,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class PrepareParallel(ModulePass):
-    """Turns copies into linalg.copy, and puts the parallel loops of a linalg.generic in front of its reductions."""
+    """Turns copies into linalg.copy, and puts the parallel loops of a linalg.generic before its reductions."""
 
     name: ClassVar[str] = "tir-prepare-parallel"
 
@@ -32,7 +32,7 @@ def prepare_parallel(kernel: func.FuncOp) -> None:
 
 
 def reductions_last(op: ir.Operation) -> None:
-    """Puts the parallel loops of a ``linalg.generic`` in front of its reductions."""
+    """Puts the parallel loops of a ``linalg.generic`` before its reductions."""
     kinds = list(op.attributes["iterator_types"])
     order = sorted(range(len(kinds)), key=lambda loop: "reduction" in str(kinds[loop]))
     if order == sorted(order):

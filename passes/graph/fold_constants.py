@@ -6,6 +6,7 @@ import numpy as np
 
 from legato.core.diagnostics import PassFailed
 from legato.core.dtypes import numpy_dtype
+from legato.core.ir_helpers import present
 from legato.core.locations import describe
 from legato.core.mlir import ir
 from legato.dialects import relax
@@ -41,7 +42,7 @@ def fold(op: ir.Operation, constants: Constants, max_bytes: int) -> bool:
     """
     operands = list(op.operands)
     makers = [defining_op(operand) for operand in operands]
-    if not operands or any(maker is None or maker.name != CONSTANT for maker in makers):
+    if present(relax.op_class(op)).DEFINES_SIZES or not operands or any(maker is None or maker.name != CONSTANT for maker in makers):
         return False
     types = [result.type for result in op.results]
     if not all(type_.has_static_shape for type_ in types):

@@ -59,8 +59,9 @@ def permutation_of(op: ir.Operation) -> tuple[int, ...]:
 
 
 def is_dead(op: ir.Operation) -> bool:
-    """Whether the op is a graph op without uses."""
-    return is_graph_op(op) and not any(is_used(result) for result in op.results)
+    """Whether the op is a graph op without uses, and defines no size that others may name."""
+    cls = relax.op_class(op)
+    return cls is not None and not cls.DEFINES_SIZES and not any(is_used(result) for result in op.results)
 
 
 def replace_uses(value: ir.Value, new: ir.Value) -> None:

@@ -4,20 +4,23 @@ Shape inference accepts a symbolic end of a slice, ``n - 2`` as a size, and tens
 known only at a call, which checks them before anything runs: the function gets the attribute ``relax.requires``, rows of an expression
 that must not be negative and a text for messages, and ``relax.bytes``, rows of a number of bytes that must not exceed ``LARGEST``.
 """
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from legato.analysis.indices.sizes import always_fits, never_negative
 from legato.core.diagnostics import PassFailed
 from legato.core.dtypes import numpy_dtype
+from legato.core.ir_helpers import everything
 from legato.core.locations import describe
 from legato.core.mlir import func, ir
 from legato.dialects import relax
 from legato.dialects.module import Module
 from legato.dialects.relax import dims
+from legato.dialects.relax.assumed import assumptions
 from legato.dialects.relax.dim import lower_bound
+from legato.dialects.relax.markers import NAME
 from legato.dialects.relax.requirements import Requirement, require, requirements
-from legato.passes.graph.functions import graph_ops, relax_functions
+from legato.passes.graph.functions import CONSTANT, graph_ops, is_graph_op, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 TYPICAL = 1 << 10    # the value of a symbol where sizes are sorted
@@ -129,9 +132,34 @@ def window_requirements(op: ir.Operation) -> Iterator[Requirement]:
             yield from required(size - needed, f"{describe(op)} needs {size} >= {needed}, what its window takes besides the padding")
 
 
+def given_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """A size that the data says is not negative."""
+    for size in relax.attributes_of(op.opview)["sizes"]:
+        yield Requirement(size, f"{describe(op)} needs valid operands: the size {size}, which they give, must be 0 or more")
+
+
+def topk_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """There are as many elements as are taken."""
+    attrs, sizes = relax.attributes_of(op.opview), dims.dims(op.operands[0].type)
+    size, count = sizes[attrs["axis"]], attrs["k"]
+    if size is not dims.UNKNOWN:
+        yield from required(size - count, f"{describe(op)} needs {size} >= {count}, the number of elements that it takes")
+
+
+def broadcast_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """A size that is not the wanted one must be 1."""
+    shape = dims.dims(op.results[0].type)
+    for axis, (size, wanted) in enumerate(zip(dims.dims(op.operands[0].type), shape[len(shape) - op.operands[0].type.rank:])):
+        if isinstance(size, dims.Dim) and size != wanted:
+            text = f"{describe(op)} needs {size}, its size at axis {axis}, to be 1 or {wanted}"
+            yield Requirement(dims.broadcast_size(size, wanted), text, wanted)
+
+
 WINDOWS = [f"relax.{name}{rank}d" for name in ("conv", "max_pool", "avg_pool") for rank in (1, 2, 3)]
 REQUIREMENTS = {**dict.fromkeys(WINDOWS, window_requirements), "relax.argmax": extreme_requirements, "relax.argmin": extreme_requirements,
                 "relax.conv2d_transpose": transposed_requirements, "relax.strided_slice": slice_requirements, "relax.pad": pad_requirements,
+                "relax.dynamic_broadcast_to": broadcast_requirements, "relax.size_of": given_requirements,
+                "relax.topk": topk_requirements,
                 **dict.fromkeys(("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.scatter_elements", "relax.scatter_nd"),
                                 index_requirements)}
 
@@ -148,7 +176,7 @@ def byte_requirements(function: func.FuncOp) -> list[Requirement]:
     """No tensor may have more than ``LARGEST`` bytes: of those that could, the greatest suffice."""
     given = [_bytes(type_) for type_ in function.type.inputs if isinstance(type_, ir.RankedTensorType)]
     found: dict[dims.Size, str] = {}
-    for op in graph_ops(function):
+    for op in everything(function.operation):
         for result in op.results:
             if isinstance(result.type, ir.RankedTensorType) and isinstance(size := _bytes(result.type), dims.Dim) and size not in found:
                 found[size] = f"{describe(op)} makes a tensor of {relax.TensorType.of(result.type)}, more than 2**56 bytes"
@@ -169,12 +197,44 @@ def _typical(size: dims.Size) -> int:
 
 def find(function: func.FuncOp) -> list[Requirement]:
     """The requirements of a function's ops on its symbols, without duplicates."""
-    found: dict[dims.Size, Requirement] = {}
-    for op in graph_ops(function):
+    found: dict[tuple[dims.Size, dims.Size | None], Requirement] = {}
+    giver = givers(function)
+    for op in everything(function.operation):
         rows = REQUIREMENTS[op.name](op) if op.name in REQUIREMENTS else ()
-        for row in (*rows, *size_requirements(op)):
-            found.setdefault(row.size, row)
+        for row in (*rows, *size_requirements(op), *equal_requirements(op)):
+            found.setdefault((row.size, row.equal), row if row.equal is None else with_givers(row, giver))
     return list(found.values())
+
+
+def givers(function: func.FuncOp) -> dict[str, str]:
+    """Where each symbol of the arguments comes from, for messages."""
+    found: dict[str, str] = {}
+    attributes = function.arg_attrs if "arg_attrs" in function.operation.attributes else [{}] * len(function.arguments)
+    for number, (argument, attribute) in enumerate(zip(function.arguments, attributes)):
+        name = attribute[NAME].value if NAME in attribute else f"argument {number}"
+        for symbol, axis, *_ in dims.given_symbols(argument.type):
+            found.setdefault(symbol, f"dimension {axis} of '{name}'")
+    return found
+
+
+def with_givers(row: Requirement, giver: Mapping[str, str]) -> Requirement:
+    """The requirement, with where its symbols come from in its text."""
+    both = [size for size in (row.size, row.equal) if size is not None]
+    names = sorted({name for size in both for name in dims.symbols(size) if name in giver})
+    return replace(row, text=f"{row.text}; {', '.join(f'{name} is {giver[name]}' for name in names)}") if names else row
+
+
+def equal_requirements(op: ir.Operation) -> Iterator[Requirement]:
+    """Sizes that inference took to be equal must be."""
+    if not is_graph_op(op) or op.name == CONSTANT:
+        return
+    shapes = [value.type for value in (*op.operands, *op.results) if isinstance(value.type, ir.RankedTensorType)]
+    if all(shape.has_static_shape for shape in shapes):
+        return      # inference has compared the numbers
+    with assumptions() as stated:
+        relax.infer_op(op)
+    for found, wanted, what in stated:
+        yield Requirement(found, f"{describe(op)} needs {found} to be {wanted}, {what}", wanted)
 
 
 def check_counts(function: func.FuncOp) -> None:
@@ -182,19 +242,20 @@ def check_counts(function: func.FuncOp) -> None:
     known = {name for type_ in function.type.inputs if isinstance(type_, ir.RankedTensorType) for name, *_ in dims.given_symbols(type_)}
     given: dict[str, ir.Operation] = {}
     for op in graph_ops(function):
-        if op.name != "relax.nonzero":
+        if op.name not in ("relax.nonzero", "relax.size_of"):
             continue
-        name = relax.attributes_of(op.opview)["size"]
-        other = given.setdefault(name, op)
-        if name in known or other.operands[0] != op.operands[0]:
-            who = "an argument" if name in known else describe(other)
-            raise PassFailed(f"{describe(op)} gives the size '{name}', which {who} gives, too: name it differently", op)
+        attrs = relax.attributes_of(op.opview)
+        for name in [attrs["size"]] if op.name == "relax.nonzero" else map(str, attrs["sizes"]):
+            other = given.setdefault(name, op)
+            if name in known or other.operands[0] != op.operands[0]:
+                who = "an argument" if name in known else describe(other)
+                raise PassFailed(f"{describe(op)} gives the size '{name}', which {who} gives, too: name it differently", op)
 
 
 @dataclass(frozen=True)
 class RequireSizes(ModulePass):
-    """Records the sizes that the graph's ops do not support (a slice beyond its axis, a negative size, a tensor larger than any memory),
-    to be checked at each call."""
+    """Records the sizes that the graph's ops do not support (a slice beyond its axis, a negative size, two that are not equal, a tensor
+    larger than any memory), to be checked at each call."""
 
     name = "relax-require-sizes"
 
@@ -202,5 +263,6 @@ class RequireSizes(ModulePass):
         with module.context, ir.Location.unknown():
             for function in relax_functions(module):
                 check_counts(function)
-                require(function, [*(r for r in requirements(function) if r.equal is not None), *find(function),
-                                   *byte_requirements(function)])
+                stated = {(r.size, r.equal): r for r in requirements(function) if r.equal is not None}
+                found = [r for r in find(function) if (r.size, r.equal) not in stated]
+                require(function, [*stated.values(), *found, *byte_requirements(function)])

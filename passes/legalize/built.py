@@ -1,11 +1,11 @@
-"""The ops that a rule builds in front of the op that it is applied to: they are removed if the rule refuses."""
+"""The ops that a rule builds before the op that it is applied to: they are removed if the rule refuses."""
 from legato.core.errors import LegatoError
 from legato.core.ir_helpers import everything
 from legato.core.mlir import ir
 
 
 class BuiltOps:
-    """What is built in front of an op inside of ``with BuiltOps(op) as built``.
+    """What is built before an op inside of ``with BuiltOps(op) as built``.
 
     Dialect conversion rolls back its own changes only, not the ops that Python builds. An op marks the place where they begin, as the
     bindings find an op's successor, but not its predecessor.
@@ -39,6 +39,6 @@ class BuiltOps:
 
 
 def successor(op: ir.Operation) -> ir.Operation | None:
-    """The op behind another one in its block; None for the last."""
+    """The op after another one in its block; None for the last."""
     after = ir.InsertionPoint.after(op).ref_operation
     return None if after is None else after.operation

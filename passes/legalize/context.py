@@ -7,7 +7,8 @@ from legato.core.interfaces import MachineLike, ScriptKernel
 from legato.core.mlir import arith, builtin, func, ir
 from legato.dialects import relax, tir
 from legato.dialects.relax import dims
-from legato.dialects.tir.markers import WRITES_ALL
+from legato.dialects.tir.markers import FLOPS_EACH, STATE, WRITES_ALL
+from legato.dialects.tir.state import SCHEDULED
 
 CONSTANT = "relax.constant"
 
@@ -92,7 +93,19 @@ class KernelContext:
     def __init__(self, context: OpContext, scalars: dict[Any, ir.Value]):
         self.op, self.name, self.attrs = context.op, context.name, context.attrs
         self.input_types, self.output_types = context.input_types, context.output_types
-        self._scalars = scalars
+        self._context, self._scalars = context, scalars
+
+    @property
+    def machine(self) -> MachineLike | None:
+        """The target's machine: the device, or None."""
+        return self._context.machine
+
+    def is_scheduled(self, flops_each: int) -> None:
+        """Says that the kernel is loops as they are to run: no pass fuses or schedules it. ``flops_each``: the arithmetic operations for
+        each element of its output."""
+        attributes = ir.InsertionPoint.current.block.owner.attributes
+        attributes[STATE] = ir.StringAttr.get(SCHEDULED)
+        attributes[FLOPS_EACH] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), flops_each)
 
     def writes_all(self) -> None:
         """Says that the kernel writes every element of its outputs, where that cannot be seen: it writes at computed places, or slices

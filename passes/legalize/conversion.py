@@ -3,7 +3,6 @@
 Every rule is a pattern whose benefit decreases along the fallback chain: the conversion tries the nearest first, and the next if a rule
 refuses. Dialect conversion does not visit ops built from Python, so it is repeated until nothing changes.
 """
-import traceback
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -129,7 +128,7 @@ class Conversion:
         except Exception as error:
             place = raised_in(error)
             raise LegatoError(f"{self.who(target, rule)} raised {type(error).__name__} on {record.op}{named(record.name)}: {error}"
-                              f"{f' (at {place})' if place else ''}\n{traceback.format_exc()}") from error
+                              f"{f' (at {place})' if place else ''}") from error
 
     def who(self, target: TargetLike, rule: RuleLike) -> str:
         """A rule, for a message."""

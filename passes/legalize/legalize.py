@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from legato.core.errors import LegatoError, Refusal
 from legato.core.interfaces import RuleLike, TargetLike
-from legato.core.ir_helpers import splat
+from legato.core.ir_helpers import present, splat
 from legato.core.locations import model_name
 from legato.core.mlir import arith, func, ir
 from legato.core.records import RuleRecord
@@ -55,6 +55,8 @@ class Legalizer(Conversion):
         passes reject loops and reshapes with a static 0 among dynamic sizes.
         """
         types = [result.type for result in op.operation.results]
+        if present(relax.op_class(op)).DEFINES_SIZES:
+            return False
         if not all(isinstance(t, ir.RankedTensorType) and 0 in t.shape and dims.UNKNOWN not in dims.dims(t) for t in types):
             return False
         context = self.context(op, list(op.operation.operands))

@@ -123,7 +123,7 @@ def prepare(kernel: func.FuncOp) -> tuple[KernelSizes, Tensors]:
 
 
 def to_entry(op: ir.Operation, name: str, kernel: func.FuncOp) -> None:
-    """Moves a buffer that is allocated in a loop in front of all loops."""
+    """Moves a buffer that is allocated in a loop before all loops."""
     entry = kernel.body.blocks[0]
     if any(isinstance(v.owner, ir.Block) or v.owner.operation.parent.name != "func.func" for v in op.operands):
         raise Kept(f"the size of the buffer '{name}' depends on the loop that it is made in")

@@ -80,7 +80,7 @@ class Boundary:
             if WEIGHT in of:
                 weights.append(_value(of[WEIGHT].value, type_, ()))
             elif weights:
-                raise LegatoError(f"argument {i} of main is an input behind a weight: inputs come first")
+                raise LegatoError(f"argument {i} of main is an input after a weight: inputs come first")
             else:
                 name = of[NAME].value if NAME in of else f"arg{i}"
                 if name in taken:

@@ -110,7 +110,7 @@ def inline(call: func.CallOp, function: func.FuncOp) -> None:
 
 def sort_block(block: ir.Block, function: func.FuncOp) -> None:
     """Sorts the ops of a block of ``function`` topologically, as close to the present order as possible. An op that names a size which
-    another op finds (see analysis/data_sizes.py) stays behind that one."""
+    another op finds (see analysis/data_sizes.py) stays after that one."""
     sizes = DataSizes(function)
     ops = [op.operation for op in block.operations]
     position = {op: number for number, op in enumerate(ops)}

@@ -55,13 +55,18 @@ def read_options(text: str) -> dict[str, str]:
     return found
 
 
-def generate(module: Module, external: ir.Operation, backend: BackendLike, options: dict[str, str], context: PassContext) -> None:
-    """Generates code for one external module. Raises LegatoError or PassFailed."""
-    home = symbol(external) or backend.name
+def check_requires(backend: BackendLike) -> None:
+    """LegatoError if a Python package that the backend's code needs is not installed."""
     missing = [package for package in backend.requires if importlib.util.find_spec(package) is None]
     if missing:
         raise LegatoError(f"the backend '{backend.name}' needs {', '.join(missing)}, which is not installed: "
                           f"pip install {' '.join(missing)}")
+
+
+def generate(module: Module, external: ir.Operation, backend: BackendLike, options: dict[str, str], context: PassContext) -> None:
+    """Generates code for one external module. Raises LegatoError or PassFailed."""
+    check_requires(backend)
+    home = symbol(external) or backend.name
     wanted = _signatures(external)
     with as_module(external, module) as ordinary:
         _prepare(backend, ordinary, context)

@@ -16,7 +16,7 @@ NO_OPS = ("relax.constant", "tensor.empty", "func.return")
 
 @dataclass(frozen=True)
 class VetoSmall(ModulePass):
-    """Marks groups of fewer ops than a backend wants (relax.veto): relax-outline-external puts them back. It runs behind the merging of
+    """Marks groups of fewer ops than a backend wants (relax.veto): relax-outline-external puts them back. It runs after the merging of
     groups, whose ops count together. Functions that were marked for the backend by hand stay."""
 
     name: ClassVar[str] = "relax-veto-small"

@@ -24,6 +24,8 @@ from legato.passes.pipeline.options import Option, OptionError, TargetText, opti
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
+    from legato.passes.pipeline.instrumentation import Instrumentation
+    from legato.passes.pipeline.reproducer import Reproduction
 
 __all__ = ["ModulePass", "Option", "OptionError", "PassContext", "TargetText", "option", "options_of"]
 
@@ -36,7 +38,8 @@ class PassContext:
 
     `resolve_target` returns the target for a text, `resolve_backend` the backend for a name; tools and the driver provide them. Passes
     fill `report`, for explain; the pipeline fills `times`: (pass name, seconds) in order; both add to `warnings`. `kernels` holds the
-    classification of each kernel, until the kernel is rewritten (see ModulePass.keeps_kernels) or the run ends.
+    classification of each kernel, until the kernel is rewritten (see ModulePass.keeps_kernels) or the run ends. `instrumentation`,
+    `reproduction`: of pipelines without their own.
     """
 
     resolve_target: Callable[[str], TargetLike] | None = None
@@ -45,6 +48,8 @@ class PassContext:
     times: list[tuple[str, float]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     kernels: StructuredKernels = field(default_factory=StructuredKernels)
+    instrumentation: Instrumentation | None = None
+    reproduction: Reproduction | None = None
 
     def target(self, text: str) -> TargetLike:
         """The target for a text (``"llvm{threads=2}"``). LegatoError if it is unknown."""
@@ -82,7 +87,7 @@ class ModulePass:
     (outlining, inlining back, calling a backend) sets `sees_external = True`.
     A pass that drops from `context.kernels` each kernel that it rewrites or erases sets `keeps_kernels = True`; after any other pass the
     pipeline forgets the classification of all kernels.
-    `completed_by` names passes that complete its work: a pipeline that goes on behind it without them has a warning.
+    `completed_by` names passes that complete its work: a pipeline that goes on after it without them has a warning.
     """
 
     name: ClassVar[str]

@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from legato.dialects.tir import check_prim_funcs
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.instrumentation import Instrumentation
 from legato.passes.pipeline.malformed import malformed
-from legato.passes.pipeline.reproducer import Reproducer
+from legato.passes.pipeline.reproducer import Reproducer, Reproduction
 from legato.passes.pipeline.scope import as_module, backend_of, external_modules, host_part, symbol
 from legato.passes.pipeline.steps import (
     ExternalOf,
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PassPipeline", "PipelineError", "external"]
 
+NO_INSTRUMENTATION = Instrumentation()
+HINT = " (verify_each, or --verify-each, tells after which pass)"
+LOGGER = logging.getLogger(__name__)
 Work = PythonStep | list[UpstreamStep]  # one Python pass, or adjacent upstream passes that run in one PassManager
 
 
@@ -73,10 +77,8 @@ class PassPipeline:
         self.steps = with_target(steps, target) if target is not None else steps
         self.verify = verify
         self.verify_each = verify_each
-        self.instrumentation = instrumentation or Instrumentation()
-        self.reproducer = Path(reproducer) if reproducer is not None else None
-        self.command = command
-        self.loaded = tuple(loaded)
+        self.instrumentation = instrumentation
+        self.reproduction = Reproduction(Path(reproducer), command, tuple(loaded)) if reproducer is not None else None
 
     def __str__(self) -> str:
         return ",".join(map(str, self.steps))
@@ -99,17 +101,19 @@ class PassPipeline:
         context = context or PassContext()
         context.warnings += incomplete(self.steps)
         load_dialects(module.context, [dialect for target in targets_of(self.steps, context) for dialect in target.known_dialects()])
+        verifies = bool(self.steps) and self.verify and not self.verify_each
+        before = Reproducer.of(module) if verifies and self._wanted(context) else None
         with module.context:
             try:
                 self._run(self.steps, module, context, None)
             finally:
                 context.kernels.clear()  # changes of the module after the run are not tracked
-            if self.steps and self.verify and not self.verify_each:
+            if verifies:
                 with _timed(context, "verify"):
-                    self._verify(module, None)
+                    self._verify_end(module, before, context)
 
     def _run(self, steps: Sequence[Step], module: Module, context: PassContext, scope: str | None) -> None:
-        for work in self._together(steps):
+        for work in self._together(steps, self._telling(context)):
             if isinstance(work, ExternalStep):
                 self._run_external(work, module, context, scope)
             elif isinstance(work, PythonStep) and work.pass_.sees_external:
@@ -118,11 +122,17 @@ class PassPipeline:
                 with host_part(module):
                     self._run_one(work, module, context, scope)
 
-    def _together(self, steps: Sequence[Step]) -> Iterator[Work | ExternalStep]:
+    def _telling(self, context: PassContext) -> Instrumentation:
+        return self.instrumentation or context.instrumentation or NO_INSTRUMENTATION
+
+    def _wanted(self, context: PassContext) -> Reproduction | None:
+        return self.reproduction or context.reproduction
+
+    def _together(self, steps: Sequence[Step], telling: Instrumentation) -> Iterator[Work | ExternalStep]:
         """The steps, with adjacent upstream steps as one list if nothing has to happen between them."""
         group: list[UpstreamStep] = []
         for step in steps:
-            joins = isinstance(step, UpstreamStep) and not self.verify_each and not self.instrumentation.alone(step.name)
+            joins = isinstance(step, UpstreamStep) and not self.verify_each and not telling.alone(step.name)
             if group and not joins:
                 yield group
                 group = []
@@ -147,16 +157,19 @@ class PassPipeline:
     def _run_one(self, work: Work, module: Module, context: PassContext, scope: str | None) -> None:
         names = [step.name for step in work] if isinstance(work, list) else [work.name]
         name = ",".join(names)
-        telling = self.instrumentation
-        before = Reproducer.of(module) if self.reproducer is not None else None
+        telling = self._telling(context)
+        before = Reproducer.of(module) if self._wanted(context) else None
         if len(names) == 1 and telling.prints_before(name):
-            telling.dump("Before", name, scope, module)
+            telling.dump(f"Before {name}", name, scope, module)
+        shown = telling.show(module) if telling.print_after_change and telling.prints_after(name) else None
         try:
             with _timed(context, name):
                 self._apply(work, module, context)
             if self.verify_each:
                 self._verify(module, name)
         except Exception as problem:
+            if telling.print_after_failure:
+                telling.dump(f"After {name} Failed", name, scope, module)
             error = self._explained(problem, module)
             text = ",".join(map(str, work)) if isinstance(work, list) else str(work)
             if before is not None and isinstance(work, list) and len(work) > 1:
@@ -164,12 +177,12 @@ class PassPipeline:
                 name, text = failing.name, failing.text
             self._annotate(error, name, scope)
             if before is not None:
-                self._write(before, text, error)
+                self._write(before, text, error, context)
             if error is problem:
                 raise
             raise error from problem
-        if len(names) == 1 and telling.prints_after(name):
-            telling.dump("After", name, scope, module)
+        if len(names) == 1 and telling.prints_after(name) and (shown is None or shown != telling.show(module)):
+            telling.dump(f"After {name}", name, scope, module)
 
     def _apply(self, work: Work, module: Module, context: PassContext) -> None:
         if isinstance(work, list):
@@ -195,12 +208,38 @@ class PassPipeline:
                 return step, snapshot
         return group[-1], before
 
+    def _verify_end(self, module: Module, before: Reproducer | None, context: PassContext) -> None:
+        """Verifies the result. For a reproducer, the passes run again one by one, on a copy, to find the one that left invalid IR."""
+        try:
+            self._verify(module, None)
+        except PassFailed as failed:
+            if before is None:
+                raise
+            start, found = before.copy(), self._first_invalid(before, context)
+            error, name, state = found or (failed, str(self), start)
+            self._write(state, name, error, context, verify_each=True)
+            raise error from failed.__cause__
+
+    def _first_invalid(self, before: Reproducer, context: PassContext) -> tuple[PassFailed, str, Reproducer] | None:
+        """The error about the first pass after which the IR is invalid, its text, and the IR before it. None if all are well this time."""
+        for step in self.steps:
+            snapshot = before.copy()
+            single = PassPipeline([])
+            single.steps = (step,)
+            try:
+                single.run(before.module, PassContext(context.resolve_target, context.resolve_backend))
+            except PassFailed as failed:
+                failed.pass_name = ",".join(names_of([step]))
+                failed.message = failed.message.replace(HINT, "")
+                return failed, str(step), snapshot
+        return None
+
     def _verify(self, module: Module, name: str | None) -> None:
         try:
             module.module.operation.verify()
             check_prim_funcs(module.module)
         except (ir.MLIRError, LegatoError) as error:
-            hint = "" if name else " (verify_each, or --verify-each, tells after which pass)"
+            hint = "" if name else HINT
             what = f"it left IR that is not valid{hint}"
             failed = failed_of(error, what) if isinstance(error, ir.MLIRError) else PassFailed(f"{what}: {error}")
             failed.pass_name = name or "the pipeline"
@@ -218,10 +257,12 @@ class PassPipeline:
         elif not hasattr(error, "__notes__"):
             error.add_note(f"in the pass {name}{f' on the external module {scope}' if scope else ''}")
 
-    def _write(self, before: Reproducer, pipeline: str, error: Exception) -> None:
-        assert self.reproducer is not None
-        before.write(self.reproducer, pipeline, error, command=self.command, verify_each=self.verify_each, loaded=self.loaded)
-        error.reproducer = str(self.reproducer)
+    def _write(self, before: Reproducer, pipeline: str, error: Exception, context: PassContext, verify_each: bool = False) -> None:
+        wanted = self._wanted(context)
+        if wanted is None or getattr(error, "reproducer", None) is not None:  # a pipeline inside this one's pass has written it
+            return
+        before.write(wanted, pipeline, error, self.verify_each or verify_each)
+        error.reproducer = str(wanted.path)
 
 
 @contextmanager
@@ -231,10 +272,11 @@ def _timed(context: PassContext, name: str) -> Iterator[None]:
         yield
     finally:
         context.times.append((name, time.perf_counter() - start))
+        LOGGER.debug("%s: %.1f ms", name, context.times[-1][1] * 1e3)
 
 
 def incomplete(steps: Sequence[Step]) -> list[str]:
-    """Warnings of passes whose work others should complete, where the pipeline goes on behind them without these."""
+    """Warnings of passes whose work others should complete, where the pipeline goes on after them without these."""
     found = []
     for number, step in enumerate(steps):
         behind = list(names_of(steps[number + 1:]))

@@ -4,17 +4,26 @@ The file is MLIR with a header of comments (``// pipeline: ...``); weights are i
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from legato.core.errors import LegatoError
+from legato.core.weights_beside import remove_ir
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
 
 TITLE = "// legato-opt reproducer"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Where to write a reproducer, and what its header tells: the command line, and the files given to ``--load``."""
+
+    path: Path
+    command: str | None = None
+    loaded: tuple[str, ...] = ()
 
 
 @dataclass
@@ -32,8 +41,9 @@ class Reproducer:
         """A second copy, in the same state."""
         return Reproducer(self.module.clone())
 
-    def write(self, path: Path, pipeline: str, error: Exception, command: str | None, verify_each: bool, loaded: Sequence[str]) -> None:
-        """Writes the copy to `path`, and the weights that it uses beside it. `loaded`: the files given to ``--load``."""
+    def write(self, wanted: Reproduction, pipeline: str, error: Exception, verify_each: bool) -> None:
+        """Writes the copy, and the weights that it uses beside it."""
+        path, command, loaded = wanted.path, wanted.command, wanted.loaded
         self.module.drop_unused_weights()
         path.parent.mkdir(parents=True, exist_ok=True)
         self.module.save(path)
@@ -46,6 +56,15 @@ class Reproducer:
             lines.append("// verify-each: true")
         lines.append(f"// pipeline: {_one_line(pipeline)}")
         path.write_text("\n".join(lines) + "\n" + path.read_text())
+
+
+def remove_stale(path: Path, command: str) -> None:
+    """Removes the reproducer that the same command wrote when it failed."""
+    if not path.is_file():
+        return
+    header = [line for line in path.read_text(errors="replace").splitlines()[:3]]
+    if header[:1] == [TITLE] and header[2:] == [f"// command: {_one_line(command)}"]:
+        remove_ir(path)
 
 
 @dataclass(frozen=True)

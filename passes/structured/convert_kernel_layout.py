@@ -121,7 +121,7 @@ def sizes_of(value: ir.Value) -> list[int | ir.Value]:
 
 
 def transposed_padded(value: ir.Value, order: Sequence[int]) -> ir.Value:
-    """``transposed``; a pad that nothing else reads stays behind the transpose, next to its reader."""
+    """``transposed``; a pad that nothing else reads stays after the transpose, next to its reader."""
     pad = producer(value)
     if pad is None or pad.name != "tensor.pad" or len(list(value.uses)) != 1 or len(pad.operands) != 1:
         return transposed(value, order)

@@ -79,7 +79,7 @@ def may_join(producer: Call, consumer: Call, group: FusionGroup) -> bool:
 
 
 def fits_prologue(producer: Call, consumer: Call) -> bool:
-    """Whether a producer can be merged in front of a reduction: its shape is the reduction's, or static, so that its sizes are
+    """Whether a producer can be merged before a reduction: its shape is the reduction's, or static, so that its sizes are
     known inside of the kernel.
     """
     static = all(not producer.result.type.is_dynamic_dim(i) for i in range(producer.result.type.rank))
@@ -246,7 +246,7 @@ class Fuse(ModulePass):
     """Merges neighbouring kernels: elementwise ones with contractions, windows, reductions and each other.
 
     Shapes are compared by the values of their dynamic sizes, which func.func(cse) before it makes one value. The merged kernel has the ops
-    of all; linalg-fuse-elementwise-ops behind it makes them one where it can, and tir-tie-outputs then restores what that cuts.
+    of all; linalg-fuse-elementwise-ops after it makes them one where it can, and tir-tie-outputs then restores what that cuts.
     Runs inline and symbol-dce inside, on a module of its own with the kernels that are merged: on the whole module, inline would put
     every kernel into main.
     """

@@ -129,7 +129,7 @@ class AttentionFuser(Fuser):
         return chain, call if call is not None and call.kind == kind else None
 
     def _moves(self, call: Call, chain: list[Call], calls: dict[ir.Operation, Call]) -> list[Call]:
-        """The kernels that transpose a product's operands, with elementwise ones behind them."""
+        """The kernels that transpose a product's operands, with elementwise ones after them."""
         found: list[Call] = []
         for value in call.inputs:
             made: list[Call] = []

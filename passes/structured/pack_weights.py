@@ -3,8 +3,12 @@
 The kernel's argument becomes the packed weight, with a ``linalg.unpack`` in the body that scheduling folds away. The bytes are repacked in
 the weight store.
 """
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from math import prod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,10 +16,14 @@ from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import PackingLike
 from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir, tensor
+from legato.core.weights import release_pages
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op, graph_ops, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+LINE = 64   # bytes of a cache line
+LARGE = 1 << 20   # bytes of a weight from which on a thread packs it; smaller ones may be constants in the IR, which is read at once
 
 
 @dataclass(frozen=True)
@@ -31,18 +39,19 @@ class PackWeights(ModulePass):
         calls = calls_by_callee(module)
         constants = Constants(module)
         packed: dict[Any, str] = {}
-        for kernel in tir.schedulable(module.module):
-            packing = target.packing(context.kernels.of(kernel))
-            sites = calls.get(kernel.name.value, [])
-            if packing is None or not sites:
-                continue
-            weights = [defining_op(call.operands[packing.argument]) for call in sites]
-            if any(op is None or op.name != CONSTANT for op in weights):
-                continue
-            rewrite_kernel(kernel, packing)
-            context.kernels.drop(kernel)
-            for call in sites:
-                rewrite_call(call, packing, constants, packed)
+        with WeightCopies() as copies:
+            for kernel in tir.schedulable(module.module):
+                packing = target.packing(context.kernels.of(kernel))
+                sites = calls.get(kernel.name.value, [])
+                if packing is None or not sites:
+                    continue
+                weights = [defining_op(call.operands[packing.argument]) for call in sites]
+                if any(op is None or op.name != CONSTANT for op in weights):
+                    continue
+                rewrite_kernel(kernel, packing)
+                context.kernels.drop(kernel)
+                for call in sites:
+                    rewrite_call(call, packing, constants, packed, copies)
 
 
 def calls_by_callee(module: Module) -> dict[str, list[ir.Operation]]:
@@ -56,9 +65,9 @@ def calls_by_callee(module: Module) -> dict[str, list[ir.Operation]]:
 
 
 def inner_tiles(packing: PackingLike) -> list[int]:
-    """The sizes of one block, in the packing's order: ``tile`` columns, and all of the dimensions behind them."""
+    """The sizes of one block, in the packing's order: ``depth`` steps, ``tile`` columns, and all of the dimensions after them."""
     place = len(packing.order) - 1 - packing.trailing
-    return [1] * place + [packing.tile] + [packing.shape[d] for d in packing.order[place + 1:]]
+    return [1] * (place - 1) + [packing.depth] * (place > 0) + [packing.tile] + [packing.shape[d] for d in packing.order[place + 1:]]
 
 
 def packed_shape(packing: PackingLike) -> list[int]:
@@ -96,19 +105,49 @@ def rewrite_kernel(kernel: func.FuncOp, packing: PackingLike) -> None:
     tir.set_signature(kernel, len(block.arguments) - tir.out_count(kernel))
 
 
-def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants, packed: dict[Any, str]) -> None:
+class WeightCopies:
+    """Packs weights, large ones in threads: numpy releases the GIL while it copies."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(min(4, len(os.sched_getaffinity(0))))
+        self._pending: list[Future[None]] = []
+
+    def packed(self, array: np.ndarray, packing: PackingLike) -> np.ndarray:
+        """The weight in packed order, padded with zeros to whole tiles; a large one has its elements behind the ``with``."""
+        result = aligned_empty(packed_shape(packing), array.dtype)
+        if result.nbytes < LARGE:
+            fill(result, array, packing)
+        else:
+            self._pending.append(self._pool.submit(self._fill, result, array, packing))
+        return result
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+        for one in self._pending:
+            one.result()
+
+    @staticmethod
+    def _fill(result: np.ndarray, array: np.ndarray, packing: PackingLike) -> None:
+        fill(result, array, packing)
+        release_pages(array)
+
+
+def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants, packed: dict[Any, str], copies: WeightCopies) -> None:
     """Gives a call the packed weight. Calls with one weight and layout share the packed one through ``packed``, which maps the
     weight's key and layout to the packed weight's key.
     """
     constant = present(defining_op(call.operands[packing.argument]))
     source = constant.attributes["weight"].value if "weight" in constant.attributes else None
-    layout = (source, packing.shape, packing.order, packing.outer, packing.tile, packing.trailing)
+    layout = (source, packing.shape, packing.order, packing.outer, packing.tile, packing.trailing, packing.depth)
     with ir.InsertionPoint(constant), constant.location:
         if layout in packed:
             dtype = numpy_dtype(constant.results[0].type.element_type)
             value = relax.weight(packed[layout], dtype, packed_shape(packing))
         else:
-            array = pack(present(constants.array(constant.results[0])), packing)
+            array = copies.packed(present(constants.array(constant.results[0])), packing)
             value = constants.build(array, f"{constants.name_of(constant.results[0])}.packed")
             made = present(defining_op(value))
             if source is not None and "weight" in made.attributes:
@@ -117,15 +156,22 @@ def rewrite_call(call: ir.Operation, packing: PackingLike, constants: Constants,
     constants.erase_unused([constant.results[0]])
 
 
-def pack(array: np.ndarray, packing: PackingLike) -> np.ndarray:
-    """The weight in packed order, padded with zeros to whole tiles."""
+def aligned_empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """An array that begins at a cache line, unlike numpy's own large ones: vectors of 64 bytes are in one line each."""
+    size = prod(shape) * dtype.itemsize
+    memory = np.empty(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start:start + size].view(dtype).reshape(shape)
+
+
+def fill(result: np.ndarray, array: np.ndarray, packing: PackingLike) -> None:
+    """WeightCopies a weight to an array of the packed shape."""
     array = array.reshape(packing.shape)
     place = array.ndim - 1 - packing.trailing
-    outer = [d for d in packing.outer if d <= place]  # a dimension behind the columns is one block
+    outer = [d for d in packing.outer if d <= place]  # a dimension after the columns is one block
     source = array.transpose([*(packing.order[d] for d in outer if d != place), *packing.order[place:]])
     columns, tile = packing.shape[packing.order[place]], packing.tile
-    result = np.empty(packed_shape(packing), array.dtype)
-    shape = [result.shape[packing.outer.index(d)] for d in outer]
+    shape = [-(-columns // tile) if d == place else packing.shape[packing.order[d]] for d in outer]
     blocks = np.moveaxis(result.reshape(*shape, tile, *source.shape[place + 1:]), outer.index(place), place)
     whole, rest = divmod(columns, tile)
     before = (slice(None),) * place
@@ -133,4 +179,3 @@ def pack(array: np.ndarray, packing: PackingLike) -> np.ndarray:
     if rest:
         blocks[*before, whole, :rest] = source[*before, whole * tile:]
         blocks[*before, whole, rest:] = 0
-    return result

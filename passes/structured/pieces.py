@@ -36,7 +36,7 @@ class Piece:
 
 
 def pieces_of(kernel: StructuredKernel) -> list[Piece] | None:
-    """The pieces of a kernel, each behind those that it reads; None for a kernel that cannot be cut, or is one piece."""
+    """The pieces of a kernel, each after those that it reads; None for a kernel that cannot be cut, or is one piece."""
     if any(not op.name.startswith(KNOWN) for op in kernel.ops[:-1]):
         return None
     return _Cut(kernel).pieces()
@@ -78,7 +78,7 @@ class _Cut:
         self.level: dict[ir.Operation, int] = {}   # the greatest number of hearts on a way to the op
 
     def pieces(self) -> list[Piece] | None:
-        """The pieces in an order in which each is behind those that it reads."""
+        """The pieces in an order in which each is after those that it reads."""
         for op in self.work:
             self._place(op)
         groups: dict[ir.Operation, set[ir.Operation]] = {}

@@ -89,7 +89,7 @@ Size = tuple[ir.Value, int] | ir.Value  # dimension of a value, or an index valu
 
 
 def sizes(value: ir.Value) -> Iterator[Size | None]:
-    """Where the dynamic sizes of a value come from; None for one that is not known in front of the kernel."""
+    """Where the dynamic sizes of a value come from; None for one that is not known before the kernel."""
     for dim in range(value.type.rank):
         if value.type.is_dynamic_dim(dim):
             yield size_of(value, dim)
@@ -144,7 +144,7 @@ class Split:
         return list(self.names.values())
 
     def _inputs(self, piece: Piece) -> list[ir.Value]:
-        """What a piece's kernel gets as inputs; its outputs come behind."""
+        """What a piece's kernel gets as inputs; its outputs come after."""
         own = [self.out_of[v] for v in piece.results if v in self.out_of]
         return [v for v in piece.inputs if v not in own]
 

@@ -12,7 +12,7 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 class TieOutputs(ModulePass):
     """Results of kernels that start from a tensor.empty start from their outputs instead.
 
-    To be run behind linalg-fuse-elementwise-ops, which puts a tensor.empty in the place of an output that is not read. Results that are
+    To be run after linalg-fuse-elementwise-ops, which puts a tensor.empty in the place of an output that is not read. Results that are
     not made from a tensor.empty, such as views of inputs, stay: tir-tie-results ties those before bufferization.
     """
 

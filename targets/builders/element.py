@@ -100,7 +100,7 @@ class Element:
         return arith.negf(a) if self.is_float else arith.subi(self.const(0), a)
 
     def abs(self, a: ir.Value) -> ir.Value:
-        """|a|; the least signed integer is unchanged, as in numpy."""
+        """``|a|``; the least signed integer is unchanged, as in numpy."""
         if self.is_float:
             return math.absf(a)
         if self.is_unsigned:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from legato.analysis.structured import ContractionForm, StructuredKernel
 from legato.analysis.structured.ops import producer
 from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.matrix_tiles import matrix_tiles
 from legato.targets.cpu.register_tiles import RegisterTiles, choose
-from legato.targets.cpu.script import Script
+from legato.targets.cpu.script import ANY, Script
 from legato.targets.cpu.threads import parallel_part
 
 CACHE_WAY, WAYS = 4096, 8  # rows at multiples of this many bytes share a set of the L1 cache; its associativity
@@ -24,11 +25,13 @@ def schedule_contraction(kernel: StructuredKernel, machine: Machine) -> str | No
     return _ContractionScript(form, machine).text()
 
 
-def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None) -> RegisterTiles:
+def tiles_of(form: ContractionForm, machine: Machine, width: int | None = None, matrices: bool = False) -> RegisterTiles:
     """The register tiles of a form, which its schedule uses and its packed weight has to fit. ``width``: columns, where they are
-    fixed."""
+    fixed. ``matrices``: of instructions on matrices."""
     single = form.row is None or (form.row_stride > 1 and not form.decomposes)  # tiled as windows: its rows are no plain index
     rows = 1 if single or form.row is None else form.extents[form.row]
+    if matrices:
+        return matrix_tiles(rows, form.extents[form.column] or 0, width)
     conflict = form.row_bytes is not None and form.row_bytes % CACHE_WAY == 0
     return choose(rows, form.extents[form.column], machine.lanes(form.bits), machine.registers, width, WAYS if conflict else None)
 
@@ -40,13 +43,15 @@ class _ContractionScript:
         weight = producer(form.op.operands[form.weight])
         self.packed = weight is not None and weight.name == "linalg.unpack"
         column = -1 if form.group is None else -2  # groups stand behind the columns
-        width = list(weight.attributes["static_inner_tiles"])[column] if weight is not None and self.packed else None
-        self.tiles = tiles_of(form, machine, width)
-        self.part = parallel_part(form, self.tiles.columns[0], machine.threads)
+        inner = list(weight.attributes["static_inner_tiles"]) if weight is not None and self.packed else []
+        width = inner[column] if inner else None
+        self.depth = inner[column - 1] if len(inner) > 2 and inner[column - 1] > 1 else None  # of a step on matrices
+        self.tiles = tiles_of(form, machine, width, self.depth is not None)
+        self.part = parallel_part(form, (self.tiles.rows[0], self.tiles.columns[0]), machine.threads)
         if self.part:
             loop, size = self.part
             form = form.with_extent(loop, size)
-            self.tiles = tiles_of(form, machine, self.tiles.columns[0])
+            self.tiles = tiles_of(form, machine, self.tiles.columns[0], self.depth is not None)
         self.form = form
         self.script = Script()
         self.parts = 0
@@ -68,6 +73,8 @@ class _ContractionScript:
         self._reductions()
         script.clean()
         script.lower_unpacks()
+        if self.depth is not None:
+            self._rows_of_epilogue()
         script.vectorize(fold_slices=not self._by_hand, widening=form.widens)
         return script.text()
 
@@ -143,10 +150,24 @@ class _ContractionScript:
             self._windows()
             return
         with script.foreach(script.match(attribute=PRODUCT)) as product:
-            self._step(product, [int(loop in form.reductions and loop != form.group) for loop in range(len(form.extents))])
+            sizes = [int(loop in form.reductions and loop != form.group) for loop in range(len(form.extents))]
+            if self.depth is not None:
+                sizes[form.reductions[-2]] = self.depth
+            self._step(product, sizes)
         if form.op.name == "linalg.conv_2d_nhwc_hwcf":
             script.clean()
             script.op("window", f"structured.decompose {script.match(attribute=PRODUCT)}")
+
+    def _rows_of_epilogue(self) -> None:
+        """Vectorizes the product, whose result instructions on matrices leave in memory, and tiles its readers by single rows."""
+        script, form = self.script, self.form
+        if not form.epilogue:
+            return
+        names = ("linalg.fill", "linalg.copy", "linalg.transpose")
+        script.line(f"transform.structured.vectorize {script.merge([script.match(*names), script.match(attribute=PRODUCT)])} : {ANY}")
+        with script.foreach(script.match(attribute=LAST)) as last:
+            script.tile_and_fuse(last, [0 if loop == form.dims[form.column] else 1 for loop in range(form.last_rank)])
+        script.clean()
 
     def _windows(self) -> None:
         """Tiles the filter loops of other window ops by 1, which leaves plain contractions once unit dimensions are dropped."""

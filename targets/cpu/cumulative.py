@@ -1,4 +1,4 @@
-"""cumsum and cumprod along an axis with few elements behind it: row by row, so that memory is read in order."""
+"""cumsum and cumprod along an axis with few elements after it: row by row, so that memory is read in order."""
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -8,28 +8,28 @@ from legato.targets.builders.sizes import dims, index
 from legato.targets.generic.cumulative import along_axis
 from legato.targets.rule import kernel
 
-LINE = 16   # elements behind the axis from which on a step along it uses whole cache lines
+LINE = 16   # elements after the axis from which on a step along it uses whole cache lines
 
 
 def few_behind_axis(op: Any) -> bool | str:
-    """Whether few elements lie behind the axis, and there are dimensions in front of it."""
+    """Whether few elements lie after the axis, and there are dimensions before it."""
     type_ = op.input_types[0]
     axis = op.attrs["axis"] % type_.rank if type_.rank else 0
     behind = list(type_.shape)[axis + 1:]
     if not axis:
-        return "no dimension is in front of the axis"
-    return (min(behind, default=0) >= 0 and prod(behind) < LINE) or f"there may be {LINE} elements behind the axis, or more"
+        return "no dimension is before the axis"
+    return (min(behind, default=0) >= 0 and prod(behind) < LINE) or f"there may be {LINE} elements after the axis, or more"
 
 
 @kernel("relax.cumsum", "relax.cumprod", when=few_behind_axis)
 def by_row(k, x, out):
-    """Loops over the dimensions in front of the axis around the loop along it."""
+    """Loops over the dimensions before the axis around the loop along it."""
     k.writes_all()
     return _rows(k, x, out, [])
 
 
 def _rows(k, x: ir.Value, out: ir.Value, at: Sequence[ir.Value]) -> ir.Value:
-    """Loops over the dimensions behind ``at``, up to the axis. Returns the new ``out``."""
+    """Loops over the dimensions after ``at``, up to the axis. Returns the new ``out``."""
     if len(at) == k.attrs["axis"] % x.type.rank:
         return along_axis(k, x, out, at)
     loop = scf.ForOp(index(0), index(dims(x)[len(at)]), index(1), [out])

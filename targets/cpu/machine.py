@@ -13,7 +13,7 @@ class Machine:
     """A CPU as a compilation target.
 
     cpu and features are LLVM's names (``x86-64-v3``, ``+avx2,+fma``) for every ``llvm.func``; vector_bytes is the width of a vector
-    register, registers their number; threads above 1 requires OpenMP. l1_bytes and l2_bytes are the data caches of one core, l3_bytes the
+    register, registers their number. l1_bytes and l2_bytes are the data caches of one core, l3_bytes the
     last cache, which cores share: on the host as Linux reports them, else ``core.cpu_table.DEFAULT_CACHES`` (32 KiB, 256 KiB, 2 MiB).
     transpose_rows: from this number of rows on, a matmul gains by a transpose of a weight that is contiguous along the reduction (8: with
     AVX-512 and a weight of 512 x 512, 59 against 32 GFLOP/s).
@@ -48,7 +48,10 @@ class Machine:
     @classmethod
     def named(cls, cpu: str, threads: int = 1) -> "Machine":
         """A CPU by LLVM's name (``x86-64-v3``, ``znver4``). Raises ``UnknownCpuError`` (a LegatoError), with the nearest names."""
-        features = cpus.features_of(cpu)
+        return cls._of(cpu, cpus.features_of(cpu) | cpus.explicit_features(cpu), threads)
+
+    @classmethod
+    def _of(cls, cpu: str, features: frozenset[str], threads: int) -> "Machine":
         wide = "avx512vl" in features
         vector_bytes = 64 if wide else 32 if "avx" in features else 16
         listed = sorted(features) or ["sse2"]  # LLVM takes no empty list; the first x86-64 has this
@@ -56,7 +59,8 @@ class Machine:
 
     @classmethod
     def host(cls, threads: int = 1) -> "Machine":
-        """This machine's CPU: by its own name, or the highest x86-64 level that it supports."""
-        machine = cls.named(cpus.host_name(), threads)
+        """This machine's CPU: by its own name, or the highest x86-64 level that it supports. With AMX only if the system allows it."""
+        name = cpus.host_name()
+        machine = cls._of(name, cpus.features_of(name) | cpus.host_explicit_features(), threads)
         caches = cpus.host_caches()
         return machine if caches is None else replace(machine, l1_bytes=caches.l1, l2_bytes=caches.l2, l3_bytes=caches.l3)

@@ -7,6 +7,7 @@ from legato.analysis.structured.ops import producer
 from legato.core.mlir import ir
 from legato.targets.cpu.contraction import tiles_of
 from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.matrix_tiles import matrix_depth
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,10 @@ class Packing:
     The argument is read in the shape ``shape``. Its dimensions are put into the order ``order``; the last of them, the columns, is cut
     into blocks of ``tile`` (the last block is padded with zeros). ``outer`` is the order of the packed dimensions, as numbers of the
     reordered ones, where the number of blocks takes the place of the columns. So ``[K, N]`` with order (0, 1), outer (1, 0) and tile 32
-    becomes ``[ceil(N / 32), K, 1, 32]``. ``trailing`` dimensions follow the columns in the order, and stand whole behind the tile:
-    ``[K, 4, N]`` with order (0, 2, 1), outer (1, 0, 2), tile 32 and 1 trailing becomes ``[ceil(N / 32), K, 1, 1, 32, 4]``.
+    becomes ``[ceil(N / 32), K, 1, 32]``. ``trailing`` dimensions follow the columns in the order, and stand whole after the tile:
+    ``[K, 4, N]`` with order (0, 2, 1), outer (1, 0, 2), tile 32 and 1 trailing becomes ``[ceil(N / 32), K, 1, 1, 32, 4]``. ``depth``: a
+    divisor of the size of the dimension before the columns, by which it is cut into blocks, too: with depth 16 that becomes
+    ``[ceil(N / 32), K / 16, 1, 16, 32, 4]``.
     """
 
     argument: int
@@ -28,6 +31,7 @@ class Packing:
     outer: tuple[int, ...]
     tile: int
     trailing: int = 0
+    depth: int = 1
 
 
 def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None:
@@ -46,7 +50,8 @@ def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None
     behind = () if form.group is None else (loops.index(form.group),)
     order = (*(d for d in range(len(loops)) if d not in (columns, *behind)), columns, *behind)
     in_order = order == tuple(range(len(loops)))
-    tile = tiles_of(form, machine).columns[0]
+    depth = matrix_depth(form, machine)
+    tile = tiles_of(form, machine, matrices=depth is not None).columns[0]
     if in_order and form.extents[form.column] == tile:
         return None
     if not in_order and "indexing_maps" not in form.op.attributes:
@@ -54,7 +59,7 @@ def choose_packing(kernel: StructuredKernel, machine: Machine) -> Packing | None
     batch = [d for d in range(len(order)) if loops[order[d]] in form.batch]
     place = len(order) - 1 - len(behind)
     outer = (*batch, place, *(d for d in range(len(order)) if d not in (*batch, place)))
-    return Packing(argument.arg_number, form.op, form.weight, tuple(value.type.shape), order, outer, tile, len(behind))
+    return Packing(argument.arg_number, form.op, form.weight, tuple(value.type.shape), order, outer, tile, len(behind), depth or 1)
 
 
 def _argument(value: ir.Value) -> ir.BlockArgument | None:

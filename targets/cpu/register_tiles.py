@@ -10,7 +10,7 @@ from functools import cache
 IN_FLIGHT = 9  # multiply-adds that must be independent: latency 4, two per cycle, and one to spare
 LOAD = 1.2  # a load: slightly fewer are started per cycle
 PANEL_LOAD = 3  # a vector of the weight from the L2 cache
-STEP = 1  # the loop itself
+STEP = 2  # the loop itself, and multiply-adds that start late
 EXTRA_TILE = 1 / 32  # another kind of tile, relative to the whole: code size and compile time
 
 

@@ -166,7 +166,7 @@ class Script:
         dimension undo each other.
         """
         self.patterns("transfer-permutations", "reduction-to-contract", "fold-empty", "canonicalize")
-        if widening:    # casts move in front of broadcasts, which become part of the contraction
+        if widening:    # casts move before broadcasts, which become part of the contraction
             self.patterns("vector.sink_ops")
             self.patterns("reduction-to-contract", "canonicalize")
         self.patterns(*(["fold-into-transfers"] if fold_slices else []), "drop-leading-unit-dims", "canonicalize")

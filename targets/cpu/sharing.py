@@ -5,6 +5,7 @@ from math import prod
 from legato.analysis.structured import StructuredOp
 
 WORTH_IT = 1 << 17   # elements from which on a parallel region pays
+PIECES = 4           # parts for each thread, which takes the next one when it is through
 HEAVY = 4            # weight of an element computed by a math function
 TYPICAL = 512        # assumed extent of a dynamic loop
 
@@ -28,8 +29,8 @@ def shared_part(extents: Sequence[int], loops: Collection[int], inner: int, grai
         if extent < 0:
             return loop, 0
         if extent % threads == 0 or extent >= 8 * threads:
-            return loop, -(-extent // threads)
+            return loop, -(-extent // (PIECES * threads if extent >= 8 * PIECES * threads else threads))
     if inner in loops and (extents[inner] < 0 or extents[inner] >= threads * grain):
-        part = -(-extents[inner] // threads)
+        part = -(-extents[inner] // (threads if extents[inner] < PIECES * threads * grain else PIECES * threads))
         return inner, 0 if extents[inner] < 0 else -(-part // grain) * grain
     return None

@@ -5,22 +5,29 @@ from math import prod
 from legato.analysis.structured import ContractionForm
 
 WORTH_IT = 1 << 20  # multiply-adds from which on a parallel region pays
+GRAIN = 1 << 19     # multiply-adds of a part, at least
+PIECES = (4, 3, 2, 1)    # parts for each thread, which takes the next one when it is through: others may use its core
 TYPICAL = 128  # assumed extent of a dynamic loop
 
 
-def parallel_part(form: ContractionForm, width: int, threads: int) -> tuple[int, int] | None:
+def parallel_part(form: ContractionForm, tile: tuple[int, int], threads: int) -> tuple[int, int] | None:
     """The loop to split among threads and the size of a part; None where one thread is as fast.
 
-    ``width``: columns of a register tile. Parts of columns and of the register tile's rows are equal, so that their sizes stay static.
+    ``tile``: rows and columns of a register tile. Parts of columns and of the register tile's rows are equal, so that their sizes stay
+    static, and hold whole tiles where there are several for each thread.
     """
-    if threads < 2 or prod(extent or TYPICAL for extent in form.extents) < WORTH_IT:
+    work = prod(extent or TYPICAL for extent in form.extents)
+    if threads < 2 or work < WORTH_IT:
         return None
-    best = max(_candidates(form, width, threads), default=None)
+    found = [(*candidate[:2], -number, *candidate[2:]) for number, pieces in enumerate(PIECES)
+             if pieces == 1 or work >= threads * pieces * GRAIN for candidate in _candidates(form, tile, threads * pieces, pieces > 1)]
+    best = max(found, default=None)
     return best[-2:] if best and best[0] * threads > 1.3 else None
 
 
-def _candidates(form: ContractionForm, width: int, threads: int) -> Iterator[tuple[float, int, int, int]]:
+def _candidates(form: ContractionForm, tile: tuple[int, int], parts: int, whole_tiles: bool) -> Iterator[tuple[float, int, int, int]]:
     """(utilization of the threads, how much of the larger operand is read by one thread only, loop, part)."""
+    rows, width = tile
     weight_is_larger = _size(form, form.columns) > _size(form, form.rows)
     for loop in form.dims:
         extent = form.extents[loop]
@@ -28,17 +35,17 @@ def _candidates(form: ContractionForm, width: int, threads: int) -> Iterator[tup
             continue
         column = loop in form.columns
         gain = int(column == weight_is_larger) + int(loop in form.batch)
-        part = -(-extent // threads)
+        part = -(-extent // parts)
         if loop == form.column:
             if extent % width:
                 continue
             part = part if part % width == 0 and extent % part == 0 else width
-        elif loop == form.row and extent % part:
+        elif loop == form.row and (extent % part or (whole_tiles and part % rows)):
             continue
         count = -(-extent // part)
-        rounds = -(-count // threads)
+        rounds = -(-count // parts)
         if count > 1:
-            yield extent / (part * rounds * threads), gain, loop, part
+            yield extent / (part * rounds * parts), gain, loop, part
 
 
 def _size(form: ContractionForm, loops: tuple[int, ...]) -> int:

@@ -1,4 +1,4 @@
-"""Expansions of maxima, minima and reductions on CPUs, for which LLVM would emit more instructions.
+"""Expansions of maxima, minima, reductions and estimates on CPUs, for which LLVM would emit more instructions.
 
 ``EXPANSIONS``: op name -> ``expand(op, machine) -> value | None`` (None: leave it to LLVM). Called with the insertion point at the op.
 """
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from legato.core.mlir import arith, ir, vector
+from legato.dialects.tir.markers import ESTIMATE
+from legato.targets.cpu.avx512 import estimate_reciprocal, fills_registers
 from legato.targets.cpu.machine import Machine
 from legato.targets.intrinsics.builder import OGT, OLT, UNO
 
@@ -154,7 +156,16 @@ def expand_masked_reduction(op: ir.Operation, machine: Machine) -> ir.Value | No
     return with_accumulator(inner, joined(kind_of(inner), lanes, nan_free(inner)))
 
 
+def expand_division(op: ir.Operation, machine: Machine) -> ir.Value | None:
+    """An estimate of a reciprocal by AVX-512, where one suffices: a division of 16 numbers keeps the divider busy for ten cycles."""
+    operand = op.operands[1]
+    if ESTIMATE not in op.attributes or not machine.has("avx512f") or not fills_registers(operand.type):
+        return None
+    return estimate_reciprocal(operand)
+
+
 EXPANSIONS: dict[str, Any] = {
+    "arith.divf": expand_division,
     "arith.maximumf": expand_maximum,
     "arith.minimumf": expand_minimum,
     "arith.maxnumf": expand_number(OGT),

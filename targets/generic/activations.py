@@ -43,9 +43,14 @@ def gelu_of(e: Element, x: ir.Value) -> ir.Value:
 
 def tanh_gelu_of(e: Element, x: ir.Value) -> ir.Value:
     """x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3), as x times the sigmoid of 2 u, which does not cancel."""
+    return _weighted(e, twice_tanh_argument(e, x), x)
+
+
+def twice_tanh_argument(e: Element, x: ir.Value) -> ir.Value:
+    """2 sqrt(2 / pi) (x + 0.044715 x^3)."""
     scale = 2 * sqrt(2 / pi)
     slope = math.fma(arith.mulf(x, x), e.const(0.044715 * scale), e.const(scale))
-    return _weighted(e, arith.mulf(x, slope), x)
+    return arith.mulf(x, slope)
 
 
 def mish_of(e: Element, x: ir.Value) -> ir.Value:

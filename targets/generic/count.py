@@ -1,8 +1,11 @@
-"""Results of data-dependent size, by two kernels: the first counts, then main allocates, the second fills the result."""
+"""Results of data-dependent size: nonzero by two kernels (the first counts, then main allocates, the second fills the result), and sizes
+that are elements of tensors."""
 from collections.abc import Sequence
 
 from legato.core.mlir import arith, ir, tensor
 from legato.dialects.relax.markers import SYMBOL
+from legato.dialects.tir.extern import call_extern
+from legato.dialects.tir.markers import KEEP_SIZE
 from legato.dialects.tir.plain import memory_element
 from legato.targets.rule import rewrite
 
@@ -83,4 +86,37 @@ def _function(name: str, type_: ir.RankedTensorType, result: str, body: Sequence
                       "%c1 = arith.constant 1 : index", *body, "}"])
 
 
-RULES = (nonzero,)
+@rewrite("relax.size_of")
+def size_of(op, x):
+    """A kernel that reads the elements, so that no later pass folds them; main has them as index values."""
+    type_, index = op.plain(x).type, ir.IndexType.get()
+    count = len(op.attrs["sizes"])
+    if count == 0:
+        return tensor.EmptyOp([0], ir.IntegerType.get_signless(8)).result
+    read = op.call_kernel(_read(type_, count, op.input_types[0].element_type), [x],
+                          [ir.RankedTensorType.get([count], ir.IntegerType.get_signless(64))], [[]])[0]
+    sizes = []
+    for number, size in enumerate(op.attrs["sizes"]):
+        element = tensor.ExtractOp(read, [arith.ConstantOp(index, number).result]).result
+        sizes.append(arith.IndexCastOp(index, element))
+        sizes[-1].operation.attributes[SYMBOL] = ir.StringAttr.get(str(size))
+        call_extern(KEEP_SIZE, [sizes[-1].result])      # it is checked, though nothing else may need it
+    return tensor.EmptyOp([*(size.result for size in sizes), 0], ir.IntegerType.get_signless(8)).result
+
+
+def _read(type_: ir.RankedTensorType, count: int, element: ir.Type) -> str:
+    """The kernel that widens the elements to i64. ``element``: their type, with its sign."""
+    lines, width = [], type_.element_type.width
+    extend = "extui" if element.is_unsigned else "extsi"
+    for i in range(count):
+        place = f"%p{i}" if type_.rank else ""
+        lines += [f"%p{i} = arith.constant {i} : index", f"%v{i} = tensor.extract %x[{place}] : {type_}"]
+        wide = f"%v{i}"
+        if width < 64:
+            wide = f"%w{i}"
+            lines.append(f"{wide} = arith.{extend} %v{i} : i{width} to i64")
+        lines.append(f"%o{i} = tensor.insert {wide} into {f'%o{i - 1}' if i else '%out'}[%p{i}] : tensor<{count}xi64>")
+    return _function("size_of", type_, f"tensor<{count}xi64>", [*lines, f"return %o{count - 1} : tensor<{count}xi64>"])
+
+
+RULES = (nonzero, size_of)

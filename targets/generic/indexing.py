@@ -66,7 +66,7 @@ def gather_nd(k, x, indices, out):
 def one_hot(k, indices, out):
     """A comparison of the index with the position along the new axis."""
     axis, kind = k.attrs["axis"] % out.type.rank, element(k.input_types[0])
-    memory, depth = Element(out.type.element_type), k.attrs["depth"]
+    memory, depth = Element(out.type.element_type), k.index(k.attrs["depth"])
     loops = names(out.type.rank)
 
     def body(i: ir.Value, _) -> ir.Value:
@@ -74,7 +74,7 @@ def one_hot(k, indices, out):
         i = kind.cast(i, index())
         hit = index().compare("eq", i, here)
         if not kind.is_unsigned:
-            hit = arith.ori(hit, index().compare("eq", arith.addi(i, index_value(depth)), here))
+            hit = arith.ori(hit, index().compare("eq", arith.addi(i, depth), here))
         return arith.select(hit, memory.const(1), memory.const(0))
 
     return compute(out, ", ".join(loops), [(indices, ", ".join(loops[:axis] + loops[axis + 1:]))], body)

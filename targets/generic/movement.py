@@ -70,6 +70,8 @@ def concat(k, *operands):
 def strided_slice(k, x, out):
     """A copy of a slice; negative strides by computed indices."""
     rank = x.type.rank
+    if is_empty(x):
+        return filled(out, _memory(element(k.input_types[0]), x).const(0))
     begins, strides = k.attrs["begin"], k.attrs["strides"] or [1] * len(k.attrs["begin"])
     axes = range(len(begins)) if k.attrs["axes"] is None else [a % rank for a in k.attrs["axes"]]
     offsets: list[Size] = [0] * rank

@@ -1,9 +1,11 @@
 """Ops that only change the shape: tensor.collapse_shape and tensor.expand_shape in main, which move nothing."""
 from collections.abc import Sequence
+from math import prod
 
 from legato.core.errors import Refusal
-from legato.core.mlir import ir
+from legato.core.mlir import ir, tensor
 from legato.dialects.relax import dims
+from legato.targets.builders.sizes import shape_of
 from legato.targets.builders.structured import collapse, expand
 from legato.targets.rule import rewrite
 
@@ -60,10 +62,26 @@ def view(op, x: ir.Value) -> ir.Value:
     groups = matching_groups(old, new)
     sizes = [s if isinstance(s, int) else op.index(s) for s in new]
     inner, outer = [g for g, _ in groups], [g for _, g in groups]
-    if not old or not new:
-        return expand(plain, [], sizes) if not old else collapse(plain, [])
+    if not old:
+        return cast_to(expand(plain, [], [1] * len(sizes)), sizes)
+    if not new:
+        return collapse(cast_to(plain, [1] * len(old)), [])
     # a group is collapsed to one dimension between the two shapes
-    return expand(collapse(plain, inner), outer, sizes)
+    flat = collapse(plain, inner)
+    return expand(cast_to(flat, [_product([sizes[i] for i in group]) for group in outer]), outer, sizes)
+
+
+def _product(sizes: Sequence[int | ir.Value]) -> int | ir.Value:
+    """The product of static sizes; one of the others where there are such."""
+    dynamic = [size for size in sizes if not isinstance(size, int)]
+    return dynamic[0] if dynamic else prod(size for size in sizes if isinstance(size, int))
+
+
+def cast_to(value: ir.Value, sizes: Sequence[int | ir.Value]) -> ir.Value:
+    """``value`` with dimensions that are static where these sizes are: views change no static size to a dynamic one, nor the other way.
+    Where the two differ, a call has checked that they are equal."""
+    type_ = ir.RankedTensorType.get(shape_of(sizes), value.type.element_type)
+    return value if value.type == type_ else tensor.CastOp(type_, value).result
 
 
 @rewrite("relax.reshape", "relax.squeeze", "relax.expand_dims")

@@ -1,10 +1,10 @@
 """topk along one axis."""
 from collections.abc import Callable, Sequence
 
-from legato.core.mlir import arith, ir, scf, tensor
+from legato.core.mlir import arith, ir, math, scf, tensor
 from legato.targets.builders.element import Element, boolean, index
 from legato.targets.builders.pointwise import element, read
-from legato.targets.builders.sizes import Size, dims
+from legato.targets.builders.sizes import Size, dims, minus, smallest, times
 from legato.targets.builders.sizes import index as index_value
 from legato.targets.builders.structured import empty, extract, filled, is_empty
 from legato.targets.rule import kernel
@@ -16,7 +16,8 @@ def topk(k, x, out):
 
     Of n elements in random order about k * log(n / k) enter the heap, at a cost of log(k) each; all others cost one comparison.
     """
-    axis, count, e = k.attrs["axis"] % x.type.rank, k.attrs["k"], element(k.input_types[0]).wide
+    axis, e = k.attrs["axis"] % x.type.rank, element(k.input_types[0]).wide
+    count = k.attrs["k"] if isinstance(k.attrs["k"], int) else k.index(k.attrs["k"])
     kind, place = element(k.input_types[0]), element(k.output_types[0])
     if is_empty(out):
         return out
@@ -43,11 +44,12 @@ def topk(k, x, out):
 
         def take(number: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
             """Moves the root, the worst in the heap, to the end; the element from there is sifted into the smaller heap."""
-            end = arith.subi(index_value(count - 1), number)
+            end = arith.subi(index_value(minus(count, 1)), number)
             moved, moved_at, goes = extract(values, [end]), extract(places, slot(end)), extract(places, slot(root))
             return heap.sift(moved, moved_at, end, values, tensor.InsertOp(goes, places, slot(end)).result)
 
-        return _loop(count - 1, _loop(sizes[axis], [empty([count], e.type), places], offer), take)[1]
+        offered = sizes[axis] if isinstance(count, int) else times(sizes[axis], smallest(count, 1))    # nothing enters a heap of size 0
+        return _loop(minus(count, 1), _loop(offered, [empty([count], e.type), places], offer), take)[1]
 
     return _rows([size for i, size in enumerate(sizes) if i != axis], [], filled(out, place.const(-1)), row)
 
@@ -55,13 +57,13 @@ def topk(k, x, out):
 class _Heap:
     """A heap of ``count`` elements: values in a tensor, their indices in a row of the result. Every parent is worse than its children."""
 
-    def __init__(self, order: "_Order", count: int, slot: Callable[[ir.Value], list[ir.Value]]) -> None:
+    def __init__(self, order: "_Order", count: Size, slot: Callable[[ir.Value], list[ir.Value]]) -> None:
         self.order, self.count, self.slot = order, count, slot
 
     def sift(self, item: ir.Value, item_at: ir.Value, size: ir.Value, values: ir.Value, places: ir.Value) -> list[ir.Value]:
         """Values and indices after the root of a heap of ``size`` elements is replaced by an item."""
         first, slot = self.order.first, self.slot
-        highest = index_value(self.count - 1)
+        highest = index_value(minus(self.count, 1))
 
         def descend(_: ir.Value, hole: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
             left = arith.addi(arith.muli(hole, index_value(2)), index_value(1))
@@ -76,9 +78,16 @@ class _Heap:
             places = tensor.InsertOp(arith.select(down, at, item_at), places, slot(hole)).result
             return [arith.select(down, child, hole), values, places]
 
-        levels = (self.count - 1).bit_length()
+        levels = (self.count - 1).bit_length() if isinstance(self.count, int) else _bit_length(highest)
         hole, values, places = _loop(levels, [index_value(0), values, places], descend)
         return [tensor.InsertOp(item, values, [hole]).result, tensor.InsertOp(item_at, places, slot(hole)).result]
+
+
+def _bit_length(number: ir.Value) -> ir.Value:
+    """The number of bits of an index that is not negative."""
+    i64 = ir.IntegerType.get_signless(64)
+    zeros = math.CountLeadingZerosOp(arith.index_cast(i64, number)).result
+    return arith.index_cast(ir.IndexType.get(), arith.subi(arith.ConstantOp(i64, 64).result, zeros))
 
 
 def _loop(count: Size, carried: Sequence[ir.Value], body: Callable[..., Sequence[ir.Value]]) -> list[ir.Value]:

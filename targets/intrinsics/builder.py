@@ -2,6 +2,7 @@
 from collections.abc import Sequence
 
 from legato.core.mlir import arith, ir, math
+from legato.dialects.tir.markers import ESTIMATE
 
 OEQ, OGT, OLT, UNO = 1, 2, 4, 14
 
@@ -54,6 +55,12 @@ class Builder:
         """a / b."""
         return arith.DivFOp(a, b).result
 
+    def estimated_reciprocal(self, a: ir.Value) -> ir.Value:
+        """1 / a with a relative error of up to 2^-14, for normal numbers a; exact where the target has no faster estimate."""
+        op = arith.DivFOp(self.number(1.0), a)
+        op.operation.attributes[ESTIMATE] = ir.UnitAttr.get(a.type.context)
+        return op.result
+
     def neg(self, a: ir.Value) -> ir.Value:
         """-a."""
         return arith.NegFOp(a).result
@@ -105,6 +112,10 @@ class Builder:
     def less(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """a < b; false with a NaN."""
         return self.compare(OLT, a, b)
+
+    def negative(self, a: ir.Value) -> ir.Value:
+        """Whether the sign bit is set: also of -0 and of NaNs."""
+        return arith.CmpIOp(arith.CmpIPredicate.slt, self.bits(a), self.integer(0)).result
 
     def select(self, condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         """a where the condition holds, else b."""

@@ -4,7 +4,11 @@ from typing import Any
 from legato.core.errors import Refusal
 from legato.core.mlir import arith, ir, math
 from legato.dialects import tir
+from legato.targets.intrinsics import inverse
+from legato.targets.intrinsics.builder import Builder
+from legato.targets.intrinsics.generic import polynomial
 from legato.targets.intrinsics.lanes import Lanes
+from legato.targets.intrinsics.trigonometry import unfused_sine
 from legato.targets.rule import Rule, intrinsic, make_rules
 
 # op: C function for f64; for f32 with the suffix "f"
@@ -106,18 +110,18 @@ def native_approx(op, x):
 
 NVVM_NATIVE = (ex2_approx, lg2_approx, *native_approx)
 
-# GLSL.std.450: f16 and f32, scalars and vectors of 2, 3, 4, 8 and 16
-GLSL_NAMES = {
-    "math.acos": "Acos", "math.acosh": "Acosh", "math.asin": "Asin", "math.asinh": "Asinh", "math.atan": "Atan", "math.atanh": "Atanh",
-    "math.ceil": "Ceil", "math.cos": "Cos", "math.cosh": "Cosh", "math.exp": "Exp", "math.absf": "FAbs", "math.floor": "Floor",
-    "math.fma": "Fma", "math.rsqrt": "InverseSqrt", "math.log": "Log", "math.roundeven": "RoundEven", "math.sin": "Sin",
-    "math.sinh": "Sinh", "math.sqrt": "Sqrt", "math.tan": "Tan", "math.tanh": "Tanh", "math.trunc": "Trunc",
+# GLSL.std.450, scalars and vectors of 2, 3, 4, 8 and 16. The other functions are left out: the specification of Vulkan allows errors of
+# 2**-11 in Sin and Cos, and Mesa's Asin, Asinh, Tan have errors of 4e-4, wrong signs and infinities
+GLSL_EXACT = {
+    "math.ceil": "Ceil", "math.absf": "FAbs", "math.floor": "Floor", "math.fma": "Fma", "math.roundeven": "RoundEven", "math.sqrt": "Sqrt",
+    "math.trunc": "Trunc",
 }
+GLSL_CLOSE = {"math.exp": "Exp", "math.rsqrt": "InverseSqrt"}    # not for f64
+GLSL_NAMES = GLSL_EXACT | GLSL_CLOSE
 GLSL_LENGTHS = (2, 3, 4, 8, 16)
 
 
-@intrinsic(*GLSL_NAMES, moment="lower", dtypes=("f16", "f32"))
-def glsl(op, *operands):
+def glsl(op: Any, *operands: ir.Value) -> Any:
     """The extended instruction of GLSL.std.450 for the function."""
     if op.shape is not None and (len(op.shape) != 1 or op.shape[0] not in GLSL_LENGTHS):
         return op.each(lambda *scalars: _glsl(op, scalars))
@@ -129,13 +133,38 @@ def _glsl(op: Any, operands: Any) -> ir.Value:
 
 
 # ops that upstream's math-to-spirv composes of the instructions above; listed so that rules of parents are not applied to them
-BY_UPSTREAM = ("math.atan2", "math.copysign", "math.exp2", "math.expm1", "math.log10", "math.log1p", "math.log2", "math.powf")
+BY_UPSTREAM = ("math.atan2", "math.copysign", "math.exp2", "math.log10", "math.log2")
 
 
-@intrinsic(*BY_UPSTREAM, moment="lower", dtypes=("f16", "f32"))
-def math_to_spirv(op, *operands):
+@intrinsic("math.powf", dtypes=("f32",))
+def power(op: Any, x: ir.Value, y: ir.Value) -> ir.Value:
+    """By exp and log, with C's special cases; Vulkan's Pow has none."""
+    return inverse.power(Builder(x.type), x, y)
+
+
+
+def math_to_spirv(op: Any, *operands: ir.Value) -> Refusal:
     """Refused, so that the op is left to upstream's conversion."""
     return Refusal("upstream's convert-math-to-spirv lowers it")
 
 
-GLSL = (*glsl, *math_to_spirv)
+def unfused_sin(b: Builder, v: ir.Value) -> ir.Value:
+    """Sine, by multiply-adds that may be rounded twice."""
+    return unfused_sine(b, v, 0)
+
+
+def unfused_cos(b: Builder, v: ir.Value) -> ir.Value:
+    """Cosine, likewise."""
+    return unfused_sine(b, v, 1)
+
+
+GLSL = (
+    polynomial("math.sin", unfused_sin),
+    polynomial("math.cos", unfused_cos),
+    power,
+    *(polynomial(f"math.{function.__name__}", function) for function in (
+        inverse.tan, inverse.asin, inverse.acos, inverse.atan, inverse.sinh, inverse.cosh, inverse.asinh, inverse.acosh, inverse.atanh)),
+    *make_rules(tuple(GLSL_EXACT), "intrinsic", glsl, moment="lower", dtypes=("f16", "f32", "f64")),
+    *make_rules(tuple(GLSL_CLOSE), "intrinsic", glsl, moment="lower", dtypes=("f16", "f32")),
+    *make_rules(BY_UPSTREAM, "intrinsic", math_to_spirv, moment="lower", dtypes=("f16", "f32")),
+)

@@ -1,66 +1,72 @@
 """The logistic function of f32 and activation functions like it, on scalars and vectors of any rank.
 
-All are made of e^a = 2^n (1 + p) with a = -|x| and n whole; 2^(n + LIFT) is a normal number, so that only the last product rounds to a
-denormal. With d = 1 + e^a and f near 1 / d, the logistic function is f (1 + s), where f d (1 + s) = 1, of other x, and
-2^n f (1 + p) (1 + s) of negative x. Neither the rounding of d nor that of 1 + p adds to its error.
+All are made of e^|x| = 2^n e^r = 2^n (1 + p) with n whole. 2^-n is lifted by LIFT, so that only the last product rounds to a denormal. The
+logistic function is 1 / (1 + e^|x|) of negative x, and 1 minus that of others, where 1 / (1 + e^|x|) = 2^-n / m, m = 1 + p + 2^-n. It takes
+an estimate y of 1 / m with few digits, so that 1 - y is exact, and corrects y by 1 - y m = 1 - y - y p - y 2^-n. Neither the rounding of m
+nor that of 1 + p adds to its error.
 """
 from legato.core.mlir import ir
 from legato.targets.intrinsics.builder import Builder
-from legato.targets.intrinsics.polynomials import EXP_Q, LN2, LN2_HIGH, LN2_LOW, LOG2_E, MAGIC, reduce_exponent
+from legato.targets.intrinsics.polynomials import EXP_Q, LN2, LN2_HIGH, LN2_LOW, LOG2_E, MAGIC
 
 LIFT = 40
-# r between ln(3/4) and ln(3/2), so that p, from -1/4 to 1/2, is rounded to fewer places than 1 + p has
-MIDDLE = 0.085
-# e^r = 1 + r + r^2 q(r) there, by weighted minimax with coefficients rounded one by one: relative error 2^-28.3
-LOGISTIC_Q = (0.0014639073051512241, 0.008360433392226696, 0.0416584312915802, 0.1666657030582428, 0.5000001788139343)
-LEAST = -(127 + LIFT) * LN2  # the power of two becomes 0; before, products with numbers as great as x do
+LOWERED = 2.0 ** -LIFT
+SHIFT = MAGIC + 127 + LIFT  # SHIFT - n has 127 + LIFT - n in its low bits: the exponent of 2^(LIFT - n)
+MOST = (127 + LIFT) * LN2  # the power of two becomes 0; before, products with numbers as great as x do
+GREATEST = 3.4028234663852886e38
+DIGITS = 0xFFFFFFF8  # of an estimate y >= 1/4: 1 - y is exact
 
 
 def sigmoid(b: Builder, x: ir.Value) -> ir.Value:
-    """1 / (1 + e^-x), 0.99 ulp."""
-    a = b.at_least(b.neg(b.size(x)), LEAST)
-    shifted = b.add(b.fma(a, b.number(LOG2_E), b.number(-MIDDLE)), b.number(MAGIC))
-    n = b.sub(shifted, b.number(MAGIC))
-    r = b.fma(n, b.number(-LN2_LOW), b.fma(n, b.number(-LN2_HIGH), a))
-    p = b.fma(b.mul(r, r), b.polynomial(r, LOGISTIC_Q), r)
-    more, power = b.add(p, b.number(1.0)), _lifted_power(b, shifted)
-    f = b.div(b.number(2.0 ** -LIFT), _divisor(b, b.mul(more, power)))
-    scaled = b.mul(f, power)
-    s = b.fma(b.neg(scaled), p, b.sub(b.fma(f, b.number(-(2.0 ** LIFT)), b.number(1.0)), scaled))
-    negative = b.less(x, b.number(0.0))
-    quotient = b.fma(f, b.select(negative, b.fma(more, s, p), s), f)
-    return b.mul(quotient, b.select(negative, power, b.number(2.0 ** LIFT)))
+    """1 / (1 + e^-x), 0.98 ulp."""
+    power, r = _reduce(b, x)
+    p = b.fma(b.mul(r, r), b.polynomial(r, EXP_Q), r)
+    y = _estimate(b, b.add(b.fma(power, b.number(LOWERED), b.number(1.0)), p))
+    lifted = b.mul(y, power)
+    rest = b.fma(lifted, b.number(-LOWERED), b.fma(b.neg(y), p, b.sub(b.number(1.0), y)))
+    value = b.mul(b.fma(lifted, rest, lifted), b.number(LOWERED))
+    return b.select(b.negative(x), value, b.sub(b.number(1.0), value))
 
 
 def silu(b: Builder, x: ir.Value) -> ir.Value:
-    """x / (1 + e^-x), as x e^x / (1 + e^x) for negative x, 3.4 ulp."""
-    decay, negative = _lifted_decay(b, x), b.less(x, b.number(0.0))
-    quotient = b.div(b.select(negative, b.mul(x, decay), x), _divisor(b, decay))
-    return b.mul(quotient, b.select(negative, b.number(2.0 ** -LIFT), b.number(1.0)))
+    """x / (1 + e^-x), 1.8 ulp."""
+    return weighted(b, x, x)
+
+
+def weighted(b: Builder, x: ir.Value, weight: ir.Value) -> ir.Value:
+    """weight / (1 + e^-x) with p + 2^-n rounded. NaN for a weight of -inf where the other factor is 0."""
+    power, r = _reduce(b, x)
+    p = b.fma(b.mul(r, r), b.polynomial(r, EXP_Q), r)
+    more = b.fma(power, b.number(LOWERED), p)
+    y = _estimate(b, b.add(more, b.number(1.0)))
+    lifted = b.mul(y, power)
+    lifted = b.fma(lifted, b.fma(b.neg(y), more, b.sub(b.number(1.0), y)), lifted)
+    finite = b.at_most(weight, GREATEST)  # its product with 0 is no NaN
+    value = b.mul(b.mul(lifted, finite), b.number(LOWERED))
+    return b.select(b.negative(x), value, b.sub(weight, value))
 
 
 def mish(b: Builder, x: ir.Value) -> ir.Value:
     """x tanh(log(1 + e^x)) = x n / (n + 2) with n = e^x (e^x + 2), both divided by e^2x for other than negative x, 4.7 ulp."""
-    lifted, negative = _lifted_decay(b, x), b.less(x, b.number(0.0))
-    decay, one, two = b.mul(lifted, b.number(2.0 ** -LIFT)), b.number(1.0), b.number(2.0)
+    power, r = _reduce(b, x)
+    lifted, negative = b.mul(b.polynomial(b.neg(r), (*EXP_Q, 1.0, 1.0)), power), b.negative(x)
+    decay, one, two = b.mul(lifted, b.number(LOWERED)), b.number(1.0), b.number(2.0)
     more, double = b.add(decay, two), b.add(decay, decay)
     n = b.add(double, one)  # of positive x; the divisor is made of its rounded value, so that their errors cancel
     divisor = b.fma(decay, b.select(negative, more, double), b.select(negative, two, n))
     quotient = b.div(b.mul(x, b.select(negative, b.mul(lifted, more), n)), divisor)
-    return b.mul(quotient, b.select(negative, b.number(2.0 ** -LIFT), one))
+    return b.mul(quotient, b.select(negative, b.number(LOWERED), one))
 
 
-def _lifted_decay(b: Builder, x: ir.Value) -> ir.Value:
-    """2^LIFT e^-|x|."""
-    shifted, r = reduce_exponent(b, b.at_least(b.neg(b.size(x)), LEAST))
-    return b.mul(b.polynomial(r, (*EXP_Q, 1.0, 1.0)), _lifted_power(b, shifted))
+def _reduce(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """2^(LIFT - n) and r with |x| = n ln 2 + r, |r| <= ln(2)/2; 0 and some r from MOST on."""
+    size = b.at_most(b.size(x), MOST)
+    shifted = b.fma(size, b.number(-LOG2_E), b.number(SHIFT))
+    minus_n = b.sub(shifted, b.number(SHIFT))
+    r = b.fma(minus_n, b.number(LN2_LOW), b.fma(minus_n, b.number(LN2_HIGH), size))
+    return b.from_bits(b.shl(b.bits(shifted), 23)), r
 
 
-def _lifted_power(b: Builder, shifted: ir.Value) -> ir.Value:
-    """2^(n + LIFT) from n + MAGIC."""
-    return b.power(b.iadd(b.bits(shifted), b.integer(LIFT)))
-
-
-def _divisor(b: Builder, decay: ir.Value) -> ir.Value:
-    """1 + e^a from 2^LIFT e^a."""
-    return b.fma(decay, b.number(2.0 ** -LIFT), b.number(1.0))
+def _estimate(b: Builder, m: ir.Value) -> ir.Value:
+    """1 / m with few digits, for m <= 4."""
+    return b.from_bits(b.iand(b.bits(b.estimated_reciprocal(m)), DIGITS))

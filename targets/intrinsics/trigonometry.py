@@ -16,6 +16,8 @@ COS = (2.443066841806285e-05, -0.00138873013202101, 0.04166664555668831, -0.5)
 NEAR = 2.0 ** 17  # the greatest argument reduced in f32
 MIDDLE = 2.0 ** 30  # the greatest argument reduced by two fused multiply-adds in f64
 HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)  # of 24 bits each
+UNFUSED = 2.0 ** 13   # the greatest argument that is reduced in f32 without fused multiply-adds
+SHORT_HALF_PI = (1.5703125, 0.0004837512969970703, 7.549789948768648e-08)   # the first two of 8 and 11 bits
 # 2/pi = sum of part * 2^(-27 (k + 1)); a part times an f32 is exact in f64 (27 + 24 bits), and 8 parts reach 2^-83 for the greatest f32
 TWO_OVER_PI = (85445659, 60002565, 39057486, 92086099, 40820845, 92952164, 126382600, 33444195)
 MAGIC_F32 = 12582912.0  # 1.5 * 2^23
@@ -53,6 +55,13 @@ def sine(b: Builder, x: ir.Value, quarter: int) -> ir.Value:
     return value if quarter else b.select(b.compare(OEQ, x, b.number(0.0)), x, value)  # keeps -0
 
 
+def unfused_sine(b: Builder, x: ir.Value, quarter: int) -> ir.Value:
+    """sin(x + quarter * pi/2) where a fused multiply-add may be rounded twice, as Vulkan's; absolute error 2^-23. NaN for infinities."""
+    near = _of_rest(b, *_reduce_unfused(b, x), quarter)
+    value = _unless(b, _any_beyond(b, x, UNFUSED), near, lambda: _of_rest(b, *_reduce_far(b, x), quarter))
+    return value if quarter else b.select(b.compare(OEQ, x, b.number(0.0)), x, value)  # keeps -0
+
+
 def _of_rest(b: Builder, r: ir.Value, low: ir.Value, q: ir.Value, quarter: int) -> ir.Value:
     """sin((q + quarter) pi/2 + r + low), |r| <= pi/4, low less than a unit in the last place of r."""
     q = b.iadd(q, b.integer(quarter))
@@ -79,6 +88,16 @@ def _reduce_near(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]
     r = b.sub(rough, product)
     low = b.fma(n, b.number(-third), b.sub(b.sub(b.sub(rough, r), product), lost))
     return r, low, b.bits(shifted)
+
+
+def _reduce_unfused(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """As ``_reduce_near`` for |x| <= UNFUSED, without the lost part: the products with the first two parts of pi/2 are exact."""
+    shifted = b.add(b.mul(x, b.number(0.6366197723675814)), b.number(MAGIC_F32))
+    n = b.sub(shifted, b.number(MAGIC_F32))
+    r = x
+    for part in SHORT_HALF_PI:
+        r = b.sub(r, b.mul(n, b.number(part)))
+    return r, b.number(0.0), b.bits(shifted)
 
 
 def _reduce_middle(b: Builder, x: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:

@@ -50,7 +50,7 @@ def overrides_documented(path: Path, name: str) -> bool:
     if not classes:
         return False
     parts = path.relative_to(ROOT).with_suffix("").parts
-    owner = importlib.import_module(".".join(parts if parts[0] in ("legato", "bench", "examples") else ("legato", *parts)))
+    owner = importlib.import_module(".".join(parts if parts[0] in ("legato", "bench") else ("legato", *parts)))
     for part in classes:
         owner = getattr(owner, part)
     return any(getattr(vars(base).get(method), "__doc__", None) for base in owner.__mro__[1:])

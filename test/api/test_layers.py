@@ -17,7 +17,7 @@ MAY_KNOW = {  # a folder, or a room or a file of one: what it may import beside 
     "targets": "core dialects analysis",
     "frontends": "core dialects analysis",
     "codegen": "core dialects passes.memory.signature passes.pipeline runtime",
-    "runtime": "core.errors core.cpu",
+    "runtime": "core.errors core.cpu core.notebook",
 }
 ROOMS = {  # of passes/: the rooms that each may import
     "pipeline": "",
@@ -28,10 +28,10 @@ ROOMS = {  # of passes/: the rooms that each may import
     "loops": "pipeline",
     "memory": "pipeline graph",
     "calls": "pipeline memory",
-    "cpu": "pipeline legalize loops calls",
+    "cpu": "pipeline graph legalize structured loops calls",
     "gpu": "pipeline legalize loops calls",
 }
-ABOVE_ALL = {"tools", "legato"}  # "legato": the files of the package itself, the face and the driver
+ABOVE_ALL = {"tools", "legato", "examples"}  # "legato": the files of the package itself, the face and the driver
 
 
 def sources() -> dict[str, Path]:

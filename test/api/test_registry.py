@@ -104,9 +104,11 @@ def test_a_users_rule_comes_before_those_that_a_target_has():
 def test_chains_options_and_text():
     npu = Catalog().resolve("npu{threads=2 tiles=8}")
     assert [t.name for t in npu.chain()] == ["npu", "llvm", "cpu", "generic"]
-    assert dict(npu.options) == {"cpu": "host", "threads": 2, "fuse-attention": True, "integer-contractions": True, "tiles": 8}
+    assert dict(npu.options) == {"cpu": "host", "threads": 2, "fuse-attention": True, "integer-contractions": True, "winograd": True,
+                                 "matmul-precision": None, "tiles": 8}
     assert npu.cpu is not None and npu.cpu.threads == 2
-    assert str(Catalog().resolve(str(npu))) == str(npu) == "npu{cpu=host threads=2 fuse-attention=true integer-contractions=true tiles=8}"
+    text = "npu{cpu=host threads=2 fuse-attention=true integer-contractions=true winograd=true tiles=8}"
+    assert str(Catalog().resolve(str(npu))) == str(npu) == text
     assert [t.name for t in Catalog().resolve("nvvm").chain()] == ["nvvm", "gpu", "generic"]
     assert [t.name for t in Catalog().resolve("vulkan").chain()] == ["vulkan", "gpu", "generic"]
 

@@ -1,28 +1,38 @@
 """The tutorials of docs/ run: their Python in one process a page, their console commands, and what these print."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from legato.frontends.onnx import registry as onnx_registry
 from legato.frontends.script.language.source import remember_text
 from legato.targets import registry
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ["legalization.md", "saved-models.md"]
+PAGES = ["byoc.md", "c.md", "environment.md", "legalization.md", "onnx.md", "ops.md", "passes.md", "saved-models.md", "start.md"]
 
 
 def blocks(text):
-    """(kind, code) of each fenced block."""
-    return re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    """(kind, title, code) of each fenced block. A block with a title is a file, which is written."""
+    return re.findall(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```', text, re.MULTILINE | re.DOTALL)
 
 
 def pattern(text):
-    """A regular expression for a text in which ``...`` stands for anything, and runs of blanks for each other."""
+    """A regular expression for a text in which ``...`` stands for anything in a line, or as a line for several lines, and runs of blanks
+    for each other."""
     lines = [re.sub(r"(\\\s)+", r"\\s+", re.escape(line.strip())).replace(re.escape("..."), ".*") for line in text.strip().splitlines()]
+    lines = [r"[\s\S]*?" if line == ".*" else line for line in lines]
     return r"\s*\n\s*".join(lines)
+
+
+def lacks_compiler(code):
+    """Whether a block begins with a C or C++ compiler that this machine does not have."""
+    program = code.removeprefix("$ ").split()[0]
+    return program in ("cc", "c++") and shutil.which(program) is None
 
 
 def run_console(code, where):
@@ -37,14 +47,18 @@ def run_console(code, where):
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     names, printed = {"__name__": f"docs_{page.split('.')[0]}"}, ""
-    with registry.isolated():
-        for kind, code in blocks((DOCS / page).read_text()):
-            if kind == "python":
+    with registry.isolated(), onnx_registry.isolated():
+        for kind, title, code in blocks((DOCS / page).read_text()):
+            if title:
+                (tmp_path / title).parent.mkdir(exist_ok=True)
+                (tmp_path / title).write_text(code)
+            elif kind == "python":
                 remember_text(page, code)
                 exec(compile(code, page, "exec"), names)
                 printed = capsys.readouterr().out or printed
-            elif kind == "console":
+            elif kind == "console" and not lacks_compiler(code):
                 run_console(code, tmp_path)
             elif kind == "text":
                 assert re.fullmatch(pattern(code), printed.strip()), f"the page says\n{code}\nbut it printed\n{printed}"

@@ -1,6 +1,7 @@
 """The weight store, and the safetensors files it reads and writes."""
 
 import json
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -9,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 
 from legato.core.errors import LegatoError
 from legato.core.safetensors_file import read_header
-from legato.core.weights import WeightStore
+from legato.core.weights import WeightStore, release_pages
 
 EVERY_DTYPE = [
     np.float16,
@@ -134,3 +135,45 @@ def test_copies_share_arrays_only(tmp_path):
     copy = store.copy()
     copy.drop("a")
     assert "a" in store and "a" not in copy
+
+
+def resident(path) -> int:
+    """The bytes of a mapped file that are in this process's memory."""
+    sizes, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in line.split(" ")[0]:
+            inside = line.endswith(str(path))
+        elif inside and line.startswith("Rss:"):
+            sizes += int(line.split()[1]) * 1024
+    return sizes
+
+
+def test_a_dropped_weight_of_a_file_leaves_memory(tmp_path):
+    path, rng = tmp_path / "weights", np.random.default_rng(0)
+    data = rng.standard_normal(3_000_000, np.float32)
+    data.tofile(path)
+    store = WeightStore()
+    for name, at in (("a", 100), ("b", 1_000_100), ("c", 2_000_100)):   # not at pages
+        store.add_file(name, path, 4 * at, np.float32, (900_000,))
+    arrays = {name: store[name] for name in "abc"}
+    for array in arrays.values():
+        assert array.sum() is not None
+    before = resident(path)
+    assert before > 10_000_000
+    store.drop("b")
+    assert resident(path) < before - 3_500_000   # the kernel may unmap more, which comes back when it is read
+    for name, at in (("a", 100), ("b", 1_000_100), ("c", 2_000_100)):   # read again
+        np.testing.assert_array_equal(arrays[name], data[at:at + 900_000])
+
+
+def test_only_pages_of_unchanged_files_are_released(tmp_path):
+    path = tmp_path / "data"
+    np.zeros(100_000, np.float32).tofile(path)
+    own = np.memmap(path, np.float32, mode="c")     # written values are in memory only
+    own[:] = 7
+    release_pages(own)
+    release_pages(own[1000:50_000])
+    assert (own == 7).all()
+    array = np.full(100_000, 3, np.float32)
+    release_pages(array)
+    assert (array == 3).all()

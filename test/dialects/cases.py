@@ -46,6 +46,8 @@ class Case:
 
 def counted(name: str, inferred: Any, shape: tuple[int, ...]) -> Any:
     """The inferred type of an op's result, where a size that only the data says is what it has turned out to be."""
+    if name == "size_of":
+        return inferred.with_dims(shape)
     return inferred.with_dims((inferred.dims[0], shape[1])) if name == "nonzero" and len(shape) == 2 else inferred
 
 
@@ -118,6 +120,11 @@ def _matrices_and_norms() -> list[Case]:
              below=100),
         Case("conv2d_integer", ((2, 6, 5, 4), (3, 1, 4, 4)), {"data_layout": "NHWC", "kernel_layout": "HWIO"}, (2, 6),
              {0: "int8", 1: "int8"}, below=100),
+        Case("matmul_quantized", ((5, 16), (2, 2, 8, 7), (2, 2, 7), (2, 2, 7)), {"bits": 8, "columns": 9}, (5,), {1: "int8", 3: "int8"},
+             below=100),
+        Case("matmul_quantized", ((5, 32), (2, 2, 2, 7), (2, 2, 7), (0,)), {"bits": 4, "columns": 14}, (5,), {1: "int32"}, below=1 << 30),
+        Case("matmul_quantized", ((5, 32), (1, 1, 2, 7), (1, 1, 7), (1, 1, 7)), {"bits": 2, "columns": 3}, (5,), {1: "int32"},
+             below=1 << 30),
         *(Case(op, ((5, 7, 11),), {"axis": axis}, (5, 7)) for op in ("softmax", "log_softmax") for axis in (0, -1, 1)),
         Case("softmax", ((5, 0),), {}, (5,)),
         Case("layer_norm", ((5, 7, 16), (16,), (16,)), {"epsilon": 1e-12}, (5, 7)),
@@ -166,6 +173,7 @@ def _shapes() -> list[Case]:
         Case("expand_dims", ((),), {"axis": [0]}),
         Case("squeeze", ((5, 1, 7, 1),), {"axis": [1, -1]}, (5, 7)),
         Case("broadcast_to", ((5, 1),), {"shape": [3, 5, 7]}, (5,)),
+        Case("dynamic_broadcast_to", ((5, 1),), {"shape": [3, 5, 7]}, (5,)),
         Case("tile", ((5, 7),), {"repeats": [2, 3]}, (5, 7)),
         Case("tile", ((5, 7),), {"repeats": [0, 1]}, (5, 7)),
         Case("concat", ((5, 7), (5, 3)), {"axis": 1}, (5, 7, 3)),
@@ -211,6 +219,8 @@ def _indices() -> list[Case]:
         Case("nonzero", ((5, 7),), {"size": "m"}, (), {0: "int64"}),
         Case("nonzero", ((3, 2, 4),), {"size": "m"}, (), {0: "bool"}),
         Case("nonzero", ((6,),), {"size": "m"}),
+        Case("size_of", ((3,),), {"sizes": ["k", "l", "m"]}, (), {0: "uint8"}),
+        Case("size_of", ((),), {"sizes": ["m"]}, (), {0: "uint64"}),
         Case("one_hot", ((5, 7),), {"depth": 3}, (5, 7), {0: "int64"}, 4),
         Case("one_hot", ((5, 7),), {"depth": 3, "axis": 0, "dtype": "i32"}, (5, 7), {0: "int32"}, 4),
         Case("scatter_elements", ((5, 7), (2, 3), (2, 3)), {"axis": 1, "reduction": "add"}, (5, 7), i64, 5),

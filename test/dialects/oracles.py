@@ -92,6 +92,18 @@ def _slice(x, begin, end, strides, axes):
     return onnx_op("Slice", [x, *i64], runtime=True)
 
 
+def _matmul_quantized(x, weight, scale, zero, bits, columns):
+    _, blocks, rows, width = weight.shape
+    per = 1 if bits == 8 else 32 // bits
+    matrix = np.zeros((blocks * rows * per, columns), np.float32)
+    for k, n in np.ndindex(matrix.shape):
+        panel, lane, block = n // width, n % width, k // (rows * per)
+        q = int(weight[panel, block, k // per % rows, lane]) >> bits * (k % per) & (1 << bits) - 1
+        q -= q >> bits - 1 << bits
+        matrix[k, n] = (np.float32(q) - (zero[panel, block, lane] if zero.size else 0)) * scale[panel, block, lane]
+    return x @ matrix
+
+
 def _layer_norm(x, gamma, beta, axes, epsilon):
     return onnx_op("LayerNormalization", [x, gamma, beta], {"axis": min(a % x.ndim for a in axes), "epsilon": epsilon}, runtime=True)
 
@@ -210,6 +222,7 @@ ORACLES = {
     "clip": lambda x, min, max: onnx_op("Clip", [x, *(None if b is None else np.array(b, x.dtype) for b in (min, max))], runtime=True),
     "matmul": np.matmul,
     "matmul_integer": lambda a, b: np.matmul(a.astype(np.int32), b.astype(np.int32)),
+    "matmul_quantized": _matmul_quantized,
     "conv2d_integer": lambda x, w, strides, dilations, data_layout, kernel_layout: np.asarray(_conv(
         x.astype(np.float32), w.astype(np.float32), strides, [0] * 4, dilations, 1, data_layout, kernel_layout)).astype(np.int32),
     "softmax": _onnx("Softmax", runtime=True),
@@ -236,12 +249,14 @@ ORACLES = {
     "topk": lambda x, k, axis, largest: onnx_op(
         "TopK", [x, np.array([k])], {"axis": axis, "largest": int(largest)}, runtime=True, output=1
     ),
+    "size_of": lambda x, sizes: np.zeros((*x.ravel().tolist(), 0), np.int8),
     "nonzero": lambda x, size: onnx_op("NonZero", [x]),
     "reshape": lambda x, shape: onnx_op("Reshape", [x, np.array(shape, np.int64)], {"allowzero": 1}),
     "permute_dims": lambda x, axes: onnx_op("Transpose", [x], {"perm": [a % x.ndim for a in axes]}),
     "expand_dims": lambda x, axis: _i64("Unsqueeze")(x, axis),
     "squeeze": lambda x, axis: _i64("Squeeze")(x, axis),
     "broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
+    "dynamic_broadcast_to": lambda x, shape: _i64("Expand")(x, shape),
     "tile": lambda x, repeats: _i64("Tile")(x, repeats),
     "concat": lambda *xs, axis: onnx_op("Concat", xs, {"axis": axis}),
     "strided_slice": _slice,

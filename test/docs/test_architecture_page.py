@@ -13,12 +13,12 @@ TARGET = "llvm{cpu=x86-64-v4}"
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
-    """The fenced blocks of a language: what stands behind its name, and the text."""
+    """The fenced blocks of a language: what stands after its name, and the text."""
     return re.findall(rf"^```{language} ?([^\n]*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def differs(shown: str, printed: str) -> str | None:
-    """The first line of a snippet that the IR does not have behind the lines before it; ``...`` stands for anything in a line."""
+    """The first line of a snippet that the IR does not have after the lines before it; ``...`` stands for anything in a line."""
     lines = iter(line.strip() for line in printed.splitlines())
     for line in shown.splitlines():
         pattern = ".*".join(map(re.escape, line.strip().split("...")))
@@ -40,7 +40,7 @@ def test_the_ir_is_what_the_compiler_prints():
 
 
 def test_the_folders_are_there():
-    table = PAGE.split("## The rooms")[1].split("##")[0]
+    table = PAGE.split("## The folders")[1].split("##")[0]
     rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     named = [name.rstrip("/") for row in rows for name in re.findall(r"`([^`]+)`", row)]
     assert len(named) > 15

@@ -87,9 +87,6 @@ def test_cells(op, options):
 
 def test_layers_that_are_refused():
     proto, _ = layer("LSTM", 14)
-    refuses(proto, "/layer (LSTM, opset 14): the number of its steps, steps, is known only at run time", kind=UnsupportedError,
-            shapes={"x": ["steps", BATCH, INPUT]})
-    refuses(proto, "it has 5000 steps", "1024 of them are the most", kind=UnsupportedError, shapes={"x": [5000, BATCH, INPUT]})
     refuses(proto, "its W must have the shape [1, 24, 7], has [1, 24, 5]", shapes={"x": [STEPS, BATCH, 7]})
     proto, _ = layer("GRU", 14, activations=["Tanh", "Sine"])
     refuses(proto, "there is no activation 'Sine': it is one of Relu, Tanh")
@@ -122,9 +119,6 @@ def test_scan(attributes):
 
 
 def test_scans_that_are_refused():
-    proto, _ = running_sum()
-    refuses(proto, "/scan (Scan, opset 16): the number of its steps, n, is known only at run time", kind=UnsupportedError,
-            shapes={"x": ["n", 3]})
     proto, _ = running_sum(scan_output_axes=[0])
     refuses(proto, "scan_output_axes = [0]: expected 2 values")
     proto.graph.node[0].attribute[0].g.node[1].op_type = "Bernoulli"
@@ -158,10 +152,18 @@ def test_loop(options, opset):
     check(proto, arrays)
 
 
+@pytest.mark.parametrize("options", [{"condition": "small", "limit": 20}, {"limit": 0}, {"limit": 2000, "condition": "below"}])
+def test_loops_of_main(options):
+    """Data ends the first, the second has no steps, and the third could have many."""
+    proto, arrays = counting(**options)
+    last, numbers = legato.compile(imported(proto))(**arrays)
+    expected = reference(proto, arrays)
+    assert_same([last, numbers.ravel()], [expected[0], expected[1].ravel()])
+
+
 def test_loops_that_are_refused():
-    refuses(counting("small")[0], "/loop (Loop, opset 16): how often it runs depends on the data at run time", kind=UnsupportedError)
-    refuses(counting(limit=None)[0], "it has 1025 steps", kind=UnsupportedError)  # for ever
-    refuses(counting(limit=0)[0], "it has no steps, and the shape of its scanned output is not known", kind=UnsupportedError)
+    text = "it has scanned outputs, and no number of steps that says how much room they take"
+    refuses(counting(limit=None)[0], text, kind=UnsupportedError)  # for ever
     proto, _ = counting()
     proto.graph.node[0].input.append("x")
     refuses(proto, "its graph 'body' takes 3 values, and is given 4")

@@ -66,7 +66,7 @@ def test_a_light_model_computes_what_onnxruntime_does():
 
 def test_minilm(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
-    minilm = pytest.importorskip("examples.minilm.model")
+    minilm = pytest.importorskip("legato.examples.minilm.model")
     path = minilm.save(tmp_path / "model.onnx", minilm.build())
     module = from_onnx(path, context=CONTEXT)
     module.module.operation.verify()
@@ -245,8 +245,7 @@ def test_if_with_a_known_condition(condition, taken):
 
 def test_if_with_a_condition_of_run_time():
     proto = model([node("If", "k", "y", "/if", **branches())], [value("x", X), value("k", np.array(True))], ["y"])
-    with pytest.raises(UnsupportedError, match=r"/if \(If, opset 20\): its condition is computed at run time"):
-        imported(proto)
+    assert "scf.if" in str(imported(proto))     # and how it runs: test_onnx_run_time_control.py
 
 
 # the table
@@ -295,7 +294,7 @@ def test_the_table_knows_all_versions_of_its_ops():
     for schema in onnx.defs.get_all_schemas_with_history():
         history.setdefault((schema.domain, schema.name), set()).add(schema.since_version)
     for key, entry in ENTRIES.items():
-        if key[0] == "com.microsoft":  # onnx has no schemas for these
+        if key[0] == "com.microsoft" or key[1] == "SimplifiedLayerNormalization":  # onnx has no schemas for these
             continue
         versions = sorted(history[key])
         reachable = {v for v, later in zip(versions, [*versions[1:], sys.maxsize]) if later > 7}

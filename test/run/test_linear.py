@@ -57,6 +57,31 @@ def many_calls(count: int) -> onnx.ModelProto:
     return model(nodes, ["t0"], f"t{count}", [2, 8], weights)
 
 
+def readers(count: int) -> onnx.ModelProto:
+    """Products with the result of one product, one after the other."""
+    return _with("a", [helper.make_node("MatMul", ["x", "w"], ["a"])], count)
+
+
+def readers_of_view(count: int) -> onnx.ModelProto:
+    """Products with another shape of the result of one product."""
+    return _with("a", [helper.make_node("MatMul", ["x", "flat"], ["b"]), helper.make_node("Reshape", ["b", "shape"], ["a"])], count)
+
+
+def readers_of_input(count: int) -> onnx.ModelProto:
+    """Products with an input."""
+    return _with("x", [], count)
+
+
+def _with(factor: str, first: list[onnx.NodeProto], count: int) -> onnx.ModelProto:
+    """A chain of ``count`` products with one factor, of 8 x 8 numbers."""
+    nodes = [*first, *(helper.make_node("MatMul", [f"t{i}", factor], [f"t{i + 1}"]) for i in range(count))]
+    initial = {"w": np.full((8, 8), 1 / 8, np.float32), "flat": np.full((8, 8), 1 / 8, np.float32), "shape": np.array([8, 8])}
+    weights = [onnx.numpy_helper.from_array(value, name) for name, value in initial.items()]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [8, 8]), ("t0", [2, 8]))]
+    result = helper.make_tensor_value_info(f"t{count}", TensorProto.FLOAT, [2, 8])
+    return helper.make_model(helper.make_graph(nodes, "linear", values, [result], weights), opset_imports=[helper.make_opsetid("", 17)])
+
+
 def kernels(count: int) -> onnx.ModelProto:
     """Sums of rows, of another number of rows each: as many kernels, of one schedule."""
     nodes = [helper.make_node("ReduceSum", [f"x{i}", "axes"], [f"y{i}"], keepdims=0) for i in range(count)]
@@ -132,7 +157,10 @@ def ops_in(module: ir.Module) -> int:
     return count
 
 
-@pytest.mark.parametrize("build", [chain, branches, many_inputs, many_calls, kernels, concat])
+MODELS = [chain, branches, many_inputs, many_calls, kernels, concat, readers, readers_of_view, readers_of_input]
+
+
+@pytest.mark.parametrize("build", MODELS)
 def test_work_is_linear(build: Callable[[int], onnx.ModelProto]):
     work(build, BASE)  # the first run imports modules and fills caches
     least, small, large = (work(build, count) for count in (BASE, SIZE, TIMES * SIZE))

@@ -6,8 +6,8 @@ import pytest
 from interpret import relative_error
 
 import legato
-from examples.minilm import demo, model
-from examples.minilm.tokens import encode, load_tokenizer
+from legato.examples.minilm import demo, model
+from legato.examples.minilm.tokens import encode, load_tokenizer
 
 TEXTS = ["This is an example sentence", "A man is eating food.", "Someone is having a meal.", "The stock market fell today."]
 

@@ -1,5 +1,4 @@
-"""The tutorial: docs/byoc.md and examples/npu, as they stand."""
-import re
+"""The accelerator of the tutorial docs/byoc.md, examples/npu, on a real model."""
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +7,8 @@ from interpret import relative_error
 
 import legato
 from bench import light
-from examples.npu import simulator
-from examples.npu.backend import NPU
-from legato.frontends.script.language.source import remember_text
+from legato.examples.npu import simulator
+from legato.examples.npu.backend import NPU
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,15 +36,3 @@ def test_resnet50_runs_with_its_convolutions_on_the_accelerator(tmp_path):
     assert simulator.Device.count - before > 900_000  # tiles: all 4 billion multiply-adds went through the device
     saved = legato.load(executable.save(tmp_path / "resnet50.legato"))
     assert relative_error(saved(**inputs), expected) < 1e-4
-
-
-def test_the_text_runs(tmp_path, monkeypatch):
-    """The Python in docs/byoc.md, block after block, in one namespace."""
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "byoc.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) >= 5
-    namespace = {"__name__": "docs_byoc"}
-    for block in blocks:
-        remember_text("docs/byoc.md", block)
-        exec(compile(block, "docs/byoc.md", "exec"), namespace)

@@ -6,7 +6,7 @@ import pytest
 from models import build, identity, numbers
 
 from legato.core import cpu
-from legato.core.cpu_table import CPUS, DEFAULT_CACHES, FLAGS
+from legato.core.cpu_table import CPUS, DEFAULT_CACHES, FLAGS, MATRIX_FLAGS
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir, passmanager
 from legato.runtime import load
@@ -24,6 +24,7 @@ def llvm_features(name):
 def test_the_table_is_llvms():
     for name, features in CPUS.items():
         assert features == llvm_features(name) & FLAGS.keys(), name
+        assert cpu.explicit_features(name) == llvm_features(name) & MATRIX_FLAGS.keys(), name
 
 
 def test_names_and_features():
@@ -48,6 +49,17 @@ def test_the_name_of_a_machine(info, name, monkeypatch):
     """The processor's own name only if everything that LLVM would use there is really there."""
     monkeypatch.setattr(cpu, "host_flags", lambda: info)
     assert cpu.host_name() == name
+
+
+def test_matrices_only_where_the_system_allows_them(monkeypatch):
+    """Also where a virtual machine names another model of CPU."""
+    flags = " ".join([FLAGS_OF_A_SERVER, *MATRIX_FLAGS.values()])
+    monkeypatch.setattr(cpu, "host_flags", lambda: {"vendor_id": "GenuineIntel", "cpu family": "6", "model": "106", "flags": flags})
+    for allowed in (True, False):
+        monkeypatch.setattr(cpu, "tiles_allowed", lambda allowed=allowed: allowed)
+        assert Machine.host().cpu == "icelake-server" and Machine.host().has("avx512bf16")
+        assert Machine.host().has("amx-int8") == allowed
+        assert ("amx-tile" in cpu.missing_features("icelake-server", "+amx-tile")) != allowed
 
 
 def test_caches(tmp_path, monkeypatch):

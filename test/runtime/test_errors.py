@@ -83,7 +83,8 @@ def test_a_size_that_no_value_gives(scaled):
 def test_layout(symbolic):
     """Python makes numpy arrays ready, so the function itself is called."""
     assert said(symbolic.function, X, np.asfortranarray(X)) == (
-        "ValueError: main: argument 1 'mask' must be float32[n, 8], but float32[3, 8] was given: it is not contiguous")
+        "ValueError: main: argument 1 'mask' must be float32[n, 8], but float32[3, 8] was given: it is not contiguous: pass a copy "
+        "that is (of a torch tensor, x.contiguous())")
     odd = np.zeros(X.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(3, 8)
     assert said(symbolic.function, X, odd) == (
         "ValueError: main: argument 1 'mask' must be float32[n, 8], but float32[3, 8] was given: its data is not aligned to 4 bytes")

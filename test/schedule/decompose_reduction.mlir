@@ -1,4 +1,4 @@
-// decompose_reduction: the init becomes a block in front of the loop.
+// decompose_reduction: the init becomes a block before the loop.
 // RUN: %{on:matmul_relu} | filecheck %s
 // CHECK:      C = T.alloc_buffer((16, 32), "float32")
 // CHECK-NEXT: for i in range(16):

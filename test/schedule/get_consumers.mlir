@@ -1,4 +1,4 @@
-// get_consumers gives the blocks behind that read what a block writes.
+// get_consumers gives the blocks after that read what a block writes.
 // RUN: %{on:three_steps} | filecheck %s
 // CHECK:      C = T.alloc_buffer((30, 40), "float32")
 // CHECK-NEXT: for i, j in T.grid(30, 40):

@@ -77,7 +77,7 @@ def names(sch, block):
 
 
 def values(kernel, module, first=None):
-    exe = legato.compile(module, first=first)
+    exe = legato.compile(module, from_stage=first)
     rng = np.random.default_rng(0)
     arrays = [(rng.random([int(size) for size in p.shape]) - 0.5).astype(F) for p in exe.inputs]
     return exe(*arrays), REFERENCES[kernel](*arrays)

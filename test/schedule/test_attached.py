@@ -111,7 +111,7 @@ FORALL = STRUCTURED.replace("TILE", "tile_using_forall").replace("%loops:2", "%l
 @pytest.mark.parametrize(("text", "loop"), [(FOR, "scf.for"), (FORALL, "scf.forall")], ids=["for", "forall"])
 def test_upstreams_ops_schedule_a_structured_kernel_as_it_stands(text, loop):
     module = legato.attach_schedule(legato.lower(matmul_relu, last="fused"), "matmul_relu", text)
-    lowered = str(legato.lower(module, first="fused", last="scheduled"))
+    lowered = str(legato.lower(module, from_stage="fused", last="scheduled"))
     assert loop in lowered and "vector<4x16xf32>" in lowered and "vector.contract" in lowered
     assert "tir.for" not in lowered and "linalg." not in lowered and "transform" not in lowered
     agrees(matmul_relu, module, "fused")
@@ -136,7 +136,7 @@ def test_upstreams_ops_that_find_nothing_or_fail_are_told_with_the_kernel():
     module = legato.lower(matmul_relu, last="fused")
     attached = legato.attach_schedule(module, "matmul_relu", FOR.replace("linalg.matmul", "linalg.conv_2d"))
     with pytest.raises(ScheduleError, match=r"(?s)nothing in @matmul_relu matches\n  in the step: .*linalg.conv_2d.*of @matmul_relu"):
-        legato.compile(attached, first="fused")
+        legato.compile(attached, from_stage="fused")
     attached = legato.attach_schedule(module, "matmul_relu", FOR.replace("%fused tile_sizes", "%tiled tile_sizes"))
     with pytest.raises(ScheduleError, match=r"(?s)tile.*in the step: .*transform.structured.tile_using_for.*of @matmul_relu"):
-        legato.compile(attached, first="fused")
+        legato.compile(attached, from_stage="fused")

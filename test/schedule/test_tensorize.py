@@ -8,6 +8,7 @@ import pytest
 
 import legato
 from legato import Schedule, ScheduleError
+from legato.schedule.tensor_primitives import TENSOR_INTRINSICS
 from legato.script import tir as T
 
 F = np.float32
@@ -123,8 +124,8 @@ def transposed(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32"), C
 
 @pytest.mark.parametrize(("description", "message"), [
     (subtracting, "'other' does .*arith.subf.*; block 'C' does .*arith.addf"), (transposed, "does not compute what 'other' does")])
-def test_what_is_not_the_intrinsic_is_refused(description, message):
-    legato.register_tensor_intrinsic("other", description, mma_of_vectors)
+def test_what_is_not_the_intrinsic_is_refused(description, message, monkeypatch):
+    monkeypatch.setitem(TENSOR_INTRINSICS, "other", (description, mma_of_vectors))
     sch, _, i1 = tiled()
     before = str(sch)
     with pytest.raises(ScheduleError, match=message):
@@ -132,7 +133,9 @@ def test_what_is_not_the_intrinsic_is_refused(description, message):
     assert str(sch) == before and str(sch.module).count("func.func private @matmul") == 1
 
 
-def test_other_sizes_and_names_are_refused():
+def test_other_sizes_and_names_are_refused(monkeypatch):
+    for name in {*TENSOR_INTRINSICS} - {"stub_mma", "vector_mma"}:   # of other tests in this process
+        monkeypatch.delitem(TENSOR_INTRINSICS, name)
     sch = Schedule(matmul)
     with pytest.raises(ScheduleError, match=r"'vector_mma' is loops of \[4, 4, 4\] steps; under i are loops of \[16, 16, 16\]"):
         sch.tensorize(sch.get_loops(sch.get_block("C"))[0], "vector_mma")

@@ -24,7 +24,7 @@ def tiled(op, size):
 
 
 def script(size):
-    """Two tilings, with patterns behind each of them."""
+    """Two tilings, with patterns after each of them."""
     return f"{tiled('exp', size)}{PATTERNS}\n{tiled('abs', 2 * size)}{PATTERNS}"
 
 

@@ -1,6 +1,6 @@
 // RUN: legato-opt %s --emit=script | filecheck %s
 // RUN: not legato-opt %s --emit=python 2>&1 | filecheck %s --check-prefix=USAGE
-// USAGE: --emit takes mlir or script, not "python"
+// USAGE: --emit takes mlir, script, irdl, not "python"
 
 // CHECK: @I.ir_module
 // CHECK-NEXT: class Module:

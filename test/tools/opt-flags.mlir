@@ -1,4 +1,4 @@
-// Passes as flags run in the order given; the same as one text; options behind "=".
+// Passes as flags run in the order given; the same as one text; options after "=".
 // RUN: legato-opt %s --load %S/inputs/passes.py --toy-mark=text=one --canonicalize --toy-mark='twice text="a b"' | filecheck %s
 // RUN: legato-opt %s --load %S/inputs/passes.py \
 // RUN:   --pass-pipeline='toy-mark{text=one}, func.func(canonicalize{max-iterations=3 top-down=false}), toy-mark{text="a b" twice=true}' | filecheck %s

@@ -1,4 +1,4 @@
-// Invalid IR is found at the end of the pipeline, with --verify-each behind the pass that made it.
+// Invalid IR is found at the end of the pipeline, with --verify-each after the pass that made it.
 // RUN: not legato-opt %s --reproducer=none --load %S/inputs/passes.py --toy-reject='op=arith.constant how=invalid' --toy-mark 2>&1 | filecheck %s
 // RUN: not legato-opt %s --reproducer=none --load %S/inputs/passes.py --toy-reject='op=arith.constant how=invalid' --toy-mark --verify-each 2>&1 \
 // RUN:   | filecheck %s --check-prefix=EACH

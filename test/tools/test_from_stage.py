@@ -29,7 +29,7 @@ def graph(tmp_path_factory):
 def test_goes_on_from(stage, graph):
     text, native = graph.with_name(f"{stage}.mlir"), graph.with_name(f"{stage}.legato")
     assert legato_compile.main([str(graph), "--emit", stage, "-q", "-o", str(text)]) == 0
-    assert legato_compile.main([str(text), "--from", stage, "-q", "-o", str(native)]) == 0
+    assert legato_compile.main([str(text), "--from-stage", stage, "-q", "-o", str(native)]) == 0
     x = np.random.default_rng(1).standard_normal((5, 8), np.float32)
     np.testing.assert_allclose(legato.load(native)(x), x @ W, rtol=1e-5)
 
@@ -38,8 +38,8 @@ def test_a_later_stage_is_not_taken_for_a_graph(graph, capsys):
     text = graph.with_name("later.mlir")
     assert legato_compile.main([str(graph), "--emit", "fused", "-q", "-o", str(text)]) == 0
     assert legato_compile.main([str(text), "-q", "-o", str(graph.with_name("no.legato"))]) == 1
-    assert "past the graph already: say which stage it has reached (legato-compile --from STAGE" in capsys.readouterr().err
-    assert legato_compile.main([str(text), "--from", "fusd", "-q", "-o", str(graph.with_name("no.legato"))]) == 1
+    assert "past the graph already: say which stage it has reached (legato-compile --from-stage STAGE" in capsys.readouterr().err
+    assert legato_compile.main([str(text), "--from-stage", "fusd", "-q", "-o", str(graph.with_name("no.legato"))]) == 2
     assert "no stage 'fusd'; did you mean 'fused'?" in capsys.readouterr().err
 
 

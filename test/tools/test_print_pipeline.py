@@ -9,9 +9,9 @@ import pytest
 from onnx import numpy_helper
 
 from bench import light
-from examples.minilm import model as minilm
 from legato.core.weights_beside import weights_file
 from legato.dialects import Module
+from legato.examples.minilm import model as minilm
 from legato.passes.pipeline.registry import PASSES
 from legato.script import tir as T
 from legato.tools import legato_compile
@@ -80,7 +80,7 @@ def models(tmp_path_factory):
 
 
 def narrow(model, factor=8):
-    """The model with fewer channels: its weights, written behind each pass, would take most of the time."""
+    """The model with fewer channels: its weights, written after each pass, would take most of the time."""
     for tensor in model.graph.initializer:
         array = numpy_helper.to_array(tensor)
         if array.dtype == np.int64:  # a shape: of a convolution's weight, of the classifier's and its operand, or of a parameter

@@ -8,6 +8,7 @@ from legato.dialects.relax.ops import (  # noqa: F401
     matmul,
     norm,
     pool,
+    quantized,
     reduce,
     reshape,
     select,

@@ -9,19 +9,19 @@ import numpy as np
 from legato.core import dtypes
 from legato.core.errors import ElementTypeError, InferenceError, LegatoError
 from legato.core.mlir import ir, tensor
+from legato.dialects.relax.assumed import unified
 from legato.dialects.relax.attributes import Attribute, Int
 from legato.dialects.relax.axes import axis_of
-from legato.dialects.relax.dims import UNKNOWN, Size
+from legato.dialects.relax.dims import Size
 from legato.dialects.relax.op import SEMANTICS, GraphOp
 from legato.dialects.relax.types import TensorType, checked_bytes
 
 
 def _same(a: Size, b: Size, axis: int, number: int) -> Size:
-    if a == b or b is UNKNOWN:
-        return a
-    if a is UNKNOWN:
-        return b
-    raise InferenceError(f"axis {axis} has size {b} in operand {number}, {a} in those before")
+    common = unified((a, b), f"the size of another operand at axis {axis}")
+    if common is None:
+        raise InferenceError(f"axis {axis} has size {b} in operand {number}, {a} in those before")
+    return common
 
 
 class Concat(GraphOp):

@@ -4,9 +4,9 @@ import numpy as np
 
 from legato.core.errors import InferenceError, StaticSizeError
 from legato.dialects.relax import window
+from legato.dialects.relax.assumed import assume_equal
 from legato.dialects.relax.attributes import Int, Ints, Str
 from legato.dialects.relax.axes import check_length
-from legato.dialects.relax.dims import compatible
 from legato.dialects.relax.family import define, example
 from legato.dialects.relax.op import FLOAT, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
@@ -43,7 +43,7 @@ def convolved_type(rank):
         batch, channels, *sizes = (x.dims[i] for i in window.order(data_layout, first))
         outputs, inputs, *kernel = (w.dims[i] for i in window.order(kernel_layout, oi))
         _check_groups(groups, x=channels, w=outputs)
-        if not compatible(inputs * groups, channels):
+        if not assume_equal(inputs * groups, channels, f"the number of channels of x, {list(x.dims)}"):
             raise InferenceError(f"x has {channels} channels, but w takes {inputs} in each of {groups} groups")
         made = [batch, outputs, *window.output_sizes(sizes, _static_kernel(kernel), strides, padding, dilations)]
         return x.with_dims(made[i] for i in window.order(first, data_layout))
@@ -133,7 +133,7 @@ class Conv2dTranspose(RelaxOp, name="conv2d_transpose"):
             limits = [max(s, d) for s, d in zip(strides, dilations)]
             raise InferenceError(f"attribute 'output_padding' is {output_padding}, expected values from 0 to below {limits}")
         _check_groups(groups, x=x.dims[1])
-        if not compatible(w.dims[0], x.dims[1]):
+        if not assume_equal(w.dims[0], x.dims[1], f"the number of channels of x, {list(x.dims)}"):
             raise InferenceError(f"x has {x.dims[1]} channels, but w takes {w.dims[0]}")
         kernel, sizes = _static_kernel(w.dims[2:]), []
         for axis, size in enumerate(x.dims[2:]):

@@ -4,10 +4,10 @@ import numpy as np
 
 from legato.core.errors import InferenceError, LegatoError
 from legato.core.mlir import ir
-from legato.dialects.relax.attributes import Str
+from legato.dialects.relax.attributes import Shape, Str
 from legato.dialects.relax.calls import fresh_name, symbols_of
-from legato.dialects.relax.dims import symbol, symbol_name
-from legato.dialects.relax.op import ANY, Operand, RelaxOp
+from legato.dialects.relax.dims import Dim, compatible, symbol, symbol_name
+from legato.dialects.relax.op import ANY, INTEGER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
 
@@ -28,11 +28,7 @@ class NonZero(RelaxOp, name="nonzero"):
     @classmethod
     def build(cls, x, size=None, loc=None, ip=None):
         if size is None:
-            block = (ip or ir.InsertionPoint.current).block
-            function = block.owner
-            while function.operation.name != "func.func":
-                function = function.operation.parent
-            size = fresh_name("nonzero", symbols_of(function.opview))
+            size = fresh_name("nonzero", symbols_of(_function(ip)))
         return super().build(x, size=size, loc=loc, ip=ip)
 
     @staticmethod
@@ -50,3 +46,52 @@ class NonZero(RelaxOp, name="nonzero"):
     @staticmethod
     def compute(x, size):
         return np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1)
+
+
+class SizeOf(RelaxOp, name="size_of"):
+    """The elements of x as sizes of other tensors: a tensor without elements whose type has them, each by a symbol of its own.
+
+    Types and attributes of the ops behind it may name the symbols. A call in which an element is negative is an error.
+
+    ```mlir
+    %y = "relax.size_of"(%x) {sizes = #relax.dims<["h", "w"]>} : (tensor<2xi64>) -> tensor<?x?x0xi8, #relax.dims<["h", "w", 0]>>
+    ```
+    """
+
+    PROMOTES = False
+    DEFINES_SIZES = True
+    x = Operand(INTEGER)
+    sizes = Shape(doc="the symbol of each element")
+
+    @staticmethod
+    def result_type(x: TensorType, sizes) -> TensorType:
+        if x.rank > 1 or (x.dims and not compatible(x.dims[0], len(sizes))) or (not x.dims and len(sizes) != 1):
+            raise InferenceError(f"operand 'x' must be a vector of {len(sizes)} elements, one for each size, has {list(x.dims)}")
+        if len(set(sizes)) != len(sizes) or not all(isinstance(size, Dim) and size.is_symbol for size in sizes):
+            raise InferenceError(f"attribute 'sizes' is {sizes}, expected names of symbols, all different")
+        return TensorType((*sizes, 0), np.dtype(np.int8))
+
+    @staticmethod
+    def compute(x, sizes):
+        values = [int(value) for value in x.ravel()]
+        if min(values, default=0) < 0:
+            raise LegatoError(f"a size is {min(values)}, which is negative")
+        return np.zeros((*values, 0), np.int8)
+
+
+def sizes_of(x: ir.Value, name: str) -> list[Dim]:
+    """The elements of a vector (or scalar) of integers, of static length, as new symbols, by a ``size_of`` at the insertion point.
+    ``name``: what the symbols' names begin with."""
+    taken, count = symbols_of(_function()), x.type.shape[0] if x.type.rank else 1
+    names = [fresh_name(name if count == 1 else f"{name}_{number}", taken) for number in range(count)]
+    sizes = [symbol(one) for one in names]
+    SizeOf.build(x, sizes=sizes)
+    return sizes
+
+
+def _function(ip: ir.InsertionPoint | None = None):
+    """The function around the insertion point."""
+    function = (ip or ir.InsertionPoint.current).block.owner
+    while function.operation.name != "func.func":
+        function = function.operation.parent
+    return function.opview

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from legato.core.errors import InferenceError, LegatoError, StaticSizeError
-from legato.dialects.relax.attributes import DType, Int, Str
+from legato.dialects.relax.assumed import assume_equal
+from legato.dialects.relax.attributes import DType, Int, OneSize, Str
 from legato.dialects.relax.axes import axis_of
-from legato.dialects.relax.dims import Size, compatible, product
+from legato.dialects.relax.dims import Size, product
 from legato.dialects.relax.op import ANY, INTEGER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
@@ -119,7 +120,7 @@ class GatherNd(RelaxOp, name="gather_nd"):
     def result_type(x: TensorType, indices: TensorType, batch_dims) -> TensorType:
         depth = _index_depth(x, indices, batch_dims)
         for a in range(batch_dims):
-            if not compatible(x.dims[a], indices.dims[a]):
+            if not assume_equal(x.dims[a], indices.dims[a], f"that of indices at axis {a}"):
                 raise InferenceError(f"x and indices must agree on batch axis {a}, have {x.dims[a]} and {indices.dims[a]}")
         return x.with_dims((*indices.dims[:-1], *x.dims[batch_dims + depth :]))
 
@@ -158,13 +159,13 @@ class OneHot(RelaxOp, name="one_hot"):
     """
 
     indices = Operand(INTEGER)
-    depth = Int()
+    depth = OneSize()
     axis = Int(-1)
     dtype = DType("f32")
 
     @staticmethod
     def result_type(indices: TensorType, depth, axis, dtype) -> TensorType:
-        if depth < 0:
+        if isinstance(depth, int) and depth < 0:
             raise InferenceError(f"attribute 'depth' is {depth}, expected 0 or more")
         axis = axis_of(axis, indices.rank + 1)
         return TensorType((*indices.dims[:axis], depth, *indices.dims[axis:]), dtype)
@@ -197,7 +198,7 @@ class ScatterElements(RelaxOp, name="scatter_elements"):
     @staticmethod
     def result_type(x: TensorType, indices: TensorType, updates: TensorType, axis, reduction) -> TensorType:
         _check_elements(x, indices, axis)
-        if updates.rank != indices.rank or not all(map(compatible, updates.dims, indices.dims)):
+        if updates.rank != indices.rank or not _all_equal(updates, indices.dims):
             raise InferenceError(f"operand 'updates' must have the shape of indices, {list(indices.dims)}, has {list(updates.dims)}")
         return x
 
@@ -225,13 +226,18 @@ class ScatterNd(RelaxOp, name="scatter_nd"):
     def result_type(x: TensorType, indices: TensorType, updates: TensorType, reduction) -> TensorType:
         depth = _index_depth(x, indices, 0)
         expected = (*indices.dims[:-1], *x.dims[depth:])
-        if updates.rank != len(expected) or not all(map(compatible, updates.dims, expected)):
+        if updates.rank != len(expected) or not _all_equal(updates, expected):
             raise InferenceError(f"operand 'updates' must have the shape {list(expected)}, has {list(updates.dims)}")
         return x
 
     @staticmethod
     def compute(x, indices, updates, reduction):
         return _scatter(x, tuple(_wrapped(indices[..., i], x.shape[i], i) for i in range(indices.shape[-1])), updates, reduction)
+
+
+def _all_equal(updates: TensorType, expected) -> bool:
+    """Whether updates have, or may have, the sizes that are expected."""
+    return all([assume_equal(a, b, f"that of indices and x at axis {axis}") for axis, (a, b) in enumerate(zip(updates.dims, expected))])
 
 
 def _scatter(x: np.ndarray, places: tuple, updates: np.ndarray, reduction: str) -> np.ndarray:

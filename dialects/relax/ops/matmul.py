@@ -3,7 +3,7 @@
 import numpy as np
 
 from legato.core.errors import InferenceError
-from legato.dialects.relax.dims import compatible
+from legato.dialects.relax.assumed import assume_equal
 from legato.dialects.relax.op import NUMBER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType, broadcast
 
@@ -25,7 +25,7 @@ class Matmul(RelaxOp, name="matmul"):
             if operand.rank == 0:
                 raise InferenceError(f"operand '{name}' must have rank 1 or more, is a scalar")
         inner_a, inner_b = a.dims[-1], b.dims[-2 if b.rank > 1 else -1]
-        if not compatible(inner_a, inner_b):
+        if not assume_equal(inner_a, inner_b, f"the inner size of b, {list(b.dims)}"):
             raise InferenceError(f"the inner sizes differ: {inner_a} (last of a: {list(a.dims)}) and {inner_b} (of b: {list(b.dims)})")
         rows = a.dims[-2:-1]
         columns = b.dims[-1:] if b.rank > 1 else ()

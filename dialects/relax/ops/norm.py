@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from legato.core.errors import InferenceError
+from legato.dialects.relax.assumed import assume_equal
 from legato.dialects.relax.attributes import Float, Int, Ints
 from legato.dialects.relax.axes import axes_of, axis_of
-from legato.dialects.relax.dims import compatible
 from legato.dialects.relax.family import define, example
 from legato.dialects.relax.op import FLOAT, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
@@ -15,7 +15,8 @@ from legato.dialects.relax.types import TensorType
 
 def _check_parameters(expected: tuple, where: str, **parameters: TensorType) -> None:
     for name, parameter in parameters.items():
-        if parameter.rank != len(expected) or not all(map(compatible, parameter.dims, expected)):
+        fits = [assume_equal(a, b, f"the size of x, {where}") for a, b in zip(parameter.dims, expected)]
+        if parameter.rank != len(expected) or not all(fits):
             raise InferenceError(f"operand '{name}' must have the shape {list(expected)}, {where}, has {list(parameter.dims)}")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from legato.core.errors import InferenceError, LegatoError
-from legato.dialects.relax.attributes import Bool, Int, Ints
+from legato.dialects.relax.attributes import Bool, Int, Ints, OneSize
 from legato.dialects.relax.axes import axes_of, axis_of
 from legato.dialects.relax.family import define, example
 from legato.dialects.relax.op import ANY, NUMBER, Operand, RelaxOp
@@ -101,7 +101,7 @@ class Topk(RelaxOp, name="topk"):
     """
 
     x = Operand(NUMBER)
-    k = Int()
+    k = OneSize()
     axis = Int(-1)
     largest = Bool(True)
 
@@ -109,7 +109,7 @@ class Topk(RelaxOp, name="topk"):
     def result_type(x: TensorType, k, axis, largest) -> TensorType:
         axis = axis_of(axis, x.rank)
         size = x.dims[axis]
-        if k < 0 or (isinstance(size, int) and k > size):
+        if isinstance(k, int) and (k < 0 or (isinstance(size, int) and k > size)):
             raise InferenceError(f"attribute 'k' is {k}, expected from 0 to {size}, the size of axis {axis}")
         return x.with_dims((*x.dims[:axis], k, *x.dims[axis + 1 :])).with_dtype(np.int64)
 

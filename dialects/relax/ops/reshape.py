@@ -1,11 +1,12 @@
-"""Ops that change the shape: reshape, permute_dims, expand_dims, squeeze, broadcast_to, tile."""
+"""Ops that change the shape: reshape, permute_dims, expand_dims, squeeze, broadcast_to, dynamic_broadcast_to, tile."""
 
 import numpy as np
 
 from legato.core.errors import InferenceError
+from legato.dialects.relax.assumed import assume_equal
 from legato.dialects.relax.attributes import Ints, Shape
 from legato.dialects.relax.axes import axes_of, check_length
-from legato.dialects.relax.dims import compatible, floor_divide, product
+from legato.dialects.relax.dims import Size, floor_divide, product
 from legato.dialects.relax.op import ANY, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType, broadcast
 
@@ -33,7 +34,7 @@ class Reshape(RelaxOp, name="reshape"):
             if rest == 0:
                 raise InferenceError(f"attribute 'shape' is {sizes}: beside a size of 0, -1 could be anything")
             sizes[sizes.index(-1)] = _remaining(x, total, sizes, rest)
-        elif not compatible(product(sizes), total):
+        elif not assume_equal(product(sizes), total, f"the number of elements of x, {list(x.dims)}"):
             raise InferenceError(f"attribute 'shape' is {sizes}, {product(sizes)} elements, but x has {total}: {list(x.dims)}")
         return x.with_dims(sizes)
 
@@ -110,7 +111,7 @@ class Squeeze(RelaxOp, name="squeeze"):
     def result_type(x: TensorType, axis) -> TensorType:
         places = axes_of(axis, x.rank)
         for place in places:
-            if not compatible(x.dims[place], 1):
+            if not assume_equal(x.dims[place], 1, f"the size of axis {place} of x, which is taken away"):
                 raise InferenceError(f"attribute 'axis' is {axis}, but axis {place} of x has size {x.dims[place]}, expected 1")
         return x.with_dims(size for a, size in enumerate(x.dims) if a not in places)
 
@@ -135,13 +136,54 @@ class BroadcastTo(RelaxOp, name="broadcast_to"):
     def result_type(x: TensorType, shape) -> TensorType:
         if any(isinstance(s, int) and s < 0 for s in shape):
             raise InferenceError(f"attribute 'shape' is {list(shape)}, expected sizes of 0 or more")
-        if x.rank > len(shape) or not all(map(compatible, broadcast(x.dims, tuple(shape)), shape)):
+        broadcast(x.dims, tuple(shape))
+        if x.rank > len(shape) or not _broadcasts(x.dims, tuple(shape)):
             raise InferenceError(f"attribute 'shape' is {list(shape)}, to which x of {list(x.dims)} does not broadcast")
         return x.with_dims(shape)
 
     @staticmethod
     def compute(x, shape):
         return np.broadcast_to(x, shape)
+
+
+def _broadcasts(sizes: tuple[Size, ...], shape: tuple[Size, ...]) -> bool:
+    """Whether each size is 1, or may be that of the shape at its axis."""
+    aligned = zip(sizes, shape[len(shape) - len(sizes):])
+    return all([size == 1 or assume_equal(size, wanted, f"that of {list(shape)}") for size, wanted in aligned])
+
+
+class DynamicBroadcastTo(RelaxOp, name="dynamic_broadcast_to"):
+    """x repeated to a given shape, where only a call can tell along which axes: those where x has size 1 then.
+
+    `broadcast_to` takes no symbol for 1: a symbolic size of x has to be that of the shape.
+
+    ```mlir
+    %y = "relax.dynamic_broadcast_to"(%x) {shape = #relax.dims<[3, 4]>} : (tensor<?x4xf32, #relax.dims<["n", 4]>>) -> tensor<3x4xf32>
+    ```
+    """
+
+    PROMOTES = False
+    x = Operand(ANY)
+    shape = Shape()
+
+    @staticmethod
+    def result_type(x: TensorType, shape) -> TensorType:
+        if any(isinstance(s, int) and s < 0 for s in shape):
+            raise InferenceError(f"attribute 'shape' is {list(shape)}, expected sizes of 0 or more")
+        if x.rank > len(shape) or not all(_may_broadcast(*pair) for pair in zip(x.dims, shape[len(shape) - x.rank:])):
+            raise InferenceError(f"attribute 'shape' is {list(shape)}, to which x of {list(x.dims)} does not broadcast")
+        return x.with_dims(shape)
+
+    @staticmethod
+    def compute(x, shape):
+        return np.broadcast_to(x, shape)
+
+
+def _may_broadcast(size: Size, wanted: Size) -> bool:
+    """Whether a size is 1 or the wanted one, or may be at a call."""
+    if not isinstance(size, int):
+        return True
+    return size == 1 or assume_equal(wanted, size, "the size of x, which is not 1")
 
 
 class Tile(RelaxOp, name="tile"):

@@ -13,6 +13,10 @@ from legato.frontends.onnx.ops import (
     loops,
     matmul,
     microsoft,
+    microsoft_attention,
+    microsoft_norm,
+    microsoft_quantized,
+    nbits,
     norm,
     pool,
     quantize,
@@ -29,8 +33,9 @@ from legato.frontends.onnx.ops import (
 )
 
 _FAMILIES = (
-    activations, arithmetic, constants, control, conv, einsum, gather, integers, logic, loops, matmul, microsoft, norm, pool, quantize,
-    recurrent, reduce, regions, resize, sampling, sequences, shape, slices, spectral, unary,
+    activations, arithmetic, constants, control, conv, einsum, gather, integers, logic, loops, matmul, microsoft, microsoft_attention,
+    microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions, resize, sampling, sequences, shape,
+    slices, spectral, unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

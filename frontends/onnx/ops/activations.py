@@ -4,6 +4,7 @@ import math
 import numpy as np
 
 from legato.dialects import relax
+from legato.frontends.onnx.broadcasting import expanded_to
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.problems import Refused
 
@@ -51,7 +52,7 @@ def swish(node):
 @op("PRelu", 7, 9, 16)
 def prelu(node):
     """PRelu, for integers by a comparison."""
-    x, slope = node.x(0), node.x(1)
+    x, slope = node.x(0), expanded_to(node.x(1), node.x(0))
     if np.issubdtype(node.dtype(), np.integer):
         return relax.where(relax.less(x, node.literal(0, node.dtype())), relax.multiply(x, slope), x)
     return relax.prelu(x, slope)

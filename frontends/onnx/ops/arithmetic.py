@@ -6,12 +6,13 @@ import numpy as np
 
 from legato.core.dtypes import kind
 from legato.dialects import relax
+from legato.frontends.onnx.broadcasting import aligned
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.ops import folding
 
 
 def _binary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
-    return Entry(op_type, versions, lambda node: getattr(relax, builder)(node.x(0), node.x(1)), fold)
+    return Entry(op_type, versions, lambda node: getattr(relax, builder)(*aligned(node.xs())), fold)
 
 
 _NAMED = (
@@ -34,13 +35,13 @@ def _fold_mod(node, a, b):
 @op("Mod", 10, 13, 28, fold=_fold_mod)
 def mod(node):
     """Mod: the sign of the divisor, or with fmod of the dividend."""
-    return relax.mod(node.x(0), node.x(1), fmod=node.flag("fmod"))
+    return relax.mod(*aligned(node.xs()), fmod=node.flag("fmod"))
 
 
 @op("Pow", 7, 12, 13, 15, fold=folding.concrete(lambda a, b: np.power(a, b).astype(a.dtype)))
 def power(node):
     """Pow. The result has the base's element type; an integer base with a float exponent is computed in the exponent's."""
-    base, exponent = node.x(0), node.x(1)
+    base, exponent = aligned(node.xs())
     of_base, of_exponent = node.dtype(0), node.dtype(1)
     if of_base == of_exponent:
         return relax.power(base, exponent)
@@ -53,17 +54,17 @@ def power(node):
 def bit_shift(node):
     """BitShift, to the left or right."""
     left = node.string("direction").upper() == "LEFT"
-    return (relax.left_shift if left else relax.right_shift)(node.x(0), node.x(1))
+    return (relax.left_shift if left else relax.right_shift)(*aligned(node.xs()))
 
 
 def _variadic(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
-    return Entry(op_type, versions, lambda node: functools.reduce(getattr(relax, builder), node.xs()), fold)
+    return Entry(op_type, versions, lambda node: functools.reduce(getattr(relax, builder), aligned(node.xs())), fold)
 
 
 @op("Mean", 6, 8, 13)
 def mean(node):
     """Mean: the sum of the inputs times 1 / n."""
-    total = functools.reduce(relax.add, node.xs())
+    total = functools.reduce(relax.add, aligned(node.xs()))
     return total if len(node) == 1 else relax.multiply(total, node.literal(1 / len(node), node.dtype()))
 
 

@@ -7,6 +7,7 @@ from legato.core.dtypes import kind
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.dialects.relax.dims import Dim
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.folding import is_at_least
 from legato.frontends.onnx.problems import Malformed, Refused
@@ -38,12 +39,13 @@ def constant_of_shape(node):
     value = node.tensor("value").array if node.has("value") else np.zeros(1, np.float32)
     if value.size != 1:
         raise Malformed(f"its value must be one element, has the shape {list(value.shape)}")
-    shape = node.sizes(0, "the shape")
+    shape = run_time.symbols(node, run_time.integers(node, 0, "sizes"), "shape") if node.by_data(0) else node.sizes(0, "the shape")
     if any(isinstance(size, int) and size < 0 for size in shape):
         raise Malformed(f"there is no tensor of the shape {shape}")
-    if any(isinstance(size, Dim) for size in shape) or math.prod(shape) * value.itemsize > STORED_BYTES:
+    known = [size for size in shape if isinstance(size, int)]
+    if len(known) < len(shape) or math.prod(known) * value.itemsize > STORED_BYTES:
         return relax.broadcast_to(node.literal(value.reshape(())), shape=shape)
-    return ConstantValue(node.name, np.broadcast_to(value.reshape(()), shape))  # a view of one element
+    return ConstantValue(node.name, np.broadcast_to(value.reshape(()), known))  # a view of one element
 
 
 @op("EyeLike", 9, 22)
@@ -62,6 +64,8 @@ def range_(node):
     if node.version >= 27:
         node.only("stash_type", 1)
     dtype = node.dtype()
+    if node.by_data(0, 1, 2):
+        return _range_by_data(node)
     start, limit, delta = (node.known(index, what).item() for index, what in enumerate(("the start", "the limit", "the delta")))
     if delta == 0:
         raise Malformed("its delta is 0")
@@ -80,6 +84,28 @@ def range_(node):
     if delta != 1:
         steps = relax.multiply(steps, node.literal(delta, dtype))
     return steps if isinstance(start, int) and start == 0 else relax.add(steps, relax.reshape(node.x(0), shape=[1]))
+
+
+def _range_by_data(node):
+    """Range of a length that is data, in f64 or int64: its elements are computed as those of a constant one."""
+    wide = np.dtype(np.float64) if kind(node.dtype()) == "float" else np.dtype(np.int64)
+    start, limit, delta = (relax.reshape(_in(node.x(i), wide), shape=[1]) for i in range(3))
+    zero = node.literal(0, wide)
+    is_zero = relax.equal(delta, zero)
+    step = relax.where(is_zero, node.literal(1, wide), delta)
+    if kind(wide) == "float":
+        steps = relax.astype(relax.ceil(relax.divide(relax.subtract(limit, start), step)), dtype=run_time.I64)
+    else:
+        steps = relax.negative(relax.floor_divide(relax.subtract(start, limit), step))
+    steps = relax.where(is_zero, run_time.literal(-1), relax.maximum(steps, run_time.literal(0)))
+    (length,) = run_time.symbols(node, steps, "length")
+    numbers = relax.add(start, relax.multiply(_in(run_time.counted(length), wide), delta))
+    return _in(numbers, node.dtype())
+
+
+def _in(x, dtype: np.dtype):
+    """A tensor with another element type."""
+    return x if relax.TensorType.of(x.type).dtype == dtype else relax.astype(x, dtype=dtype)
 
 
 def _fold_nonzero(node, data):

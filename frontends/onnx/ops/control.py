@@ -2,17 +2,23 @@
 import numpy as np
 
 from legato.dialects import relax
+from legato.frontends.onnx import regions, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Refused
 
 
 @op("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
 def if_(node):
-    """If, of a constant condition: the branch taken is imported in place."""
+    """If. Of a condition known at import, the branch taken is imported in place; else both become branches of main."""
     condition = node.value(0).known()
     branches = node.graph("else_branch"), node.graph("then_branch")
     if condition is None or condition.size != 1:
-        raise Refused("its condition is computed at run time; only one known at import is supported")
+        outer, inner = (node.body(branches[side]) for side in (True, False))
+
+        def built(body):
+            return lambda: [node.emit(value) for value in body(())]
+
+        return tuple(regions.branch(node.x(0), built(outer), built(inner)))
     return tuple(node.body(branches[bool(condition.item())])(()))
 
 
@@ -22,6 +28,11 @@ def dropout(node):
     node.ignore("seed")
     if node.version < 12:
         node.ignore("ratio")
+    elif node.by_data(2):
+        trains = relax.reshape(node.x(2), shape=[1])
+        if node.given(1):
+            trains = relax.logical_and(trains, relax.not_equal(node.x(1), node.literal(0, node.dtype(1))))
+        run_time.symbols(node, relax.negative(relax.astype(trains, dtype=run_time.I64)), "training_mode")   # a call that trains is an error
     elif node.given(2) and node.scalar(2, "the training_mode") and (not node.given(1) or node.scalar(1, "the ratio") != 0):
         raise Refused("training_mode = 1 is not supported")
     node.ignore_input(1)

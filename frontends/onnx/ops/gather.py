@@ -4,7 +4,9 @@ import numpy as np
 from legato.core.dtypes import kind
 from legato.dialects import relax
 from legato.dialects.relax import dims
+from legato.dialects.relax.assumed import never_equal
 from legato.dialects.relax.distinct import distinct
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.problems import Malformed, Refused
 
@@ -53,17 +55,22 @@ def scatter_nd(node):
 @op("OneHot", 9, 11, 28)
 def one_hot(node):
     """OneHot; other values than 0 and 1 are selected by a where."""
-    depth = node.scalar(1, "the depth")
-    if node.dims(2) != (2,):
+    if node.by_data(1):
+        (depth,) = run_time.symbols(node, run_time.integers(node, 1, "depths"), "depth")
+    else:
+        depth = int(node.scalar(1, "the depth"))
+    if node.rank(2) != 1 or never_equal(node.dims(2)[0], 2):
         raise Malformed(f"its values must be two, have the shape {list(node.dims(2))}")
+    if node.dims(2) != (2,):
+        node.require_equal(node.dims(2)[0], 2, f"{node.dims(2)[0]}, the number of its values, to be 2")
     dtype, indices = node.dtype(2), node.x(0)
     if kind(node.dtype()) == "float":
         indices = relax.astype(indices, dtype=np.int64)
     axis = node.axis(node.integer("axis", -1), node.rank() + 1)
     known = node.value(2).known()
     if known is not None and known.dtype != object and known.tolist() == [0, 1]:
-        return relax.one_hot(indices, depth=int(depth), axis=axis, dtype=dtype)
-    hot = relax.one_hot(indices, depth=int(depth), axis=axis, dtype=np.bool_)
+        return relax.one_hot(indices, depth=depth, axis=axis, dtype=dtype)
+    hot = relax.one_hot(indices, depth=depth, axis=axis, dtype=np.bool_)
     off, on = (relax.squeeze(relax.strided_slice(node.x(2), begin=[i], end=[i + 1], axes=[0]), axis=[0]) for i in (0, 1))
     return relax.where(hot, on, off)
 

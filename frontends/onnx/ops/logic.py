@@ -3,6 +3,7 @@ import numpy as np
 
 from legato.core.dtypes import kind
 from legato.dialects import relax
+from legato.frontends.onnx.broadcasting import aligned
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.ops import folding
 from legato.frontends.onnx.problems import Refused
@@ -10,7 +11,7 @@ from legato.frontends.onnx.tensors import dtype_of
 
 
 def _binary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
-    return Entry(op_type, versions, lambda node: getattr(relax, builder)(node.x(0), node.x(1)), fold)
+    return Entry(op_type, versions, lambda node: getattr(relax, builder)(*aligned(node.xs())), fold)
 
 
 _NAMED = (
@@ -28,7 +29,7 @@ _NAMED = (
 @op("Where", 9, 16, fold=lambda node, condition, a, b: node.elements(np.where(condition, a, b), node.dtype(1)))
 def where(node):
     """Where."""
-    return relax.where(node.x(0), node.x(1), node.x(2))
+    return relax.where(*aligned(node.xs()))
 
 
 def _convert(node, target: np.dtype):

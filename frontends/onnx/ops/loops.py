@@ -2,11 +2,17 @@
 import numpy as np
 
 from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.assumed import never_equal
+from legato.dialects.relax.dims import Size
+from legato.frontends.onnx import regions, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import Body
 from legato.frontends.onnx.ops.unrolled import at, check_steps, stacked
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import ComputedValue, ConstantValue, Value
+
+UNROLLED = 8    # longer scans become loops
 
 
 @op("Scan", 8, 9, 11, 16, 19, 21, 23, 24, 25)
@@ -22,11 +28,56 @@ def scan(node):
     axes = [node.axis(axis, len(value.dims)) for axis, value in zip(_listed(node, "scan_input_axes", scanned), values[states:])]
     backwards = _listed(node, "scan_input_directions", scanned)
     output_axes, output_backwards = _listed(node, "scan_output_axes", outputs), _listed(node, "scan_output_directions", outputs)
+    length = values[states].dims[axes[0]]
+    if not isinstance(length, int) or length > UNROLLED:
+        try:
+            return _scan_at_run_time(node, body, values, states, axes, backwards, output_axes, output_backwards)
+        except Refused:
+            if not isinstance(length, int):
+                raise
     carried, made = _scanned(node, body, values[:states], values[states:], axes, backwards)
     stacks = []
     for parts, axis, back, used in zip(made, output_axes, output_backwards, node.used[states:]):
         stacks.append(_stacked(node, parts[::-1] if back else parts, axis) if used else None)
     return (*carried, *stacks)
+
+
+def _scan_at_run_time(node, body: Body, values: list[Value], states: int, axes: list[int], backwards: list[int], output_axes: list[int],
+                      output_backwards: list[int]):
+    """Scan as a loop of main; its shapes are those of a trial of one step."""
+    lengths = [value.dims[axis] for value, axis in zip(values[states:], axes)]
+    for length in lengths[1:]:
+        if never_equal(length, lengths[0]):
+            raise Malformed(f"its scanned inputs have different lengths: {lengths}")
+        if length != lengths[0]:
+            node.require_equal(length, lengths[0], f"{length}, the length of a scanned input, to be {lengths[0]}, that of another")
+    scanned = [_axis_first(node.emit(value), axis) for value, axis in zip(values[states:], axes)]
+    before = [node.emit(value) for value in values[:states]]
+
+    def step(turn: regions.Turn, carried: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
+        parts = [regions.slice_at(x, turn.left if back else turn.index) for x, back in zip(scanned, backwards)]
+        results = body([ComputedValue(x) for x in (*carried, *parts)])
+        if len(results) != len(node.used):
+            raise Malformed(f"its body gives {len(results)} values; {states} states and {len(output_axes)} scanned outputs are expected")
+        emitted = [node.emit(result) for result in results]
+        return emitted[:states], emitted[states:]
+
+    slices = regions.types_of_step(before, step)
+    ends, stacks = regions.loop(node.emitter, lengths[0], before, step, slices, [bool(back) for back in output_backwards])
+    return (*ends, *(_axis_last(stack, axis) for stack, axis in zip(stacks, output_axes)))
+
+
+def _axis_first(x: ir.Value, axis: int) -> ir.Value:
+    """The tensor with an axis in front of the others."""
+    return relax.permute_dims(x, axes=[axis, *(a for a in range(x.type.rank) if a != axis)]) if axis else x
+
+
+def _axis_last(x: ir.Value, axis: int) -> ir.Value:
+    """The tensor with axis 0 at another place."""
+    rank = x.type.rank
+    axis %= rank
+    others = iter(range(1, rank))
+    return relax.permute_dims(x, axes=[0 if a == axis else next(others) for a in range(rank)]) if axis else x
 
 
 def _batches(node, body: Body, values: list[Value], states: int):
@@ -72,7 +123,49 @@ def _valued(result: "ir.Value | Value") -> Value:
 @op("Loop", 1, 11, 13, 16, 19, 21, 23, 24, 25)
 def loop(node):
     """Loop. The body takes the iteration's number, the condition and the states; it returns the next condition, new states and
-    scanned outputs."""
+    scanned outputs. Where it is not known at import how often it runs, it becomes a loop of main."""
+    known = [node.value(i).known() if node.given(i) else None for i in (0, 1)]
+    if all(array is not None and array.dtype != object for i, array in enumerate(known) if node.given(i)):
+        try:
+            return _unrolled_loop(node)
+        except Refused:
+            pass    # too many steps, or their number depends on data
+    return _loop_at_run_time(node)
+
+
+def _loop_at_run_time(node):
+    body, states = node.body(node.graph("body")), len(node) - 2
+    outputs = len(node.used) - states
+    before = [node.x(i) for i in range(2, len(node))]
+    limit, condition = (node.x(i) if node.given(i) else None for i in (0, 1))
+
+    def step(number: ir.Value, carried: list[ir.Value]) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
+        going = ConstantValue(node.name, np.array(True))
+        following, *results = body([ComputedValue(number), going, *map(ComputedValue, carried)])
+        if len(results) != states + outputs:
+            raise Malformed(f"its body gives {len(results) + 1} values; a condition, {states} states and {outputs} outputs are expected")
+        emitted = [node.emit(result) for result in results]
+        return node.emit(following), emitted[:states], emitted[states:]
+
+    slices = regions.types_of_step(before, lambda turn, carried: step(turn.number, carried)[1:])
+    room: Size = 0
+    if slices:
+        if limit is None:
+            raise Refused("it has scanned outputs, and no number of steps that says how much room they take")
+        known = node.value(0).known()
+        if known is not None:
+            room = known.item()
+        else:
+            steps = relax.maximum(run_time.integers(node, 0, "numbers of steps"), run_time.literal(0))
+            (room,) = run_time.symbols(node, steps, "steps")
+    count, ends, stacks = regions.while_loop(node.emitter, limit, condition, before, step, slices, room)
+    if stacks:
+        (made,) = run_time.symbols(node, count, "made")
+        stacks = [relax.strided_slice(stack, begin=[0], end=[made], axes=[0]) for stack in stacks]
+    return (*ends, *stacks)
+
+
+def _unrolled_loop(node):
     body, states = node.body(node.graph("body")), len(node) - 2
     limit = node.known(0, "the number of its steps").item() if node.given(0) else None
     condition = node.known(1, "its condition").item() if node.given(1) else True

@@ -1,6 +1,7 @@
 """Matrix products."""
 from legato.core.dtypes import kind
 from legato.dialects import relax
+from legato.frontends.onnx.broadcasting import aligned, expanded_to
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed, Refused
 
@@ -8,7 +9,7 @@ from legato.frontends.onnx.problems import Malformed, Refused
 @op("MatMul", 1, 9, 13)
 def matmul(node):
     """MatMul."""
-    return relax.matmul(node.x(0), node.x(1))
+    return relax.matmul(*aligned(node.xs(), last=2))
 
 
 @op("Gemm", 7, 9, 11, 13)
@@ -24,7 +25,8 @@ def gemm(node):
         return y
     if node.rank(2) > 2:
         raise Malformed(f"its C must have rank 0 to 2, has {node.rank(2)}")
-    return relax.add(y, _scaled(node, node.x(2), beta))
+    added = expanded_to(node.x(2), y)
+    return relax.add(y, _scaled(node, added, beta))
 
 
 def _transposed(x, transpose: bool):

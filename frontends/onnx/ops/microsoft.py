@@ -1,7 +1,10 @@
-"""Ops of onnxruntime's domain ``com.microsoft`` that its optimizer inserts and that are compositions of relax ops."""
+"""Ops of onnxruntime's domain ``com.microsoft`` that its optimizer inserts: activations and fused products."""
+import math
+
 from legato.dialects import relax
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.ops.conv import conv
+from legato.frontends.onnx.ops.matmul import gemm
 
 _DOMAIN = "com.microsoft"
 
@@ -35,27 +38,53 @@ def quick_gelu(node):
 @op("FusedMatMul", 1, domain=_DOMAIN)
 def fused_matmul(node):
     """A matrix product with transposes and a factor."""
-    if node.flag("transBatchA") or node.flag("transBatchB"):
-        raise Refused("transBatchA and transBatchB are not supported")
-    a, b = (_transposed(node, index, node.flag(name)) for index, name in ((0, "transA"), (1, "transB")))
+    a, b = (_transposed(node, index, letter) for index, letter in ((0, "A"), (1, "B")))
     y, alpha = relax.matmul(a, b), node.number("alpha", 1.0)
     return y if alpha == 1 else relax.multiply(y, node.literal(alpha, node.dtype()))
 
 
-def _transposed(node, index: int, transpose: bool):
-    rank = node.rank(index)
-    return relax.permute_dims(node.x(index), axes=[*range(rank - 2), rank - 1, rank - 2]) if transpose and rank > 1 else node.x(index)
+def _transposed(node, index: int, letter: str):
+    """A factor with the first axis moved after the axes of the batch (transBatch), then its last two exchanged (trans)."""
+    rank, batch, last = node.rank(index), node.flag(f"transBatch{letter}"), node.flag(f"trans{letter}")
+    axes = list(range(rank))
+    if batch and rank > 2:
+        axes = [*axes[1:-1], 0, axes[-1]]
+    if last and rank > 1:
+        axes = [*axes[:-2], axes[-1], axes[-2]]
+    return node.x(index) if axes == list(range(rank)) else relax.permute_dims(node.x(index), axes=axes)
 
 
-@op("SkipLayerNormalization", 1, domain=_DOMAIN)
-def skip_layer_norm(node):
-    """Layer normalization of x + skip + bias; the sum is an output, too."""
-    total = relax.add(node.x(0), node.x(1))
-    if node.given(4):
-        total = relax.add(total, node.x(4))
-    gamma = node.x(2)
-    beta = node.x(3) if node.given(3) else relax.broadcast_to(node.literal(0, node.dtype()), shape=node.dims(2))
-    return relax.layer_norm(total, gamma, beta, epsilon=node.number("epsilon", 1e-12)), None, None, total
+def _activated(node, y, names: dict[str, tuple[tuple[str, float], ...]], values: list[float] | None):
+    """y through the activation of a fused op. ``names``: attributes of its parameters with their defaults, or ``values`` in order."""
+    name = node.text("activation", "", "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid")
+    given = [node.number(f"activation_{word}", default) for word, default in names.get(name, ())] if values is None else values
+
+    def parameter(place: int, default: float) -> float:
+        return given[place] if place < len(given) else default
+
+    if name == "LeakyRelu":
+        return relax.leaky_relu(y, alpha=parameter(0, 0.01))
+    if name == "Clip":
+        return relax.clip(y, min=parameter(0, -math.inf), max=parameter(1, math.inf))
+    if name == "HardSigmoid":
+        return relax.hard_sigmoid(y, alpha=parameter(0, 0.2), beta=parameter(1, 0.5))
+    return {"": lambda one: one, "Relu": relax.relu, "Tanh": relax.tanh, "Sigmoid": relax.sigmoid}[name](y)
 
 
-ENTRIES = (gelu, bias_gelu, fast_gelu, quick_gelu, fused_matmul, skip_layer_norm)
+@op("FusedGemm", 1, domain=_DOMAIN)
+def fused_gemm(node):
+    """Gemm with an activation after it."""
+    names = {"LeakyRelu": (("alpha", 0.01),), "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
+             "Clip": (("alpha", -math.inf), ("beta", math.inf))}
+    return _activated(node, gemm.build(node), names, None)
+
+
+@op("FusedConv", 1, domain=_DOMAIN)
+def fused_conv(node):
+    """Conv, with a tensor added and an activation after it."""
+    y = conv.build(node)
+    y = relax.add(y, node.x(3)) if node.given(3) else y
+    return _activated(node, y, {}, node.numbers("activation_params", []))
+
+
+ENTRIES = (gelu, bias_gelu, fast_gelu, quick_gelu, fused_matmul, fused_gemm, fused_conv)

@@ -48,8 +48,8 @@ def layer_norm(node):
     axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
     x, dims = node.x(), node.dims()
     sizes = [dims[a] for a in axes]
-    gamma = _spread(node, 1, sizes)
-    beta = _spread(node, 2, sizes) if node.given(2) else relax.broadcast_to(node.literal(0, node.dtype()), shape=sizes)
+    gamma = spread(node, 1, sizes)
+    beta = spread(node, 2, sizes) if node.given(2) else relax.broadcast_to(node.literal(0, node.dtype()), shape=sizes)
     y = relax.layer_norm(x, gamma, beta, axes=axes, epsilon=epsilon)
     if not any(node.used[1:]):
         return y
@@ -58,7 +58,7 @@ def layer_norm(node):
     return y, mean, relax.rsqrt(relax.add(variance, node.literal(epsilon, node.dtype())))
 
 
-def _spread(node, index: int, sizes):
+def spread(node, index: int, sizes):
     """A parameter, broadcast to the shape of the normalized axes."""
     value, dims = node.x(index), list(node.dims(index))
     if len(dims) > len(sizes) and all(size == 1 for size in dims[: len(dims) - len(sizes)]):
@@ -72,7 +72,7 @@ def rms_norm(node):
     _check_stash_type(node)
     rank = node.rank()
     axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
-    gamma = _spread(node, 1, [node.dims()[a] for a in axes])
+    gamma = spread(node, 1, [node.dims()[a] for a in axes])
     return relax.rms_norm(node.x(), gamma, axes=axes, epsilon=node.number("epsilon", 1e-5))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.frontends.onnx import regions
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.onnx.node import OnnxNode
 from legato.frontends.onnx.ops.unrolled import at, check_steps, stacked
@@ -26,6 +27,7 @@ _ACTIVATIONS: dict[str, tuple[dict[str, float], Callable]] = {  # defaults of it
     "Elu": ({"alpha": 1.0}, relax.elu),
     "HardSigmoid": ({"alpha": 0.2, "beta": 0.5}, relax.hard_sigmoid),
 }
+UNROLLED = 4    # longer layers become loops
 _STEP_OPS = 10  # about: of a step of a layer
 _SCALED = {"Affine": (1.0, 0.0), "ScaledTanh": (1.0, 1.0)}
 
@@ -211,12 +213,15 @@ def _lengths(node, index: int, x: ir.Value) -> ir.Value | None:
 
 
 def _run(layer: _Layer, step: Callable, inputs: ir.Value, state: State, backwards: bool, lengths: ir.Value | None,
-         wanted: bool) -> tuple[list[ir.Value], State]:  # fmt: skip
+         wanted: bool) -> tuple[list[ir.Value] | ir.Value | None, State]:  # fmt: skip
     """The first state tensor after each step (if wanted), in the order of the inputs, and the last state.
 
     After its end a sequence has zeros as outputs and keeps its state; backwards it begins at its end.
     """
-    count = check_steps(relax.TensorType.of(inputs.type).dims[0])
+    length = relax.TensorType.of(inputs.type).dims[0]
+    if not isinstance(length, int) or length > UNROLLED:
+        return _loop(layer, step, inputs, state, backwards, lengths, wanted)
+    count = check_steps(length)
     outputs = []
     with layer.node.expansion.loop(count, _STEP_OPS):
         for place in reversed(range(count)) if backwards else range(count):
@@ -231,13 +236,39 @@ def _run(layer: _Layer, step: Callable, inputs: ir.Value, state: State, backward
     return outputs[::-1] if backwards else outputs, state
 
 
+def _loop(layer: _Layer, step: Callable, inputs: ir.Value, state: State, backwards: bool, lengths: ir.Value | None,
+          wanted: bool) -> tuple[ir.Value | None, State]:  # fmt: skip
+    """``_run`` as a loop of main: the step's kernels are compiled once. The outputs are one tensor, [length, batch, H]."""
+    length = relax.TensorType.of(inputs.type).dims[0]
+
+    def turn(at: regions.Turn, before: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
+        new = step(layer, regions.slice_at(inputs, at.left if backwards else at.index), tuple(before))
+        output = new[0]
+        if lengths is not None:
+            place = relax.astype(at.number, dtype=relax.TensorType.of(lengths.type).dtype)
+            if backwards:
+                ends = relax.constant(np.asarray(1, relax.TensorType.of(lengths.type).dtype))
+                place = relax.subtract(relax.subtract(total, ends), place)
+            inside = relax.greater(lengths, place)
+            new = tuple(relax.where(inside, a, b) for a, b in zip(new, before))
+            output = relax.where(inside, output, _scalar_like(output, 0))
+        return list(new), [output] if wanted else []
+
+    if lengths is not None and backwards:
+        total = layer.node.emit(layer.node.elements(np.array(length), relax.TensorType.of(lengths.type).dtype))
+    slices = [relax.TensorType.of(state[0].type)] if wanted else []
+    ends, stacks = regions.loop(layer.node.emitter, length, state, turn, slices, [backwards] * len(slices))
+    return (stacks[0] if wanted else None), tuple(ends)
+
+
 def _results(node, ys: list[list[ir.Value]], ends: list[State], batch_first: bool) -> list[ir.Value | None]:
     """Y, [length, directions, batch, H], and the last states, each [directions, batch, H]; with ``batch_first`` the batch is axis 0."""
-    if node.used[0] and not ys[0]:
+    if node.used[0] and isinstance(ys[0], list) and not ys[0]:
         raise Refused("a layer of no steps is not supported")
     results: list[ir.Value | None] = [None]
     if node.used[0]:
-        y = stacked([stacked(both, 0) for both in zip(*ys)], 0)
+        loops = isinstance(ys[0], ir.Value)
+        y = stacked(ys, 1) if loops else stacked([stacked(both, 0) for both in zip(*ys)], 0)
         results = [relax.permute_dims(y, axes=[2, 0, 1, 3]) if batch_first else y]
     return results + [stacked(both, 1 if batch_first else 0) for both in zip(*ends)]
 

@@ -5,6 +5,7 @@ import numpy as np
 
 from legato.core.dtypes import kind
 from legato.dialects import relax
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.problems import Refused, Undecided
 
@@ -20,7 +21,8 @@ def reduced_axes(node) -> list[int] | None:
         axes = node.integers("axes", [])
         nothing = False
     else:
-        axes = node.ints(1, "axes") if node.given(1) else []
+        axes = [] if not node.given(1) or node.dims(1) == (0,) else node.ints(1, "axes")
+        node.ignore_input(1)
         nothing = node.flag("noop_with_empty_axes")
     if not axes:
         return None if nothing else list(range(rank))
@@ -33,6 +35,8 @@ def _reduction(
     """The entry of a reduction. ``build(x, axis, keepdims)`` reduces; ``alone(x)`` is applied to each element if no axis is reduced."""
 
     def entry(node):
+        if node.version >= _AXES_INPUT.get(node.op_type, _AXES_INPUT_OTHERS) and node.by_data(1) and node.dims(1) != (0,):
+            return reduced_at_run_time(node, build, alone)
         axes, keepdims = reduced_axes(node), node.flag("keepdims", True)
         x = node.x()
         if axes is None:
@@ -40,6 +44,27 @@ def _reduction(
         return build(x, axes, keepdims)
 
     return Entry(op_type, versions, entry, fold and _folding(fold))
+
+
+def reduced_at_run_time(node, build: Callable, alone: Callable | None):
+    """A reduction over axes that are data: each axis becomes two, of which one has its size and the other 1; the second is reduced."""
+    x, rank, axes = node.x(), node.rank(), run_time.integers(node, 1, "axes")
+    if not rank:
+        return (alone(x) if alone else x) if node.flag("noop_with_empty_axes") else build(x, [], node.flag("keepdims", True))
+    node.ignore("noop_with_empty_axes")     # there are axes
+    flags, valid = run_time.marked(axes, rank)
+    sizes, ones = run_time.vector(node, node.dims()), run_time.literal([1] * rank)
+    kept, gone = relax.where(flags, ones, sizes), relax.where(flags, sizes, ones)
+    both = run_time.symbols(node, run_time.valid_or_negative(run_time.joined(kept, gone), valid), "axis")
+    pairs = [size for pair in zip(both[:rank], both[rank:]) for size in pair]
+    result = build(relax.reshape(x, shape=pairs), list(range(1, 2 * rank, 2)), False)
+    if node.flag("keepdims", True):
+        return result
+    left = rank - run_time.count(axes)
+    if left <= 0:
+        return relax.reshape(result, shape=[])
+    others = run_time.chosen(sizes, relax.logical_not(flags), left)
+    return relax.reshape(result, shape=run_time.symbols(node, others, "size"))
 
 
 def _folding(function: Callable) -> Callable:
@@ -106,6 +131,10 @@ def _arg(op_type: str, builder: str) -> Entry:
 
 def _running(op_type: str, versions: tuple[int, ...], builder: str) -> Entry:
     def build(node):
+        if node.by_data(1):     # the axes before and behind it as one each
+            parts = relax.reshape(node.x(), shape=run_time.around_axis(node, 1, "axis"))
+            result = getattr(relax, builder)(parts, axis=1, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+            return relax.reshape(result, shape=list(node.dims()))
         axis = node.axis(int(node.scalar(1, "the axis")), node.rank())
         return getattr(relax, builder)(node.x(), axis=axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
 
@@ -116,7 +145,10 @@ def _running(op_type: str, versions: tuple[int, ...], builder: str) -> Entry:
 def top_k(node):
     """TopK. The elements are always sorted, so ``sorted`` is ignored."""
     axis = node.axis(node.integer("axis", -1), node.rank())
-    count = node.integer("k") if node.version < 10 else int(node.scalar(1, "k"))
+    if node.version >= 10 and node.by_data(1):
+        (count,) = run_time.symbols(node, run_time.integers(node, 1, "k"), "k")
+    else:
+        count = node.integer("k") if node.version < 10 else int(node.scalar(1, "k"))
     largest = node.flag("largest", True) if node.version >= 11 else True
     node.ignore("sorted")
     places = relax.topk(node.x(), k=count, axis=axis, largest=largest)

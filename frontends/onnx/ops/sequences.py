@@ -15,21 +15,21 @@ def tensor_scatter(node):
         raise Malformed(f"its update has rank {node.rank(1)}, its cache {node.rank()}")
     old, new = node.x(0), node.x(1)
     if node.given(2):
-        return _written(node, old, new, axis, circular)
+        return written(node, old, new, axis, circular)
     rest = relax.strided_slice(old, begin=[node.dims(1)[axis]], end=[node.dims(0)[axis]], axes=[axis])
     return relax.concat([new, rest], axis=axis)
 
 
-def _written(node, old, new, axis: int, circular: bool):
+def written(node, old, new, axis: int, circular: bool):
     """The cache with the update's element at each position that it covers."""
     if axis == 0:
         raise Malformed("its axis is 0, which is that of the examples")
     size, count = node.dims()[axis], node.dims(1)[axis]
-    places = _counted(size)
+    places = counted(size)
     number = relax.subtract(places, relax.expand_dims(relax.astype(node.x(2), dtype=np.int64), axis=[1]))  # [examples, size]
     if circular:
-        number = relax.mod(number, _size_value(size))
-    zero, end = node.literal(0, np.int64), _size_value(count)
+        number = relax.mod(number, size_value(size))
+    zero, end = node.literal(0, np.int64), size_value(count)
     inside = relax.logical_and(relax.greater_equal(number, zero), relax.less(number, end))
     number = relax.where(inside, number, zero)
     around = [a for a in range(node.rank()) if a not in (0, axis)]
@@ -38,13 +38,13 @@ def _written(node, old, new, axis: int, circular: bool):
     return relax.where(inside, taken, old)
 
 
-def _counted(size):
+def counted(size):
     """0, 1, ... up to a size, which may be symbolic."""
     ones = relax.broadcast_to(relax.constant(np.ones((), np.int64)), shape=[size])
     return relax.cumsum(ones, axis=0, exclusive=True) if not isinstance(size, int) else relax.constant(np.arange(size))
 
 
-def _size_value(size):
+def size_value(size):
     """A size as a tensor of rank 0."""
     if isinstance(size, int):
         return relax.constant(np.array(size, np.int64))
@@ -59,7 +59,7 @@ def reverse_sequence(node):
     if {batch, time} != {0, 1}:
         raise Malformed(f"its batch_axis and time_axis must be 0 and 1, are {batch} and {time}")
     sizes = node.dims()
-    places = relax.expand_dims(_counted(sizes[time]), axis=[1 - time])
+    places = relax.expand_dims(counted(sizes[time]), axis=[1 - time])
     lengths = relax.expand_dims(relax.astype(node.x(1), dtype=np.int64), axis=[1 - batch])
     mirrored = relax.subtract(relax.subtract(lengths, node.literal(1, np.int64)), places)
     from_ = relax.where(relax.less(places, lengths), mirrored, places)

@@ -1,5 +1,6 @@
 """Shapes: queries, reshapes, and other ops that only move elements."""
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -7,6 +8,8 @@ from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.dialects.relax.dims import UNKNOWN, Size
 from legato.dialects.relax.types import broadcast
+from legato.frontends.onnx import run_time
+from legato.frontends.onnx.broadcasting import common_size, expanded
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import KNOWN_ELEMENTS
@@ -60,8 +63,28 @@ def _fold_reshape(node, data, wanted):
 @op("Reshape", 5, 13, 14, 19, 21, 23, 24, 25, fold=_fold_reshape)
 def reshape(node):
     """Reshape."""
+    if node.by_data(1):
+        return _reshape_by_data(node)
     wanted = _resolved(node, node.sizes(1, "the shape"), node.flag("allowzero"))
     return relax.reshape(node.x(0), shape=wanted)
+
+
+def _reshape_by_data(node):
+    """Reshape to sizes that are data: 0 and -1 are replaced by what they mean."""
+    wanted, given = run_time.integers(node, 1, "sizes"), node.dims()
+    length, one = run_time.count(wanted), run_time.literal(1)
+    if not length:
+        return relax.reshape(node.x(), shape=[])
+    minus, total = run_time.literal(-1), run_time.vector(node, [dims.product(given)])
+    if not node.flag("allowzero"):
+        copied = run_time.vector(node, [*given[:length], *[-1] * (length - len(given))])
+        wanted = relax.where(relax.equal(wanted, run_time.literal(0)), copied, wanted)
+    is_rest = relax.equal(wanted, minus)
+    others = relax.prod(relax.where(is_rest, one, wanted), axis=[0], keepdims=True)
+    once = relax.less_equal(relax.sum(relax.astype(is_rest, dtype=np.int64), axis=[0], keepdims=True), one)
+    rest = relax.floor_divide(total, relax.where(relax.equal(others, run_time.literal(0)), one, others))
+    found = run_time.valid_or_negative(relax.where(is_rest, rest, wanted), once)
+    return relax.reshape(node.x(), shape=run_time.symbols(node, found, "shape"))
 
 
 @op("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)
@@ -93,6 +116,14 @@ def _squeezed(node) -> list[int]:
 @op("Squeeze", 1, 11, 13, 21, 23, 24, 25, fold=lambda node, data, _axes=None: np.squeeze(data, tuple(_squeezed(node))))
 def squeeze(node):
     """Squeeze; without axes those of size 1, which must be known at import."""
+    if node.version >= 13 and node.by_data(1):
+        axes, sizes = run_time.integers(node, 1, "axes"), run_time.vector(node, node.dims())
+        flags, valid = run_time.marked(axes, node.rank())
+        left = node.rank() - run_time.count(axes)
+        if left < 0:
+            raise Malformed(f"it takes {run_time.count(axes)} axes from a tensor of rank {node.rank()}")
+        others = run_time.chosen(sizes, relax.logical_not(flags), left)
+        return relax.reshape(node.x(), shape=run_time.symbols(node, run_time.valid_or_negative(others, valid), "size"))
     axes = _squeezed(node)
     return relax.squeeze(node.x(), axis=axes) if axes else node.value(0)
 
@@ -105,6 +136,16 @@ def _unsqueezed(node) -> list[int]:
 @op("Unsqueeze", 1, 11, 13, 21, 23, 24, 25, fold=lambda node, data, _axes=None: np.expand_dims(data, tuple(_unsqueezed(node))))
 def unsqueeze(node):
     """Unsqueeze."""
+    if node.version >= 13 and node.by_data(1):
+        axes = run_time.integers(node, 1, "axes")
+        rank = node.rank() + run_time.count(axes)
+        flags, valid = run_time.marked(axes, rank)
+        before = relax.cumsum(relax.astype(flags, dtype=np.int64), axis=0)      # of the axes up to this one, those that are new
+        own = relax.subtract(run_time.literal(np.arange(rank)), before)
+        given = run_time.joined(run_time.vector(node, node.dims()), run_time.literal([1]))
+        zero, last = run_time.literal(0), run_time.literal(node.rank())
+        sizes = relax.where(flags, run_time.literal(1), relax.take(given, run_time.clamped(own, zero, last), axis=0))
+        return relax.reshape(node.x(), shape=run_time.symbols(node, run_time.valid_or_negative(sizes, valid), "size"))
     axes = _unsqueezed(node)
     return relax.expand_dims(node.x(), axis=axes) if axes else node.value(0)
 
@@ -118,8 +159,47 @@ def _fold_expand(node, data, wanted):
 @op("Expand", 8, 13, fold=_fold_expand)
 def expand(node):
     """Expand. It broadcasts both ways: an axis may be larger than requested."""
-    wanted = broadcast(node.dims(), tuple(node.sizes(1, "the shape")))
-    return node.value(0) if wanted == node.dims() else relax.broadcast_to(node.x(), shape=wanted)
+    if node.by_data(1):
+        return _expand_by_data(node)
+    asked = node.sizes(1, "the shape")
+    wanted, shape = list(broadcast_or_common(node, asked)), node.dims()
+    return node.value(0) if wanted == list(shape) else expanded(node.x(), wanted)
+
+
+def _expand_by_data(node):
+    """Expand to a shape that is data."""
+    asked, given = run_time.integers(node, 1, "sizes"), node.dims()
+    length = run_time.count(asked)
+    rank = max(length, len(given))
+    if not rank:
+        return node.value(0)
+    if rank > length:
+        asked = run_time.joined(run_time.literal([1] * (rank - length)), asked)
+    padded = [*[1] * (rank - len(given)), *given]
+    sizes = relax.where(relax.equal(asked, run_time.literal(1)), run_time.vector(node, padded), asked)
+    shape: list[Size] = list(run_time.symbols(node, sizes, "shape"))
+    for axis, size in enumerate(padded):
+        if isinstance(size, int) and size != 1:
+            node.require_equal(shape[axis], size, f"the size asked for at axis {axis} to be 1 or {size}")
+            shape[axis] = size
+    return expanded(node.x(), shape)
+
+
+def broadcast_or_common(node, asked: list[Size]) -> Iterator[Size]:
+    """The sizes that the input and the shape asked for broadcast to. A size asked for that may be 1 at a call, or too great, is checked
+    there."""
+    given = node.dims()
+    rank = max(len(given), len(asked))
+    for axis in range(-rank, 0):
+        size, other = (sizes[axis] if len(sizes) >= -axis else 1 for sizes in (given, asked))
+        common = common_size((size, other))
+        if common is None:
+            yield broadcast((size,), (other,))[0]
+            continue
+        if isinstance(other, dims.Dim) and other != common:
+            needs = f"{other}, the size asked for at axis {axis}, to be 1 or {common}"
+            node.require_equal(dims.broadcast_size(other, common), common, needs)
+        yield common
 
 
 def _permutation(node) -> list[int]:

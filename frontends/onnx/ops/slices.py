@@ -6,8 +6,10 @@ import numpy as np
 from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.dialects.relax.dims import Dim, Size
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.folding import is_at_least
+from legato.frontends.onnx.ops.run_time_slices import pad_by_data, slice_by_data, split_by_data
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import KNOWN_ELEMENTS
 
@@ -69,6 +71,8 @@ def _fold_slice(node, data, *_inputs):
 @op("Slice", 1, 10, 11, 13, fold=_fold_slice)
 def slice_(node):
     """Slice."""
+    if node.version >= 10 and node.by_data(1, 2, 3, 4):
+        return slice_by_data(node)
     axes, starts, ends, steps = _bounds(node)
     sizes = node.dims()
     begin, end = [], []
@@ -114,6 +118,8 @@ def _fold_split(node, data, _split=None):
 @op("Split", 2, 11, 13, 18, fold=_fold_split)
 def split(node):
     """Split; outputs that nothing reads are not built."""
+    if node.version >= 13 and node.by_data(1):
+        return split_by_data(node)
     axis, parts = _parts(node)
     x, results, begin = node.x(), [], 0
     for part, used in zip(parts, node.used):
@@ -152,7 +158,12 @@ def pad(node):
     if node.version < 11:
         value = node.number("value", 0.0)
     else:
-        value = node.scalar(2, "the constant_value") if node.given(2) else 0
+        if node.by_data(1, 3):
+            return pad_by_data(node, mode, _filling(node))
+        if node.by_data(2) and mode == "constant":
+            return _pad_by_concat(node, _pads(node), _filling(node))
+        value = node.scalar(2, "the constant_value") if node.given(2) and mode == "constant" else 0
+        node.ignore_input(2)
     pads = _pads(node)
     if not any(isinstance(p, Dim) for p in pads):
         if float(value) != value:
@@ -163,9 +174,18 @@ def pad(node):
     return _pad_by_concat(node, pads, node.literal(value, node.dtype()))
 
 
+def _filling(node):
+    """The value that Pad fills with, as a tensor of rank 0."""
+    return relax.reshape(node.x(2), shape=[]) if node.given(2) else node.literal(0, node.dtype())
+
+
 def _pad_by_concat(node, pads: list[Size], value):
     """Padding with symbolic sizes: broadcast constants concatenated before and after."""
     x, sizes = node.x(), list(node.dims())
+    cut = [min(p, 0) if isinstance(p, int) else 0 for p in pads]
+    if any(cut):
+        x, pads = relax.pad(x, pads=cut), [max(p, 0) if isinstance(p, int) else p for p in pads]
+        sizes = list(relax.TensorType.of(x.type).dims)
     for axis in range(len(sizes)):
         blocks = []
         for size in (pads[axis], pads[len(sizes) + axis]):
@@ -188,14 +208,28 @@ def _fold_tile(node, data, repeats):
 @op("Tile", 6, 13, fold=_fold_tile)
 def tile(node):
     """Tile."""
+    if node.by_data(1):
+        repeats = run_time.integers(node, 1, "repeats")
+        return relax.tile(node.x(), repeats=run_time.symbols(node, repeats, "repeat"))
     return relax.tile(node.x(), repeats=node.sizes(1, "the repeats"))
 
 
 @op("Trilu", 14)
 def trilu(node):
     """Trilu: the upper or lower triangle."""
+    if node.by_data(1):
+        return _triangle_by_data(node)
     k = int(node.scalar(1, "k")) if node.given(1) else 0
     return (relax.triu if node.flag("upper", True) else relax.tril)(node.x(), k=k)
+
+
+def _triangle_by_data(node):
+    """The triangle at a diagonal that is data: a comparison of the places of rows and columns."""
+    rows, columns = (run_time.counted(size) for size in node.dims()[-2:])
+    from_diagonal = relax.subtract(columns, relax.expand_dims(rows, axis=[1]))
+    diagonal = run_time.integers(node, 1, "diagonals")
+    keeps = (relax.greater_equal if node.flag("upper", True) else relax.less_equal)(from_diagonal, diagonal)
+    return relax.where(keeps, node.x(), node.literal(0, node.dtype()))
 
 
 ENTRIES = (slice_, split, concat, pad, tile, trilu)

@@ -117,9 +117,9 @@ def statements_of_branch(parser: GraphParser, statements: list[ast.stmt], scope:
             parser.statement(statement)
         except Restart:
             raise parser.error("a size that is matched in a branch only cannot be checked when the function is called: match it "
-                                    "in front of the branch", statement) from None
+                                    "before the branch", statement) from None
         if (parser.facts.late | parser.facts.counted) - of_data:
-            raise parser.error("a tensor whose size depends on data cannot be made in a branch: make it in front of the branch",
+            raise parser.error("a tensor whose size depends on data cannot be made in a branch: make it before the branch",
                                     statement)
     return parser.scope
 

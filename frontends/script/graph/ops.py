@@ -1,4 +1,5 @@
-"""The ops of a graph's script, ``R.name(...)``: by TVM's names and arguments, or by relax's own."""
+"""The ops of a graph's script, ``R.name(...)``: by TVM's names and arguments, or by relax's own; ``R.npu.name(...)``: an op of a user's
+dialect."""
 
 import difflib
 import inspect
@@ -8,6 +9,9 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.loading import load_dialects
+from legato.dialects.relax.op import GraphOp
+from legato.frontends.script.language.own_dialects import own_dialect
 from legato.frontends.script.language.refused import GRAPH, refused
 from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import ShapeInfo
@@ -30,9 +34,26 @@ def build(name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         op = relax.OPS[last]
         if problem is None or (len(arguments) == len(op.OPERANDS) and all(k in op.ATTRIBUTES for k in keywords)):
             return build_own(op, arguments, keywords)
+    if (op := own_op(name)) is not None:
+        return build_own(op, arguments, keywords)
     if problem is not None:
         raise Misuse(f"R.{name}({', '.join(inspect.signature(TVM[name]).parameters)}): {problem}")
     raise Misuse(refused(name, GRAPH, "R") or nearest(name))
+
+
+def own_op(name: str) -> type[GraphOp] | None:
+    """The graph op of a user's dialect that a word names, with its dialect loaded; else None. Misuse for one that the dialect does not
+    have."""
+    dialect = own_dialect(name)
+    if dialect is None:
+        return None
+    ops: dict[str, type[GraphOp]] = vars(dialect).get("OPS", {})
+    word = name.partition(".")[2]
+    if word not in ops:
+        there = ", ".join(f"R.{dialect.DIALECT_NAMESPACE}.{one}" for one in ops)
+        raise Misuse(f"the dialect '{dialect.DIALECT_NAMESPACE}' has no graph op '{word}'; it has {there or 'none'}")
+    load_dialects(dialects=[dialect])
+    return ops[word]
 
 
 def unfit(function: Any, arguments: list[Any], keywords: dict[str, Any]) -> str | None:
@@ -60,7 +81,7 @@ def build_own(op: Any, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         tensor(value)
     for name in keywords:
         if name not in op.ATTRIBUTES and name not in {o.name for o in op.OPERANDS}:
-            raise Misuse(f"R.{op.OPERATION_NAME.partition('.')[2]} has no argument '{name}'; it has "
+            raise Misuse(f"R.{op.OPERATION_NAME.removeprefix('relax.')} has no argument '{name}'; it has "
                           f"{', '.join([*(o.name for o in op.OPERANDS), *op.ATTRIBUTES])}")
     try:
         return op.build(*given, **{k: plain(v) for k, v in keywords.items()})

@@ -1,6 +1,6 @@
 """Several values side by side: what ``T.Ramp``, ``T.Broadcast`` and a part of a row, ``A[i, 0:4]``, are in a kernel.
 
-Each lane is a scalar of its own; the passes behind make vectors of what is done to all of them.
+Each lane is a scalar of its own; the passes after make vectors of what is done to all of them.
 """
 
 from collections.abc import Callable

@@ -4,9 +4,7 @@ import ast
 from typing import Any
 
 from legato.core.mlir import ext, ir
-from legato.dialects.loading import load_dialects, python_dialects
-from legato.dialects.relax import Relax
-from legato.dialects.tir.dialect import Tir
+from legato.dialects.loading import load_dialects
 from legato.frontends.script.kernel.arguments import arguments
 from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.intrinsics import check_dtype
@@ -14,17 +12,11 @@ from legato.frontends.script.kernel.lanes import LaneValues, lifted
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import POINTER, PointerValue, extern_value
 from legato.frontends.script.kernel.values import Scalar
+from legato.frontends.script.language.own_dialects import own_dialect
 from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import value_type
 
-OURS = (Relax.DIALECT_NAMESPACE, Tir.DIALECT_NAMESPACE)
 HANDLE = "handle"  # the type of an address in a script
-
-
-def own_dialect(word: str) -> type[ext.Dialect] | None:
-    """The user's dialect that a word of ``T`` belongs to, by the part in front of its first dot; else None."""
-    name, dot, _ = word.partition(".")
-    return python_dialects().get(name) if dot and name not in OURS else None
 
 
 def own_op(word: str) -> type[ext.Operation] | None:

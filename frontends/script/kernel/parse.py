@@ -46,7 +46,7 @@ def build(parser: KernelParser, module: ir.Module, name: str, symbols: ir.Symbol
 
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> list[ir.Value]:
             names = ir.ArrayAttr.get([ir.StringAttr.get(p.name) for p in parameters])
-            ir.InsertionPoint.current.block.owner.attributes[NAMES] = names  # in front of the body, whose errors name the arguments
+            ir.InsertionPoint.current.block.owner.attributes[NAMES] = names  # before the body, whose errors name the arguments
             buffers = bind(parser, parameters, [*ins, *outs])
             parser.statements(statements)
             return [bufferization.ToTensorOp(out.type, buffers[p.name].value, restrict=True, writable=True).result

@@ -29,13 +29,13 @@ def with_(parser: KernelParser, node: ast.With) -> None:
     if not isinstance(context, ast.Call):
         raise Misuse(f"T.{word} is called: with T.{word}(...)")
     if word not in SCOPES or (word == "attr" and not is_hint(parser, context)):
-        raise Misuse(refused(word) or f"T.{word} is not supported behind 'with', which opens a block: with T.block(\"C\")")
+        raise Misuse(refused(word) or f"T.{word} is not supported after 'with', which opens a block: with T.block(\"C\")")
     SCOPES[word](parser, word, context, node)
 
 
 def init_outside(parser: KernelParser, node: ast.With) -> None:
     """``with T.init():`` outside of a block."""
-    raise Misuse("T.init() stands in a block, behind its axes")
+    raise Misuse("T.init() stands in a block, after its axes")
 
 
 def with_block(parser: KernelParser, node: ast.With) -> None:

@@ -13,11 +13,11 @@ from legato.frontends.script.kernel.accesses import PACKED, WRITE, Accesses
 from legato.frontends.script.kernel.allocations import name_values
 from legato.frontends.script.kernel.buffers import DYNAMIC, Buffer
 from legato.frontends.script.kernel.macros import macro_of
-from legato.frontends.script.kernel.own_ops import own_dialect
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import strides_in_memory
 from legato.frontends.script.kernel.values import as_index, index_value
 from legato.frontends.script.language.marks import report_kernel_marks
+from legato.frontends.script.language.own_dialects import own_dialect
 from legato.frontends.script.language.refused import refused
 from legato.frontends.script.language.source import Misuse
 from legato.frontends.script.language.types import (

@@ -94,8 +94,8 @@ def reshape(writer: GraphWriter, op: ir.Operation) -> None:
 
 
 def graph_op(writer: GraphWriter, op: ir.Operation) -> str:
-    """An op of relax, with relax's own arguments."""
-    name = op.name.partition(".")[2]
+    """An op of relax, or of a user's dialect, with its own arguments."""
+    name = op.name.removeprefix("relax.")
     values = [writer.read(v) for v in op.operands]
     if op.name == "tensor.concat":
         return f"R.concat(({', '.join(values)}{',' if len(values) == 1 else ''}), axis={op.attributes['dim'].value})"

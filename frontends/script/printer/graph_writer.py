@@ -86,7 +86,7 @@ class GraphWriter:
     def tensor(self, value: ir.Value) -> str:
         """``R.Tensor(("n", 4), "float32")``: the type of a value."""
         sizes = [str(s) if isinstance(s, int) else f'"{s}"' for s in self.sizes.of(value)]
-        # the plain type of a call's result has signless integers; the cast behind it has the element type
+        # the plain type of a call's result has signless integers; the cast after it has the element type
         casts = [u.owner.operation for u in value.uses if u.owner.operation.name in ALIASES]
         dtype = spelled(dtypes.numpy_dtype((casts[0].results[0] if casts and self.is_call(value) else value).type.element_type))
         return f'R.Tensor(({", ".join(sizes)}{"," if len(sizes) == 1 else ""}), "{dtype}")'

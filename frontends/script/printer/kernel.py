@@ -10,7 +10,7 @@ from legato.dialects.relax import dims
 from legato.dialects.tir.loops import constant_of
 from legato.dialects.tir.markers import INPLACE, NAMES, SIGNATURE
 from legato.dialects.tir.state import SCHEDULED, state_of
-from legato.frontends.script.kernel.own_ops import own_dialect
+from legato.frontends.script.language.own_dialects import own_dialect
 from legato.frontends.script.language.types import spelled
 from legato.frontends.script.printer import blocks, calls, loops, memory
 from legato.frontends.script.printer.addresses import parts_of_addresses

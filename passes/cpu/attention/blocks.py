@@ -16,7 +16,7 @@ from legato.analysis.structured.elements import Term
 from legato.core.interfaces import AttentionTilesLike
 from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, math, memref, vector
-from legato.passes.cpu.attention.build import (
+from legato.core.vector_loops import (
     Size,
     exceeds,
     in_parallel,
@@ -35,8 +35,8 @@ from legato.passes.cpu.attention.build import (
     when,
     write,
 )
-from legato.passes.cpu.attention.elements import Buffers
 from legato.passes.cpu.attention.operands import AttentionOperands
+from legato.passes.cpu.elements import Buffers
 
 FEW_ROWS = (4, 1)  # tiles of the rows that are left of a dynamic number
 
@@ -156,7 +156,7 @@ class AttentionBlocks:
             self._values(row, rows, at)
 
     def _scores(self, row: ir.Value, rows: int, panel: ir.Value, rest: Size | None) -> None:
-        """The scores of a tile for one panel of keys; -inf behind the last key."""
+        """The scores of a tile for one panel of keys; -inf after the last key."""
         v, tiles = self.vectors, range(self.tiles.vectors)
 
         def step(d: ir.Value, *sums: ir.Value) -> list[ir.Value]:
@@ -279,10 +279,13 @@ class AttentionBlocks:
             self._write(arith.mulf(self.vectors.load(self.o, self.at.thread, row, e), scale), row, e)
 
     def _inverse(self, row: Size) -> ir.Value:
-        return arith.divf(self.vectors.number(1), read(self.total, self.at.thread, row))
+        one, total = self.vectors.number(1), read(self.total, self.at.thread, row)
+        if not isinstance(self.keys, int):  # of no keys, the sum over values is 0
+            total = arith.select(arith.cmpi(arith.CmpIPredicate.eq, self.keys, index(0)), one, total)
+        return arith.divf(one, total)
 
     def _write(self, value: ir.Value, row: Size, e: int) -> None:
-        """Writes a vector of the result, through the elementwise ops behind the second product."""
+        """Writes a vector of the result, through the elementwise ops after the second product."""
         form, v = self.form, self.vectors
         second = form.products[1].op.results[0]
         narrow = second.type.element_type

@@ -7,7 +7,7 @@ from legato.analysis.structured import AttentionForm
 from legato.analysis.structured.elements import Term
 from legato.core.interfaces import AttentionTilesLike
 from legato.core.mlir import arith, ir, vector
-from legato.passes.cpu.attention.build import (
+from legato.core.vector_loops import (
     Size,
     Vectors,
     exceeds,
@@ -23,7 +23,7 @@ from legato.passes.cpu.attention.build import (
     value_of,
     when,
 )
-from legato.passes.cpu.attention.elements import Buffers, Elements
+from legato.passes.cpu.elements import Buffers, Elements
 
 
 @dataclass
@@ -102,7 +102,7 @@ class AttentionOperands:
     def pack_keys(self) -> None:
         """Copies keys in panels: for each step along the depth, some vectors of neighbouring keys.
 
-        Lanes behind the last key hold zeros, or copies of it.
+        Lanes after the last key hold zeros, or copies of it.
         """
         along = self._panel_of_columns if self.form.keys_are_columns else self._panel_of_rows
         full, rest = self.panels()
@@ -130,7 +130,7 @@ class AttentionOperands:
         return self.elements("e", count, n=plus(n, self.at.first_key), e=e).scalar(self.form.value)
 
     def panels(self) -> tuple[Size, Size]:
-        """The number of whole panels in a block of keys, and the number of keys behind them."""
+        """The number of whole panels in a block of keys, and the number of keys after them."""
         whole = (extent := self.form.extent("n")) is not None and extent % self.panel == 0
         return quotient(self.at.keys, self.panel), 0 if whole else remainder(self.at.keys, self.panel)
 
@@ -145,7 +145,7 @@ class AttentionOperands:
         loop(0, self.depth, 1, step)
 
     def _panel_of_rows(self, panel: ir.Value, rest: Size | None) -> None:
-        """Transposes squares of keys and depth. Behind the last key, that is repeated."""
+        """Transposes squares of keys and depth. After the last key, that is repeated."""
         def block(lane: int, d: Size, count: int | None) -> None:
             rows = []
             for i in range(self.lanes):

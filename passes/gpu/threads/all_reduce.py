@@ -23,7 +23,8 @@ def all_reduce(launch: Launch, across: list[LaunchAxis], part: ir.Value, combine
     """
     count = prod(a.extent for a in across)
     mine = memref.LoadOp(part, [index(0)]).result
-    if across == launch.threads[:len(across)] and launch.thread_count % WARP == 0 and combiner.results[0].type.width <= 32:
+    whole_warps = launch.warp == WARP and across == launch.threads[:len(across)] and launch.thread_count % WARP == 0
+    if whole_warps and combiner.results[0].type.width <= 32:
         if count <= WARP and count & (count - 1) == 0:
             total = butterfly(mine, count, combiner)
             return lambda: total

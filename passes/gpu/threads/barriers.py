@@ -1,6 +1,6 @@
 """Insertion of barriers between conflicting accesses of different threads of a block.
 
-A barrier is put in front of the statement that needs it, in the innermost loop around both accesses; for conflicts between iterations, at
+A barrier is put before the statement that needs it, in the innermost loop around both accesses; for conflicts between iterations, at
 the beginning of the loop. Conditions that differ between threads are split around barriers (see ``splitting``).
 """
 from dataclasses import dataclass, field
@@ -173,7 +173,7 @@ class Inserter:
             pair = next(((a, b) for a in first for b in second if self.conflicts.in_step(a, b)), None)
             if pair is not None:
                 raise PassFailed("some threads take one way of a condition and others the other, and they meet in "
-                                 f"{name_of(pair[0].buffer)}: no barrier can stand between the two ways; write two conditions, one behind "
+                                 f"{name_of(pair[0].buffer)}: no barrier can stand between the two ways; write two conditions, one after "
                                  "the other", op)
         return whole
 
@@ -207,6 +207,6 @@ def merged(*groups: list[ThreadAccess]) -> list[ThreadAccess]:
 
 
 def barrier_before(op: ir.Operation) -> None:
-    """Inserts a barrier in front of an op."""
+    """Inserts a barrier before an op."""
     with ir.InsertionPoint(op), op.location:
         ir.Operation.create(BARRIER, [], [], {"scope": ir.Attribute.parse(SCOPE)})

@@ -25,7 +25,7 @@ def place_global(kernel: ir.Operation) -> None:
             continue
         if any(a.name == "gpu.launch" for a in ancestors(op)):
             raise PassFailed(f"the buffer {made.name} is global, and made inside of loops bound to threads: give it the scope shared or "
-                             "local, or make it in front of the loops", op)
+                             "local, or make it before the loops", op)
         with ir.InsertionPoint(op), op.location:
             new = memref.AllocOp(op.results[0].type, list(op.operands), [], alignment=ALIGNMENT)
             new.operation.attributes[NAME] = ir.StringAttr.get(made.name)

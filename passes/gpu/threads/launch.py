@@ -34,10 +34,12 @@ class LaunchAxis:
 
 @dataclass(frozen=True)
 class Launch:
-    """A ``gpu.launch``. ``axes``: those with more than one index."""
+    """A ``gpu.launch``. ``axes``: those with more than one index; ``warp``: threads that run in lockstep and can exchange values by
+    shuffles; 1 where they cannot."""
 
     operation: ir.Operation
     axes: dict[str, LaunchAxis]
+    warp: int = 32
 
     @property
     def block(self) -> ir.Block:
@@ -106,7 +108,7 @@ def everything(root: ir.Operation) -> list[ir.Operation]:
     return found
 
 
-def make_launch(root: ir.Operation) -> Launch:
+def make_launch(root: ir.Operation, warp: int) -> Launch:
     """Puts a nest into a ``gpu.launch`` of the size that its loops need. The loops stay."""
     check_nest(root)
     found = thread_loops(root)
@@ -120,7 +122,7 @@ def make_launch(root: ir.Operation) -> Launch:
             end = ir.Operation.create("gpu.terminator")
     root.move_before(end)
     axes = {name: LaunchAxis(name, block.arguments[n], extents[n] or 0) for n, name in enumerate(THREADS) if extents[n] != 1}
-    return Launch(op, axes)
+    return Launch(op, axes, warp)
 
 
 def check_sizes(root: ir.Operation, extents: dict[str, int | None]) -> None:

@@ -11,18 +11,18 @@ from legato.passes.gpu.threads.reductions import lower_reductions
 from legato.passes.loops.blocks import inline_block
 
 
-def make_launches(kernel: ir.Operation) -> list[Launch]:
-    """Makes launches of a kernel's loops that are bound to threads; serial loops and buffers are left inside."""
+def make_launches(kernel: ir.Operation, warp: int) -> list[Launch]:
+    """Makes launches of a kernel's loops that are bound to threads; serial loops and buffers are left inside. ``warp``: the machine's."""
     for block in find(kernel, "tir.block", inner_first=True):
         if thread_loops(block):
             inline_block(block.opview)
     localize_constants(kernel)
-    return [launch(root) for root in roots(kernel.regions[0].blocks[0])]
+    return [launch(root, warp) for root in roots(kernel.regions[0].blocks[0])]
 
 
-def launch(root: ir.Operation) -> Launch:
+def launch(root: ir.Operation, warp: int) -> Launch:
     """Makes a launch of one nest; serial loops and buffers are left inside."""
-    made = make_launch(root)
+    made = make_launch(root, warp)
     guard(made)
     take_indices(made, made.operation)
     lower_reductions(made)

@@ -173,7 +173,7 @@ def check_alone(block: BlockOp, sums: list[Sum], top: ir.Operation) -> None:
         if op.name in ("memref.load", "memref.store") and block.operation not in ancestors(op):
             buffer = buffer_of(op.operands[0 if op.name == "memref.load" else 1])
             if buffer in results:
-                raise PassFailed(f"block '{block.name}' is reduced over threads: {name_of(buffer)} has its value behind the loops, and is "
+                raise PassFailed(f"block '{block.name}' is reduced over threads: {name_of(buffer)} has its value after the loops, and is "
                                  "used inside of them", op)
     for one in sums:
         for op in everything(block.operation):

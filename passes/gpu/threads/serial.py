@@ -5,6 +5,7 @@ from legato.core.mlir import func, ir
 from legato.dialects.tir.loops import ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.accesses import Conflicts, ThreadAccess
+from legato.passes.gpu.threads.all_reduce import WARP
 from legato.passes.gpu.threads.barriers import Inserter
 from legato.passes.gpu.threads.buffers import place_buffers, place_global
 from legato.passes.gpu.threads.launch import Launch, thread_loops
@@ -28,7 +29,7 @@ def check_serial(kernel: func.FuncOp) -> None:
             op.attributes[LOOPS] = ir.DenseI64ArrayAttr.get(around)
         threads = [(loop.name, loop.thread) for loop in loops]
         try:
-            launches = make_launches(tried)
+            launches = make_launches(tried, WARP)
             place_global(tried)
             place_buffers(tried, launches, UNBOUNDED)
         except PassFailed:

@@ -42,7 +42,7 @@ def split(op: ir.Operation) -> None:
 
 
 def distribute(block: ir.Block, test: ir.Value, before: ir.Operation) -> None:
-    """Moves a block's statements in front of an op; runs of statements without a barrier go under the condition."""
+    """Moves a block's statements before an op; runs of statements without a barrier go under the condition."""
     run: list[ir.Operation] = []
     for op in body(block):
         if op.name.startswith(MOVABLE) and speculatable(op) and all(is_before(v, block) for v in op.operands):
@@ -97,7 +97,7 @@ def around(op: ir.Operation, test: ir.Value, before: ir.Operation) -> None:
 
 
 def under(run: list[ir.Operation], test: ir.Value, before: ir.Operation) -> None:
-    """Puts statements under the condition, in front of an op; values used outside become results of the ``scf.if``."""
+    """Puts statements under the condition, before an op; values used outside become results of the ``scf.if``."""
     if not run:
         return
     with ir.InsertionPoint(before), run[0].location:
@@ -122,7 +122,7 @@ def zero(value: ir.Value) -> ir.Value:
     """A zero of a value's type, for the branch that is not taken. PassFailed for buffers."""
     type_ = value.type
     if isinstance(type_, ir.MemRefType):
-        raise PassFailed("a buffer is made under a condition that not all threads take, and used behind a barrier", value.owner.operation)
+        raise PassFailed("a buffer is made under a condition that not all threads take, and used after a barrier", value.owner.operation)
     number = ir.FloatAttr.get(type_, 0.0) if isinstance(type_, ir.FloatType) else ir.IntegerAttr.get(type_, 0)
     return arith.ConstantOp(type_, number).result
 

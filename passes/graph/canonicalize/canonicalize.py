@@ -9,6 +9,9 @@ from legato.passes.graph.canonicalize import (
     algebra as canonicalize_algebra,
 )
 from legato.passes.graph.canonicalize import (
+    attention as canonicalize_attention,
+)
+from legato.passes.graph.canonicalize import (
     fusions as canonicalize_fusions,
 )
 from legato.passes.graph.canonicalize import (
@@ -23,7 +26,7 @@ from legato.passes.graph.rewriter import GraphRewriter, table
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 FAMILIES = (canonicalize_algebra, canonicalize_shapes, canonicalize_affine, canonicalize_fusions,
-            canonicalize_integers)
+            canonicalize_attention, canonicalize_integers)
 MAX_SWEEPS = 64
 
 

@@ -100,7 +100,7 @@ class Reader:
         return relax.evaluate(op, arrays)[0] if len(arrays) == len(op.operands) else None
 
     def weight(self, value: ir.Value) -> Weight | None:
-        """A constant quantized value, also behind permutations; None for any other."""
+        """A constant quantized value, also after permutations; None for any other."""
         op = defining_op(value)
         if op is not None and op.name == "relax.permute_dims":
             inner, axes = self.weight(op.operands[0]), permutation_of(op)
@@ -127,7 +127,7 @@ class Reader:
         return self.array(value) if value.type.has_static_shape and np.prod(value.type.shape, dtype=np.int64) <= FEW else None
 
     def activation(self, value: ir.Value) -> Quantized | None:
-        """A quantized value with a single zero point and a single scale, also behind reshapes and permutations; None for any other.
+        """A quantized value with a single zero point and a single scale, also after reshapes and permutations; None for any other.
 
         Its zero point is of i32, its scale of f32; both have rank 0.
         """

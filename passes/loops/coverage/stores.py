@@ -45,7 +45,7 @@ def left_out(stores: Sequence[ir.Operation], shape: Sequence[Size], sizes: Kerne
 
 def follows_store(load: ir.Operation, stores: Sequence[ir.Operation], shape: Sequence[Size], sizes: KernelSizes) -> bool:
     """Whether a load is certain to read what a store has written: one before it in the loops around both, or in the init of its block; or
-    stores in front of its outermost loop that write all."""
+    stores before its outermost loop that write all."""
     around = [load, *ancestors(load)]
     indices = list(load.operands)[1:]
     for store in stores:
@@ -57,7 +57,7 @@ def follows_store(load: ir.Operation, stores: Sequence[ir.Operation], shape: Seq
 
 def all_before(load: ir.Operation, around: Sequence[ir.Operation], stores: Sequence[ir.Operation], shape: Sequence[Size],
                sizes: KernelSizes) -> bool:
-    """Whether the stores in front of the outermost loop around a load write all."""
+    """Whether the stores before the outermost loop around a load write all."""
     outermost = around[-2] if len(around) > 1 else load
     before = [store for store in stores if (top := [store, *ancestors(store)][-2]) != outermost and top.is_before_in_block(outermost)]
     return bool(before) and left_out(before, shape, sizes) is None

@@ -96,7 +96,7 @@ def groups(run: list[ir.Operation]) -> list[list[ir.Operation]]:
 
 
 def is_late(store: ir.Operation, number: int, stores: list[ir.Operation], run: list[ir.Operation]) -> bool:
-    """Whether a store uses an element as it was before one of the stores in front of it."""
+    """Whether a store uses an element as it was before one of the stores before it."""
     loads = [load for op in needed([store], run) for load in find(op, "memref.load")]
     before = [(other, s.operands[1]) for other in stores[:number] for s in find(other, "memref.store")]
     return any(load.operands[0] == buffer and run.index(outermost(load, run)) < run.index(other)
@@ -167,7 +167,7 @@ class _Localizer:
             loop = loop_of(value)
             raise Kept(f"{shown(self.block)} reads the loop variable {loop.name if loop else '?'}, which is none of its axes")
         if owner.name == "memref.load" and owner.operands[0] in self.written:
-            raise Kept("a value is read in front of a loop, and used in it")
+            raise Kept("a value is read before a loop, and used in it")
         if owner.name.split(".")[0] not in PURE and owner.name != "memref.load":
             raise Kept(f"{described(owner)} stands among its loops")
         operands = [self.local(v) if self.is_outside(v) else v for v in owner.operands]

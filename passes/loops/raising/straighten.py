@@ -43,7 +43,7 @@ def straighten(block: BlockOp, indices: AxisForms) -> Straight:
 
 
 def take_init(block: BlockOp, indices: AxisForms) -> None:
-    """Makes the block's init of ``if k == 0: C[i, j] = 0`` in front of all else, where ``k`` are all its reduce axes."""
+    """Makes the block's init of ``if k == 0: C[i, j] = 0`` before all else, where ``k`` are all its reduce axes."""
     operations = [op for op in body(block.block) if op.name == "scf.if" or op.name == "memref.store"]
     if not operations or operations[0].name != "scf.if" or block.init_block is not None or operations[0].results:
         return
@@ -75,7 +75,7 @@ def take_init(block: BlockOp, indices: AxisForms) -> None:
 
 
 def flatten(inside: ir.Block, guards: list[Guard], made: Straight) -> None:
-    """Moves ops out of conditions, to the places in front of them."""
+    """Moves ops out of conditions, to the places before them."""
     for op in body(inside):
         if op.name == "scf.if":
             flatten_if(op, guards, made)

@@ -1,6 +1,5 @@
 """tir-prepare-main: prepares main for bufferization: plain tensor types, results that alias nothing, declared accesses of
 declarations."""
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,10 +10,8 @@ from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import RETURNS
 from legato.passes.memory.bufferize.functions import on_tensors
+from legato.passes.memory.bufferize.reads import WHOLE_VIEWS, separate_reads
 from legato.passes.pipeline.base import ModulePass, PassContext
-
-WHOLE_VIEWS = {"tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape"}
-READS = 32  # of one value, for bufferization to compare with each other
 
 
 @dataclass(frozen=True)
@@ -72,36 +69,6 @@ def separate_outputs(function: func.FuncOp) -> None:
                 with ir.InsertionPoint(user):
                     user.operands[number] = operand.owner.clone().results[0]
             taken.add(operand)
-
-
-def separate_reads(function: func.FuncOp) -> None:
-    """Gives bunches of reads of an argument or a constant tensors of their own: bufferization compares every pair of a value's reads.
-
-    Nothing writes to these buffers (``protect_arguments``), so that the tensors need not be known to share them.
-    """
-    constants = [op.results[0] for op in find(function.operation, "arith.constant")]
-    many = [v for v in (*function.arguments, *constants) if isinstance(v.type, ir.RankedTensorType) and sum(1 for _ in v.uses) > READS]
-    if not many:
-        return
-    uses: dict[ir.Value, list[tuple[ir.Operation, int]]] = {value: [] for value in many}
-    for user in everything(function.operation):
-        for number, operand in enumerate(user.operands):
-            if operand in uses:
-                uses[operand].append((user, number))
-    for value, places in uses.items():
-        with ir.InsertionPoint.at_block_begin(function.body.blocks[0]), ir.Location.unknown():
-            another = _same_argument(value) if isinstance(value.owner, ir.Block) else value.owner.clone
-            for start in range(0, len(places), READS):
-                bunch = another().results[0]
-                for user, number in places[start:start + READS]:
-                    user.operands[number] = bunch
-
-
-def _same_argument(argument: ir.Value) -> Callable[[], ir.Operation]:
-    """Makes tensors that read an argument's buffer."""
-    type_ = ir.RankedTensorType(argument.type)
-    buffer = bufferization.ToBufferOp(ir.MemRefType.get(type_.shape, type_.element_type), argument, read_only=True).result
-    return lambda: bufferization.ToTensorOp(type_, buffer, restrict=True).operation
 
 
 def fresh_root(value: ir.Value) -> ir.Value | None:

@@ -22,14 +22,14 @@ from legato.analysis.indices.sizes import always_fits
 from legato.core.diagnostics import PassFailed
 from legato.core.dtypes import as_dtype
 from legato.core.errors import LegatoError, UnsupportedError
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import find, present
 from legato.core.locations import describe, model_name
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, magnitude, product
 from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
 from legato.dialects.relax.requirements import Requirement, Room, require, requirements
 from legato.dialects.relax.sizes import is_too_large
-from legato.dialects.tir.markers import ARENA, LATE_ARENAS, OUT
+from legato.dialects.tir.markers import ARENA, KEEP_SIZE, LATE_ARENAS, OUT
 from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
 from legato.passes.memory.plan_memory.lifetimes import MainBuffer, find_buffers
@@ -76,7 +76,9 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     owners = _owners(returned, main)
     for op in owners:   # read while main still has its arguments; a cast may have hidden the size from the result
         _known(sizes.shape(op.results[0]), op)
-    shapes = [_known(sizes.shape(value), _last(main)) for value in returned]
+    shapes = [value.shape if boundary.is_late(value.shape) and UNKNOWN not in value.shape else _known(sizes.shape(buffer), _last(main))
+              for buffer, value in zip(returned, boundary.outputs, strict=True)]
+    owners = {op: number for op, number in owners.items() if not _precedes(op, stages[stage_of(stages, shapes[number], op)].call)}
     placed = [(b, _known((sizes.bytes(b.alloc.results[0]),), b.alloc)[0]) for b in buffers if b.alloc not in owners and b.is_used]
     groups: list[list[tuple[MainBuffer, Size]]] = [[] for _ in stages]
     for buffer, size in placed:
@@ -95,6 +97,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
         for op in buffer.deallocations:
             op.erase()
     pass_sizes(main, stages)
+    erase_kept_sizes(module)
     plan.finish()
     early = [s for shape in shapes if not boundary.is_late(shape) for s in shape]
     required = [size for one in requirements(main) if one.known_by(boundary.symbols) for size in one.sizes]
@@ -109,6 +112,14 @@ def refuse_unbuffered(main: func.FuncOp) -> None:
     if other is not None:
         raise LegatoError(f"memory is planned for a @main that takes and returns buffers; this one has {other}: run the pass between "
                           "bufferization (one-shot-bufferize, tir-drop-results) and tir-lower-packed, and once")
+
+
+def erase_kept_sizes(module: ir.Module) -> None:
+    """Erases the calls that kept the sizes of ``relax.size_of`` alive: their values are in use now, or checked."""
+    for declaration in [op for op in module.body.operations if isinstance(op, func.FuncOp) and op.name.value == KEEP_SIZE]:
+        for call in [op for op in find(module.operation, "func.call") if op.attributes["callee"].value == KEEP_SIZE]:
+            call.erase()
+        declaration.erase()
 
 
 def _last(function: func.FuncOp) -> ir.Operation:
@@ -126,6 +137,11 @@ def _owners(returned: list[ir.Value], main: func.FuncOp) -> dict[ir.Operation, i
         if op is not None and op.name == "memref.alloc" and op.block == main.body.blocks[0] and op not in owners:
             owners[op] = number
     return owners
+
+
+def _precedes(op: ir.Operation, other: ir.Operation | None) -> bool:
+    """Whether an op of a block comes before another one of it, if that is given: memory of a result is asked for behind it."""
+    return other is not None and next(one.operation for one in op.block.operations if one.operation in (op, other)) == op
 
 
 def _known(shape: tuple[Size, ...], op: ir.Operation) -> tuple[Size, ...]:
@@ -224,7 +240,7 @@ class _Rewrite:
         claimed = set(owners.values())
         for op, number in owners.items():
             type_ = ir.MemRefType(op.results[0].type)
-            stage = self.stages[stage_of(self.stages, shapes[number], op)]
+            stage = self.stages[stage_of(self.stages, (*shapes[number], *self.sizes.shape(op.results[0])), op)]
             with ir.InsertionPoint(stage.anchor), op.location:
                 memory = with_shape(self.outputs[number], type_, self.sizes.shape(op.results[0]), stage.values)
             op.results[0].replace_all_uses_with(memory)

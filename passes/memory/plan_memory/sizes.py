@@ -10,6 +10,7 @@ from legato.dialects.relax.markers import SYMBOL
 from legato.dialects.relax.requirements import requirements
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
+BEFORE_STATES = {"scf.for": 3, "scf.while": 0}     # a loop's operands before those that it carries
 
 
 class MemrefSizes:
@@ -35,6 +36,10 @@ class MemrefSizes:
         """The shape of a memref; UNKNOWN for sizes that are not known."""
         if value not in self._shapes:
             given = tuple(UNKNOWN if s == DYNAMIC else s for s in ir.MemRefType(value.type).shape)
+            start = None if UNKNOWN not in given else _before_loop(value)
+            if start is not None:
+                self._shapes[value] = self.shape(start)
+                return self._shapes[value]
             is_known = UNKNOWN not in given or isinstance(value.owner, ir.Block)
             self._shapes[value] = given if is_known else self._joined(value) or self._made(value.owner.operation, given)
         return self._shapes[value]
@@ -87,3 +92,13 @@ class MemrefSizes:
             return given
         sizes = iter(dynamic)
         return tuple(self.value(next(sizes)) if g is UNKNOWN else g for g in given)
+
+
+def _before_loop(value: ir.Value) -> ir.Value | None:
+    """What a memref that a loop carries is before its first step, where each step leaves it in one buffer; None for other values."""
+    if isinstance(value.owner, ir.Block):
+        loop, number = value.owner.owner.operation, ir.BlockArgument(value).arg_number
+        number -= loop.name == "scf.for"        # the first is the loop's variable
+    else:
+        loop, number = value.owner.operation, ir.OpResult(value).result_number
+    return loop.operands[BEFORE_STATES[loop.name] + number] if loop.name in BEFORE_STATES else None

@@ -23,7 +23,7 @@ class Stage:
     """A part of main: from its beginning, or from after a call on.
 
     ``known``: all symbols with values there. ``new``: those that the call defines, each with result, dimension, scale and offset.
-    ``values``, once the stage has begun: computes sizes there, in front of ``anchor``.
+    ``values``, once the stage has begun: computes sizes there, before ``anchor``.
     """
 
     call: ir.Operation | None

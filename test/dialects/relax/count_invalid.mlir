@@ -29,3 +29,19 @@ func.func @f(%x: tensor<4xf32>) {
   %0 = "relax.nonzero"(%x) {size = "m"} : (tensor<4xf32>) -> tensor<1x4xi64>
   return
 }
+
+// -----
+
+func.func @sizes(%x: tensor<3xi64>) {
+  // expected-error@+1 {{'relax.size_of' op operand 'x' must be a vector of 2 elements, one for each size, has [3]}}
+  %0 = "relax.size_of"(%x) {sizes = #relax.dims<["h", "w"]>} : (tensor<3xi64>) -> tensor<?x?x0xi8, #relax.dims<["h", "w", 0]>>
+  return
+}
+
+// -----
+
+func.func @names(%x: tensor<2xi64>) {
+  // expected-error@+1 {{'relax.size_of' op attribute 'sizes' is [h, h], expected names of symbols, all different}}
+  %0 = "relax.size_of"(%x) {sizes = #relax.dims<["h", "h"]>} : (tensor<2xi64>) -> tensor<?x?x0xi8, #relax.dims<["h", "h", 0]>>
+  return
+}

@@ -24,8 +24,8 @@ func.func @scalar(%a: tensor<f32>, %b: tensor<5x3xf32>) {
 
 // -----
 
-func.func @symbols(%a: tensor<2x?xf32, #relax.dims<[2, "n"]>>, %b: tensor<?x3xf32, #relax.dims<["m", 3]>>) {
-  // expected-error@+1 {{'relax.matmul' op the inner sizes differ: n (last of a: [2, n]) and m (of b: [m, 3])}}
-  %0 = "relax.matmul"(%a, %b) : (tensor<2x?xf32, #relax.dims<[2, "n"]>>, tensor<?x3xf32, #relax.dims<["m", 3]>>) -> tensor<2x3xf32>
+func.func @symbols(%a: tensor<2x?xf32, #relax.dims<[2, "n"]>>, %b: tensor<?x3xf32, #relax.dims<["n + 1", 3]>>) {
+  // expected-error@+1 {{'relax.matmul' op the inner sizes differ: n (last of a: [2, n]) and n + 1 (of b: [n + 1, 3])}}
+  %0 = "relax.matmul"(%a, %b) : (tensor<2x?xf32, #relax.dims<[2, "n"]>>, tensor<?x3xf32, #relax.dims<["n + 1", 3]>>) -> tensor<2x3xf32>
   return
 }

@@ -41,3 +41,10 @@ func.func @tile(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf
   %0 = "relax.tile"(%arg0) {repeats = #relax.dims<[2, 3]>} : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf32, #relax.dims<["n * 2", "m * 3"]>>
   return %0 : tensor<?x?xf32, #relax.dims<["n * 2", "m * 3"]>>
 }
+
+// CHECK-LABEL: @dynamic_broadcast_to(
+// CHECK: "relax.dynamic_broadcast_to"(%arg0) {shape = #relax.dims<["broadcast(n, m)", 7]>} : (tensor<?x1xf32, #relax.dims<["n", 1]>>) -> tensor<?x7xf32, #relax.dims<["broadcast(n, m)", 7]>>
+func.func @dynamic_broadcast_to(%arg0: tensor<?x1xf32, #relax.dims<["n", 1]>>) -> tensor<?x7xf32, #relax.dims<["broadcast(n, m)", 7]>> {
+  %0 = "relax.dynamic_broadcast_to"(%arg0) {shape = #relax.dims<["broadcast(n, m)", 7]>} : (tensor<?x1xf32, #relax.dims<["n", 1]>>) -> tensor<?x7xf32, #relax.dims<["broadcast(n, m)", 7]>>
+  return %0 : tensor<?x7xf32, #relax.dims<["broadcast(n, m)", 7]>>
+}

@@ -25,8 +25,8 @@ func.func @reshape_two(%x: tensor<2x3xf32>) {
 // -----
 
 func.func @reshape_symbols(%x: tensor<?x3xf32, #relax.dims<["n", 3]>>) {
-  // expected-error@+1 {{'relax.reshape' op attribute 'shape' is [m, 3], m * 3 elements, but x has n * 3: [n, 3]}}
-  %0 = "relax.reshape"(%x) {shape = #relax.dims<["m", 3]>} : (tensor<?x3xf32, #relax.dims<["n", 3]>>) -> tensor<?xf32>
+  // expected-error@+1 {{'relax.reshape' op attribute 'shape' is [n + 1, 3], n * 3 + 3 elements, but x has n * 3: [n, 3]}}
+  %0 = "relax.reshape"(%x) {shape = #relax.dims<["n + 1", 3]>} : (tensor<?x3xf32, #relax.dims<["n", 3]>>) -> tensor<?xf32>
   return
 }
 
@@ -84,4 +84,12 @@ func.func @tile(%x: tensor<2x3xf32>) {
   // expected-error@+1 {{'relax.tile' op attribute 'repeats' is [1, -1], expected values of 0 or more}}
   %0 = "relax.tile"(%x) {repeats = #relax.dims<[1, -1]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return
+}
+
+// -----
+
+func.func @f(%arg0: tensor<?x2xf32, #relax.dims<["n", 2]>>) -> tensor<4x3xf32> {
+  // expected-error@+1 {{attribute 'shape' is [4, 3], to which x of [n, 2] does not broadcast}}
+  %0 = "relax.dynamic_broadcast_to"(%arg0) {shape = #relax.dims<[4, 3]>} : (tensor<?x2xf32, #relax.dims<["n", 2]>>) -> tensor<4x3xf32>
+  return %0 : tensor<4x3xf32>
 }

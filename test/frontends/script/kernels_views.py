@@ -114,7 +114,7 @@ def halves(A: T.Buffer((16,), "float16"), B: T.Buffer((16,), "bfloat16"), C: T.B
 
 @T.prim_func
 def compacted(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8, 16), "float32")):
-    """As TVM prints it behind compaction: a buffer of a row, inside the loop."""
+    """As TVM prints it after compaction: a buffer of a row, inside the loop."""
     for i in range(8):
         with T.sblock(""):
             T.reads(A[i, 0:16])

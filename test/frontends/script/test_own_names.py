@@ -1,11 +1,11 @@
-"""The script language under Legato's own names, ``from legato import module, relax, tir``."""
+"""The script language under Legato's own names, ``from legato import ir_module, relax, tir``."""
 import numpy as np
 
 import legato
 from legato import relax, tir
 
 
-@legato.module
+@legato.ir_module
 class Model:
     @tir.prim_func
     def plus_one(A: tir.Buffer((8,), "float32"), B: tir.Buffer((8,), "float32")):
@@ -28,7 +28,7 @@ def test_a_module_in_own_names():
 def test_they_are_what_the_script_module_has():
     from legato.script import I, R, T
 
-    assert (legato.module, legato.relax, legato.tir) == (I.ir_module, R, T)
+    assert (legato.ir_module, legato.relax, legato.tir) == (I.ir_module, R, T)
 
 
 def test_words_by_their_module():

@@ -1,7 +1,7 @@
 // RUN: legato-opt %s --split-input-file --pass-pipeline=%{bufferize},tir-plan-memory --verify-diagnostics | filecheck %s
 // RUN: legato-opt %s --split-input-file --pass-pipeline=%{bufferize},tir-plan-memory,tir-lower-packed --verify-diagnostics | filecheck %s --check-prefix=LOW
 
-// What a packed function returns gives m. Behind the call: m's value, an arena for buffers as large, memory for the result.
+// What a packed function returns gives m. After the call: m's value, an arena for buffers as large, memory for the result.
 // CHECK-LABEL: func.func @main(
 // CHECK: %[[P:.*]] = call @pos(%{{.*}}, %{{.*}}) : (memref<?x4xf32>, index) -> memref<?x4xf32>
 // CHECK-NEXT: %[[C0:.*]] = arith.constant 0 : index

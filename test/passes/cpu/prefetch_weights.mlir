@@ -1,5 +1,6 @@
 // RUN: legato-opt %s --tir-prefetch-weights --split-input-file | filecheck %s
-// The reduction of a product fetches the lines of a large weight 16 steps ahead: here two of 64 bytes in each step.
+// The reduction of a product fetches the lines of a large weight 16 steps ahead: here two of 64 bytes in each step. One tile of rows alone
+// reads each block of columns: there is no time to fetch the next one.
 
 #rows = affine_map<(m, n, k) -> (m, k)>
 #columns = affine_map<(m, n, k) -> (k, n)>
@@ -52,5 +53,56 @@ func.func private @small(%x: memref<8x64xf32>, %w: memref<64x32xf32>, %out: memr
     scf.yield %3 : vector<8x32xf32>
   }
   vector.transfer_write %r, %out[%c0, %c0] {in_bounds = [true, true]} : vector<8x32xf32>, memref<8x32xf32>
+  return
+}
+
+// -----
+
+#block = affine_map<(d0) -> (d0 floordiv 32)>
+#rows = affine_map<(m, n, k) -> (m, k)>
+#columns = affine_map<(m, n, k) -> (k, n)>
+#out = affine_map<(m, n, k) -> (m, n)>
+// Five tiles of rows read each block of 768 x 32: in each of their 5 x 768 steps, 8 of the next block's elements are fetched into the second
+// level of caches, behind those of the tiles before. Fetches stand in front of all reads.
+// CHECK-LABEL: func.func private @blocks
+// CHECK: scf.for
+// CHECK: %[[B:.*]] = affine.apply
+// CHECK: scf.for %[[ROW:[^ ]*]] = %[[C0:[^ ]*]] to %{{[^ ]*}} step %[[C8:[^ ]*]]
+// CHECK: scf.for %[[K:[^ ]*]] =
+// CHECK: %[[FLAT:.*]] = memref.collapse_shape %arg1 {{.*}} into memref<98304xf32>
+// CHECK: %[[DONE:.*]] = arith.subi %[[ROW]], %[[C0]]
+// CHECK: %[[TILE:.*]] = arith.divui %[[DONE]], %[[C8]]
+// CHECK: %[[NUMBER:.*]] = arith.addi %{{.*}}, %[[TILE]]
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[NUMBER]], %{{.*}}
+// CHECK: %[[NEXT:.*]] = arith.addi %[[B]], %{{.*}}
+// CHECK: %[[START:.*]] = arith.muli %[[NEXT]], %{{.*}}
+// CHECK: memref.prefetch %[[FLAT]][%{{.*}}], read, locality<2>, data : memref<98304xf32>
+// CHECK-COUNT-2: memref.prefetch %arg1[%[[B]], {{.*}} locality<3>
+// CHECK-NOT: memref.prefetch
+// CHECK: vector.transfer_read %arg0
+// CHECK: vector.contract
+func.func private @blocks(%x: memref<40x768xf32>, %w: memref<4x768x1x32xf32>, %out: memref<40x128xf32> {tir.out}) attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %c40 = arith.constant 40 : index
+  %c128 = arith.constant 128 : index
+  %c768 = arith.constant 768 : index
+  %p = ub.poison : f32
+  %zero = arith.constant dense<0.0> : vector<8x32xf32>
+  scf.for %n = %c0 to %c128 step %c32 {
+    %b = affine.apply #block(%n)
+    scf.for %m = %c0 to %c40 step %c8 {
+      %r = scf.for %k = %c0 to %c768 step %c1 iter_args(%acc = %zero) -> (vector<8x32xf32>) {
+        %0 = vector.transfer_read %x[%m, %k], %p {in_bounds = [true, true]} : memref<40x768xf32>, vector<8x1xf32>
+        %1 = vector.transfer_read %w[%b, %k, %c0, %c0], %p {in_bounds = [true]} : memref<4x768x1x32xf32>, vector<32xf32>
+        %2 = vector.shape_cast %1 : vector<32xf32> to vector<1x32xf32>
+        %3 = vector.contract {indexing_maps = [#rows, #columns, #out], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %0, %2, %acc : vector<8x1xf32>, vector<1x32xf32> into vector<8x32xf32>
+        scf.yield %3 : vector<8x32xf32>
+      }
+      vector.transfer_write %r, %out[%m, %n] {in_bounds = [true, true]} : vector<8x32xf32>, memref<40x128xf32>
+    }
+  }
   return
 }

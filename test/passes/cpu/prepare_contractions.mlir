@@ -55,3 +55,36 @@ func.func private @second(%x: tensor<?x8xf32>, %w: tensor<8x64xf32>, %b: tensor<
   } -> tensor<?x64xf32>
   return %2 : tensor<?x64xf32>
 }
+
+// -----
+
+// A contraction that adds to the values of another op: that op's destination is the new tensor, and the copy's is the output.
+// CHECK-LABEL: func.func private @bias
+// CHECK: %[[OWN:.*]] = tensor.empty(%{{.*}}) : tensor<?x64xf32>
+// CHECK: %[[BIAS:.*]] = linalg.generic {{.*}} ins(%arg2 : tensor<64xf32>) outs(%[[OWN]]
+// CHECK: %[[PRODUCT:.*]] = linalg.matmul {{.*}} outs(%[[BIAS]]
+// CHECK: linalg.generic {{.*}} ins(%[[PRODUCT]], %{{.*}} : tensor<?x64xf32>, f32) outs(%arg3
+func.func private @bias(%x: tensor<?x8xf32>, %w: tensor<8x64xf32>, %b: tensor<64xf32>, %out: tensor<?x64xf32> {tir.out, bufferization.writable = true})
+    -> tensor<?x64xf32> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+      ins(%b : tensor<64xf32>) outs(%out : tensor<?x64xf32>) {
+  ^bb0(%in: f32, %o: f32):
+    linalg.yield %in : f32
+  } -> tensor<?x64xf32>
+  %1 = linalg.matmul ins(%x, %w : tensor<?x8xf32>, tensor<8x64xf32>) outs(%0 : tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %1 : tensor<?x64xf32>
+}
+
+// -----
+
+// One that adds to what the output holds begins with a copy of it.
+// CHECK-LABEL: func.func private @in_place
+// CHECK: %[[OWN:.*]] = tensor.empty(%{{.*}}) : tensor<?x64xf32>
+// CHECK: %[[HELD:.*]] = linalg.generic {{.*}} ins(%arg2 : tensor<?x64xf32>) outs(%[[OWN]]
+// CHECK: %[[PRODUCT:.*]] = linalg.matmul {{.*}} outs(%[[HELD]]
+// CHECK: linalg.generic {{.*}} ins(%[[PRODUCT]], %{{.*}} : tensor<?x64xf32>, f32) outs(%arg2
+func.func private @in_place(%x: tensor<?x8xf32>, %w: tensor<8x64xf32>, %out: tensor<?x64xf32> {tir.out, bufferization.writable = true})
+    -> tensor<?x64xf32> attributes {tir.prim_func} {
+  %0 = linalg.matmul ins(%x, %w : tensor<?x8xf32>, tensor<8x64xf32>) outs(%out : tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}

@@ -1,6 +1,6 @@
 // RUN: legato-opt %s --split-input-file --tir-tile-attention='target=llvm{cpu=x86-64-v4}' --canonicalize --cse | filecheck %s
 
-// 40 queries in tiles of 10 by two vectors of keys; the scores of a tile for all of the 70 keys, in panels of 32 behind which -inf stands,
+// 40 queries in tiles of 10 by two vectors of keys; the scores of a tile for all of the 70 keys, in panels of 32 after which -inf stands,
 // are one small buffer. Queries, keys and values are read in place. The mask is added, and the result scaled, in registers.
 // CHECK-LABEL: func.func private @one_block(
 // CHECK-SAME: %[[Q:.*]]: tensor<2x40x16xf32>, %[[K:.*]]: tensor<2x16x70xf32>, %[[V:.*]]: tensor<2x70x16xf32>, %[[M:.*]]: tensor<70xf32>, %[[OUT:.*]]: tensor<2x40x16xf32>

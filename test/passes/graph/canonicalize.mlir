@@ -111,3 +111,20 @@ func.func @windows_of_bytes(%x: tensor<1x8x9x8xui8>) -> (tensor<1x8x4x4xi32>, te
   %1 = "relax.conv2d_integer"(%x, %w) {data_layout = "NHWC", kernel_layout = "HWIO"} : (tensor<1x8x9x8xui8>, tensor<1x2x8x4xi8>) -> tensor<1x8x8x4xi32>
   return %0, %1 : tensor<1x8x4x4xi32>, tensor<1x8x8x4xi32>
 }
+
+// Rows of shares that are set to 0, as ONNX's Attention does where all keys are masked: the product is set to 0.
+// CHECK-LABEL: func.func @guarded_attention(
+// CHECK: %[[SHARES:.*]] = "relax.softmax"(%arg0)
+// CHECK: %[[Y:.*]] = "relax.matmul"(%[[SHARES]], %arg2)
+// CHECK: "relax.where"(%arg1, %{{.*}}, %[[Y]])
+// CHECK: "relax.matmul"(%{{.*}}, %arg2)
+// CHECK-NEXT: return
+func.func @guarded_attention(%x: tensor<2x3x4xf32>, %rows: tensor<3x1xi1>, %v: tensor<2x4x5xf32>, %keys: tensor<3x4xi1>) -> (tensor<2x3x5xf32>, tensor<2x3x5xf32>) {
+  %zero = "relax.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %0 = "relax.softmax"(%x) : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %1 = "relax.where"(%rows, %zero, %0) : (tensor<3x1xi1>, tensor<f32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %2 = "relax.matmul"(%1, %v) : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+  %3 = "relax.where"(%keys, %zero, %0) : (tensor<3x4xi1>, tensor<f32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %4 = "relax.matmul"(%3, %v) : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+  return %2, %4 : tensor<2x3x5xf32>, tensor<2x3x5xf32>
+}

@@ -25,7 +25,7 @@ func.func @symbolic(%x: tensor<2x?x8xf32, #relax.dims<[2, "n", 8]>>, %w: tensor<
   return %0 : tensor<2x?x4xf32, #relax.dims<[2, "n", 4]>>
 }
 
-// What broadcasts along the leading dimensions stays behind the reshape.
+// What broadcasts along the leading dimensions stays after the reshape.
 // CHECK-LABEL: func.func @not_by_rows
 // CHECK: %[[V:.*]] = "relax.reshape"{{.*}} -> tensor<2x5x4xf32>
 // CHECK: "relax.add"(%[[V]], %arg2)

@@ -41,7 +41,7 @@ func.func @shuffle(%x: tensor<2x8x8x8xf32>) -> tensor<2x8x6x6xf32> {
   return %4 : tensor<2x8x6x6xf32>
 }
 
-// Behind a global pool nothing is left to permute.
+// After a global pool nothing is left to permute.
 // CHECK-LABEL: func.func @head
 // CHECK: %[[P:.*]] = "relax.max_pool2d"
 // CHECK-NEXT: %[[M:.*]] = "relax.mean"(%[[P]]) {axis = array<i64: 1, 2>, keepdims = true} : (tensor<2x7x7x8xf32>) -> tensor<2x1x1x8xf32>

@@ -27,3 +27,14 @@ func.func @outer(%x: tensor<?xf32, #relax.dims<["n"]>>, %y: tensor<?x1x?xf32, #r
     -> tensor<?x?x?xf16, #relax.dims<["m", "n", "n"]>> loc("half")
   return %3 : tensor<?x?x?xf16, #relax.dims<["m", "n", "n"]>>
 }
+
+// Sizes that an op takes to be equal, and one that may be 1, with the arguments that give their symbols.
+// CHECK-LABEL: func.func @equal
+// CHECK-SAME: relax.requires = {{\[\[}}"m", "relax.add \22sum\22 needs m to be n, the size of another operand at axis -1; m is dimension 0 of 'b', n is dimension 0 of 'a'", "n"],
+// CHECK-SAME: ["broadcast(m, 4)", "relax.dynamic_broadcast_to \22wide\22 needs m, its size at axis 0, to be 1 or 4; m is dimension 0 of 'b'", "4"]]
+func.func @equal(%x: tensor<?xf32, #relax.dims<["n"]>> {relax.name = "a"}, %y: tensor<?xf32, #relax.dims<["m"]>> {relax.name = "b"})
+    -> (tensor<?xf32, #relax.dims<["n"]>>, tensor<4xf32>) {
+  %0 = "relax.add"(%x, %y) : (tensor<?xf32, #relax.dims<["n"]>>, tensor<?xf32, #relax.dims<["m"]>>) -> tensor<?xf32, #relax.dims<["n"]>> loc("sum")
+  %1 = "relax.dynamic_broadcast_to"(%y) {shape = #relax.dims<[4]>} : (tensor<?xf32, #relax.dims<["m"]>>) -> tensor<4xf32> loc("wide")
+  return %0, %1 : tensor<?xf32, #relax.dims<["n"]>>, tensor<4xf32>
+}

@@ -65,7 +65,7 @@ THROUGH = {
 
 @pytest.mark.parametrize("after", THROUGH.values(), ids=THROUGH.keys())
 def test_layout_goes_through(after):
-    """Between a convolution and a pool behind it, or the result, nothing is permuted but what a shuffle itself moves."""
+    """Between a convolution and a pool after it, or the result, nothing is permuted but what a shuffle itself moves."""
     module = converted(lambda x: after(conv(x, 8, 4, 3)))
     result = module.function().type.results[0]
     held_to_the_end = result.rank > 2

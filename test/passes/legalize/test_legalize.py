@@ -120,13 +120,14 @@ def forgets_to_mark_its_output(op, x):
     (wrong_type, ["the rule wrong_type", "relax.exp '/gelu/Exp'", "its body returns f32 but the op has tensor<4xf32>"]),
     (wrong_shape, ["the rule wrong_shape", "target 'npu'", "gives tensor<1x4xf32> for relax.exp '/gelu/Exp', whose results are tensor<4x"]),
     (wrong_dtype, ["the rule wrong_dtype", "gives tensor<4xf16> for relax.exp"]),
-    (raises, ["the rule raises", "target 'npu'", "KeyError", "relax.exp '/gelu/Exp'", "Traceback"]),
+    (raises, ["the rule raises", "target 'npu'", "KeyError", "relax.exp '/gelu/Exp'", "(at legalize/test_legalize.py:"]),
 ])
 def test_a_broken_rule_is_named(rule, expected):
     with pytest.raises(LegatoError) as error:
         legalize(rule)
     for part in expected:
         assert part in str(error.value)
+    assert "\n" not in str(error.value)  # no frames of the compiler's
 
 
 def test_without_the_conversion_engine_nothing_is_legalized(monkeypatch):

@@ -73,7 +73,7 @@ func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
 
 // -----
 
-// A size that a kernel has counted: behind it an arena, and memory for the result.
+// A size that a kernel has counted: after it an arena, and memory for the result.
 // CHECK-LABEL: func.func @main(
 // CHECK: %[[M:.*]] = arith.index_cast %{{.*}} {relax.symbol = "m"} : i64 to index
 // CHECK: %[[ARENA:.*]] = call @legato.late_arena(%{{.*}}, %{{.*}}) : (index, index) -> memref<i8>

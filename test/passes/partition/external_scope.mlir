@@ -1,6 +1,6 @@
-// The worked case: behind partitioning, one backend's convolutions change their layout and its constants are folded, the host's stay.
+// The worked case: after partitioning, one backend's convolutions change their layout and its constants are folded, the host's stay.
 // RUN: legato-opt %s '--pass-pipeline=external<"npu">(relax-convert-layout{data-layout=NHWC kernel-layout=OHWI},relax-fold-constants,relax-canonicalize)' | filecheck %s
-// Fold-constants in front of partitioning: the pattern (convolution with a constant kernel) still matches.
+// Fold-constants before partitioning: the pattern (convolution with a constant kernel) still matches.
 // RUN: legato-opt %S/inputs/before_partition.mlir --load %S/inputs/npu.py --relax-fold-constants --relax-fuse-by-pattern=backend=npu | filecheck %s --check-prefix=FOLDED
 // An external module handed out alone is an ordinary module.
 // RUN: legato-opt %S/inputs/alone.mlir --relax-infer-shapes --relax-fold-constants --relax-canonicalize '--relax-convert-layout=data-layout=NHWC kernel-layout=HWIO' --relax-legalize=target=generic --cse --tir-fuse --symbol-dce --canonicalize --linalg-fuse-elementwise-ops --canonicalize --cse --tir-tie-outputs | filecheck %s --check-prefix=ALONE

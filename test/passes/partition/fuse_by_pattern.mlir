@@ -49,7 +49,7 @@ func.func @grouped(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x6x6xf32> {
 
 // -----
 
-// Two results that share an input are one group; the relu between them moves behind it.
+// Two results that share an input are one group; the relu between them moves after it.
 // CHECK-LABEL: func.func @two_outputs(
 // CHECK-NEXT: %[[G:.*]]:2 = call @npu_qk_0(%arg0)
 // CHECK-NEXT: %[[R:.*]] = "relax.relu"

@@ -61,7 +61,7 @@ func.func private @c(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> attr
 
 // -----
 
-// A result in the middle that the host reads too comes out of the merged function; what reads it stands behind.
+// A result in the middle that the host reads too comes out of the merged function; what reads it stands after.
 // CHECK-LABEL: func.func @side(
 // CHECK-NEXT: %[[P:.*]]:2 = call @npu_part_0(%arg0)
 // CHECK-NEXT: %[[E:.*]] = "relax.exp"(%[[P]]#0)

@@ -39,6 +39,14 @@ def test_errors_at_build(backend, message):
         legato.compile(network(), backends=[backend])
 
 
+@pytest.mark.parametrize("backend, name", [("onednn", r"'onednn'"), (Bad, "Bad"), (Bad(), "bad")])
+def test_a_backend_alone_is_no_list(backend, name):
+    """A name would be a list of letters."""
+    for use in (lambda: legato.compile(network(), backends=backend), lambda: legato.partition(network(), backend)):
+        with pytest.raises(legato.LegatoError, match=rf"found one alone: write backends=\[{name}\]"):
+            use()
+
+
 def test_no_importable_name():
     with pytest.raises(legato.LegatoError, match="names no Python function"):
         Blob(b"", "package.name")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from examples.minilm import model as minilm
 from legato.codegen.entry.library import library
 from legato.core import upstream
 from legato.driver import lower
+from legato.examples.minilm import model as minilm
 from legato.frontends.onnx import from_onnx
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.passes.pipeline.registry import all_passes

@@ -40,7 +40,7 @@ def texts(module):
 
 
 def came_through(name, context):
-    """Whether the external modules are what they were, behind a pass that runs or fails."""
+    """Whether the external modules are what they were, after a pass that runs or fails."""
     module = Module.parse(TEXT, context=context)
     before = texts(module)
     try:

@@ -1,6 +1,6 @@
 // RUN: legato-opt %s --split-input-file --tir-convert-kernel-layout | filecheck %s
 
-// A convolution with channels first: image, filter and result are transposed; the pad stays in front of the convolution.
+// A convolution with channels first: image, filter and result are transposed; the pad stays before the convolution.
 // CHECK-LABEL: func.func private @conv
 // CHECK: %[[X:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<1x3x8x8xf32>) outs(%{{.*}} : tensor<1x8x8x3xf32>)
 // CHECK: %[[P:.*]] = tensor.pad %[[X]] low[0, 1, 1, 0] high[0, 1, 1, 0]

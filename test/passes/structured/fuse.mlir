@@ -1,6 +1,6 @@
 // RUN: legato-opt %s --split-input-file --relax-legalize=target=generic --cse --tir-fuse --symbol-dce --canonicalize --linalg-fuse-elementwise-ops --canonicalize --cse --tir-tie-outputs | filecheck %s
 
-// What works on each element joins the matmul in front of it: one kernel, one call, written into the output.
+// What works on each element joins the matmul before it: one kernel, one call, written into the output.
 // CHECK-LABEL: func.func @epilogue(
 // CHECK: %[[E:.*]] = tensor.empty() : tensor<4x16xf32>
 // CHECK-NEXT: %[[Y:.*]] = call @fused_matmul_add_relu(%arg0, %arg1, %arg2, %[[E]])
@@ -49,7 +49,7 @@ func.func @two_heavy(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32
 
 // -----
 
-// In front of a softmax: scale and mask are part of its kernel.
+// Before a softmax: scale and mask are part of its kernel.
 // CHECK-LABEL: func.func @prologue(
 // CHECK: call @fused_multiply_add_softmax(
 // CHECK-NOT: call

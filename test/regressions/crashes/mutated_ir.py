@@ -1,6 +1,6 @@
 """IR of all stages of some models and targets, small mutations of it, and what a pass makes of the result.
 
-``python mutated_ir.py CASES SEED`` is a process that runs cases and prints one line for each that ends in an internal error; in front of
+``python mutated_ir.py CASES SEED`` is a process that runs cases and prints one line for each that ends in an internal error; before
 each case it prints its number, so that the process around it knows which one ended in a signal.
 """
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Parts for backends around sizes that are known only after an op has run: what a backend cannot be given is refused with a reason, and
-everything that names such a size stays behind the op that finds it."""
+everything that names such a size stays after the op that finds it."""
 import numpy as np
 import pytest
 from partition_backends import Interpreter
@@ -36,8 +36,8 @@ def given_to(backend, text, *inputs):
     expected = legato.compile(module)(*inputs)
     for found, one in zip(executable(*inputs), expected, strict=True):
         np.testing.assert_allclose(found, one, rtol=1e-6)
-    records = executable.explanation.partition
-    assert all(record.reason is None or record.reason in str(executable.explanation) for record in records)
+    records = executable.explain().partition
+    assert all(record.reason is None or record.reason in str(executable.explain()) for record in records)
     return [r.reason for r in records if r.reason], sum(r.function is not None for r in records)
 
 
@@ -74,7 +74,7 @@ func.func @main(%x: tensor<8xf32>, %o: tensor<1x1xf32>) -> (tensor<f32>, tensor<
 
 @pytest.mark.parametrize("backend", [ByNumpy, AsIr])
 @pytest.mark.parametrize("patterns, refused", [
-    ([EXP, TANH], None),    # the merged group, behind which the count moves, stands behind the broadcast
+    ([EXP, TANH], None),    # the merged group, after which the count moves, stands after the broadcast
     ([SUM_OF_COUNTED], "the size k, which relax.nonzero finds, is also used outside, by relax.broadcast_to"),
     ([EXP, TANH, SUM(SPREAD)], "relax.broadcast_to needs the size k, which is in the type of no input and no result of the group"),
 ], ids=["sorted", "used outside", "unknown inside"])

@@ -129,7 +129,7 @@ def test_the_tools_take_a_device_from_a_file_and_the_module_beside_it(tmp_path):
         run_tool("legato_compile", model, *device, "--emit", "legalized", "-o", "legalized.mlir", folder=tmp_path)
         text = (tmp_path / "legalized.mlir").read_text()
         assert '"coprocessor.wait"' in text and "coprocessor.functions = 2" in text
-        after = ["--from", "legalized", "--emit", "llvm"]
+        after = ["--from-stage", "legalized", "--emit", "llvm"]
         assert "llvm.func" in run_tool("legato_compile", "legalized.mlir", *device, *after, folder=tmp_path)
         assert "float32[" in run_tool("legato_run", model, *device, "--random", folder=tmp_path)
     passes = run_tool("legato_compile", "--print-pipeline=legalized", *device, folder=tmp_path)

@@ -57,7 +57,7 @@ def test_an_attached_schedule_packs(given):
     executable = legato.compile(module)
     np.testing.assert_allclose(executable(X), EXPECTED, rtol=1e-4, atol=1e-4)
     saved = legato.lower(module, last="relax")
-    np.testing.assert_allclose(legato.compile(saved, first="relax")(X), EXPECTED, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(legato.compile(saved, from_stage="relax")(X), EXPECTED, rtol=1e-4, atol=1e-4)
 
 
 def test_a_pack_behind_legalization_is_an_error():
@@ -66,7 +66,7 @@ def test_a_pack_behind_legalization_is_an_error():
     kernels = [f.name.value for f in legato.lower(Model, last=stage).functions() if f.name.value.startswith("dense")]
     module = legato.attach_schedule(legato.lower(Model, last=stage), kernels[0], trace)
     with pytest.raises(legato.LegatoError, match=r"packs a parameter, .* the module is legalized already"):
-        legato.compile(module, first=stage)
+        legato.compile(module, from_stage=stage)
 
 
 def test_a_constant_is_packed_at_compile_time_and_another_schedule_waits():

@@ -1,4 +1,4 @@
-"""Buffers whose sizes are differences of symbols: padded ops behind ops that shrink an axis, and tensors without elements."""
+"""Buffers whose sizes are differences of symbols: padded ops after ops that shrink an axis, and tensors without elements."""
 import numpy as np
 import pytest
 from onnx import helper

@@ -61,11 +61,11 @@ def test_rules_and_options_of_the_nearer_parents_ancestors_come_before_generic()
         executable = legato.compile(module, both)
         np.testing.assert_array_equal(executable(np.full(4, 2, np.float32)), np.full(4, 6, np.float32))
         assert str(executable.explain()).startswith(
-            "target both{cpu=host threads=1 fuse-attention=true integer-contractions=true tiles=2 depth=1}: "
+            "target both{cpu=host threads=1 fuse-attention=true integer-contractions=true winograd=true tiles=2 depth=1}: "
             "both -> near -> side -> base -> llvm -> cpu -> generic\n")
 
 
 def test_a_hierarchy_without_an_order_is_refused_by_compile():
     module = Module.parse("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }")
-    with pytest.raises(legato.LegatoError, match="'generic' before 'llvm'; name a target in front of its own parents"):
+    with pytest.raises(legato.LegatoError, match="'generic' before 'llvm'; name a target before its own parents"):
         legato.compile(module, legato.Target("wrong", parents=("generic", "llvm")))

@@ -1,4 +1,4 @@
-"""Functions of a transposed operand, at sizes that leave one element behind the blocks that are transposed in registers.
+"""Functions of a transposed operand, at sizes that leave one element after the blocks that are transposed in registers.
 
 Upstream does not vectorize such a block under a mask: the schedule failed at 17, 33, 49, with a dynamic size on the other side too.
 """

@@ -12,7 +12,7 @@ from legato.tools import legato_compile
 
 @pytest.fixture(scope="module")
 def model():
-    """A matmul with an exponential behind it, then the same layer again: both share one kernel; a softmax at the end."""
+    """A matmul with an exponential after it, then the same layer again: both share one kernel; a softmax at the end."""
     w = onnx.numpy_helper.from_array(np.eye(8, dtype=np.float32), "w")
     nodes = [helper.make_node("MatMul", ["x", "w"], ["a"], name="/1/MatMul"), helper.make_node("Exp", ["a"], ["b"], name="/1/Exp"),
              helper.make_node("MatMul", ["b", "w"], ["c"], name="/2/MatMul"), helper.make_node("Exp", ["c"], ["d"], name="/2/Exp"),

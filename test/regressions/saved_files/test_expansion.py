@@ -49,7 +49,9 @@ def refused(build, *words):
 
 
 def test_nested_loops():
-    refused(lambda: nested(1000, 1000), "its 1,000 steps of 2 nodes run in 1,000 steps of the loops around it: 2,000,000 nodes")
+    """What would be too many copies is a loop of main."""
+    found = str(nested(1000, 1000))
+    assert found.count("relax.tanh") == 1000 and found.count("scf.while") == 1000
     assert str(nested(20, 30)).count("relax.tanh") == 600
 
 
@@ -59,8 +61,9 @@ def test_a_recurrent_layer_in_a_loop():
     shape = [helper.make_tensor("shape", TensorProto.INT64, [3], [1000, 1, 4]), helper.make_tensor("back", TensorProto.INT64, [1], [4])]
     inner = [helper.make_node("Expand", ["uy", "shape"], ["e"]), helper.make_node("RNN", ["e", "w", "r"], ["", "h"], hidden_size=4),
              helper.make_node("Reshape", ["h", "back"], ["vy"])]
-    refused(lambda: imported([loop(1000, inner, "y")], initializers=[*tensors, *shape, *steps_of(1000)]),
-            "its 1,000 steps of 10 nodes run in 1,000 steps of the loops around it: 10,000,000 nodes")
+    begin = time.process_time()
+    found = str(imported([loop(100, inner, "y")], initializers=[*tensors, *shape, *steps_of(100)]))
+    assert found.count("scf.for") + found.count("scf.while") == 100 and time.process_time() - begin < 60
 
 
 def function(name, *nodes):

@@ -111,7 +111,7 @@ def test_what_was_written_is_said(folder, capsys):
                                        ("-o", "no/where.legato"), ("-o", "deep/er/where.legato")])
 def test_a_folder_that_is_not_there(folder, capsys, monkeypatch, arguments):
     """It is refused before the model is read."""
-    monkeypatch.setattr("legato.tools.models.read_model", lambda *_: pytest.fail("read first"))
-    assert legato_compile.main(["model.onnx", "-q", *arguments]) == 1
+    monkeypatch.setattr("legato.tools.model_input.open_model", lambda *_: pytest.fail("read first"))
+    assert legato_compile.main(["model.onnx", "-q", *arguments]) == 2
     assert "there is no folder '" in capsys.readouterr().err
     assert not (folder / "no").exists() and not (folder / "deep").exists()

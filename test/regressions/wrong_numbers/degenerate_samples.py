@@ -133,10 +133,38 @@ QUANTIZED = [
 ]
 MADE = [*each("Range", scalar(0, np.int64), scalar(0, np.int64), scalar(1, np.int64)), *each("ConstantOfShape", ints(0, 3)),
         *each("ConstantOfShape", ints(1))]
-MICROSOFT = [Sample(op, inputs, domain="com.microsoft") for op, inputs in {
-    "BiasGelu": ["n m", "m"], "FastGelu": ["n m"], "FusedMatMul": ["n m", "m k"], "Gelu": ["n m"], "QuickGelu": ["n m"],
-    "SkipLayerNormalization": ["b n 4", "b n 4", floats(4), floats(4)]}.items()]
+NBITS = [
+    Sample("MatMulNBits", ["n 20", RNG.integers(0, 256, (5, 2, 8), np.uint8), floats(5, 2)], {"K": 20, "N": 5, "bits": 4, "block_size": 16},
+           domain="com.microsoft"),
+    Sample("GatherBlockQuantized", [RNG.integers(0, 256, (6, 16), np.uint8), "n m:int64<6", floats(6, 2)], {"block_size": 16},
+           domain="com.microsoft"),
+]
+_ROW = [scalar(0.5), scalar(3, np.uint8)]  # a scale and a zero point
+_U8 = "n m:uint8<9"
+MICROSOFT = [Sample(op, inputs, attributes, domain="com.microsoft") for op, inputs, attributes in (
+    ("BiasGelu", ["n m", "m"], {}), ("FastGelu", ["n m"], {}), ("FusedMatMul", ["n m", "m k"], {}), ("Gelu", ["n m"], {}),
+    ("QuickGelu", ["n m"], {}), ("SkipLayerNormalization", ["b n 4", "b n 4", floats(4), floats(4)], {}),
+    ("SkipSimplifiedLayerNormalization", ["b n 4", "b n 4", floats(4)], {}),
+    ("EmbedLayerNormalization", ["b n:int32<4", "b n:int32<2", floats(4, 8), floats(9, 8), floats(2, 8), floats(8), floats(8)], {}),
+    ("FusedGemm", ["n m", "m k", "k"], {"activation": "Relu"}), ("FusedConv", ["b 4 n m", floats(6, 4, 1, 1)], {"activation": "Relu"}),
+    *((op, [_U8, *_ROW, _U8, *_ROW, *_ROW], {}) for op in ("QLinearAdd", "QLinearMul")),
+    ("QLinearConcat", [*_ROW, _U8, *_ROW, "n k:uint8<9", *_ROW], {"axis": 1}),
+    *((op, [_U8, *_ROW, *_ROW], {}) for op in ("QLinearSigmoid", "QLinearLeakyRelu")),
+    ("QLinearAveragePool", ["b 3 n m:uint8<9", *_ROW, *_ROW], {"kernel_shape": [2, 2], "pads": [1, 0, 1, 1]}),
+    ("QLinearGlobalAveragePool", ["b 3 n m:uint8<9", *_ROW, *_ROW], {}),
+    ("QLinearWhere", ["n m:bool", _U8, *_ROW, "m:uint8<9", *_ROW, *_ROW], {}),
+    ("QGemm", [_U8, *_ROW, "m k:uint8<9", *_ROW], {}),
+    ("MatMulIntegerToFloat", [_U8, "m k:uint8<9", scalar(0.5), scalar(0.25)], {}),
+    ("DynamicQuantizeMatMul", ["n m", "m k:uint8<9", scalar(0.25)], {}),
+    ("MultiHeadAttention", ["b n 8", "b m 8", "b m 8"], {"num_heads": 2}),
+    ("Attention", ["b n 6", floats(6, 24), floats(24)], {"num_heads": 2}),
+    ("RotaryEmbedding", ["b n 8", ints(1), floats(9, 2), floats(9, 2)], {}),
+    ("QuantizeLinear", ["n m", *_ROW], {}), ("DequantizeLinear", [_U8, *_ROW], {}),
+)] + [Sample("SimplifiedLayerNormalization", ["n m 6", floats(6)], {})]
 
-SAMPLES = [*ELEMENTWISE, *NORMALIZATIONS, *REDUCTIONS, *CONTRACTIONS, *RECURRENT, *MOVEMENTS, *INDEXED, *QUANTIZED, *MADE, *MICROSOFT]
-ELSEWHERE = {"Constant": "has no inputs", "BitCast": "takes constants only",
+SAMPLES = [*ELEMENTWISE, *NORMALIZATIONS, *REDUCTIONS, *CONTRACTIONS, *RECURRENT, *MOVEMENTS, *INDEXED, *QUANTIZED, *MADE, *NBITS,
+           *MICROSOFT]
+ELSEWHERE = {"com.microsoft.GroupQueryAttention": "the number of its keys is an input: test_onnx_microsoft_attention",
+             "com.microsoft.QLinearSoftmax": "onnxruntime returns no tensor for no elements: test_onnx_microsoft_quantized",
+             "Constant": "has no inputs", "BitCast": "takes constants only",
              "If": "sizes of branches: test_onnx_compiled", "Loop": "test_onnx_loops", "Scan": "test_onnx_loops"}

@@ -33,7 +33,7 @@ class LoopProgram:
         return [n if s == "n" else s for s in self.shapes[name]]
 
     def run(self, given: Mapping[str, np.ndarray], n: int) -> dict[str, np.ndarray]:
-        """The parameters behind the kernel, by Python; those that are not given start from zeros."""
+        """The parameters after the kernel, by Python; those that are not given start from zeros."""
         arrays = {name: given[name].copy() if name in given else np.zeros(self.shape(name, n), np.float32) for name in self.shapes}
         exec(self.body, arrays | {"T": words(), "n": n, "range": range})
         return arrays

@@ -27,6 +27,8 @@ REFUSED = {
 }
 # by onnx's reference: onnxruntime leaves its output unwritten (products of nothing), takes 0 for the mean of nothing, or ends the process
 REFERENCE = {"MatMulInteger", "QLinearMatMul", "ReduceMean", "LSTM", "GRU", "RNN"}
+# products that no reference has, and whose sums of nothing onnxruntime leaves unwritten, too: they are 0
+UNWRITTEN = {"QGemm", "MatMulIntegerToFloat", "DynamicQuantizeMatMul"}
 
 
 def parsed(text: str) -> tuple[list[str], str, int]:
@@ -77,7 +79,9 @@ def expected(proto, given: list[np.ndarray]) -> list[np.ndarray] | None:
                 warnings.simplefilter("ignore")
                 return [np.asarray(a) for a in ReferenceEvaluator(proto).run(None, dict(zip(names, given)))]
         session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-        return [np.asarray(a) for a in session.run(None, dict(zip(names, given)))]
+        found = [np.asarray(a) for a in session.run(None, dict(zip(names, given)))]
+        of_nothing = proto.graph.node[0].op_type in UNWRITTEN and given[0].shape[1] == 0
+        return [np.zeros_like(a) for a in found] if of_nothing else found
     except Exception:  # its exceptions have no common class
         return None
 
@@ -129,7 +133,7 @@ def failures(sample: Sample) -> list[str]:
 
 
 def test_every_op_has_a_sample():
-    known = {(sample.domain, sample.op) for sample in SAMPLES} | {("", op) for op in ELSEWHERE}
+    known = {(sample.domain, sample.op) for sample in SAMPLES} | {tuple(op.rpartition(".")[::2]) for op in ELSEWHERE}
     assert set(ENTRIES) == known
 
 

@@ -94,5 +94,5 @@ def test_a_reduction_over_nothing(kernel, given):
         a = np.linspace(-2, 2, 4 * n, dtype=np.float32).reshape(4, n)
         executable = symbolic or legato.compile(kernel(n).module())
         np.testing.assert_allclose(executable(a, c), by_numpy(kernel, a, c), rtol=1e-6)
-    kept = [r.kernel for r in executable.explanation.kernels if r.form == "loops"]
+    kept = [r.kernel for r in executable.explain().kernels if r.form == "loops"]
     assert bool(kept) == (kernel is in_loops)

@@ -87,7 +87,7 @@ def test_nan_among_numbers():
     for (op, reference), got in zip(ops.items(), found, strict=True):
         np.testing.assert_array_equal(got, reference(x, axis=1), err_msg=op)
     top = computed([Case("topk", [x], {"k": 4, "axis": 1, "largest": largest}) for largest in (True, False)])
-    for got, sign in zip(top, (-1, 1), strict=True):  # numpy sorts NaN behind all numbers
+    for got, sign in zip(top, (-1, 1), strict=True):  # numpy sorts NaN after all numbers
         ranks = np.where(np.isnan(x), np.float32(sign * np.inf), sign * x)
         order = np.lexsort((np.broadcast_to(np.arange(4), x.shape), np.where(np.isnan(x), sign, 0), ranks), axis=1)
         np.testing.assert_array_equal(got, order)

@@ -106,7 +106,7 @@ def dirty():
 def test_what_is_not_written_is_0(partial):
     given, want = PARTIAL[partial]
     exe = legato.compile(partial)
-    assert "outputs that start from zeros" in str(exe.explanation)
+    assert "outputs that start from zeros" in str(exe.explain())
     for _ in range(3):
         dirty()
         np.testing.assert_array_equal(exe(given), want)
@@ -294,7 +294,7 @@ def test_a_rule_may_claim_to_write_all():
         return put(x, out, [0])
 
     exe = with_rule(claims)
-    assert not exe.explanation.outputs
+    assert not exe.explain().outputs
     np.testing.assert_array_equal(exe(X), X)
 
 
@@ -314,5 +314,5 @@ def test_no_kernel_of_an_op_is_filled():
     for chosen in (fixed, free):
         module, _ = one_op.together(chosen)
         report = Report()
-        lower(module, last="legalized", first="relax", report=report)
+        lower(module, last="legalized", from_stage="relax", report=report)
         assert not report.details["outputs"]

@@ -9,7 +9,7 @@ from interpret import relative_error
 
 import legato
 from bench import light
-from examples.minilm import model as minilm
+from legato.examples.minilm import model as minilm
 from legato.targets.backends.onednn import OneDnn
 from legato.targets.backends.onnxruntime import OnnxRuntime
 from legato.targets.backends.openvino import OpenVino

@@ -18,7 +18,7 @@
 
 // A thread gets half of the columns.
 // THREADS-LABEL: func.func private @matmul
-// THREADS: scf.forall (%{{.*}}) = (0) to (512) step (256)
+// THREADS: scf.forall (%{{.*}}) = (0) to (512) step (64)
 func.func private @matmul(%x: tensor<384x256xf32>, %w: tensor<256x512xf32>, %bias: tensor<512xf32>,
     %out: tensor<384x512xf32> {tir.out, bufferization.writable = true}) -> tensor<384x512xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
@@ -96,7 +96,7 @@ func.func private @dynamic(%x: tensor<?x64xf32>, %w: tensor<64x64xf32>, %out: te
 // CHECK: return
 
 // THREADS-LABEL: func.func private @convolution
-// THREADS: scf.forall (%{{.*}}) = (0) to (28) step (14)
+// THREADS: scf.forall (%{{.*}}) = (0) to (28) step (7)
 func.func private @convolution(%x: tensor<1x57x57x16xf32>, %w: tensor<2x3x3x16x1x1x1x32xf32>,
     %out: tensor<1x28x28x64xf32> {tir.out, bufferization.writable = true}) -> tensor<1x28x28x64xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32

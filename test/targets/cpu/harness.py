@@ -28,7 +28,7 @@ TARGETS = {cpu: f"llvm{{cpu={cpu}}}" for cpu in (host_name(), "x86-64-v3") if no
 class Net:
     """A graph under construction, compiled at the first run. Shapes hold ints and the names of dynamic sizes.
 
-    ``first``: the stage that compiling begins behind. ``"relax"`` legalizes the ops as they are written; None runs the graph passes too.
+    ``first``: the stage that compiling begins after. ``"relax"`` legalizes the ops as they are written; None runs the graph passes too.
     """
 
     def __init__(self, target: str = "llvm", first: str | None = "relax"):
@@ -77,12 +77,12 @@ class Net:
         return self.module
 
     def lowered(self, stage: str | None = None) -> Module:
-        """The module behind a stage of the target's pipeline, or at its end."""
-        return legato.lower(self.graph, self.target, first=self.first, last=stage)
+        """The module after a stage of the target's pipeline, or at its end."""
+        return legato.lower(self.graph, self.target, from_stage=self.first, last=stage)
 
     @cached_property
     def executable(self) -> Any:
-        return legato.compile(self.graph, self.target, first=self.first)
+        return legato.compile(self.graph, self.target, from_stage=self.first)
 
     def run(self, *arrays: Any) -> list[np.ndarray]:
         """The outputs for these inputs."""

@@ -49,7 +49,7 @@ class Graph:
         return self.constant(np.asarray(value, self.dtype))
 
     def attention(self, name: str, h, m, n, d, *, b=1, e=None, mask="", scale="scores", layout="bhsd", group=1, last=False) -> None:
-        """One attention. ``scale``: what is multiplied by it; ``layout``: of the operands, "bshd" with transposes before and behind,
+        """One attention. ``scale``: what is multiplied by it; ``layout``: of the operands, "bshd" with transposes before and after,
         "columns" with keys [b, h, d, n]; ``group``: heads that share keys and values; ``last``: the result is transposed."""
         e, heads, factor = e or d, h // group if group > 1 else h, d ** -0.5
         order = (0, 2, 1, 3) if layout == "bshd" else (0, 1, 2, 3)
@@ -147,7 +147,7 @@ def test_masks_and_layouts(target):
 
 @pytest.mark.parametrize("target", ["llvm{cpu=x86-64-v3}", "llvm{threads=2}"])
 def test_symbolic_sizes(target):
-    sizes = [{"b": b, "m": m, "n": n} for b, m, n in ((1, 1, 1), (2, 5, 7), (1, 33, 64), (3, 3, 530), (1, 100, 17), (2, 1, 300))]
+    sizes = [{"b": b, "m": m, "n": n} for b, m, n in ((1, 1, 1), (2, 5, 7), (1, 33, 64), (3, 3, 530), (1, 100, 17), (2, 1, 300), (2, 5, 0))]
     check(everything("m", "n", "b", masks=("padding", "full", "where")), target, sizes)
 
 

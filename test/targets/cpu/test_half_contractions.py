@@ -112,7 +112,7 @@ def test_special_values(element):
 
 @pytest.mark.parametrize("element", SPACING)
 def test_what_is_widened(element):
-    """The single elements are widened once, in front of the loops; vectors of the weight are read as they are."""
+    """The single elements are widened once, before the loops; vectors of the weight are read as they are."""
     cases = HalfCases(CPUS[-1], element)
     w = cases.numbers(64, 96)
     cases.add([cases.numbers(8, 64)], lambda v: relax.matmul(v, cases.net.weight(w)), None)

@@ -25,7 +25,7 @@ CASES = [
     ((3, 1), (1,)),
     ((3, 4, 5), (0, 1, 2)),
     ((2, 8, 7, 7), (2, 3)),
-    ((2, 129), (1,)),  # one element behind whole vectors
+    ((2, 129), (1,)),  # one element after whole vectors
     ((3, 257), (1,)),
     ((1, 513), (1,)),
     ((2, 516), (1,)),
@@ -125,7 +125,7 @@ NORMS = [(128, 768), (4, 10), (1, 128, 384), (3, 100), (5, 17), (2, 3, 1000), (2
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_norms(target):
-    """layer_norm behind a residual sum, and rms_norm."""
+    """layer_norm after a residual sum, and rms_norm."""
     net, arrays, right = Net(target), [], []
     for shape in NORMS:
         x, g, b = values(shape, 3) + 1, values(shape[-1:]) + 1, values(shape[-1:])

@@ -51,13 +51,13 @@ func.func private @k(%x: tensor<{m}x{k}xf32>, %w: tensor<{k}x{n}xf32>, %out: ten
 @pytest.mark.parametrize("m, n, k, threads, expected", [
     (128, 512, 512, 1, None),
     (8, 8, 8, 4, None),  # not worth it
-    (8, 1024, 1024, 2, (1, 512)),  # the larger operand is cut
-    (1024, 64, 64, 2, (0, 512)),
-    (1024, 96, 64, 4, (0, 256)),
+    (8, 1024, 1024, 2, (1, 128)),  # the larger operand is cut
+    (1024, 64, 64, 2, (0, 128)),
+    (1024, 96, 64, 4, (0, 128)),
     (9, 96, 4096, 2, (1, 32)),  # three blocks for two threads
-    ("?", 512, 512, 2, (1, 256)),
+    ("?", 512, 512, 2, (1, 64)),
 ])
 def test_parts_of_threads(m, n, k, threads, expected):
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(MATMUL.format(m=m, n=n, k=k))
-        assert parallel_part(StructuredKernel(module.body.operations[0]).contraction, 32, threads) == expected
+        assert parallel_part(StructuredKernel(module.body.operations[0]).contraction, (8, 32), threads) == expected

@@ -1,12 +1,9 @@
 """Kernels cut among threads: the parts' loops run in parallel, and give what one thread gives."""
 
 import numpy as np
-import pytest
 from harness import Net
 
-from legato.runtime.threads import openmp_runtime
-
-pytestmark = pytest.mark.skipif(openmp_runtime() is None, reason="no OpenMP runtime")
+from legato.passes.structured.pack_weights import LARGE
 
 
 def values(shape):
@@ -36,11 +33,53 @@ def test_parts_give_what_the_whole_gives():
     right = alone.run(*arrays)
     for _ in range(20):
         for i, (found, expected) in enumerate(zip(together.run(*arrays), right, strict=True)):
-            assert np.allclose(found, expected, rtol=1e-5, atol=1e-6), i
+            assert found.tobytes() == expected.tobytes(), i
     assert str(together.lowered("scheduled")).count("scf.forall") >= str(alone.lowered("scheduled")).count("scf.forall") + 8
+
+
+def test_contractions_in_parts_give_the_bits_of_one_thread():
+    """Products and convolutions whose loops divide into parts for each thread, and some that hardly do."""
+    shapes = [(128, 256, 512), (7, 640, 384), (1, 1024, 1024), (96, 129, 160), (33, 300, 65)]
+    images = [(1, 28, 28, 64, 96, 3), (1, 13, 13, 64, 64, 3), (1, 14, 14, 256, 40, 1)]
+
+    def net(threads):
+        made = Net(f"llvm{{threads={threads}}}")
+        results = [made.op("relax.relu", [made.op("relax.matmul", [made.input((m, k)), made.input((k, n))])]) for m, k, n in shapes]
+        results += [made.op("relax.conv2d", [made.input((b, h, w, c)), made.input((k, k, c, f))], strides=[1, 1], padding=[k // 2] * 4,
+                            dilations=[1, 1], groups=1, data_layout="NHWC", kernel_layout="HWIO") for b, h, w, c, f, k in images]
+        made.output(*results)
+        return made
+
+    arrays = [values(s) for m, k, n in shapes for s in ((m, k), (k, n))]
+    arrays += [values(s) for b, h, w, c, f, k in images for s in ((b, h, w, c), (k, k, c, f))]
+    right = net(1).run(*arrays)
+    together = net(2)
+    assert str(together.lowered("scheduled")).count("scf.forall") >= 6
+    for _ in range(10):
+        for i, (found, expected) in enumerate(zip(together.run(*arrays), right, strict=True)):
+            assert found.tobytes() == expected.tobytes(), i
+    for i in range(len(shapes)):
+        np.testing.assert_allclose(right[i], np.maximum(arrays[2 * i].astype(np.float64) @ arrays[2 * i + 1], 0), rtol=1e-3, atol=1e-3)
 
 
 def test_small_kernels_stay_with_one_thread():
     net = Net("llvm{threads=2}")
     net.output(net.op("relax.add", [net.input((1000,)), net.input((1000,))]))
     assert "scf.forall" not in str(net.lowered("scheduled"))
+
+
+def test_large_weights_are_packed_like_small_ones():
+    """Weights of 1 MB and more are packed in threads; one of them is used twice, one has columns that fill no tile."""
+    def net(weights):
+        made = Net("llvm")
+        x = made.input((8, 700))
+        results = [made.op("relax.matmul", [x, made.weight(w)]) for w in weights]
+        made.output(*results)
+        return made
+
+    rng = np.random.default_rng(2)
+    weights = [rng.standard_normal((700, columns)).astype(np.float32) for columns in (512, 1003, 513, 640, 20)]
+    assert sum(w.nbytes >= LARGE for w in weights) == 4
+    x = values((8, 700))
+    for found, weight in zip(net(weights).run(x), weights, strict=True):
+        np.testing.assert_allclose(found, x.astype(np.float64) @ weight, rtol=1e-4, atol=1e-4)

@@ -15,7 +15,7 @@ from legato.dialects.relax import dims
 from legato.targets.catalog import Catalog
 
 AT_ONCE = 40
-# a target, and the stage that compiling begins behind: with the passes on graphs, or with the rules for the ops as they are written
+# a target, and the stage that compiling begins after: with the passes on graphs, or with the rules for the ops as they are written
 WAYS = (("llvm", None), ("llvm{cpu=x86-64-v3}", "relax"))
 
 
@@ -101,13 +101,13 @@ def legalized(cases: Sequence[Case]) -> Module:
     return module
 
 
-def computed(cases: Sequence[Case], target: str = "llvm", first: str | None = None) -> list[np.ndarray]:
+def computed(cases: Sequence[Case], target: str = "llvm", from_stage: str | None = None) -> list[np.ndarray]:
     """What the compiled cases give."""
     found = []
     for start in range(0, len(cases), AT_ONCE):
         part = cases[start : start + AT_ONCE]
         module, inputs = together(part)
-        results = legato.compile(module, target, first=first)(*inputs)
+        results = legato.compile(module, target, from_stage=from_stage)(*inputs)
         found += [np.asarray(r) for r in (results if len(part) > 1 else [results])]
     return found
 

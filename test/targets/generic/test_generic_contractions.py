@@ -67,6 +67,20 @@ def integer_cases():
                    symbols={"n": 2})
 
 
+def quantized_cases():
+    rng = np.random.default_rng(4)
+    for bits, per in ((2, 16), (4, 8), (8, 1)):
+        for rows, (panels, blocks, words, width), columns in ((3, (2, 3, 2, 16), 20), (1, (1, 2, 3, 32), 32), (7, (1, 1, 4, 5), 5)):
+            shape = (panels, blocks, words, width)
+            low, dtype = (-128, np.int8) if bits == 8 else (-(1 << 31), np.int32)
+            weight = rng.integers(low, -low, shape).astype(dtype)
+            scale = rng.standard_normal((panels, blocks, width)).astype(np.float32)
+            x = normal(rows, blocks * words * per)
+            for zero in (np.zeros(0, np.float32), rng.integers(-8, 8, scale.shape).astype(np.int8)):
+                yield Case("matmul_quantized", [x, weight, scale, zero], {"bits": bits, "columns": columns},
+                           shapes=[["n", x.shape[1]], shape, scale.shape, zero.shape], symbols={"n": rows})
+
+
 LAYOUTS = {
     1: ("NCW", "NWC", "OIW", ("OIW", "WIO", "OWI")),
     2: ("NCHW", "NHWC", "OIHW", ("OIHW", "HWIO", "OHWI")),
@@ -194,6 +208,6 @@ def pool_cases():
     yield Case("max_pool2d", [values((1, 1, 4, 4), "float32")], {"kernel": [2, 2]})
 
 
-@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, conv_cases, transposed_cases, pool_cases])
+@pytest.mark.parametrize("cases", [matmul_cases, integer_cases, quantized_cases, conv_cases, transposed_cases, pool_cases])
 def test_semantics(cases):
     assert failures(list(cases())) == []

@@ -42,3 +42,31 @@ def test_nonzero(dtype, symbolic):
     for array, one in zip(arrays, found, strict=True):
         np.testing.assert_array_equal(one, np.array(np.nonzero(array)).reshape(array.ndim, -1))
         assert one.dtype == np.int64
+
+
+def sized(dtype: str) -> Module:
+    """An add of two reshapes of x to sizes that another argument says."""
+    element = {"ui8": "ui8", "i32": "i32", "i64": "i64", "ui64": "ui64"}[dtype]
+    type_ = 'tensor<?x?xf32, #relax.dims<["h", "w"]>>'
+    return legato.Module.parse(f"""func.func @main(%x: tensor<6x4xf32>, %k: tensor<2x{element}>, %z: tensor<{element}>) -> {type_} {{
+      %a = "relax.size_of"(%k) {{sizes = #relax.dims<["h", "w"]>}} : (tensor<2x{element}>) -> tensor<?x?x0xi8, #relax.dims<["h", "w", 0]>>
+      %b = "relax.size_of"(%z) {{sizes = #relax.dims<["unread"]>}} : (tensor<{element}>) -> tensor<?x0xi8, #relax.dims<["unread", 0]>>
+      %y = "relax.reshape"(%x) {{shape = #relax.dims<["h", "w"]>}} : (tensor<6x4xf32>) -> {type_} loc("the reshape")
+      %r = "relax.add"(%y, %y) : ({type_}, {type_}) -> {type_}
+      return %r : {type_}
+    }}""")
+
+
+@pytest.mark.parametrize("dtype", ["ui8", "i32", "i64", "ui64"])
+def test_size_of(dtype):
+    exe, numpy = legato.compile(sized(dtype)), dtypes.as_dtype(dtype)
+    x, zero = np.arange(24, dtype=np.float32).reshape(6, 4), np.array(0, numpy)
+    for shape in ((3, 8), (24, 1), (1, 24)):
+        np.testing.assert_array_equal(exe(x, np.array(shape, numpy), zero), x.reshape(shape) * 2)
+    with pytest.raises(ValueError, match=r"the reshape.* needs h \* w to be 24.*\(expected 24, found 25\)"):
+        exe(x, np.array((5, 5), numpy), zero)
+    if dtype[0] == "i":
+        with pytest.raises(ValueError, match="the size h, which they give, must be 0 or more"):
+            exe(x, np.array((-3, -8), numpy), zero)
+        with pytest.raises(ValueError, match="the size unread, which they give, must be 0 or more"):
+            exe(x, np.array((3, 8), numpy), zero - 1)

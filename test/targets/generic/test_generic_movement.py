@@ -86,6 +86,8 @@ def broadcast_cases():
         yield Case("broadcast_to", [normal(*old)], {"shape": list(new)})
     yield Case("broadcast_to", [normal(4, 1)], {"shape": [2, "n", "m"]}, shapes=[["n", 1]], symbols=symbols)
     yield Case("broadcast_to", [normal(1)], {"shape": ["n", "n * m"]}, shapes=[[1]], symbols=symbols)
+    for dtype in dtypes_of("dynamic_broadcast_to"):
+        yield Case("dynamic_broadcast_to", [values((3, 1), dtype)], {"shape": [2, 3, 4]})
     for shape, repeats in (((2, 3), (1, 1)), ((2, 3), (3, 1)), ((1, 2), (4, 2)), ((3,), (0,)), ((), ())):
         yield Case("tile", [normal(*shape)], {"repeats": list(repeats)})
     yield Case("tile", [normal(4, 2)], {"repeats": [2, "m"]}, shapes=[["n", 2]], symbols=symbols)

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from generic_samples import normal
 from one_op import Case, computed, difference, legalized
-from test_generic_contractions import conv_cases, convolution, integer_cases, matmul_cases, pool_cases, transposed_cases
+from test_generic_contractions import (
+    conv_cases,
+    convolution,
+    integer_cases,
+    matmul_cases,
+    pool_cases,
+    quantized_cases,
+    transposed_cases,
+)
 from test_generic_elementwise import binary_cases, other_cases, unary_cases
 from test_generic_movement import CASES as MOVEMENT
 from test_generic_reductions import arg_cases, cumulative_cases, norm_cases, reduction_cases, softmax_cases, topk_cases
@@ -25,6 +33,7 @@ FAMILIES = [
     norm_cases,
     matmul_cases,
     integer_cases,
+    quantized_cases,
     conv_cases,
     transposed_cases,
     pool_cases,
@@ -42,7 +51,7 @@ def test_every_op_has_a_rule():
 
 def test_every_op_is_swept():
     swept = {case.op for family in FAMILIES for case in family()}
-    counted = {"nonzero"}   # test_generic_count.py
+    counted = {"nonzero", "size_of"}   # test_generic_count.py
     assert set(relax.OPS) - {"constant"} - counted - swept == set()
 
 
@@ -159,7 +168,7 @@ def test_float_to_integer_saturates():
 def test_sizes_without_a_name_broadcast_at_run_time():
     """The rule's kernel; the passes on graphs would name the size, and two names do not broadcast."""
     cases = [Case("add", [normal(4, 3), normal(count, 3)], shapes=[["n", 3], ["?", 3]], symbols={"n": 4}) for count in (1, 4)]
-    for case, found in zip(cases, computed(cases, first="relax"), strict=True):
+    for case, found in zip(cases, computed(cases, from_stage="relax"), strict=True):
         assert difference(found, case.expected()) is None
 
 

@@ -1,7 +1,7 @@
 """GPU code on the CPU, with a thread for each thread of a block: what ``tir-map-threads`` has outlined is run block after block, each in an
 OpenMP region of as many threads as the block has. ``gpu.barrier`` is OpenMP's barrier, shared memory one buffer for all of them.
 
-Threads are held up at random in front of what they do with shared memory, so that a barrier that is missing is seen.
+Threads are held up at random before what they do with shared memory, so that a barrier that is missing is seen.
 """
 import ctypes
 

@@ -201,7 +201,7 @@ def softmax_numpy(a):
 
 @T.prim_func
 def rfactored(A: T.Buffer((4, 128), "float32"), B: T.Buffer((4,), "float32")):
-    """Parts of threads in shared memory, which a block behind adds up across threads."""
+    """Parts of threads in shared memory, which a block after adds up across threads."""
     parts = T.alloc_buffer((32, 4), scope="shared")
     for bx in T.thread_binding(4, thread="blockIdx.x"):
         for tx in T.thread_binding(0, 32, thread="threadIdx.x"):

@@ -72,8 +72,8 @@ RECORD = Path(__file__).with_name("every_float.json")
 
 
 def recorded():
-    """What every_float.py found on f32: for each function the greatest error, ``ulps``, its ``argument`` as hexadecimal digits, and
-    ``stride``: 1 if every number was tried. ``NAME of operand``: in units of the operand where that is greater than the result."""
+    """What every_float.py found on f32: for each function the greatest error, ``ulps``, and its ``argument`` as hexadecimal
+    digits. ``NAME of operand``: in units of the operand where that is greater than the result."""
     return json.loads(RECORD.read_text())
 
 

@@ -37,8 +37,8 @@ def test_documented_errors_of_f32_are_small():
     for (name, dtype), bound in sweep.documented().items():
         assert dtype != "f32" or bound <= AIMS.get(name, 2), name
     record = references.recorded()
-    for name, aim in {"sigmoid": 1, "silu": 4, "mish": 5}.items():
-        assert record[name]["ulps"] <= aim and record[name]["stride"] == 1, name
+    for name, aim in {"sigmoid": 1, "silu": 2, "mish": 5, "gelu of operand": 2, "gelu_tanh of operand": 2}.items():
+        assert record[name]["ulps"] <= aim, name
 
 
 ACTIVATIONS = {

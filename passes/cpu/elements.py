@@ -8,7 +8,7 @@ from legato.analysis.structured.kernel import KernelOps
 from legato.analysis.structured.ops import producer
 from legato.core.ir_helpers import present
 from legato.core.mlir import arith, bufferization, ir, memref, vector
-from legato.passes.cpu.attention.build import Size, Vectors, least, minus, plus, read, value_of
+from legato.core.vector_loops import Size, Vectors, least, minus, plus, read, value_of
 
 
 class Buffers:

@@ -1,4 +1,4 @@
-"""Short names for the ops that blocks of an attention are made of. All build at the insertion point."""
+"""Short names for the ops that loops on vectors are made of, where these are written by hand. All build at the insertion point."""
 from collections.abc import Callable, Sequence
 
 from legato.core.ir_helpers import index
@@ -24,7 +24,7 @@ def plus(a: Size, b: Size) -> Size:
 
 def minus(a: Size, b: Size) -> Size:
     """a - b."""
-    return _fold(a, b, lambda x, y: x - y, arith.subi)
+    return a if isinstance(b, int) and b == 0 else _fold(a, b, lambda x, y: x - y, arith.subi)
 
 
 def times(a: Size, b: Size) -> Size:
@@ -45,6 +45,11 @@ def remainder(a: Size, b: Size) -> Size:
 def least(a: Size, b: Size) -> Size:
     """min(a, b)."""
     return _fold(a, b, min, arith.minsi)
+
+
+def most(a: Size, b: Size) -> Size:
+    """max(a, b)."""
+    return _fold(a, b, max, arith.maxsi)
 
 
 def rounded_up(a: Size, b: int) -> Size:
@@ -72,6 +77,20 @@ def when(condition: bool | ir.Value, body: Callable[[], None]) -> None:
     with ir.InsertionPoint(made.then_block):
         body()
         scf.YieldOp([])
+
+
+def if_else(condition: ir.Value, body: Callable[[], None], other: Callable[[], None]) -> None:
+    """Builds two branches."""
+    made = scf.IfOp(condition, has_else=True)
+    for block, build in ((made.then_block, body), (made.else_block, other)):
+        with ir.InsertionPoint(block):
+            build()
+            scf.YieldOp([])
+
+
+def below(size: Size, bound: Size) -> ir.Value:
+    """Whether a size is less than another."""
+    return arith.cmpi(arith.CmpIPredicate.slt, value_of(size), value_of(bound))
 
 
 def exceeds(size: Size, bound: int) -> bool | ir.Value:
@@ -106,6 +125,12 @@ class Vectors:
     def load(self, buffer: ir.Value, *at: Size) -> ir.Value:
         """A vector from neighbouring elements."""
         return vector.LoadOp(self.of(buffer.type.element_type), buffer, [*map(value_of, at)]).result
+
+    def load_if(self, mask: ir.Value | None, buffer: ir.Value, *at: Size) -> ir.Value:
+        """A vector from neighbouring elements, with zeros in the lanes that a mask leaves out; None: none."""
+        if mask is None:
+            return self.load(buffer, *at)
+        return vector.MaskedLoadOp(self.type, buffer, [*map(value_of, at)], mask, self.splat(0)).result
 
     def store(self, value: ir.Value, buffer: ir.Value, *at: Size) -> None:
         """Writes neighbouring elements."""

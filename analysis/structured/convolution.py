@@ -1,0 +1,113 @@
+"""The form of a kernel with one dense two-dimensional convolution of stride 1: its pad, its constant-sized filter and its readers.
+
+The terms of indices are ``n`` (images), ``h`` and ``w`` (positions of the output) and ``f`` (features).
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from legato.analysis.structured.contraction import ContractionForm
+from legato.analysis.structured.elements import Index, Term, Untraceable, is_given, tensor_leaves
+from legato.analysis.structured.kernel_ops import KernelOps
+from legato.analysis.structured.ops import producer
+from legato.core.ir_helpers import terminator
+from legato.core.mlir import ir
+
+TERMS = ("n", "h", "w", "f")
+
+
+@dataclass(frozen=True)
+class ConvolutionForm:
+    """A kernel's convolution of f32, its input and filter being arguments of the kernel, or views of them."""
+
+    kernel: KernelOps
+    contraction: ContractionForm
+    source: ir.Value
+    """The input without padding."""
+    begins: tuple[int, int]
+    """The zeros before each row's and column's first element."""
+    ends: tuple[int, int]
+    """The zeros after."""
+    out: Index
+    """The index of the kernel's result."""
+
+    @classmethod
+    def of(cls, kernel: KernelOps, contraction: ContractionForm | None) -> ConvolutionForm | None:
+        """The form of a kernel with this contraction; None for another kernel."""
+        if contraction is None or contraction.op.name != "linalg.conv_2d_nhwc_hwcf" or contraction.weight != 1:
+            return None
+        op = contraction.op
+        steps = [value for name in ("strides", "dilations") for value in op.attributes[name]]
+        plain = all(int(step) == 1 for step in steps) and all(v.type.element_type == ir.F32Type.get() for v in op.operands)
+        filters, padded = op.operands[1], _unpadded(op.operands[0])
+        if not plain or padded is None or not _starts_at_zero(op) or not isinstance(filters, ir.BlockArgument):
+            return None
+        if not filters.type.has_static_shape or len(list(filters.uses)) != 1:
+            return None
+        out = _out(contraction, kernel.ops[-1].operands[0])
+        form = None if out is None else cls(kernel, contraction, *padded, out)
+        return form if form is not None and form._is_traceable() else None
+
+    @property
+    def op(self) -> ir.Operation:
+        """The convolution."""
+        return self.contraction.op
+
+    @property
+    def filter(self) -> ir.BlockArgument:
+        """The filter, [height, width, channels, features]."""
+        return ir.BlockArgument(self.op.operands[1])
+
+    @property
+    def result(self) -> ir.Value:
+        """The convolution's result, of which the epilogue makes the kernel's."""
+        return self.op.results[0]
+
+    @property
+    def returned(self) -> ir.Value:
+        """The kernel's result."""
+        return self.kernel.ops[-1].operands[0]
+
+    @cached_property
+    def reads(self) -> list[tuple[ir.Value, Index]]:
+        """The elements that the epilogue reads, besides those of the convolution's result."""
+        return [one for one in tensor_leaves(self.kernel, self.returned, self.out, self.result) if one[0] != self.result]
+
+    def _is_traceable(self) -> bool:
+        try:
+            own = {index for tensor, index in tensor_leaves(self.kernel, self.returned, self.out, self.result) if tensor == self.result}
+            return own == {TERMS} and all(is_given(tensor) for tensor, _ in self.reads)
+        except Untraceable:
+            return False
+
+
+def _unpadded(value: ir.Value) -> tuple[ir.Value, tuple[int, int], tuple[int, int]] | None:
+    """The source of a padded image, and the zeros before and after its rows and columns; None for another pad."""
+    pad = producer(value)
+    if pad is None or pad.name != "tensor.pad":
+        return value, (0, 0), (0, 0)
+    low, high = list(pad.attributes["static_low"]), list(pad.attributes["static_high"])
+    block = pad.regions[0].blocks[0]
+    filling = producer(terminator(block).operands[0])
+    zero = filling is not None and filling.name == "arith.constant" and ir.FloatAttr(filling.attributes["value"]).value == 0
+    if not zero or min(low + high) < 0 or any(low[d] or high[d] for d in (0, 3)):
+        return None    # sizes that are not static are negative too
+    return pad.operands[0], (low[1], low[2]), (high[1], high[2])
+
+
+def _starts_at_zero(op: ir.Operation) -> bool:
+    fill = producer(op.operands[2])
+    number = producer(fill.operands[0]) if fill is not None and fill.name == "linalg.fill" else None
+    return number is not None and number.name == "arith.constant" and ir.FloatAttr(number.attributes["value"]).value == 0
+
+
+def _out(form: ContractionForm, returned: ir.Value) -> Index | None:
+    """The index of the returned value, by the convolution's terms; None where it is a view of what the last op makes."""
+    last = form.last
+    if producer(returned) != last.op:
+        return None
+    terms: dict[int, Term] = {dim: TERMS[loop] for loop, dim in form.dims.items()}
+    found = [None if loop is None else terms.get(loop, 0) for loop in last.out_loops]
+    return None if None in found else tuple(term for term in found if term is not None)
+

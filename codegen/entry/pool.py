@@ -1,0 +1,162 @@
+"""Threads for the parallel loops of kernels: a pool for all instances of a model's code, whose idle threads sleep.
+
+A loop's steps are cut into parts, which threads take one by one. The thread that calls the model takes parts, too, and waits only for those
+that another thread has begun: never for a thread that the system has not let run. Where the pool is taken, by another caller or by the loop
+around this one, the caller computes all parts itself. Who waits spins shortly, then sleeps: a core that is left idle is where the system
+moves a thread that lost its own.
+"""
+import platform
+
+from legato.codegen.entry.abi import getpid, pthread_create, pthread_join, pthread_sigmask, sched_yield, syscall
+from legato.codegen.entry.layouts import COUNTS, MOST_THREADS, POOL, Pool
+from legato.codegen.entry.profile import clock
+from legato.codegen.native.language import Pointer, Words, add_at, address, code_of, pause, run_part, stack, swap_at, value_at
+
+INDEX = (1 << 32) - 1       # of a ticket: the part, below the number of parts
+PARTS = 8                   # parts of a loop for each thread, where it has so many steps
+# nanoseconds that a thread without work spins before it sleeps: longer than from one loop of a model to the next
+IDLE = 30_000
+STRAGGLER = 15_000          # nanoseconds that the caller spins for the last parts
+POLLS = 15                  # of so many polls and one, one looks at the clock
+FUTEX = 202 if platform.machine() in ("x86_64", "AMD64") else 98     # the number of the system call
+FUTEX_WAIT, FUTEX_WAKE = 128, 129     # of one process
+SIG_BLOCK, SIG_SETMASK = 0, 2
+
+
+def parallel(code: Pointer, context: Words, steps: int) -> None:
+    """Runs ``code(context, first, end)`` on parts of the steps 0 to ``steps``, by the threads of the pool."""
+    pool = POOL
+    if steps < 2 or COUNTS.threads < 2 or add_at(address(pool.users), 1) != 0:
+        if steps >= 2 and COUNTS.threads >= 2:
+            add_at(address(pool.users), -1)
+        run_part(code, context, 0, steps)
+        return
+    if pool.process != getpid():      # the first loop, or a process that was forked, which has none of its parent's threads
+        start(pool)
+    most = COUNTS.threads * PARTS
+    grain = (steps + most - 1) // most
+    parts = (steps + grain - 1) // grain
+    pool.code = code
+    pool.context = context
+    pool.steps = steps
+    pool.grain = grain
+    pool.done = 0
+    swap_at(address(pool.tickets), parts << 32)     # a thread that ends the loop before may take a part of this one
+    if value_at(address(pool.sleeping)) > 0:
+        add_at(address(pool.wakeups), 1)
+        syscall(FUTEX, address(pool.wakeups), FUTEX_WAKE, parts - 1, 0)
+    work(pool)
+    wait_for(pool, parts)
+    add_at(address(pool.users), -1)
+
+
+def work(pool: Pool) -> None:
+    """Takes parts, and computes them, until all are taken."""
+    ticket = add_at(address(pool.tickets), 1)
+    while (ticket & INDEX) < (ticket >> 32):
+        first = (ticket & INDEX) * pool.grain
+        end = first + pool.grain
+        if end > pool.steps:
+            end = pool.steps
+        run_part(pool.code, pool.context, first, end)
+        if add_at(address(pool.done), 1) + 1 == ticket >> 32 and value_at(address(pool.waiting)) != 0:
+            syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)
+        ticket = add_at(address(pool.tickets), 1)
+
+
+def wait_for(pool: Pool, parts: int) -> None:
+    """Returns when so many parts are computed."""
+    until = 0
+    polls = 0
+    done = value_at(address(pool.done))
+    while done != parts:
+        pause()
+        polls += 1
+        if polls & POLLS == 0:
+            sched_yield()       # to a thread of ours that waits for this core
+            now = clock()
+            if until == 0:
+                until = now + STRAGGLER
+            if now > until:
+                add_at(address(pool.waiting), 1)
+                done = value_at(address(pool.done))
+                if done != parts:
+                    syscall(FUTEX, address(pool.done), FUTEX_WAIT, done, 0)
+                add_at(address(pool.waiting), -1)
+        done = value_at(address(pool.done))
+
+
+def has_work(pool: Pool) -> bool:
+    """Whether there are parts that nobody has taken."""
+    ticket = value_at(address(pool.tickets))
+    return (ticket & INDEX) < (ticket >> 32)
+
+
+def worker(pool: Pool) -> Words:
+    """What a thread of the pool does until the pool stops."""
+    until = 0
+    polls = 0
+    while value_at(address(pool.stopping)) == 0:
+        if has_work(pool):
+            work(pool)
+            until = 0
+        pause()
+        polls += 1
+        if polls & POLLS == 0:
+            sched_yield()
+            now = clock()
+            if until == 0:
+                until = now + IDLE
+            if now > until:
+                add_at(address(pool.sleeping), 1)
+                seen = value_at(address(pool.wakeups))
+                if not has_work(pool) and value_at(address(pool.stopping)) == 0:
+                    syscall(FUTEX, address(pool.wakeups), FUTEX_WAIT, seen & INDEX, 0)
+                add_at(address(pool.sleeping), -1)
+                until = 0
+    return Words(0)
+
+
+def start(pool: Pool) -> None:
+    """Creates the threads, which take no signals. With fewer than wanted, or none, loops are computed by those there are."""
+    pool.process = getpid()
+    pool.sleeping = 0
+    pool.waiting = 0
+    pool.stopping = 0
+    pool.tickets = 0
+    pool.threads = 0
+    wanted = COUNTS.threads - 1
+    if wanted > MOST_THREADS:
+        wanted = MOST_THREADS
+    every = stack(Words, 16)
+    before = stack(Words, 16)
+    for i in range(16):
+        every[i] = -1
+    pthread_sigmask(SIG_BLOCK, every, before)
+    for i in range(wanted):
+        if pool.threads == i and pthread_create(address(pool.handles[i]), Words(0), code_of(worker), pool) == 0:
+            pool.threads = i + 1
+    pthread_sigmask(SIG_SETMASK, before, Words(0))
+
+
+def retain_pool() -> None:
+    """Counts a new instance."""
+    add_at(address(POOL.instances), 1)
+
+
+def release_pool() -> None:
+    """Counts an instance that goes. With the last one the threads end, since the code that they run may be unloaded."""
+    pool = POOL
+    if add_at(address(pool.instances), -1) != 1:
+        return
+    while add_at(address(pool.users), 1) != 0:     # no loop runs; one that begins meanwhile is computed by its caller
+        add_at(address(pool.users), -1)
+        pause()
+    if pool.process == getpid():
+        add_at(address(pool.stopping), 1)
+        add_at(address(pool.wakeups), 1)
+        syscall(FUTEX, address(pool.wakeups), FUTEX_WAKE, MOST_THREADS, 0)
+        for i in range(pool.threads):
+            pthread_join(pool.handles[i], Words(0))
+    pool.process = 0
+    add_at(address(pool.users), -1)

@@ -1,0 +1,42 @@
+"""SPIR-V binaries of a module at the stage ``spirv``."""
+from legato.core.ir_helpers import find
+from legato.core.mlir import gpu, ir
+from legato.core.upstream import run_on
+from legato.dialects.module import Module
+
+FINISH = "spirv.module(spirv-lower-abi-attrs,spirv-update-vce)"
+
+
+def binaries(module: Module) -> dict[str, bytes]:
+    """The SPIR-V of each kernel, by the name of its entry point."""
+    with module.context, ir.Location.unknown():
+        apart = ir.Module.create()
+        for op in module.body.operations:
+            if op.operation.name in ("gpu.module", "spirv.module"):
+                apart.body.append(op.operation.clone(ip=False))
+        run_on(apart.operation, FINISH)
+        return {name: code for holder in pairs(apart) for name, code in serialized(holder)}
+
+
+def pairs(module: ir.Module) -> list[ir.Operation]:
+    """The gpu.modules, each with the spirv.module that was made of it in the place of its own content: there upstream serializes it."""
+    holders = {op.attributes["sym_name"].value: op for op in find(module.operation, "gpu.module")}
+    for op in [one.operation for one in module.body.operations if one.operation.name == "spirv.module"]:
+        holder = holders[op.attributes["sym_name"].value.removeprefix("__spv__")]
+        inside = holder.regions[0].blocks[0]
+        for old in list(inside.operations):
+            old.operation.erase()
+        op.detach_from_parent()
+        inside.append(op)
+    return list(holders.values())
+
+
+def serialized(holder: ir.Operation) -> list[tuple[str, bytes]]:
+    """The entry point and the binary of one gpu.module."""
+    alone = ir.Module.create()
+    alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
+    name = holder.attributes["sym_name"].value
+    alone.body.append(holder.clone(ip=False))
+    run_on(alone.operation, "gpu-module-to-binary")
+    (binary,) = find(alone.operation, "gpu.binary")
+    return [(name, gpu.ObjectAttr(one).object) for one in ir.ArrayAttr(binary.attributes["objects"])]

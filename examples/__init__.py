@@ -1,0 +1,1 @@
+"""Worked examples: an accelerator of one's own (``npu``), sentence embeddings (``minilm``)."""

@@ -1,0 +1,147 @@
+"""Ops of ``com.microsoft`` with weights of few bits in blocks: what quantizers of language models write.
+
+A weight is dequantized by graph ops, ``(integers - zero) * scale`` with a scale and zero taken for each row; the pass
+``relax-quantized-weights`` keeps it in its bits in products.
+"""
+import numpy as np
+
+from legato.core.dtypes import kind
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import ConstantValue, Narrow
+
+_DOMAIN = "com.microsoft"
+_BYTE, _F32 = np.dtype(np.uint8), np.dtype(np.float32)
+
+
+def _bits(node, *allowed: int) -> int:
+    bits = node.integer("bits", 4)
+    if bits not in allowed:
+        raise Refused(f"bits = {bits} is not supported, only {', '.join(map(str, allowed))}")
+    return bits
+
+
+def _block_size(node, default: int | None = None) -> int:
+    block = node.integer("block_size") if default is None else node.integer("block_size", default)
+    if block < 16 or block & (block - 1):
+        raise Malformed(f"block_size = {block} must be a power of two, 16 or more")
+    return block
+
+
+def _unpacked(node, index: int, bits: int, shape: list[int], kept: int) -> ir.Value:
+    """An input of bytes with several integers in each, the first in the lowest bits, as one integer a byte: the first ``kept`` of the last
+    axis. ``shape``: the packed one, of as many elements as the input."""
+    value = node.value(index)
+    if value.dtype != _BYTE or not all(isinstance(size, int) for size in value.dims) or np.prod(value.dims) != np.prod(shape):
+        raise Malformed(f"its input {index} must be uint8 of {' x '.join(map(str, shape))}, is {value.dtype} of {list(value.dims)}")
+    per, shifts, mask = 8 // bits, np.arange(0, 8, bits, dtype=np.uint8), np.uint8((1 << bits) - 1)
+    if isinstance(value, ConstantValue):
+        whole = (value.array.reshape(*shape, 1) >> shifts) & mask if per > 1 else value.array
+        return node.constant_value(np.ascontiguousarray(whole.reshape(*shape[:-1], shape[-1] * per)[..., :kept]))
+    x = relax.reshape(node.x(index), shape=[*shape, 1])
+    if per > 1:
+        x = relax.bitwise_and(relax.right_shift(x, node.literal(shifts)), node.literal(mask))
+    return _cut(relax.reshape(x, shape=[*shape[:-1], shape[-1] * per]), kept)
+
+
+def _cut(x: ir.Value, size: int) -> ir.Value:
+    """The first elements of the last axis."""
+    last = x.type.rank - 1
+    return x if x.type.shape[last] == size else relax.strided_slice(x, axes=[last], begin=[0], end=[size], strides=[1])
+
+
+def _wide(node, index: int) -> ir.Value:
+    """A float input as f32."""
+    if kind(node.dtype(index)) != "float":
+        raise Malformed(f"its input {index} must be of floats, is {node.dtype(index)}")
+    return _as(node.x(index), _F32)
+
+
+def _as(x: ir.Value, dtype: np.dtype) -> ir.Value:
+    return x if relax.TensorType.of(x.type).dtype == dtype else relax.astype(x, dtype=dtype)
+
+
+@op("MatMulNBits", 1, domain=_DOMAIN)
+def matmul_nbits(node):
+    """A matrix product by the transpose of a weight of few bits, computed in f32."""
+    depth, columns, bits, block = node.integer("K"), node.integer("N"), _bits(node, 2, 4, 8), _block_size(node)
+    node.ignore("accuracy_level")  # the least accuracy; f32 is more than all of them
+    node.only("weight_prepacked", 0)
+    if isinstance(node.dims()[-1], int) and node.dims()[-1] != depth:
+        raise Malformed(f"the last size of its A must be K = {depth}, its shape is {list(node.dims())}")
+    blocks = -(-depth // block)
+    q = _unpacked(node, 1, bits, [columns, blocks * block * bits // 8], depth)
+    groups = np.arange(depth) // block
+    if node.given(4):
+        groups = node.constant(4, "g_idx").ravel()[:depth].astype(np.int64)
+        if groups.size != depth or groups.min(initial=0) < 0 or groups.max(initial=0) >= blocks:
+            raise Malformed(f"its g_idx must have {depth} numbers of blocks from 0 to {blocks - 1}")
+    scale = relax.reshape(_wide(node, 2), shape=[columns, blocks])
+    if not node.given(3):
+        zero = node.literal(1 << (bits - 1), _F32)
+    elif kind(node.dtype(3)) == "float":
+        zero = relax.reshape(_wide(node, 3), shape=[columns, blocks])
+    else:
+        zero = relax.astype(_unpacked(node, 3, bits, [columns, -(-blocks * bits // 8)], blocks), dtype=_F32)
+    which = node.literal(groups)
+    zero = zero if not node.given(3) else relax.take(zero, which, axis=1)
+    w = relax.multiply(relax.subtract(relax.astype(q, dtype=_F32), zero), relax.take(scale, which, axis=1))
+    y = _as(relax.matmul(_as(node.x(), _F32), relax.permute_dims(w, axes=[1, 0])), node.dtype())
+    return relax.add(y, node.x(5)) if node.given(5) else y
+
+
+@op("GatherBlockQuantized", 1, domain=_DOMAIN)
+def gather_block_quantized(node):
+    """Slices of a tensor of few bits, dequantized: only what is gathered."""
+    bits, block = _bits(node, 2, 4, 8), _block_size(node, 128)
+    data = node.value(0)
+    rank = len(data.dims)
+    axis, along = node.axis(node.integer("gather_axis", 0), rank), node.axis(node.integer("quantize_axis", 1), rank)
+    if axis == along:
+        raise Refused(f"gather_axis = quantize_axis = {axis} is not supported")
+    if not all(isinstance(size, int) for size in data.dims):
+        raise Refused(f"its data of sizes {list(data.dims)}, known only at run time, is not supported")
+    narrow = isinstance(data, Narrow)
+    sizes = [int(size) for size in data.dims]
+    if narrow:
+        node.widen(0)
+    elif data.dtype != _BYTE:
+        raise Refused(f"data of {data.dtype} is not supported, only of uint8, int4 and uint4")
+    elif bits < 8:
+        if along != rank - 1:
+            raise Refused(f"quantize_axis = {along} is not supported for packed uint8, only the last axis")
+        sizes[-1] *= 8 // bits
+    picked = relax.take(node.x(0), node.x(1), axis=axis)
+    at = along + node.rank(1) - 1 if along > axis else along
+    if not narrow and bits < 8:
+        picked = _unpacked_values(node, picked, bits)
+    groups = node.literal(np.arange(sizes[along]) // block)
+
+    def of_blocks(value: ir.Value) -> ir.Value:
+        return relax.take(relax.take(value, node.x(1), axis=axis), groups, axis=at)
+
+    dtype = node.dtype(2)
+    wide = relax.astype(picked, dtype=_F32)
+    if node.given(3):
+        node.widen(3)
+        zeros = node.x(3)
+        if not narrow and bits < 8:
+            count = -(-sizes[along] // block)
+            zeros = _cut(_unpacked_values(node, zeros, bits), count)
+        wide = relax.subtract(wide, of_blocks(relax.astype(zeros, dtype=_F32)))
+    elif not narrow:
+        wide = relax.subtract(wide, node.literal(1 << (bits - 1), _F32))
+    return _as(relax.multiply(wide, of_blocks(_wide(node, 2))), dtype)
+
+
+def _unpacked_values(node, x: ir.Value, bits: int) -> ir.Value:
+    """A tensor of bytes with several integers in each of the last axis, as one integer a byte."""
+    shape = list(relax.dims.dims(x.type))
+    shifts, mask = np.arange(0, 8, bits, dtype=np.uint8), np.uint8((1 << bits) - 1)
+    parts = relax.bitwise_and(relax.right_shift(relax.expand_dims(x, axis=[x.type.rank]), node.literal(shifts)), node.literal(mask))
+    return relax.reshape(parts, shape=[*shape[:-1], shape[-1] * (8 // bits)])
+
+
+ENTRIES = (matmul_nbits, gather_block_quantized)

@@ -1,0 +1,228 @@
+"""tir-outline-parallel: the steps of parallel loops become functions, which the threads of the model's own pool call.
+
+Works on the LLVM dialect, where ``omp.parallel`` around one ``omp.wsloop`` is what is left of a loop whose steps are independent. A region
+that does more, such as a reduction among threads, stays as it is, and needs an OpenMP runtime.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.ir_helpers import everything, find
+from legato.core.mlir import ir
+from legato.dialects.module import Module
+from legato.dialects.tir.markers import PRIM_FUNC, THREADS
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+PARALLEL = "legato.parallel"   # (code, context, steps): codegen/entry/pool.py
+CONSTANTS = ("llvm.mlir.constant", "llvm.mlir.zero", "llvm.mlir.poison", "llvm.mlir.undef", "llvm.mlir.addressof")
+
+
+@dataclass(frozen=True)
+class OutlineParallel(ModulePass):
+    """Makes a function ``(context, first, end)`` of the steps of each parallel loop, and a call of ``@legato.parallel`` of the loop."""
+
+    name: ClassVar[str] = "tir-outline-parallel"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        with module.context, ir.Location.unknown():
+            regions = [(region, loop) for region in find(module.module.operation, "omp.parallel", inner_first=True)
+                       if (loop := loop_of(region)) is not None]
+            for number, (region, loop) in enumerate(regions):
+                with region.location:
+                    outline(module.module, region, loop, number)
+            if regions and not any(_symbol(op) == PARALLEL for op in module.body.operations):
+                with ir.InsertionPoint(module.body):
+                    _declare(PARALLEL, "!llvm.func<void (ptr, ptr, i64)>")
+
+
+def loop_of(region: ir.Operation) -> ir.Operation | None:
+    """The loop nest that a parallel region consists of; None if there is more in the region."""
+    inside = [op.operation for op in region.regions[0].blocks[0].operations]
+    if len(region.regions[0].blocks) != 1 or [op.name for op in inside] != ["omp.wsloop", "omp.terminator"] or len(region.operands) > 1:
+        return None
+    share = inside[0]
+    nested = [op.operation for op in share.regions[0].blocks[0].operations]
+    plain = not len(share.operands) and not len(share.regions[0].blocks[0].arguments) and "order" not in share.attributes
+    return nested[0] if plain and [op.name for op in nested] == ["omp.loop_nest"] else None
+
+
+def outline(module: ir.Module, region: ir.Operation, loop: ir.Operation, number: int) -> None:
+    """Replaces one parallel region by a call."""
+    caller = _function_around(region)
+    body = loop.regions[0]
+    captured = _captured(loop)
+    axes = len(loop.operands) // 3
+    bounds = [loop.operands[i * axes:(i + 1) * axes] for i in range(3)]   # of all axes: starts, ends, steps
+    with ir.InsertionPoint(module.body):
+        part = _declare(f"{caller.attributes['sym_name'].value}_part_{number}", "!llvm.func<void (ptr, i64, i64)>")
+    for name in ("target_cpu", "target_features", "passthrough", "prefer_vector_width", PRIM_FUNC):
+        if name in caller.attributes:
+            part.attributes[name] = caller.attributes[name]
+    part.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<internal>")
+    asked = [op.owner.attributes["value"].value for op in region.operands]
+    part.attributes[THREADS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), max(asked, default=1))
+
+    with ir.InsertionPoint(region):
+        counts = _counts(bounds)
+        context, type_ = _stored([value for value in captured if not _is_constant(value)])
+        code = _op("llvm.mlir.addressof", [], _pointer(), global_name=ir.FlatSymbolRefAttr.get(part.attributes["sym_name"].value))
+        steps = counts[0]
+        for count in counts[1:]:
+            steps = _binary("llvm.mul", steps, count)
+        _call(PARALLEL, [code, context, steps])
+
+    i64 = ir.IntegerType.get_signless(64)
+    entry = ir.Block.create_at_start(part.regions[0], [_pointer(), i64, i64])
+    at, first, end = entry.arguments
+    inner = list(body.blocks)
+    moved = [op for block in inner for one in block.operations for op in everything(one.operation)]
+    with ir.InsertionPoint(entry):
+        replaced = _loaded(captured, at, type_)
+        own = [[replaced.get(value, value) for value in group] for group in bounds]
+        inner_counts = _counts(own)
+    head = ir.Block.create_after(entry, i64)
+    with ir.InsertionPoint(entry):
+        _branch(head, [first])
+    step = head.arguments[0]
+    leave = None
+    with ir.InsertionPoint(head):
+        compared = _op("llvm.icmp", [step, end], ir.IntegerType.get_signless(1), predicate=_integer(2))   # slt
+    for block in inner:
+        block.append_to(part.regions[0])
+    leave = ir.Block.create_after(inner[-1])
+    with ir.InsertionPoint(leave):
+        ir.Operation.create("llvm.return")
+    variables = list(inner[0].arguments)
+    begin = ir.Block.create_after(head)
+    with ir.InsertionPoint(begin):
+        for variable, value in zip(variables, _indices(step, own, inner_counts), strict=True):
+            variable.replace_all_uses_with(value)
+        _branch(inner[0], [])
+    for _ in variables:
+        inner[0].erase_argument(0)
+    with ir.InsertionPoint(head):
+        ir.Operation.create("llvm.cond_br", [], [compared], {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])}, [begin, leave])
+    for op in moved:
+        for place, operand in enumerate(op.operands):
+            if operand in replaced:
+                op.operands[place] = replaced[operand]
+        if op.name == "omp.yield" and op.block in inner:
+            with ir.InsertionPoint(op):
+                one = _op("llvm.mlir.constant", [], i64, value=ir.IntegerAttr.get(i64, 1))
+                _branch(head, [_binary("llvm.add", step, one)])
+            op.erase()
+    region.erase()
+
+
+def _function_around(op: ir.Operation) -> ir.Operation:
+    while op.name != "llvm.func":
+        op = op.parent.operation
+    return op
+
+
+def _captured(loop: ir.Operation) -> list[ir.Value]:
+    """The values that the loop uses and that are defined outside of it."""
+    inside = everything(loop)
+    own = {result for op in inside for result in op.results}
+    own |= {argument for op in inside for region in op.regions for block in region.blocks for argument in block.arguments}
+    return list(dict.fromkeys(operand for op in inside for operand in op.operands if operand not in own))
+
+
+def _is_constant(value: ir.Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.name in CONSTANTS
+
+
+def _stored(values: Sequence[ir.Value]) -> tuple[ir.Value, ir.Type]:
+    """Memory on the stack that holds the values, and its type."""
+    type_ = ir.Type.parse(f"!llvm.struct<({', '.join(_short(value.type) for value in values)})>")
+    i64 = ir.IntegerType.get_signless(64)
+    one = _op("llvm.mlir.constant", [], i64, value=ir.IntegerAttr.get(i64, 1))
+    memory = _op("llvm.alloca", [one], _pointer(), elem_type=ir.TypeAttr.get(type_))
+    for number, value in enumerate(values):
+        ir.Operation.create("llvm.store", [], [value, _field(memory, type_, number)], {"ordering": _integer(0)})
+    return memory, type_
+
+
+def _loaded(captured: Sequence[ir.Value], memory: ir.Value, type_: ir.Type) -> dict[ir.Value, ir.Value]:
+    """The captured values at the insertion point: copies of constants, the others from memory."""
+    found, number = {}, 0
+    for value in captured:
+        if _is_constant(value):
+            found[value] = value.owner.operation.clone().results[0]
+            continue
+        place = _field(memory, type_, number)
+        found[value] = _op("llvm.load", [place], value.type, ordering=_integer(0))
+        number += 1
+    return found
+
+
+def _counts(bounds: Sequence[Sequence[ir.Value]]) -> list[ir.Value]:
+    """The number of steps of each axis: its length over its step, rounded up."""
+    i64 = ir.IntegerType.get_signless(64)
+    counts = []
+    for start, end, step in zip(*bounds, strict=True):
+        one, zero = (_op("llvm.mlir.constant", [], i64, value=ir.IntegerAttr.get(i64, number)) for number in (1, 0))
+        length = _binary("llvm.sub", end, start)
+        count = _binary("llvm.sdiv", _binary("llvm.sub", _binary("llvm.add", length, step), one), step)
+        positive = _op("llvm.icmp", [length, zero], ir.IntegerType.get_signless(1), predicate=_integer(4))   # sgt
+        counts.append(_op("llvm.select", [positive, count, zero], i64))
+    return counts
+
+
+def _indices(step: ir.Value, bounds: Sequence[Sequence[ir.Value]], counts: Sequence[ir.Value]) -> list[ir.Value]:
+    """The variables of the axes at a step of the whole nest, the last axis fastest."""
+    found = []
+    for start, by, count in reversed(list(zip(bounds[0], bounds[2], counts, strict=True))):
+        number = step if count is counts[0] else _binary("llvm.srem", step, count)
+        step = step if count is counts[0] else _binary("llvm.sdiv", step, count)
+        found.append(_binary("llvm.add", start, _binary("llvm.mul", number, by)))
+    return found[::-1]
+
+
+def _declare(symbol: str, type_: str) -> ir.Operation:
+    return ir.Operation.create("llvm.func", [], [], {"sym_name": ir.StringAttr.get(symbol), "function_type": ir.TypeAttr.get(
+        ir.Type.parse(type_)), "linkage": ir.Attribute.parse("#llvm.linkage<external>"), "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"),
+        "visibility_": _integer(0, 64)}, regions=1)
+
+
+def _call(symbol: str, operands: Sequence[ir.Value]) -> None:
+    attributes = {"callee": ir.FlatSymbolRefAttr.get(symbol), "fastmathFlags": ir.Attribute.parse("#llvm.fastmath<none>"),
+                  "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"), "TailCallKind": ir.Attribute.parse("#llvm.tailcallkind<none>"),
+                  "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+                  "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}
+    ir.Operation.create("llvm.call", [], operands, attributes)
+
+
+def _branch(to: ir.Block, values: Sequence[ir.Value]) -> None:
+    ir.Operation.create("llvm.br", [], values, {}, [to])
+
+
+def _binary(name: str, left: ir.Value, right: ir.Value) -> ir.Value:
+    return _op(name, [left, right], left.type)
+
+
+def _field(memory: ir.Value, type_: ir.Type, number: int) -> ir.Value:
+    return _op("llvm.getelementptr", [memory], _pointer(), elem_type=ir.TypeAttr.get(type_),
+               rawConstantIndices=ir.DenseI32ArrayAttr.get([0, number]))
+
+
+def _op(name: str, operands: Sequence[ir.Value], result: ir.Type, **attributes: ir.Attribute) -> ir.Value:
+    return ir.Operation.create(name, [result], operands, attributes).results[0]
+
+
+def _integer(value: int, bits: int = 64) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(bits), value)
+
+
+def _pointer() -> ir.Type:
+    return ir.Type.parse("!llvm.ptr")
+
+
+def _short(type_: ir.Type) -> str:
+    return str(type_).removeprefix("!llvm.") if str(type_).startswith("!llvm.") else str(type_)
+
+
+def _symbol(op: ir.OpView) -> str | None:
+    return op.attributes["sym_name"].value if "sym_name" in op.attributes else None

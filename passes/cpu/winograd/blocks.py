@@ -1,0 +1,202 @@
+"""Loops over blocks of tiles of one convolution: what ``tir-winograd-convolutions`` makes of a kernel.
+
+The tiles of a row of the output are cut into segments of equal length, and some segments are a block. The inputs of a block's tiles are
+transformed, along the columns into a small buffer for each segment, then along the rows. Each point of the transforms is a product of
+the block's tiles with a matrix of transformed weights, a panel of features at a time. The products of a panel are transformed back, and the
+epilogue is computed on what that gives.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from legato.analysis.structured import ConvolutionForm
+from legato.core.interfaces import WinogradTilesLike
+from legato.core.mlir import arith, ir, memref, vector
+from legato.core.vector_loops import (
+    Size,
+    Vectors,
+    below,
+    in_parallel,
+    least,
+    loop,
+    minus,
+    most,
+    plus,
+    quotient,
+    read,
+    remainder,
+    rounded_up,
+    scratch,
+    times,
+    value_of,
+)
+from legato.passes.cpu.elements import Buffers
+from legato.passes.cpu.winograd.outputs import WinogradOutputs
+from legato.passes.cpu.winograd.position import Segment, WinogradSizes
+from legato.passes.cpu.winograd.transforms import Transforms
+
+LINE = 64    # bytes of a cache line
+
+
+class WinogradBlocks:
+    """Builds the loops of one kernel at the insertion point."""
+
+    def __init__(self, form: ConvolutionForm, tiles: WinogradTilesLike, buffers: Buffers, weights: ir.Value):
+        self.form, self.tiles = form, tiles
+        self.source, self.weights = buffers.of(form.source), weights
+        self.sizes = WinogradSizes.of(form, tiles, self.source)
+        self.vectors = Vectors(tiles.lanes)
+        self.transforms = Transforms(tiles.outputs, self.vectors)
+        self.lanes, self.side, self.points = tiles.lanes, self.sizes.side, self.sizes.side ** 2
+        self.panel = tiles.vectors * tiles.lanes
+        _, _, self.channels, self.features = form.filter.type.shape
+        self.panels = -(-self.features // self.panel)
+        self.row = -(-self.channels // self.lanes) * self.lanes    # elements of a tile in the transformed inputs
+        self.rows = -(-tiles.segments * tiles.segment // tiles.rows) * tiles.rows
+        self.outputs = WinogradOutputs(form, tiles, buffers, self.sizes)
+
+    def build(self) -> None:
+        """Builds all loops."""
+        tiles, threads = self.tiles, self.tiles.threads
+        width = tiles.segment * tiles.outputs + self.side - tiles.outputs
+        self.columns = scratch(threads, self.side, width, self.lanes)
+        # planes are not a power of two apart, where all would share one set of a cache
+        self.inputs = scratch(self.points, self.rows * self.row + self.lanes)
+        self.products = scratch(1 if threads == 1 else self.panels, self.points, self.rows * self.panel + self.lanes)
+        self._clear()
+        loop(0, self.sizes.segments, tiles.segments, self._block)
+
+    def _clear(self) -> None:
+        """Clears the rows after the first block's last one, which products take in: denormals there would make them slow."""
+        first = times(least(self.sizes.segments, self.tiles.segments), self.tiles.segment)
+        last = times(rounded_up(first, self.tiles.rows), self.tiles.rows)
+
+        def clear(point: ir.Value) -> None:
+            loop(times(first, self.row), times(last, self.row), self.lanes,
+                 lambda at: self.vectors.store(self.vectors.splat(0), self.inputs, point, at))
+
+        if first != last:
+            loop(0, self.points, 1, clear)
+
+    def _each(self, count: Size, body: Callable[[ir.Value, Size], None]) -> None:
+        """Runs ``body(item, thread)`` for each item, in equal parts on the threads."""
+        threads = self.tiles.threads
+        if threads == 1:
+            loop(0, count, 1, lambda item: body(item, 0))
+            return
+        part = rounded_up(count, threads)
+
+        def run(thread: ir.Value) -> None:
+            first = least(times(thread, part), count)
+            loop(first, least(plus(first, part), count), 1, lambda item: body(item, thread))
+
+        in_parallel(threads, run)
+
+    def _block(self, first: ir.Value) -> None:
+        whole = isinstance(self.sizes.segments, int) and self.sizes.segments % self.tiles.segments == 0
+        count: Size = self.tiles.segments if whole else least(minus(self.sizes.segments, first), self.tiles.segments)
+        chunks = self.row // self.lanes
+
+        def item(number: ir.Value, thread: Size) -> None:
+            at = quotient(number, chunks)
+            self._inputs(self.sizes.segment(first, at), times(remainder(number, chunks), self.lanes), thread)
+
+        self._each(times(count, chunks), item)
+        rows = times(rounded_up(times(count, self.tiles.segment), self.tiles.rows), self.tiles.rows)
+        if self.tiles.threads == 1:
+            loop(0, self.panels, 1, lambda panel: self._panel(panel, first, count, rows))
+            return
+
+        def product(number: ir.Value, _: Size) -> None:
+            panel = quotient(number, self.points)
+            self._product(panel, remainder(number, self.points), panel, rows)
+
+        def output(number: ir.Value, _: Size) -> None:
+            panel = quotient(number, count)
+            self.outputs.build(self.products, panel, panel, self.sizes.segment(first, remainder(number, count)))
+
+        self._each(self.panels * self.points, product)
+        self._each(times(count, self.panels), output)
+
+    def _panel(self, panel: ir.Value, first: ir.Value, count: Size, rows: Size) -> None:
+        """The products of one panel of features, and what is made of them."""
+        loop(0, self.points, 1, lambda point: self._product(panel, point, 0, rows))
+        loop(0, count, 1, lambda at: self.outputs.build(self.products, 0, panel, self.sizes.segment(first, at)))
+
+    # --- inputs ---
+
+    def _inputs(self, segment: Segment, channel: ir.Value, thread: Size) -> None:
+        """Transforms the inputs of a segment's tiles, for a vector of channels."""
+        outputs, v = self.tiles.outputs, self.vectors
+        top = minus(times(segment.row, outputs), self.form.begins[0])
+        left = minus(times(segment.column, outputs), self.form.begins[1])
+        width = self.tiles.segment * outputs + self.side - outputs
+        reads = [self._row(top, i, channel) for i in range(self.side)]
+
+        def clear(x: ir.Value) -> None:
+            for u in range(self.side):
+                v.store(v.splat(0), self.columns, thread, u, x, 0)
+
+        def column(x: ir.Value) -> None:
+            inputs = [v.load_if(mask, self.source, segment.image, y, x, channel) for y, mask in reads]
+            for u, value in enumerate(self.transforms.of_inputs(inputs)):
+                v.store(value, self.columns, thread, u, minus(x, left), 0)
+
+        first, last = most(left, 0), least(plus(left, width), self.sizes.columns)
+        loop(0, minus(first, left), 1, clear)
+        loop(first, last, 1, column)
+        loop(minus(last, left), width, 1, clear)
+
+        def tile(number: ir.Value) -> None:
+            at = plus(times(plus(times(segment.number, self.tiles.segment), number), self.row), channel)
+            for u in range(self.side):
+                x = times(number, outputs)
+                inputs = [v.load(self.columns, thread, u, plus(x, j), 0) for j in range(self.side)]
+                for w, value in enumerate(self.transforms.of_inputs(inputs)):
+                    v.store(value, self.inputs, u * self.side + w, at)
+
+        loop(0, self.tiles.segment, 1, tile)
+
+    def _row(self, top: Size, i: int, channel: ir.Value) -> tuple[Size, ir.Value | None]:
+        """A row of the image that exists, and which lanes are read of it: none of a row of padding, nor of channels after the last."""
+        y, mask = plus(top, i), None
+        rest = self.channels % self.lanes
+        if rest:
+            mask = self.vectors.mask(minus(self.channels, channel))
+        if not self.sizes.rows_inside:
+            inside = self.vectors.spread(arith.andi(below(-1, y), below(y, self.sizes.rows)))
+            mask = inside if mask is None else arith.andi(mask, inside)
+            y = least(most(y, 0), minus(self.sizes.rows, 1))
+        return y, mask
+
+    # --- products ---
+
+    def _product(self, panel: Size, point: ir.Value, slot: Size, rows: Size) -> None:
+        """The products of one point and one panel."""
+        matrix = plus(times(panel, self.points), point)
+        loop(0, rows, self.tiles.rows, lambda row: self._tile(matrix, point, slot, row))
+
+    def _tile(self, matrix: Size, point: ir.Value, slot: Size, row: ir.Value) -> None:
+        """A tile of rows by a panel. Its steps fetch a part of the next matrix, so that all tiles of rows together fetch it once."""
+        v, rows, vectors = self.vectors, range(self.tiles.rows), range(self.tiles.vectors)
+        starts = [times(plus(row, i), self.row) for i in rows]
+        tiles = self.rows // self.tiles.rows
+        part = 1 << (-(-self.panel // tiles) - 1).bit_length()    # of a step's weights: a power of two, so that parts may overlap
+        before = times(quotient(row, self.tiles.rows), self.channels)
+
+        def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            for line in range(0, part, LINE // 4):
+                at = plus(times(plus(before, k), part), line)
+                memref.PrefetchOp(self.weights, [value_of(plus(matrix, 1)), value_of(at)], False, 3, True)
+            weights = [v.load(self.weights, matrix, plus(times(k, self.panel), j * self.lanes)) for j in vectors]
+            found = []
+            for i in rows:
+                value = v.spread(read(self.inputs, point, plus(starts[i], k)))
+                found += [vector.FMAOp(value, weight, sums[i * len(weights) + j]).result for j, weight in enumerate(weights)]
+            return found
+
+        sums = loop(0, self.channels, 1, step, [v.splat(0)] * (len(rows) * len(vectors)))
+        for i in rows:
+            for j in vectors:
+                at = plus(times(plus(row, i), self.panel), j * self.lanes)
+                v.store(sums[i * len(vectors) + j], self.products, slot, point, at)

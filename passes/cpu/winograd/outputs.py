@@ -1,0 +1,78 @@
+"""The products of tiles transformed back, and the epilogue of the convolution on the result."""
+from __future__ import annotations
+
+from legato.analysis.structured import ConvolutionForm
+from legato.core.interfaces import WinogradTilesLike
+from legato.core.mlir import arith, ir, vector
+from legato.core.vector_loops import Size, Vectors, below, if_else, least, loop, minus, plus, times, value_of, when
+from legato.passes.cpu.elements import Buffers, Elements
+from legato.passes.cpu.winograd.position import Segment, WinogradSizes
+from legato.passes.cpu.winograd.transforms import Transforms
+
+
+class WinogradOutputs:
+    """Writes the outputs of segments of tiles."""
+
+    def __init__(self, form: ConvolutionForm, tiles: WinogradTilesLike, buffers: Buffers, sizes: WinogradSizes):
+        self.form, self.tiles, self.buffers, self.sizes = form, tiles, buffers, sizes
+        self.vectors = Vectors(tiles.lanes)
+        self.transforms = Transforms(tiles.outputs, self.vectors)
+        self.panel = tiles.lanes * tiles.vectors
+        self.features = form.filter.type.shape[3]
+        self.out = buffers.of(list(form.kernel.function.arguments)[-1])
+
+    def build(self, products: ir.Value, slot: Size, panel: ir.Value, segment: Segment) -> None:
+        """Writes the outputs of one segment and one panel of features. ``slot``: where the panel's products lie."""
+        def tile(number: ir.Value) -> None:
+            for j in range(self.tiles.vectors):
+                feature = plus(times(panel, self.panel), j * self.tiles.lanes)
+                at = plus(times(plus(times(segment.number, self.sizes.length), number), self.panel), j * self.tiles.lanes)
+                self._tile(self._transformed(products, slot, at), segment, number, feature)
+
+        loop(0, least(minus(self.sizes.tile_columns, segment.column), self.sizes.length), 1, tile)
+
+    def _transformed(self, products: ir.Value, slot: Size, at: Size) -> list[list[ir.Value]]:
+        """The outputs of a tile, by row and column."""
+        side, columns = self.sizes.side, []
+        for w in range(side):
+            column = [self.vectors.load(products, slot, u * side + w, at) for u in range(side)]
+            columns.append(self.transforms.of_products(column))
+        return [self.transforms.of_products([column[i] for column in columns]) for i in range(self.tiles.outputs)]
+
+    def _tile(self, values: list[list[ir.Value]], segment: Segment, number: ir.Value, feature: Size) -> None:
+        """Writes one tile for a vector of features: whole, or what lies inside of the result."""
+        m, sizes = self.tiles.outputs, self.sizes
+        row, column = times(segment.row, m), times(plus(segment.column, number), m)
+        count = minus(self.features, feature) if self.features % self.tiles.lanes or self.features % self.panel else None
+        places = {"n": segment.image, "f": feature}
+
+        def write(rows: list[int], columns: list[int]) -> None:
+            found = [(plus(row, i), plus(column, j), values[i][j]) for i in rows for j in columns]
+            results = [self._result(value, {**places, "h": h, "w": w}, count) for h, w, value in found]
+            for (h, w, _), result in zip(found, results):
+                self._write(result, {**places, "h": h, "w": w}, count)
+
+        def some() -> None:
+            for i in range(m):
+                for j in range(m):
+                    inside = arith.andi(below(plus(row, i), sizes.out_rows), below(plus(column, j), sizes.out_columns))
+                    when(inside, lambda i=i, j=j: write([i], [j]))
+
+        every = list(range(m))
+        if isinstance(sizes.out_rows, int) and isinstance(sizes.out_columns, int) and not sizes.out_rows % m and not sizes.out_columns % m:
+            write(every, every)
+            return
+        whole = arith.andi(below(plus(row, m - 1), sizes.out_rows), below(plus(column, m - 1), sizes.out_columns))
+        if_else(whole, lambda: write(every, every), some)
+
+    def _result(self, value: ir.Value, places: dict[str | int, Size], count: Size | None) -> ir.Value:
+        """A vector of the result, through the elementwise ops after the convolution."""
+        elements = Elements(self.form.kernel, self.buffers, self.vectors, places, "f", count, {self.form.result: value})
+        return elements.tensor(self.form.returned, self.form.out)
+
+    def _write(self, value: ir.Value, places: dict[str | int, Size], count: Size | None) -> None:
+        at = [term if isinstance(term, int) else places[term] for term in self.form.out]
+        if count is None:
+            self.vectors.store(value, self.out, *at)
+        else:
+            vector.MaskedStoreOp(self.out, [*map(value_of, at)], self.vectors.mask(count), value)

@@ -1,0 +1,62 @@
+"""Winograd's transforms of convolutions with filters of 3 x 3, for tiles of 2 x 2 or 4 x 4 outputs.
+
+A tile of m outputs along one axis is ``A^T [(G g) * (B^T d)]`` of m + 2 inputs d and 3 weights g, with m + 2 products in place of 3 m
+(Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", arXiv:1509.09308). In two dimensions each transform is applied to
+the columns, then to the rows.
+"""
+from collections.abc import Sequence
+
+import numpy as np
+
+from legato.core.mlir import arith, ir, math
+from legato.core.vector_loops import Vectors
+
+TAPS = 3
+OF_WEIGHTS = {
+    2: ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
+    4: ((1 / 4, 0, 0), (-1 / 6, -1 / 6, -1 / 6), (-1 / 6, 1 / 6, -1 / 6), (1 / 24, 1 / 12, 1 / 6), (1 / 24, -1 / 12, 1 / 6), (0, 0, 1)),
+}
+
+
+def transformed_weights(weights: np.ndarray, outputs: int, panel: int) -> np.ndarray:
+    """The transform of weights [3, 3, channels, features], [features / panel * points, channels * panel]: for each panel of features,
+    one matrix for each of the (outputs + 2)^2 points. The last panel is padded with zeros."""
+    g = np.array(OF_WEIGHTS[outputs])
+    _, _, channels, features = weights.shape
+    panels, points = -(-features // panel), (outputs + TAPS - 1) ** 2
+    result = np.zeros((panels, points, channels, panel), np.float32)
+    for p in range(panels):    # in double precision, panel by panel: the memory of one
+        part = weights[:, :, :, p * panel:(p + 1) * panel].astype(np.float64)
+        half = np.tensordot(g, part, 1)
+        whole = np.tensordot(half, g, ([1], [1]))    # [u, channels, features, v]
+        result[p, :, :, :part.shape[3]] = whole.transpose(0, 3, 1, 2).reshape(points, channels, part.shape[3])
+    return result.reshape(panels * points, channels * panel)
+
+
+class Transforms:
+    """The transforms of inputs and products along one axis, of vectors at the insertion point."""
+
+    def __init__(self, outputs: int, vectors: Vectors):
+        self.outputs, self.vectors = outputs, vectors
+
+    def of_inputs(self, d: Sequence[ir.Value]) -> list[ir.Value]:
+        """B^T d."""
+        if self.outputs == 2:
+            return [arith.subf(d[0], d[2]), arith.addf(d[1], d[2]), arith.subf(d[2], d[1]), arith.subf(d[1], d[3])]
+        even, odd = self._scaled(-4, d[2], d[4]), self._scaled(-4, d[1], d[3])
+        left, right = arith.subf(d[4], d[2]), arith.subf(d[3], d[1])
+        return [self._scaled(4, d[0], self._scaled(-5, d[2], d[4])), arith.addf(even, odd), arith.subf(even, odd),
+                self._scaled(2, right, left), self._scaled(-2, right, left), self._scaled(4, d[1], self._scaled(-5, d[3], d[5]))]
+
+    def of_products(self, m: Sequence[ir.Value]) -> list[ir.Value]:
+        """A^T m."""
+        near, across = arith.addf(m[1], m[2]), arith.subf(m[1], m[2])
+        if self.outputs == 2:
+            return [arith.addf(m[0], near), arith.subf(across, m[3])]
+        far, apart = arith.addf(m[3], m[4]), arith.subf(m[3], m[4])
+        return [arith.addf(m[0], arith.addf(near, far)), self._scaled(2, apart, across), self._scaled(4, far, near),
+                arith.addf(m[5], self._scaled(8, apart, across))]
+
+    def _scaled(self, factor: float, x: ir.Value, y: ir.Value) -> ir.Value:
+        """factor * x + y."""
+        return math.fma(x, self.vectors.splat(factor), y)

@@ -1,0 +1,1 @@
+"""Models on Vulkan devices: the plan of their launches, and the device that runs them."""

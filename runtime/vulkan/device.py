@@ -1,0 +1,202 @@
+"""A Vulkan device by the package ``vulkan`` (bindings of Vulkan's C interface): memory, kernels, and lists of launches."""
+from __future__ import annotations
+
+import os
+import struct
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from legato.core.errors import LegatoError
+
+CHOICE = "LEGATO_VULKAN_DEVICE"
+KINDS = {2: "discrete GPU", 1: "integrated GPU", 3: "virtual GPU", 4: "CPU", 0: "other"}   # VkPhysicalDeviceType, the best first
+OP_CAPABILITY, HEADER_WORDS = 17, 5
+# SPIR-V's number of a capability: its name, and the feature of the device that it needs
+CAPABILITIES = {9: "Float16", 10: "Float64", 11: "Int64", 22: "Int16", 39: "Int8", 4433: "StorageBuffer16BitAccess",
+                4448: "StorageBuffer8BitAccess"}
+
+
+def library() -> Any:
+    """The package, which loads Vulkan's loader. LegatoError that says what to install."""
+    try:
+        import vulkan
+    except ImportError as error:
+        raise LegatoError("models for Vulkan run by the package vulkan, which is not installed: pip install 'legato[vulkan]'") from error
+    except OSError as error:
+        raise LegatoError("there is no Vulkan loader (libvulkan): install it with a driver for the GPU; Debian, Ubuntu: "
+                          "apt install libvulkan1 mesa-vulkan-drivers, which run on the CPU, too") from error
+    return vulkan
+
+
+@dataclass(eq=False)
+class DeviceBuffer:
+    """Memory on the device, given back when nothing refers to it any more. ``data``: the same memory for the host."""
+
+    handle: Any
+    size: int
+    data: memoryview
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``alignment``: bytes, of the start of a part of a buffer; ``buffer``: the most bytes of one; ``grid``: the most blocks by axis;
+    ``threads``: in a block; ``shared``: the most bytes of its shared memory."""
+
+    alignment: int
+    buffer: int
+    grid: tuple[int, ...]
+    threads: int
+    shared: int
+
+
+def limits_of(about: Any) -> Limits:
+    """The limits among a device's properties, which the bindings keep only as long as these."""
+    given = about.limits
+    return Limits(given.minStorageBufferOffsetAlignment, given.maxStorageBufferRange, tuple(given.maxComputeWorkGroupCount),
+                  given.maxComputeWorkGroupInvocations, given.maxComputeSharedMemorySize)
+
+
+@dataclass(frozen=True)
+class DeviceKernel:
+    """A kernel that is ready to be launched. ``set_layout``: of its buffers."""
+
+    pipeline: Any
+    layout: Any
+    set_layout: Any
+
+
+class VulkanDevice:
+    """A device with one queue. Objects live as long as the process: it has one device (``the_device``)."""
+
+    def __init__(self) -> None:
+        self.vk = vk = library()
+        application = vk.VkApplicationInfo(pApplicationName="legato", applicationVersion=1, pEngineName="legato", engineVersion=1,
+                                           apiVersion=vk.VK_MAKE_VERSION(1, 1, 0))
+        try:
+            self.instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=application), None)
+            found = list(vk.vkEnumeratePhysicalDevices(self.instance))
+        except Exception as error:
+            raise LegatoError(f"Vulkan has no driver that works here ({type(error).__name__}): install the GPU's, or one that runs on the "
+                              "CPU (Debian, Ubuntu: apt install mesa-vulkan-drivers)") from error
+        self.physical = choose(vk, found)
+        about = vk.vkGetPhysicalDeviceProperties(self.physical)
+        self.name, self.kind, self.limits = about.deviceName, KINDS.get(about.deviceType, "other"), limits_of(about)
+        self.memory = vk.vkGetPhysicalDeviceMemoryProperties(self.physical)
+        self.family = next(i for i, family in enumerate(vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical))
+                           if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
+        self.able, enabled = features(vk, self.physical)
+        queue = vk.VkDeviceQueueCreateInfo(queueFamilyIndex=self.family, queueCount=1, pQueuePriorities=[1.0])
+        self.device = vk.vkCreateDevice(self.physical, vk.VkDeviceCreateInfo(pNext=enabled, pQueueCreateInfos=[queue]), None)
+        self.queue = vk.vkGetDeviceQueue(self.device, self.family, 0)
+        self.pool = vk.vkCreateCommandPool(self.device, vk.VkCommandPoolCreateInfo(
+            queueFamilyIndex=self.family, flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT), None)
+        self.fence = vk.vkCreateFence(self.device, vk.VkFenceCreateInfo(), None)
+
+    def buffer(self, size: int, what: str) -> DeviceBuffer:
+        """Memory of at least ``size`` bytes. LegatoError, with the numbers, where the device has too little."""
+        vk, size = self.vk, max(size, 16)
+        usage = vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
+        if size > self.limits.buffer:
+            raise LegatoError(f"{what} takes {size} bytes, and one buffer on the device {self.name} can have "
+                              f"{self.limits.buffer}")
+        wanted = vk.VkBufferCreateInfo(size=size, usage=usage, sharingMode=vk.VK_SHARING_MODE_EXCLUSIVE)
+        handle = vk.vkCreateBuffer(self.device, wanted, None)
+        needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
+        try:
+            memory = vk.vkAllocateMemory(self.device, vk.VkMemoryAllocateInfo(
+                allocationSize=needs.size, memoryTypeIndex=self.memory_type(needs.memoryTypeBits)), None)
+        except Exception as error:
+            vk.vkDestroyBuffer(self.device, handle, None)
+            raise LegatoError(f"{what} takes {size} bytes, which the device {self.name} does not have left "
+                              f"({type(error).__name__})") from error
+        vk.vkBindBufferMemory(self.device, handle, memory, 0)
+        made = DeviceBuffer(handle, size, memoryview(vk.vkMapMemory(self.device, memory, 0, size, 0)))
+        weakref.finalize(made, destroy, vk, self.device, handle, memory).atexit = False
+        return made
+
+    def memory_type(self, allowed: int) -> int:
+        """The kind of memory for buffers: the host sees it, and it is the device's own where there is such."""
+        vk = self.vk
+        needed = vk.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+        kinds = [(i, self.memory.memoryTypes[i].propertyFlags) for i in range(self.memory.memoryTypeCount) if allowed >> i & 1]
+        fit = [(bool(flags & vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT), i) for i, flags in kinds if flags & needed == needed]
+        return max(fit, key=lambda one: (one[0], -one[1]))[1]
+
+    def kernel(self, name: str, code: bytes, buffers: int) -> DeviceKernel:
+        """A kernel of SPIR-V with so many buffers. LegatoError, naming it, for a capability that the device lacks."""
+        vk = self.vk
+        lacking = [CAPABILITIES[one] for one in capabilities(code) if one in CAPABILITIES and CAPABILITIES[one] not in self.able]
+        if lacking:
+            raise LegatoError(f"the kernel {name} needs {', '.join(lacking)}, which the device {self.name} lacks")
+        module = vk.vkCreateShaderModule(self.device, vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code), None)
+        bindings = [vk.VkDescriptorSetLayoutBinding(binding=i, descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=1,
+                                                    stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT) for i in range(buffers)]
+        set_layout = vk.vkCreateDescriptorSetLayout(self.device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings), None)
+        layout = vk.vkCreatePipelineLayout(self.device, vk.VkPipelineLayoutCreateInfo(pSetLayouts=[set_layout]), None)
+        stage = vk.VkPipelineShaderStageCreateInfo(stage=vk.VK_SHADER_STAGE_COMPUTE_BIT, module=module, pName=name)
+        (pipeline,) = vk.vkCreateComputePipelines(self.device, None, 1, [vk.VkComputePipelineCreateInfo(stage=stage, layout=layout)], None)
+        vk.vkDestroyShaderModule(self.device, module, None)
+        return DeviceKernel(pipeline, layout, set_layout)
+
+    def submit(self, commands: Any) -> None:
+        """Runs recorded commands and waits for their end."""
+        vk = self.vk
+        vk.vkQueueSubmit(self.queue, 1, [vk.VkSubmitInfo(pCommandBuffers=[commands])], self.fence)
+        vk.vkWaitForFences(self.device, 1, [self.fence], True, (1 << 64) - 1)
+        vk.vkResetFences(self.device, 1, [self.fence])
+
+
+def destroy(vk: Any, device: Any, handle: Any, memory: Any) -> None:
+    """Gives a buffer's memory back."""
+    vk.vkDestroyBuffer(device, handle, None)
+    vk.vkFreeMemory(device, memory, None)
+
+
+@cache
+def the_device() -> VulkanDevice:
+    """The process's device: the one that LEGATO_VULKAN_DEVICE names (a number, or a part of its name), or the best."""
+    return VulkanDevice()
+
+
+def choose(vk: Any, found: Sequence[Any]) -> Any:
+    """One of the devices. LegatoError if there is none, or none of the given name."""
+    about = [vk.vkGetPhysicalDeviceProperties(one) for one in found]
+    names = [f"{i}: {one.deviceName} ({KINDS.get(one.deviceType, 'other')})" for i, one in enumerate(about)]
+    if not found:
+        raise LegatoError("Vulkan's drivers find no device: install the GPU's driver, or one that runs on the CPU (Debian, Ubuntu: apt "
+                          "install mesa-vulkan-drivers)")
+    asked = os.environ.get(CHOICE, "")
+    if asked:
+        fit = [i for i, one in enumerate(about) if asked == str(i) or asked.lower() in one.deviceName.lower()]
+        if not fit:
+            raise LegatoError(f"{CHOICE}={asked}: there is no such device; there are {'; '.join(names)}")
+        return found[fit[0]]
+    order = list(KINDS)
+    return found[min(range(len(found)), key=lambda i: (order.index(about[i].deviceType) if about[i].deviceType in order else 9, i))]
+
+
+def features(vk: Any, physical: Any) -> tuple[set[str], Any]:
+    """The capabilities that the device has, of those that kernels may need, and the structures that switch them on."""
+    small = vk.VkPhysicalDeviceShaderFloat16Int8Features()
+    bytes_ = vk.VkPhysicalDevice8BitStorageFeatures(pNext=small)
+    halves = vk.VkPhysicalDevice16BitStorageFeatures(pNext=bytes_)
+    have = vk.VkPhysicalDeviceFeatures2(pNext=halves)
+    vk.vkGetPhysicalDeviceFeatures2(physical, have)
+    plain = have.features
+    able = {"Float64": plain.shaderFloat64, "Int64": plain.shaderInt64, "Int16": plain.shaderInt16, "Float16": small.shaderFloat16,
+            "Int8": small.shaderInt8, "StorageBuffer16BitAccess": halves.storageBuffer16BitAccess,
+            "StorageBuffer8BitAccess": bytes_.storageBuffer8BitAccess}
+    return {name for name, there in able.items() if there}, have
+
+
+def capabilities(code: bytes) -> list[int]:
+    """The capabilities that a SPIR-V module declares, by number."""
+    words = struct.unpack(f"<{len(code) // 4}I", code)
+    found, at = [], HEADER_WORDS
+    while at < len(words) and words[at] & 0xFFFF == OP_CAPABILITY:
+        found.append(words[at + 1])
+        at += words[at] >> 16
+    return found

@@ -1,0 +1,58 @@
+"""Matrix products with weights of few bits on CPUs: the weight is read as it lies in memory, and dequantized in registers.
+
+A few rows are bound by reading the weight: each word is unpacked to vectors of floats that are used at once. Of many rows, a block of the
+weight is dequantized to a panel in the second-level cache, from which register tiles read it as from a packed weight of floats.
+"""
+from legato.core.errors import Refusal
+from legato.core.mlir import ir
+from legato.core.vector_loops import in_parallel, least, loop, plus, rounded_up, times
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.quantized_loops import FEW_ROWS, QuantizedProduct
+from legato.targets.cpu.threads import TYPICAL, WORTH_IT
+from legato.targets.rule import kernel
+
+
+@kernel("relax.matmul_quantized")
+def matmul(k, x, weight, scale, zero, out):
+    """Loops on vectors; several threads take panels of columns."""
+    machine = k.machine
+    if not isinstance(machine, Machine) or machine.vector_bytes < 16:
+        return Refusal("the width of its vectors is not known")
+    if not isinstance(x.type.element_type, ir.F32Type) or not weight.type.has_static_shape:
+        return Refusal("only rows of f32 and weights of static sizes are taken")
+    if not all(x.type.shape) or not all(weight.type.shape):
+        return Refusal("it has no elements")
+    if weight.type.shape[3] % min(machine.lanes(32), weight.type.shape[3]):
+        return Refusal(f"panels of {weight.type.shape[3]} columns are no whole vectors")
+    k.writes_all()
+    product = QuantizedProduct(k.attrs["bits"], k.attrs["columns"], machine, x, weight, scale, zero, out)
+    k.is_scheduled(2 * product.depth)
+    rows = product.rows
+    panels = weight.type.shape[0]
+    work = (rows if isinstance(rows, int) else TYPICAL) * panels * product.width * product.depth
+    threads = machine.threads if work >= WORTH_IT and panels >= machine.threads else 1
+    few = isinstance(rows, int) and rows <= FEW_ROWS
+    if few or not isinstance(rows, int):
+        product.prepare()
+    if not few:
+        product.allocate(threads)
+
+    def panel(thread: ir.Value | int, at: ir.Value) -> None:
+        if isinstance(rows, int):
+            product.few_rows(at, rows) if few else product.many_rows(thread, at)
+        else:
+            product.one_or_many(thread, at)
+
+    def part(thread: ir.Value) -> None:
+        size = rounded_up(panels, threads)
+        first = least(times(thread, size), panels)
+        loop(first, least(plus(first, size), panels), 1, lambda at: panel(thread, at))
+
+    if threads == 1:
+        loop(0, panels, 1, lambda at: panel(0, at))
+    else:
+        in_parallel(threads, part)
+    return product.result()
+
+
+RULES = (matmul,)

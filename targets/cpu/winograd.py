@@ -1,0 +1,97 @@
+"""The choice between a convolution's definition and Winograd's algorithm, and the sizes of the latter's blocks.
+
+Costs are in cycles of a core that starts two multiply-adds of vectors a cycle.
+"""
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from legato.analysis.structured import ConvolutionForm, StructuredKernel
+from legato.targets.cpu.machine import Machine
+from legato.targets.cpu.register_tiles import choose, steps
+from legato.targets.cpu.threads import WORTH_IT
+
+VECTORS = 2                     # of features in a register tile
+SEGMENT = 14                    # most tiles of a row that are transformed at once
+FEW_TILES = 8                   # of a segment, where the length of rows is not known
+TYPICAL = 56                    # assumed height and width of an image, where they are not known
+INPUTS = {2: 45, 4: 110}        # cycles for the transform of a tile's inputs, for a vector of channels; by the side of a tile
+OUTPUTS = {2: 25, 4: 75}        # of its products
+STREAM = 20                     # bytes of weights that cross from the outer caches in a cycle, beside products
+MEMORY = 3                      # bytes of weights that cross from memory: inside of a model, other weights have filled the caches
+DIRECT = 1.15                   # time of a direct convolution, by that of its multiply-adds
+GAIN = 0.9                      # most time by the algorithm, as a part of the direct convolution's, that is worth its rounding
+
+
+@dataclass(frozen=True)
+class WinogradTiles:
+    """The sizes of the blocks of a convolution.
+
+    ``outputs``: the side of a tile of outputs, 2 or 4; ``rows`` by ``vectors`` of ``lanes``: a register tile of products; ``segment``: the
+    tiles of a row of the result that are transformed at once; ``segments``: of a block; ``threads``: parts that run in parallel.
+    """
+
+    outputs: int
+    rows: int
+    vectors: int
+    lanes: int
+    segment: int
+    segments: int
+    threads: int
+
+
+def choose_winograd(kernel: StructuredKernel, machine: Machine) -> WinogradTiles | None:
+    """The sizes of the blocks; None where the kernel is no convolution of 3 x 3, or a direct one is about as fast."""
+    form = kernel.convolution
+    if form is None or form.filter.type.shape[:2] != [3, 3] or max(*form.begins, *form.ends) > 2 or not machine.has("fma"):
+        return None
+    cost, tiles = min(_candidates(form, machine), key=lambda candidate: candidate[0])
+    return tiles if cost < GAIN * _direct(form, machine) else None
+
+
+def _sizes(form: ConvolutionForm) -> tuple[int, int, int, int, int]:
+    """Images, rows and columns of the result, channels and features; typical ones where they are not known."""
+    images, rows, columns, _ = form.result.type.shape
+    channels, features = form.filter.type.shape[2:]
+    return max(images, 1), rows if rows > 0 else TYPICAL, columns if columns > 0 else TYPICAL, channels, features
+
+
+def _direct(form: ConvolutionForm, machine: Machine) -> float:
+    """The cost of the convolution by its definition."""
+    images, rows, columns, channels, features = _sizes(form)
+    weights = 9 * channels * features
+    vectors = -(-features // machine.lanes(32))
+    return max(DIRECT * images * rows * columns * 9 * channels * vectors / 2 + 4 * weights / STREAM, 4 * weights / MEMORY)
+
+
+def _candidates(form: ConvolutionForm, machine: Machine) -> Iterator[tuple[float, WinogradTiles]]:
+    """Sizes of blocks, with their cost."""
+    images, rows, columns, channels, features = _sizes(form)
+    lanes = machine.lanes(32)
+    panels, chunks = -(-features // (VECTORS * lanes)), -(-channels // lanes)
+    static = 0 < form.result.type.shape[2] == columns
+    for outputs in (2, 4):
+        points = (outputs + 2) ** 2
+        in_row = -(-columns // outputs)
+        segment = -(-in_row // -(-in_row // SEGMENT)) if static else FEW_TILES
+        total = images * -(-rows // outputs) * -(-in_row // segment)
+        weights = 4 * points * channels * panels * VECTORS * lanes
+        segments = _segments(total, 4 * points * chunks * lanes * segment, weights, machine)
+        tile = choose(segments * segment, VECTORS * lanes, lanes, machine.registers, VECTORS * lanes).rows[0]
+        blocks = -(-total // segments)
+        product = panels * points * -(-segments * segment // tile) * (channels * steps(tile, VECTORS) / 2 + tile * VECTORS)
+        transforms = segments * segment * (chunks * INPUTS[outputs] + panels * VECTORS * OUTPUTS[outputs])
+        streams = blocks * weights if weights > machine.l2_bytes / 2 else weights
+        cost = max(blocks * (product + transforms) + streams / STREAM, weights / MEMORY)
+        threads = machine.threads if prod((total, segment, channels, features)) >= WORTH_IT else 1
+        yield cost, WinogradTiles(outputs, tile, VECTORS, lanes, segment, segments, threads)
+
+
+def _segments(total: int, each: int, weights: int, machine: Machine) -> int:
+    """The segments of a block. ``each``: the bytes of a segment's transformed inputs; ``weights``: those of all weights, which stay in the
+    cache between blocks where they are few."""
+    if total * each <= machine.l2_bytes // 2:
+        return total
+    room = machine.l2_bytes // (8 if weights <= machine.l2_bytes // 2 else 2)
+    most = max(1, room // each)
+    return -(-total // -(-total // most))

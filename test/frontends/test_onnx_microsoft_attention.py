@@ -1,0 +1,180 @@
+"""Attentions of com.microsoft, compiled, against onnxruntime."""
+from typing import Any
+
+import numpy as np
+import pytest
+from contrib import DOMAIN, check, model_of, oracle
+from onnx import helper
+
+import legato
+
+RNG = np.random.default_rng(6)
+B, S, N, D = 2, 5, 4, 16
+FEATURES = (N, D, N * D, N * 6, N * 20)
+
+
+def normal(*shape: int, dtype: type = np.float32) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def mask(*shape: int) -> np.ndarray:
+    """Of 0 and 1; the first key of each row is kept."""
+    made = RNG.integers(0, 2, shape).astype(np.int32)
+    made[..., 0] = 1
+    return made
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_multi_head_attention(symbolic):
+    q, k, v = normal(B, S, N * D), normal(B, 7, N * D), normal(B, 7, N * 6)
+    same = [normal(B, S, N * D) for _ in range(3)]
+    how = {"symbolic": symbolic, "num_heads": N, "features": FEATURES}
+    op = "MultiHeadAttention"
+    check(op, [q, k, v], **how)
+    check(op, [q, k, v, normal(N * (2 * D + 6))], [3], scale=0.3, **how)
+    check(op, [q, k, v, None, np.array([7, 3], np.int32)], **how)
+    check(op, [q, k, v, None, mask(B, 7)], mask_filter_value=-5000.0, **how)
+    check(op, [q, k, v, None, mask(B, S, 7)], **how)
+    for shape in ((1, 1, S, 7), (B, N, S, 7), (B, 1, S, 7)):
+        check(op, [q, k, v, None, mask(B, 7), normal(*shape)], **how)
+    check(op, [*same, None, None, None], unidirectional=1, **how)
+    past = [normal(B, N, 3, D) for _ in range(2)]
+    check(op, [*same, None, None, None, *past], [], ["y", "key", "value"], **how)
+    check(op, [*same, normal(3 * N * D), mask(B, 8), normal(1, 1, S, 8), *past], [3], ["y", "key", "value"], unidirectional=1, **how)
+    check(op, [q, normal(B, N, 7, D), normal(B, N, 7, D)], **how)
+
+
+def test_packed_heads():
+    """As the separate ones: onnxruntime has no kernel of CPUs for these."""
+    q, k, v, bias = normal(B, S, N * D), normal(B, S, N * D), normal(B, S, N * D), normal(3 * N * D)
+    op, how = "MultiHeadAttention", {"num_heads": N}
+    parts = [x.reshape(B, S, N, 1, D) for x in (q, k, v)]
+    for more, kept in (([], []), ([bias], [3])):
+        model = model_of(op, [q, k, v, *more], kept, ["y"], False, DOMAIN, **how)
+        expected = oracle(model, {"i0": q, "i1": k, "i2": v})
+        check(op, [np.concatenate(parts, 3), None, None, *more], kept, expected=expected, **how)
+        check(op, [q, np.concatenate(parts[1:], 3), None, *more], kept, expected=expected, **how)
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_attention(symbolic):
+    x, w, bias = normal(B, S, 12), normal(12, 3 * N * D), normal(3 * N * D)
+    how, op = {"symbolic": symbolic, "num_heads": N, "constants": [1, 2]}, "Attention"
+    check(op, [x, w, bias], **how)
+    check(op, [x, w, bias], unidirectional=1, scale=0.2, **how)
+    check(op, [x, normal(12, 2 * N * D + 20), normal(2 * N * D + 20)], qkv_hidden_sizes=[N * D, N * D, 20], **how)
+    for one in (np.array([4, 2], np.int32), mask(B, S), mask(B, S, S)):
+        check(op, [x, w, bias, one], **how)
+    check(op, [x, w, bias, mask(B, S), None, normal(1, N, S, S)], **how)
+    past = normal(2, B, N, 3, D)
+    check(op, [x, w, bias, None, past], outputs=["y", "present"], unidirectional=1, **how)
+    check(op, [x, w, bias, mask(B, S + 3), past], outputs=["y", "present"], **how)
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_rotary_embedding(symbolic):
+    cos, sin = (normal(20, D // 2) for _ in range(2))
+    every = RNG.integers(0, 20, (B, S))
+    for interleaved in (0, 1):
+        how = {"constants": [2, 3], "interleaved": interleaved, "symbolic": symbolic, "features": (*FEATURES, N * 20)}
+        check("RotaryEmbedding", [normal(B, S, N * D), np.array([3]), cos, sin], **how)
+        check("RotaryEmbedding", [normal(B, N, S, D), every, cos, sin], **how)
+        check("RotaryEmbedding", [normal(B, S, N * 20), every, cos, sin], num_heads=N, rotary_embedding_dim=D, **how)
+
+
+def cached(rows: int, past: int, room: int | None = None, batch: int = B, shared: int = 2) -> list[Any]:
+    """The first seven inputs of GroupQueryAttention: ``past`` earlier keys in a cache of ``room``; None without a cache."""
+    q, k, v = normal(batch, rows, N * D), normal(batch, rows, shared * D), normal(batch, rows, shared * D)
+    old = [None, None] if room is None else [normal(batch, shared, room, D) for _ in range(2)]
+    total = past + rows
+    return [q, k, v, *old, np.full(batch, total - 1, np.int32), np.array(total, np.int32)]
+
+
+OUTPUTS, GQA = ["y", "key", "value"], {"num_heads": N, "kv_num_heads": 2}  # without its caches onnxruntime computes something else
+
+
+@pytest.mark.parametrize("rotary", [{}, {"do_rotary": 1}, {"do_rotary": 1, "rotary_interleaved": 1}])
+def test_group_query_attention(rotary):
+    tables = [normal(30, D // 2), normal(30, D // 2)] if rotary else []
+    kept = [6, 7, 8] if rotary else [6]
+    for inputs in (cached(5, 0), cached(1, 6, 6), cached(5, 0, 0), cached(4, 3, 3, batch=1), cached(1, 6, 12), cached(5, 0, 12)):
+        written = np.arange(inputs[3].shape[2] if inputs[3] is not None and inputs[3].shape[2] == 12 else inputs[6]) < inputs[6]
+        check("GroupQueryAttention", [*inputs, *tables], kept, OUTPUTS, written=written[:, None], **GQA, **rotary)
+    for room in (6, 12):
+        uneven = cached(1, 6, room)
+        uneven[5] = np.array([6, 3], np.int32)
+        written = np.arange(max(room, 7)) <= uneven[5][:, None]
+        check("GroupQueryAttention", [*uneven, *tables], kept, OUTPUTS, written=written[:, None, :, None], **GQA, **rotary)
+
+
+def test_variants_of_group_query_attention():
+    for inputs in (cached(5, 0), cached(1, 6, 6)):
+        for more in ({"local_window_size": 3}, {"softcap": 5.0}, {"scale": 0.2}, {"smooth_softmax": 1}):
+            check("GroupQueryAttention", inputs, [6], OUTPUTS, **GQA, **more)
+    packed = [normal(B, 5, (N + 4) * D), None, None, None, None, np.full(B, 4, np.int32), np.array(5, np.int32)]
+    check("GroupQueryAttention", packed, [6], OUTPUTS, **GQA)
+    inputs = cached(1, 6, 6)
+    check("GroupQueryAttention", [*inputs, None, None, None, normal(B, N, 1, 7)], [6], OUTPUTS, **GQA)
+    check("GroupQueryAttention", [*inputs, None, None, None, None, normal(N)], [6, 11], OUTPUTS, **GQA)
+
+
+def test_symbolic_caches():
+    """Lengths as exporters of language models have them: the total is a size of the mask."""
+    outputs = ["y", "key", "value"]
+    for rows, past in ((5, 0), (1, 6)):
+        inputs = cached(rows, past, past)
+        model = model_of("GroupQueryAttention", inputs, [], outputs, False, DOMAIN, **GQA)
+        kept = [value for value in model.graph.input if value.name != "i6"]
+        del model.graph.input[:]
+        model.graph.input.extend(kept)
+        model.graph.input.append(helper.make_tensor_value_info("mask", 7, ["batch", "total"]))
+        shapes = {"i0": ["batch", "rows", N * D], "i1": ["batch", "rows", 2 * D], "i2": ["batch", "rows", 2 * D],
+                  "i3": ["batch", 2, "past", D], "i4": ["batch", 2, "past", D], "i5": ["batch"]}
+        for value in model.graph.input[:-1]:
+            value.CopyFrom(helper.make_tensor_value_info(value.name, value.type.tensor_type.elem_type, shapes[value.name]))
+        nodes = [helper.make_node("Shape", ["mask"], ["total"], start=1, end=2), helper.make_node("Cast", ["total"], ["i6"], to=6)]
+        model.graph.node.insert(0, nodes[1])
+        model.graph.node.insert(0, nodes[0])
+        given = {f"i{n}": inputs[n] for n in range(6)} | {"mask": np.ones((B, past + rows), np.int64)}
+        expected = oracle(model, given)
+        for value, array in zip(model.graph.output, expected):
+            value.CopyFrom(helper.make_tensor_value_info(value.name, 1, [None] * array.ndim))
+        found = legato.compile(legato.from_onnx(model))(*given.values())
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(np.asarray(one), other, atol=1e-5)
+
+
+def test_total_length_of_run_time_is_refused():
+    with pytest.raises(Exception, match=r"GroupQueryAttention.*its total_sequence_length depends on the data at run time"):
+        check("GroupQueryAttention", cached(1, 6, 6), outputs=OUTPUTS, **GQA)
+
+
+def fused(model) -> int:
+    """The attentions of a model that are one kernel."""
+    kernels = legato.explain(legato.from_onnx(model), target="llvm").kernels
+    return sum(kernel.kernel.startswith("fused_attention") for kernel in kernels)
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_attention_of_onnx_is_one_kernel(symbolic):
+    """With its guard for rows whose keys are all masked, which are 0."""
+    batch, rows, keys = ("b", "s", "t") if symbolic else (2, 40, 70)
+    q, k, v = normal(2, 3, 40, 16), normal(2, 3, 70, 16), normal(2, 3, 70, 16)
+    masks = {7: None, 1: np.where(RNG.random((2, 1, 40, 70)) < 0.5, normal(2, 1, 40, 70), -np.inf).astype(np.float32),
+             9: RNG.random((2, 1, 40, 70)) < 0.5}
+    masks[1][0, 0, 3], masks[9][0, 0, 3] = -np.inf, False
+    for code, one in masks.items():
+        for attributes in ({}, {"is_causal": 1}, {"softcap": 4.0}):
+            shapes = [[batch, 3, rows, 16], [batch, 3, keys, 16], [batch, 3, keys, 16], [batch, 1, rows, keys]]
+            arrays = [q, k, v] if one is None else [q, k, v, one]
+            codes = [1, 1, 1, code]
+            given = [helper.make_tensor_value_info(f"i{n}", codes[n], shapes[n]) for n in range(len(arrays))]
+            nodes = [helper.make_node("Attention", [f"i{n}" for n in range(len(arrays))], ["y"], **attributes)]
+            graph = helper.make_graph(nodes, "g", given, [helper.make_tensor_value_info("y", 1, None)])
+            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+            expected, = oracle(model, {f"i{n}": array for n, array in enumerate(arrays)})
+            if one is not None:  # onnxruntime gives such rows the mean of the values
+                expected[0, :, 3] = 0
+            found = np.asarray(legato.compile(legato.from_onnx(model))(*arrays))
+            np.testing.assert_allclose(found, expected, atol=2e-5)
+            assert fused(model) == 1, (code, attributes)

@@ -1,0 +1,110 @@
+// RUN: rm -rf %t && mkdir %t && cp %s %t/in.mlir
+// RUN: %python -c "import numpy as n, safetensors.numpy as s; s.save_file({'w': n.random.default_rng(0).random((3, 3, 64, 32), 'f4')}, r'%t/in.mlir.safetensors')"
+// RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=x86-64-v4}' --canonicalize --cse -o %t/out.mlir && filecheck %s < %t/out.mlir
+// RUN: %python -c "import numpy as n, safetensors.numpy as s; a, b = (s.load_file(rf'%t/{x}.mlir.safetensors') for x in ('in', 'out')); g = n.array([[1/4, 0, 0], [-1/6, -1/6, -1/6], [-1/6, 1/6, -1/6], [1/24, 1/12, 1/6], [1/24, -1/12, 1/6], [0, 0, 1]]); u = n.einsum('ua,abcf,vb->uvcf', g, a['w'], g); print(sorted(b), abs(u.reshape(36, -1) - b['w.winograd']).max() < 1e-6)" | filecheck %s --check-prefix=BYTES
+// RUN: legato-opt %t/in.mlir --tir-winograd-convolutions='target=llvm{cpu=x86-64-v2}' | filecheck %s --check-prefix=NONE
+// RUN: legato-compile --print-pipeline=fused --target 'llvm{winograd=false}' | filecheck %s --check-prefix=OFF
+// RUN: legato-compile --print-pipeline=fused | filecheck %s --check-prefix=ON
+
+// Without fused multiply-adds, or where the option says so, convolutions are computed as they are defined.
+// NONE-NOT: tir.state
+// NONE: linalg.conv_2d_nhwc_hwcf
+// OFF-NOT: tir-winograd-convolutions
+// ON: tir-winograd-convolutions
+
+// The filter of 64 x 32 becomes, at compile time, one matrix of 64 x 32 for each of the 6 x 6 points.
+// BYTES: ['w', 'w.winograd'] True
+// CHECK-LABEL: func.func @main
+// CHECK: %[[W:.*]] = "relax.constant"() {weight = "w.winograd"} : () -> tensor<36x2048xf32>
+// CHECK: call @conv(%{{.*}}, %[[W]],
+// CHECK-LABEL: func.func private @conv(
+// CHECK-SAME: %[[X:.*]]: tensor<1x30x28x64xf32>, %[[U:.*]]: tensor<36x2048xf32>, %[[B:.*]]: tensor<32xf32>, %[[OUT:.*]]: tensor<1x30x28x32xf32>
+// CHECK-SAME: tir.state = "scheduled"
+// CHECK-DAG: %[[XB:.*]] = bufferization.to_buffer %[[X]] read_only
+// CHECK-DAG: %[[UB:.*]] = bufferization.to_buffer %[[U]] read_only
+// CHECK-DAG: %[[RESULT:.*]] = bufferization.to_buffer %[[OUT]] :
+// Columns of the inputs of a segment are transformed first; rows of padding are masked, columns of padding cleared.
+// CHECK: vector.maskedload %[[XB]]
+// CHECK: math.fma
+// CHECK: vector.store
+// Each point is a product of tiles by a matrix of weights, while the next one is fetched.
+// CHECK: scf.for %{{.*}} = %c0 to %c36
+// CHECK: memref.prefetch %[[UB]]
+// CHECK: vector.load %[[UB]]
+// CHECK: vector.fma
+// The bias is added to the transformed products. The last tiles have two rows inside of the result.
+// CHECK: scf.if
+// CHECK-COUNT-16: vector.store %{{.*}}, %[[RESULT]]
+// CHECK: } else {
+// CHECK: scf.if
+// CHECK: vector.store %{{.*}}, %[[RESULT]]
+// CHECK: bufferization.to_tensor %[[RESULT]] restrict writable
+// CHECK-NOT: linalg
+
+// Of a few channels, products are no faster; strides of 2, and filters that are not constant, are left.
+// CHECK-LABEL: func.func private @few(
+// CHECK: linalg.conv_2d_nhwc_hwcf
+// CHECK-LABEL: func.func private @strided(
+// CHECK: linalg.conv_2d_nhwc_hwcf
+// CHECK-LABEL: func.func private @computed(
+// CHECK: linalg.conv_2d_nhwc_hwcf
+
+#all = affine_map<(n, h, w, f) -> (n, h, w, f)>
+#feature = affine_map<(n, h, w, f) -> (f)>
+func.func @main(%x: tensor<1x30x28x64xf32>, %b: tensor<32xf32>, %y: tensor<1x6x6x2xf32>, %w: tensor<3x3x64x32xf32>)
+    -> (tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>) {
+  %0 = "relax.constant"() {weight = "w"} : () -> tensor<3x3x64x32xf32>
+  %1 = tensor.empty() : tensor<1x30x28x32xf32>
+  %2 = func.call @conv(%x, %0, %b, %1) : (tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>, tensor<32xf32>, tensor<1x30x28x32xf32>) -> tensor<1x30x28x32xf32>
+  %3 = "relax.constant"() {value = dense<1.0> : tensor<3x3x2x2xf32>} : () -> tensor<3x3x2x2xf32>
+  %4 = tensor.empty() : tensor<1x4x4x2xf32>
+  %5 = func.call @few(%y, %3, %4) : (tensor<1x6x6x2xf32>, tensor<3x3x2x2xf32>, tensor<1x4x4x2xf32>) -> tensor<1x4x4x2xf32>
+  %6 = tensor.empty() : tensor<1x14x13x32xf32>
+  %7 = func.call @strided(%x, %0, %6) : (tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>, tensor<1x14x13x32xf32>) -> tensor<1x14x13x32xf32>
+  %8 = tensor.empty() : tensor<1x28x26x32xf32>
+  %9 = func.call @computed(%x, %w, %8) : (tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>, tensor<1x28x26x32xf32>) -> tensor<1x28x26x32xf32>
+  return %2, %5, %7, %9 : tensor<1x30x28x32xf32>, tensor<1x4x4x2xf32>, tensor<1x14x13x32xf32>, tensor<1x28x26x32xf32>
+}
+func.func private @conv(%x: tensor<1x30x28x64xf32>, %w: tensor<3x3x64x32xf32>, %b: tensor<32xf32>,
+                        %out: tensor<1x30x28x32xf32> {bufferization.writable = true, tir.out}) -> tensor<1x30x28x32xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x30x28x64xf32> to tensor<1x32x30x64xf32>
+  %0 = tensor.empty() : tensor<1x30x28x32xf32>
+  %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<1x30x28x32xf32>) -> tensor<1x30x28x32xf32>
+  %2 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+      ins(%padded, %w : tensor<1x32x30x64xf32>, tensor<3x3x64x32xf32>) outs(%1 : tensor<1x30x28x32xf32>) -> tensor<1x30x28x32xf32>
+  %3 = linalg.generic {indexing_maps = [#all, #feature, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%2, %b : tensor<1x30x28x32xf32>, tensor<32xf32>) outs(%out : tensor<1x30x28x32xf32>) {
+  ^bb0(%s: f32, %t: f32, %o: f32):
+    %4 = arith.addf %s, %t : f32
+    linalg.yield %4 : f32
+  } -> tensor<1x30x28x32xf32>
+  return %3 : tensor<1x30x28x32xf32>
+}
+func.func private @few(%x: tensor<1x6x6x2xf32>, %w: tensor<3x3x2x2xf32>,
+                       %out: tensor<1x4x4x2xf32> {bufferization.writable = true, tir.out}) -> tensor<1x4x4x2xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x4x4x2xf32>) -> tensor<1x4x4x2xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x6x6x2xf32>, tensor<3x3x2x2xf32>) outs(%0 : tensor<1x4x4x2xf32>) -> tensor<1x4x4x2xf32>
+  return %1 : tensor<1x4x4x2xf32>
+}
+func.func private @strided(%x: tensor<1x30x28x64xf32>, %w: tensor<3x3x64x32xf32>,
+                           %out: tensor<1x14x13x32xf32> {bufferization.writable = true, tir.out}) -> tensor<1x14x13x32xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x14x13x32xf32>) -> tensor<1x14x13x32xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>) outs(%0 : tensor<1x14x13x32xf32>) -> tensor<1x14x13x32xf32>
+  return %1 : tensor<1x14x13x32xf32>
+}
+func.func private @computed(%x: tensor<1x30x28x64xf32>, %w: tensor<3x3x64x32xf32>,
+                            %out: tensor<1x28x26x32xf32> {bufferization.writable = true, tir.out}) -> tensor<1x28x26x32xf32> attributes {tir.prim_func} {
+  %zero = arith.constant 0.0 : f32
+  %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<1x28x26x32xf32>) -> tensor<1x28x26x32xf32>
+  %1 = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+      ins(%x, %w : tensor<1x30x28x64xf32>, tensor<3x3x64x32xf32>) outs(%0 : tensor<1x28x26x32xf32>) -> tensor<1x28x26x32xf32>
+  return %1 : tensor<1x28x26x32xf32>
+}

@@ -1,0 +1,50 @@
+// RUN: legato-opt %s --relax-quantized-weights | filecheck %s
+
+// A weight of 4 bits in blocks of 8 rows: one word a block and column, the first row in its lowest bits. Panels have 16 columns or more.
+// CHECK-LABEL: func.func @blocks(
+// CHECK-DAG: %[[W:.*]] = "relax.constant"() {value = dense<{{.*}}1985229328, 0, 0{{.*}}> : tensor<1x2x1x16xi32>}
+// CHECK-DAG: %[[S:.*]] = "relax.constant"() {value = dense<{{.*}}> : tensor<1x2x16xf32>}
+// CHECK-DAG: %[[Z:.*]] = "relax.constant"() {value = dense<{{.*}}> : tensor<0xf32>}
+// CHECK: "relax.matmul_quantized"(%arg0, %[[W]], %[[S]], %[[Z]]) {bits = 4 : i64, columns = 1 : i64} : (tensor<?x16xf32, {{.*}}) -> tensor<?x1xf32
+// CHECK-NOT: relax.matmul"
+func.func @blocks(%x: tensor<?x16xf32, #relax.dims<["n", 16]>>) -> tensor<?x1xf32, #relax.dims<["n", 1]>> {
+  %w = "relax.constant"() {value = dense<[[0], [1], [2], [3], [4], [5], [6], [7], [-8], [-7], [-6], [-5], [-4], [-3], [-2], [-1]]> : tensor<16x1xi8>} : () -> tensor<16x1xi8>
+  %s = "relax.constant"() {value = dense<[[2.0], [3.0]]> : tensor<2x1xf32>} : () -> tensor<2x1xf32>
+  %g = "relax.constant"() {value = dense<[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]> : tensor<16xi64>} : () -> tensor<16xi64>
+  %0 = "relax.astype"(%w) {dtype = f32} : (tensor<16x1xi8>) -> tensor<16x1xf32>
+  %1 = "relax.take"(%s, %g) : (tensor<2x1xf32>, tensor<16xi64>) -> tensor<16x1xf32>
+  %2 = "relax.multiply"(%0, %1) : (tensor<16x1xf32>, tensor<16x1xf32>) -> tensor<16x1xf32>
+  %3 = "relax.matmul"(%x, %2) : (tensor<?x16xf32, #relax.dims<["n", 16]>>, tensor<16x1xf32>) -> tensor<?x1xf32, #relax.dims<["n", 1]>>
+  return %3 : tensor<?x1xf32, #relax.dims<["n", 1]>>
+}
+
+// Groups whose rows do not follow each other: the columns of the input are put into their order.
+// CHECK-LABEL: func.func @shuffled(
+// CHECK: %[[ORDER:.*]] = "relax.constant"() {value = dense<[0, 2, 1, 3]> : tensor<4xi64>}
+// CHECK: %[[X:.*]] = "relax.take"(%arg0, %[[ORDER]]) {axis = -1 : i64}
+// CHECK: "relax.matmul_quantized"(%[[X]], %{{.*}}) {bits = 8 : i64, columns = 1 : i64}
+func.func @shuffled(%x: tensor<3x4xf32>) -> tensor<3x1xf32> {
+  %w = "relax.constant"() {value = dense<[[100], [1], [-100], [3]]> : tensor<4x1xi8>} : () -> tensor<4x1xi8>
+  %s = "relax.constant"() {value = dense<[[2.0], [3.0]]> : tensor<2x1xf32>} : () -> tensor<2x1xf32>
+  %g = "relax.constant"() {value = dense<[0, 1, 0, 1]> : tensor<4xi64>} : () -> tensor<4xi64>
+  %0 = "relax.astype"(%w) {dtype = f32} : (tensor<4x1xi8>) -> tensor<4x1xf32>
+  %1 = "relax.take"(%s, %g) : (tensor<2x1xf32>, tensor<4xi64>) -> tensor<4x1xf32>
+  %2 = "relax.multiply"(%0, %1) : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  %3 = "relax.matmul"(%x, %2) : (tensor<3x4xf32>, tensor<4x1xf32>) -> tensor<3x1xf32>
+  return %3 : tensor<3x1xf32>
+}
+
+// A weight that is computed at run time stays, and so does one with a scale for each row that is in no table of blocks.
+// CHECK-LABEL: func.func @left(
+// CHECK-COUNT-2: "relax.matmul"(
+func.func @left(%x: tensor<3x4xf32>, %q: tensor<4x1xi8>, %s: tensor<1xf32>) -> (tensor<3x1xf32>, tensor<3x1xf32>) {
+  %0 = "relax.astype"(%q) {dtype = f32} : (tensor<4x1xi8>) -> tensor<4x1xf32>
+  %1 = "relax.multiply"(%0, %s) : (tensor<4x1xf32>, tensor<1xf32>) -> tensor<4x1xf32>
+  %2 = "relax.matmul"(%x, %1) : (tensor<3x4xf32>, tensor<4x1xf32>) -> tensor<3x1xf32>
+  %w = "relax.constant"() {value = dense<[[100], [1], [-100], [3]]> : tensor<4x1xi8>} : () -> tensor<4x1xi8>
+  %r = "relax.constant"() {value = dense<[[1.0], [2.0], [3.0], [4.0]]> : tensor<4x1xf32>} : () -> tensor<4x1xf32>
+  %3 = "relax.astype"(%w) {dtype = f32} : (tensor<4x1xi8>) -> tensor<4x1xf32>
+  %4 = "relax.multiply"(%3, %r) : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  %5 = "relax.matmul"(%x, %4) : (tensor<3x4xf32>, tensor<4x1xf32>) -> tensor<3x1xf32>
+  return %2, %5 : tensor<3x1xf32>, tensor<3x1xf32>
+}

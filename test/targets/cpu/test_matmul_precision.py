@@ -1,0 +1,88 @@
+"""llvm{matmul-precision=bf16}: products of f32 that are rounded to bf16, against numpy in f64 on the rounded numbers."""
+import ml_dtypes
+import numpy as np
+import pytest
+from harness import Net
+
+import legato
+from legato.core.ir_helpers import find
+from legato.dialects import relax
+from legato.targets.cpu.machine import Machine
+
+RNG = np.random.default_rng(9)
+ROUNDS = Machine.host().has("amx-bf16")
+
+
+def numbers(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def rounded(array):
+    return array.astype(ml_dtypes.bfloat16).astype(np.float64) if ROUNDS else array.astype(np.float64)
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-6 * max(np.abs(expected).max(initial=0), 1e-30))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products(threads):
+    net, arrays, expected = Net(f"llvm{{matmul-precision=bf16 threads={threads}}}", first=None), [], []
+    for rows, depth, columns in ((8, 64, 32), (15, 64, 40), (16, 32, 16), (33, 96, 65), (64, 128, 64), (31, 80, 48), (130, 256, 96)):
+        x, w = numbers(rows, depth), numbers(depth, columns)
+        net.output(net.op("relax.matmul", [net.input(x.shape), net.weight(w)]))
+        arrays.append(x)
+        expected.append(rounded(x) @ rounded(w))
+    for found, wanted in zip(net.run(*arrays), expected, strict=True):
+        close(found, wanted)
+
+
+@pytest.mark.parametrize("rows", [0, 3, 32, 50])
+def test_rows_known_at_run_time(rows):
+    net = Net("llvm{matmul-precision=bf16}", first=None)
+    x, w = numbers(rows, 64), numbers(64, 48)
+    net.output(net.op("relax.matmul", [net.input(("n", 64)), net.weight(w)]))
+    close(net.run(x)[0], rounded(x) @ rounded(w))
+
+
+def test_shared_inputs_and_weights(tmp_path):
+    """One input of several products, a weight of two of them, and layers behind each other, also saved."""
+    net = Net("llvm{matmul-precision=bf16}", first=None)
+    a, b, bias = numbers(64, 96), numbers(96, 64), numbers(96)
+    x = net.input((24, 64))
+    w, v = net.weight(a), net.weight(b)
+    with net.building():
+        h = relax.relu(relax.add(relax.matmul(x, w), net.weight(bias)))
+        net.output(h, relax.matmul(x, w), relax.add(relax.matmul(h, v), x))
+    given = numbers(24, 64)
+    first = rounded(given) @ rounded(a)
+    hidden = np.maximum(first + bias, 0).astype(np.float32)
+    results = net.run(given)
+    for found, wanted in zip(results, (hidden, first), strict=False):
+        close(found, wanted)
+    # hidden may be rounded from other last bits
+    np.testing.assert_allclose(results[2], rounded(hidden) @ rounded(b) + given, rtol=0, atol=0.02)
+    net.executable.save(tmp_path / "model.legato")
+    for found, again in zip(results, legato.load(tmp_path / "model.legato")(given), strict=True):
+        np.testing.assert_array_equal(found, np.asarray(again))
+
+
+def test_what_is_rounded():
+    """Only where it is asked for, and only where the CPU is faster for it."""
+    def types(target):
+        net = Net(target, first=None)
+        net.output(net.op("relax.matmul", [net.input((32, 64)), net.weight(numbers(64, 64))]))
+        module = net.lowered("fused")
+        weights = [str(module.weights.type_of(key)[0]) for key in module.weights]
+        return weights, "bf16" in str(module.operation), len(find(module.operation, "linalg.matmul"))
+
+    assert types("llvm{cpu=sapphirerapids matmul-precision=bf16}") == (["bfloat16"], True, 0)
+    for options in ("cpu=sapphirerapids", "cpu=sapphirerapids matmul-precision=f32", "cpu=x86-64-v3 matmul-precision=bf16"):
+        assert types(f"llvm{{{options}}}") == (["float32"], False, 1)
+
+
+def test_other_precisions_are_refused():
+    net = Net("llvm{matmul-precision=fp8}", first=None)
+    net.output(net.op("relax.relu", [net.input((2, 2))]))
+    with pytest.raises(legato.LegatoError, match="option 'matmul-precision' wants f32 or bf16, found 'fp8'"):
+        net.lowered()

@@ -1,0 +1,144 @@
+"""Convolutions by Winograd's algorithm against onnxruntime, compiled as users do. All cases of a test are one model."""
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+import legato
+from legato.core import cpu
+from legato.targets.cpu.machine import LEVELS
+
+LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS[1:] if not cpu.missing_features(level, "")]
+RNG = np.random.default_rng(3)
+
+
+@dataclass
+class Graph:
+    """A model of several convolutions, and the arrays of its inputs."""
+
+    nodes: list = field(default_factory=list)
+    constants: list = field(default_factory=list)
+    inputs: list = field(default_factory=list)
+    outputs: list = field(default_factory=list)
+    arrays: dict = field(default_factory=dict)
+
+    def input(self, shape: Sequence[int], names: Sequence[str | int]) -> str:
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, list(names)))
+        self.arrays[name] = RNG.standard_normal(shape).astype(np.float32)
+        return name
+
+    def constant(self, array: np.ndarray) -> str:
+        self.constants.append(numpy_helper.from_array(array.astype(np.float32), f"c{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def node(self, op: str, *inputs: str, **attributes) -> str:
+        self.nodes.append(helper.make_node(op, list(inputs), [f"v{len(self.nodes)}"], **attributes))
+        return self.nodes[-1].output[0]
+
+    def conv(self, shape: Sequence[int], features: int, pads: Sequence[int] = (1, 1, 1, 1), epilogue: str = "relu",
+             names: Sequence[str | int] = (), **attributes) -> None:
+        """``names``: the input's shape with names of its symbolic sizes."""
+        channels = shape[1] // attributes.get("group", 1)
+        weight = self.constant(RNG.standard_normal((features, channels, 3, 3)) * (9 * channels) ** -0.5)
+        x = self.input(shape, names or shape)
+        y = self.node("Conv", x, weight, self.constant(RNG.standard_normal(features)), pads=list(pads), kernel_shape=[3, 3], **attributes)
+        if "residual" in epilogue:
+            rows, columns = shape[2] + pads[0] + pads[2] - 2, shape[3] + pads[1] + pads[3] - 2
+            y = self.node("Add", y, self.input((shape[0], features, rows, columns), ((names or shape)[0], features, rows, columns)))
+        if "relu" in epilogue:
+            y = self.node("Relu", y)
+        if "gelu" in epilogue:
+            y = self.node("Gelu", y)
+        if "scaled" in epilogue:
+            y = self.node("Mul", y, self.constant(RNG.standard_normal((features, 1, 1))))
+        self.outputs.append(self.node("Identity", y))
+
+    def model(self) -> ModelProto:
+        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs]
+        graph = helper.make_graph(self.nodes, "convolutions", self.inputs, outputs, self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def check(graph: Graph, target: str, chosen: int, arrays: dict[str, np.ndarray] | None = None) -> list[np.ndarray]:
+    """``chosen``: how many of the convolutions are computed by the algorithm."""
+    model = graph.model()
+    fused = legato.lower(legato.from_onnx(model), target, last="fused")
+    assert str(fused).count('.winograd"') == chosen
+    arrays = arrays or graph.arrays
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = [np.asarray(value) for value in session.run(None, arrays)]
+    found = legato.compile(legato.from_onnx(model), target)(*arrays.values())
+    found = [np.from_dlpack(value) for value in (found if isinstance(found, tuple | list) else [found])]
+    for number, (value, wanted) in enumerate(zip(found, expected, strict=True)):
+        assert value.shape == wanted.shape, number
+        assert np.abs(value - wanted).max() < 2e-5 * np.abs(wanted).max(), f"{number}: {np.abs(value - wanted).max():.1e}"
+    return found
+
+
+def everything() -> Graph:
+    """Sizes around tiles of 2 and 4, segments of 14 tiles and vectors of 8 and 16 elements; all kinds of padding; batches."""
+    g = Graph()
+    g.conv((1, 64, 28, 28), 64)
+    g.conv((1, 32, 17, 61), 63, epilogue="")
+    g.conv((1, 33, 13, 14), 32, (1, 2, 0, 1), epilogue="residual relu")
+    g.conv((2, 48, 15, 9), 65, (0, 0, 0, 0))
+    g.conv((3, 65, 7, 7), 64, (2, 2, 2, 2), epilogue="scaled")
+    g.conv((1, 96, 22, 11), 96, epilogue="gelu")
+    g.conv((4, 40, 3, 30), 72, epilogue="residual")
+    g.conv((1, 31, 23, 24), 47, (0, 1, 2, 0), epilogue="relu scaled")
+    return g
+
+
+@pytest.mark.parametrize("target", LEVELS_HERE)
+def test_sizes_paddings_and_epilogues(target):
+    check(everything(), target, 8)
+
+
+def test_threads():
+    g = everything()
+    check(g, "llvm{threads=3}", 8)
+
+
+@pytest.mark.parametrize("target", [LEVELS_HERE[-1], "llvm{threads=2}"])
+def test_symbolic_sizes(target):
+    """Batches and images of sizes that are given at the call, also smaller than one tile."""
+    g = Graph()
+    g.conv((1, 64, 5, 6), 64, names=("n", 64, "h", "w"))
+    g.conv((1, 32, 9, 6), 40, (0, 1, 1, 2), "gelu", names=(1, 32, "h2", "w2"))
+    g.conv((1, 64, 12, 12), 64, epilogue="residual relu", names=("m", 64, 12, 12))
+    for n, h, w in ((1, 1, 1), (2, 5, 6), (3, 30, 17), (1, 8, 64)):
+        shapes = [(n, 64, h, w), (1, 32, h + 2, w), (n, 64, 12, 12), (n, 64, 12, 12)]
+        check(g, target, 3, {name: RNG.standard_normal(shape).astype(np.float32) for name, shape in zip(g.arrays, shapes, strict=True)})
+
+
+def test_only_dense_convolutions_of_stride_one():
+    g = Graph()
+    g.conv((1, 64, 28, 28), 64, strides=[2, 2])
+    g.conv((1, 64, 28, 28), 64, dilations=[2, 2])
+    g.conv((1, 64, 28, 28), 64, group=2)
+    g.conv((1, 3, 28, 28), 4)
+    check(g, "llvm", 0)
+
+
+def test_it_can_be_switched_off():
+    g = Graph()
+    g.conv((1, 64, 28, 28), 64)
+    by_definition, = check(g, "llvm{winograd=false}", 0)
+    by_algorithm, = check(g, "llvm", 1)
+    assert (by_definition != by_algorithm).any()
+
+
+def test_calls_of_one_kernel_have_their_own_filters():
+    """Convolutions of one shape share a kernel; one weight that two of them read is transformed once."""
+    g = Graph()
+    for _ in range(3):
+        g.conv((1, 64, 14, 14), 64)
+    g.nodes[3].input[1] = g.nodes[0].input[1]
+    text = str(legato.lower(legato.from_onnx(g.model()), "llvm", last="fused"))
+    assert text.count('tir.state = "scheduled"') == 1
+    check(g, "llvm", text.count('.winograd"'))
+    assert len({line[line.index("{weight"):] for line in text.splitlines() if '.winograd"' in line}) == 2

@@ -1,0 +1,131 @@
+"""What a Vulkan device or its driver cannot do is an error that says what, where, and what to do."""
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+from threads_kernels import device_function
+from vulkan_driver import needs_vulkan
+
+import legato
+from legato.driver import llvm_ir
+from legato.runtime.vulkan import device as devices
+from legato.runtime.vulkan.plan import PlannedLaunch, Run
+
+ONE = """func.func @main(%x: tensor<?x4x{0}, #relax.dims<["n", 4]>> {{relax.name = "x"}}) -> tensor<?x4x{0}, #relax.dims<["n", 4]>> {{
+  %0 = "relax.{1}"(%x) : (tensor<?x4x{0}, #relax.dims<["n", 4]>>) -> tensor<?x4x{0}, #relax.dims<["n", 4]>> loc("layer/7")
+  return %0 : tensor<?x4x{0}, #relax.dims<["n", 4]>>
+}}"""
+
+
+def module(dtype="f32", op="tanh"):
+    return legato.Module.parse(ONE.format(dtype, op))
+
+
+def refused(match, what, **named):
+    with pytest.raises(legato.LegatoError, match=match):
+        legato.compile(what, "vulkan", **named)
+
+
+def test_what_the_compiler_refuses():
+    refused(r"math.exp on \"layer/7\"|math.exp.*f64: Vulkan's instructions compute it for f16 and f32", module("f64", "exp"))
+    refused("calls the library function @cosf, and no library is on a Vulkan device", device_function)
+    refused("the target 'vulkan' are compiled|for the target 'vulkan' graphs are compiled", module(), from_stage="fused")
+    refused("the device of the target 'vulkan' runs the graph as a whole", module(), backends=["onnxruntime"])
+
+
+def test_what_is_printed_is_no_llvm_ir():
+    lowered = legato.lower(module(), "vulkan")
+    assert "spirv.module" in str(lowered)
+    with pytest.raises(legato.LegatoError, match="a Vulkan device takes SPIR-V"):
+        llvm_ir(lowered)
+
+
+def test_a_remainder_of_floats_is_refused():
+    text = """func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = "relax.mod"(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }"""
+    refused("SPIR-V's FRem", legato.Module.parse(text))
+
+
+def test_sizes_that_depend_on_data_are_refused():
+    text = """func.func @main(%x: tensor<6xf32> {relax.name = "x"}) -> tensor<1x?xi64, #relax.dims<[1, "k"]>> {
+      %0 = "relax.nonzero"(%x) {size = "k"} : (tensor<6xf32>) -> tensor<1x?xi64, #relax.dims<[1, "k"]>>
+      return %0 : tensor<1x?xi64, #relax.dims<[1, "k"]>>
+    }"""
+    with pytest.raises(legato.LegatoError, match="known only after it has run"):
+        legato.compile(legato.Module.parse(text), "vulkan")
+
+
+def test_the_package_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "vulkan", None)
+    with pytest.raises(legato.LegatoError, match=r"pip install 'legato\[vulkan\]'"):
+        devices.library()
+
+
+@needs_vulkan
+def test_a_device_that_is_not_there(monkeypatch):
+    monkeypatch.setenv(devices.CHOICE, "no such device")
+    with pytest.raises(legato.LegatoError, match="LEGATO_VULKAN_DEVICE=no such device: there is no such device; there are 0: "):
+        devices.VulkanDevice()
+
+
+@needs_vulkan
+def test_a_device_by_a_part_of_its_name(monkeypatch):
+    monkeypatch.setenv(devices.CHOICE, devices.the_device().name[:5].upper())
+    assert devices.VulkanDevice().name == devices.the_device().name
+
+
+@needs_vulkan
+def test_a_capability_that_the_device_lacks(monkeypatch):
+    exe = legato.compile(module("i64", "negative"), "vulkan")
+    x = np.arange(8).reshape(2, 4)
+    np.testing.assert_array_equal(exe(x), -x)
+    monkeypatch.setattr(devices.the_device(), "able", set())
+    with pytest.raises(Exception, match=r"needs Int64.*lacks"):
+        legato.compile(module("i64", "negative"), "vulkan")(x)
+
+
+@needs_vulkan
+@pytest.mark.parametrize("limits,match", [
+    ({"buffer": 64}, "takes 128 bytes, and one buffer on the device .* can have 64"),
+    ({"grid": (0, 1, 1)}, r"a launch has 1 blocks along axis 0, and the device .* takes 0"),
+    ({"alignment": 1 << 20}, None),
+])
+def test_limits_of_the_device(monkeypatch, limits, match):
+    device = devices.the_device()
+    exe = legato.compile(module(), "vulkan")
+    monkeypatch.setattr(device, "limits", dataclasses.replace(device.limits, **limits))
+    x = np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4)
+    if match is None:   # all buffers of this model begin at 0
+        np.testing.assert_allclose(exe(x), np.tanh(x), rtol=1e-5)
+        return
+    with pytest.raises(Exception, match=match):
+        exe(x)
+    monkeypatch.undo()
+    np.testing.assert_allclose(exe(x), np.tanh(x), rtol=1e-5)   # nothing is lost
+
+
+def test_numbers_beyond_the_kernels_32_bits():
+    program = {"arguments": [0], "steps": [["const", 1, 1], ["numbers", 2, 1], ["const", 3, 0], ["put", 0, 2, 3],
+                                           ["launch", "k", [1, 1, 1], [2], "matmul layer/7"]]}
+    with pytest.raises(legato.LegatoError, match=r"matmul layer/7: a size of 2147483648 is beyond the 32 bits"):
+        Run().program(program, [1 << 31])
+    run = Run()
+    run.program(program, [(1 << 31) - 1])
+    assert isinstance(run.launches[0], PlannedLaunch) and run.launches[0].numbers == ((1 << 31) - 1,)
+
+
+def test_a_plan_with_loops_and_branches():
+    """for i in range(0, n, 2): if i < 4: launch(i)"""
+    then = [["launch", "k", [2, 2, 2], [6], ""], ["set", [], []]]
+    body = [["cmp", 5, "lt", 4, 3], ["numbers", 6, 1], ["put", 4, 6, 1], ["if", 5, then, []],
+            ["add", 8, 7, 2], ["set", [7], [8]]]
+    program = {"arguments": [0], "steps": [["const", 1, 0], ["const", 2, 1], ["const", 3, 4], ["const", 9, 2], ["set", [7], [1]],
+                                           ["for", 4, 1, 0, 9, body]]}
+    run = Run()
+    run.program(program, [9])
+    assert [one.numbers for one in run.launches if isinstance(one, PlannedLaunch)] == [(0,), (2,)] and run.values[7] == 5
+
+

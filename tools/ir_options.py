@@ -1,0 +1,64 @@
+"""mlir-opt's options for printing IR and for reproducers, on the command line of legato-compile."""
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from legato.tools.ir_text import IrPrinter
+
+if TYPE_CHECKING:
+    from legato.passes.pipeline.instrumentation import Instrumentation
+    from legato.passes.pipeline.reproducer import Reproduction
+
+
+def add_ir_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options, as a group."""
+    group = parser.add_argument_group("IR and passes, as in mlir-opt")
+    group.add_argument("--inline-weights", action="store_true", help="--emit STAGE: print the weights in the text, so that it can be piped")
+    group.add_argument("--emit-bytecode", action="store_true", help="--emit STAGE: write MLIR's bytecode instead of text")
+    group.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations: they carry the model's names")
+    group.add_argument("--mlir-print-local-scope", action="store_true", help="print attributes and locations inline, without aliases")
+    group.add_argument("--mlir-elide-elementsattrs-if-larger", type=int, metavar="N", help="leave out constants of more than N elements")
+    group.add_argument("--mlir-elide-resource-strings-if-larger", type=int, metavar="N", help="leave out resources of longer text")
+    for when in ("before", "after"):
+        group.add_argument(f"--mlir-print-ir-{when}", f"--print-ir-{when}", type=_names, default=[], metavar="PASS,...",
+                           help=f"print the IR {when} these passes, on standard error")
+        group.add_argument(f"--mlir-print-ir-{when}-all", f"--print-ir-{when}-all", action="store_true", help=f"{when} every pass")
+    group.add_argument("--mlir-print-ir-after-change", action="store_true", help="only after passes that changed the IR")
+    group.add_argument("--mlir-print-ir-after-failure", action="store_true", help="after a pass that failed")
+    group.add_argument("--mlir-print-ir-tree-dir", type=Path, metavar="DIR", help="print to files in this folder")
+    group.add_argument("--mlir-pass-pipeline-crash-reproducer", "--reproducer", type=Path, metavar="FILE", help="if a pass fails, write "
+                       "the IR before it here, for legato-opt --run-reproducer")
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
+
+
+def printer(options: argparse.Namespace, to_file: bool = False) -> IrPrinter:
+    """How IR is printed; to files always with locations."""
+    return IrPrinter(to_file or options.mlir_print_debuginfo, False, options.mlir_print_local_scope,
+                     options.mlir_elide_elementsattrs_if_larger, options.mlir_elide_resource_strings_if_larger)
+
+
+def instrumentation(options: argparse.Namespace) -> Instrumentation | None:
+    """What is printed while passes run; None: nothing."""
+    from legato.passes.pipeline.instrumentation import Instrumentation
+
+    found = Instrumentation(
+        print_before=frozenset(options.mlir_print_ir_before), print_after=frozenset(options.mlir_print_ir_after),
+        print_before_all=options.mlir_print_ir_before_all, print_after_all=options.mlir_print_ir_after_all,
+        print_after_change=options.mlir_print_ir_after_change, print_after_failure=options.mlir_print_ir_after_failure,
+        timing=options.timing, tree_dir=options.mlir_print_ir_tree_dir, show=printer(options).module)
+    return found if found.is_used else None
+
+
+def reproduction(options: argparse.Namespace, words: Iterable[str]) -> Reproduction | None:
+    """Where to write a reproducer; ``words``: the command line. None: nowhere."""
+    from legato.passes.pipeline.reproducer import Reproduction
+
+    path = options.mlir_pass_pipeline_crash_reproducer
+    return Reproduction(path, shlex.join(["legato-compile", *words]), tuple(options.load)) if path else None
