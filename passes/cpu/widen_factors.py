@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
 from legato.analysis.structured.ops import DYNAMIC, producer
+from legato.core.elementwise import elementwise
 from legato.core.ir_helpers import copy, terminator
-from legato.core.mlir import arith, ir, linalg, tensor
-from legato.core.slices import dim
+from legato.core.mlir import arith, ir, tensor
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
@@ -69,15 +69,7 @@ def _widened(value: ir.Value, wide: ir.Type) -> ir.Value:
     pad = producer(value)
     if pad is not None and pad.name == "tensor.pad" and len(list(value.uses)) == 1:
         return _pad_widened(pad, wide)
-    rank = value.type.rank
-    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
-    kinds = ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<parallel>")] * rank)
-    out = tensor.EmptyOp([dim(value, axis) for axis in range(rank)], wide).result
-    made = linalg.GenericOp([out.type], [value], [out], ir.ArrayAttr.get([identity, identity]), kinds)
-    block = made.regions[0].blocks.append(value.type.element_type, wide)
-    with ir.InsertionPoint(block):
-        linalg.YieldOp([arith.ExtFOp(wide, block.arguments[0]).result])
-    return made.results[0]
+    return elementwise(value, wide, lambda element: arith.ExtFOp(wide, element).result)
 
 
 def _pad_widened(pad: ir.Operation, wide: ir.Type) -> ir.Value:

@@ -15,9 +15,9 @@ import numpy as np
 from legato.analysis.structured import CONTRACTION, ContractionForm, StructuredOp
 from legato.analysis.structured.contraction import VIEWS
 from legato.analysis.structured.ops import PARALLEL, producer
+from legato.core.elementwise import elementwise
 from legato.core.ir_helpers import copy, present
-from legato.core.mlir import arith, func, ir, linalg, tensor
-from legato.core.slices import dim
+from legato.core.mlir import arith, func, ir, linalg
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.passes.graph.functions import Constants, defining_op
@@ -64,7 +64,7 @@ def round_factors(op: StructuredOp, kernel: func.FuncOp, calls: Sequence[ir.Oper
     tir.set_signature(kernel, len(kernel.body.blocks[0].arguments) - tir.out_count(kernel))
     with ir.InsertionPoint(op.op), op.op.location:
         inputs = list(op.inputs)
-        inputs[1 - form.weight] = _rounded(inputs[1 - form.weight], bf16)
+        inputs[1 - form.weight] = elementwise(inputs[1 - form.weight], bf16, lambda element: arith.TruncFOp(bf16, element).result)
         _rebuild(op, inputs)
     for call in calls:
         _round_constant(call, argument.arg_number, constants, rounded)
@@ -89,19 +89,6 @@ def _retype(value: ir.Value, element: ir.Type) -> None:
     op = producer(value)
     if op is not None:
         _retype(op.operands[0], element)
-
-
-def _rounded(value: ir.Value, element: ir.Type) -> ir.Value:
-    """A tensor rounded to another element type, at the insertion point."""
-    rank = value.type.rank
-    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank))
-    kinds = ir.ArrayAttr.get([ir.Attribute.parse("#linalg.iterator_type<parallel>")] * rank)
-    out = tensor.EmptyOp([dim(value, axis) for axis in range(rank)], element).result
-    made = linalg.GenericOp([out.type], [value], [out], ir.ArrayAttr.get([identity, identity]), kinds)
-    block = made.regions[0].blocks.append(value.type.element_type, element)
-    with ir.InsertionPoint(block):
-        linalg.YieldOp([arith.TruncFOp(element, block.arguments[0]).result])
-    return made.results[0]
 
 
 def _rebuild(op: StructuredOp, inputs: Sequence[ir.Value]) -> None:
