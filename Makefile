@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | test-wheel | bench      (each sets up .venv by itself)
+# make demo | test | lint | docs | test-wheel | bench | fuzz     (each sets up .venv by itself)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ WHEEL_VENV := .venv-wheel
 WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs test-wheel bench clean
+.PHONY: help demo test lint docs test-wheel bench fuzz clean
 
 help:
 	@sed -n '1s/^# //p' $(MAKEFILE_LIST)
@@ -46,6 +46,12 @@ bench: $(STAMP)
 	$(BIN)/python -m bench.kernels
 	$(BIN)/python -m bench.tir
 	$(BIN)/python -m bench.models
+
+# random programs against oracles: make fuzz MINUTES=60 SUBJECTS="graphs kernels" SEED=1000 FUZZ="--count 500 --jobs 2"; findings in build/fuzz
+MINUTES ?= 60
+SEED ?= 0
+fuzz: $(STAMP)
+	$(BIN)/python test/fuzz/fuzz.py $(SUBJECTS) --minutes $(MINUTES) --seed $(SEED) $(FUZZ)
 
 clean:
 	rm -rf $(VENV) $(WHEEL_VENV) build dist *.egg-info

@@ -14,9 +14,11 @@ Shape = tuple[int, int]  # two of the three sizes, by number
 
 @dataclass
 class Chain:
-    """``text``: the script; ``shapes``: of the parameters that are read, by name; ``reference``: from these arrays to the outputs."""
+    """``text``: the script; ``shapes``: of the parameters that are read, by name; ``outputs``: their names; ``reference``: from the arrays
+    that are read to the outputs."""
 
     text: str
+    outputs: list[str]
     shapes: dict[str, list[int]]
     reference: Callable[[dict[str, np.ndarray]], list[np.ndarray]]
 
@@ -157,4 +159,4 @@ def statement_chain(seed: int) -> Chain:
         return [values[name] for name in outputs]
 
     shapes = {name: [writer.sizes[axis] for axis in shape] for name, shape in writer.inputs.items()}
-    return Chain(writer.text(outputs), shapes, reference)
+    return Chain(writer.text(outputs), outputs, shapes, reference)
