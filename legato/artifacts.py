@@ -2,3 +2,7 @@
 from legato.dialects.artifacts import Artifact, Blob, Closure, Lowered, PythonFunction, Registered, SharedObject
 
 __all__ = ["Artifact", "Blob", "Closure", "Lowered", "PythonFunction", "Registered", "SharedObject"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -49,3 +49,7 @@ def clear() -> None:
     folder, _ = configured()
     if folder is not None and not trusted(folder):
         folder.clear()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -98,7 +98,7 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
     from_stage = renamed_argument(from_stage, "first", first, "from_stage")
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     report = report if report is not None else Report()
-    give = partial(give_to_backends, backends=backends, costs=costs, options=backend_options) if backends else None
+    give = _partitioning(backends, costs, backend_options)
     context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer))
     return _lower(module, catalog.resolve(target), context, give, passes, from_stage, last, progress, verify_each, report)
 
@@ -115,6 +115,8 @@ def _lower(module: Module, target: Target, context: PassContext, give: Callable[
     stages = stages_of(target, from_stage, last, verify_each, passes)
     before = None if isinstance(passes, Mapping) else passes_for(passes, target, verify_each)
     report.target = target
+    if give is not None and from_stage is not None and target.stage(from_stage) != target.templates()[0][0]:
+        raise LegatoError(f"backends= take parts of a graph, and from_stage={from_stage} is past that: a backend's parts are taken first")
     result = own_copy(module)
     check_start(result, from_stage)
     load_dialects(result.context, target.known_dialects())
@@ -154,9 +156,20 @@ def own_copy(module: Any) -> Any:
         return module.clone()
     make = getattr(module, "module", None)
     if not callable(make):
-        raise LegatoError("what is compiled is a legato.Module (legato.from_onnx makes one of a file or a ModelProto) or a function of "
-                          f"legato.script, not {type(module).__name__}")
+        raise LegatoError("expected a legato.Module (legato.from_onnx makes one of a file or a ModelProto) or a function of legato.script, "
+                          f"found {type(module).__name__}")
     return make()
+
+
+def _partitioning(backends: Sequence[GivenBackend], costs: Sequence[ModulePass],
+                  options: Mapping[str, str] | None) -> Callable[[Module, PassContext], None] | None:
+    """What gives parts of a graph to the backends; None without backends. LegatoError for what only goes with backends."""
+    if backends:
+        return partial(give_to_backends, backends=backends, costs=costs, options=options)
+    for name, given in (("costs", costs), ("backend_options", options)):
+        if given:
+            raise LegatoError(f"{name}= is about the parts that backends take, and no backends= are given")
+    return None
 
 
 def give_to_backends(module: Module, context: PassContext, backends: Sequence[GivenBackend], costs: Sequence[ModulePass] = (),
@@ -193,6 +206,7 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
 
     from_stage = renamed_argument(from_stage, "first", first, "from_stage")
     started, report = time.perf_counter(), Report()
+    give = _partitioning(backends, costs, backend_options)
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     resolved = catalog.resolve(target)
     refuse_elsewhere(resolved)
@@ -201,7 +215,6 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
         found = kept.model(module, resolved)
         if found is not None:
             return _from_cache(*found, resolved, time.perf_counter() - started, progress)
-    give = partial(give_to_backends, backends=backends, costs=costs, options=backend_options) if backends else None
     context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer))
     if resolved.engine_here:
         if backends:

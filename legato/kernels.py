@@ -32,3 +32,7 @@ __all__ = [
     "extract", "filled", "generic", "layout", "loop_index", "multiply_add", "named", "padded", "pointwise", "put", "rank", "read", "reduce",
     "static_shape", "stored", "window",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

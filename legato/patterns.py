@@ -2,3 +2,7 @@
 from legato.analysis.patterns import Composite, Match, Matched, Pattern, composite, each_operand, is_const, is_op, outputs, wildcard
 
 __all__ = ["Composite", "Match", "Matched", "Pattern", "composite", "each_operand", "is_const", "is_op", "outputs", "wildcard"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -41,3 +41,7 @@ def print_script(module: "Module") -> str:
 
 
 __all__ = ["I", "R", "T", "dataflow", "ir", "ir_module", "parse", "print_script", "relax", "tir"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -26,8 +26,12 @@ def stages_of(target: Target, from_stage: str | None = None, last: str | None = 
     """
     stages = target.templates(last)
     if not stages:
+        known = Catalog()
+        hint = ""
+        if target.name in known.names() and known.resolve(target.name).templates():
+            hint = f"; legato.Target makes a new target, and Legato's own is named by its text: target=\"{target.name}\""
         raise LegatoError(f"the target '{target.name}' has no pipeline of its own, nor has one of its parents "
-                          f"({' -> '.join(t.name for t in target.chain())})")
+                          f"({' -> '.join(t.name for t in target.chain())}){hint}")
     if from_stage is not None:
         start = target.stage(from_stage)
         names = [name for name, _ in stages]

@@ -24,7 +24,7 @@ from legato.targets.rule import Rule
 NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Target:
     """A kind of device, with the options chosen for one compile.
 
@@ -213,6 +213,10 @@ class Target:
     def __str__(self) -> str:
         given = " ".join(f"{k}={_text(v)}" for k, v in self.options.items() if v is not None)
         return f"{self.name}{{{given}}}" if given else self.name
+
+    def __repr__(self) -> str:
+        parents = f", parents {', '.join(map(_name, self.parents))}" if self.parents else ""
+        return f"<legato.Target {self}: {len(self.rules)} rules{parents}>"
 
 
 def _name(parent: "Target | str") -> str:

@@ -1,7 +1,10 @@
 """Problems of an import: collected node by node and reported in one error."""
+from collections import defaultdict
 from dataclasses import dataclass
 
 from legato.core.errors import LegatoError, UnsupportedError
+
+SHOWN = 3   # names of problems of one cause
 
 
 class Refused(Exception):
@@ -35,10 +38,15 @@ class Problem:
     reason: str
     malformed: bool = False
 
-    def __str__(self) -> str:
+    @property
+    def what(self) -> str:
+        """The op or the kind, and the reason: what problems of one cause have in common."""
         domain = "" if self.domain in ("", "ai.onnx") else f"{self.domain}."
         opset = "" if self.opset is None else f", opset {self.opset}"
-        return f"{self.name} ({domain}{self.op}{opset}): {self.reason}"
+        return f"({domain}{self.op}{opset}): {self.reason}"
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.what}"
 
 
 class Problems(list):
@@ -64,5 +72,14 @@ class Problems(list):
 
 
 def _listing(title: str, problems: list[Problem]) -> str:
+    """The problems, those of one cause in one line: a weights file that is missing is one line, not one for each weight."""
     count = "" if len(problems) == 1 else f", in {len(problems)} places"
-    return "\n".join([f"{title}{count}:", *(f"  {problem}" for problem in problems)])
+    names = defaultdict(list)
+    for problem in problems:
+        names[problem.what].append(problem.name)
+    return "\n".join([f"{title}{count}:", *(f"  {_some(of)} {what}" for what, of in names.items())])
+
+
+def _some(names: list[str]) -> str:
+    """``a``; ``a, b``; ``a, b, c and 97 more``."""
+    return ", ".join(names) if len(names) <= SHOWN else f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"

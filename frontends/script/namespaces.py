@@ -43,6 +43,23 @@ def call_graph_word(word: str, arguments: tuple[Any, ...], keywords: dict[str, A
     return (name,) if word in ("extern", "ExternFunc") and isinstance(name, str) else None
 
 
+def kernel_words() -> list[str]:
+    """The words of kernels that the parser's tables hold."""
+    from legato.frontends.script.kernel import axes, loops, scopes, statements
+    from legato.frontends.script.kernel.vocabulary import FUNCTIONS
+
+    named = ["grid", "match_buffer", "axis.remap", *(f"axis.{kind}" for kind in axes.KINDS)]
+    return [*named, *FUNCTIONS, *loops.KINDS, *scopes.BLOCKS, *scopes.SCOPES, *statements.WORDS]
+
+
+def graph_words() -> list[str]:
+    """The words of graphs that the parser's tables hold, and relax's ops."""
+    from legato.dialects import relax
+    from legato.frontends.script.graph import ops, words
+
+    return ["dataflow", "output", "func_attr", *words.WORDS, *ops.TVM, *(name for name in relax.OPS if name != "constant")]
+
+
 def no_call(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """A word that Python cannot call."""
 
@@ -55,12 +72,12 @@ T = Namespace("T", "Kernels: prim_func, Buffer, grid, block, axis, ...", {
     "sum": compute_expressions.sum,
     "product": compute_expressions.product, "max_over": compute_expressions.max_over, "min_over": compute_expressions.min_over,
     "create_prim_func": compute.create_prim_func, "apply": compute_expressions.apply,
-}, call_kernel_word)
+}, call_kernel_word, kernel_words)
 R = Namespace("R", "Graphs: function, Tensor, call_tir, dataflow, nn, ...", {
     "function": relax_function, "func": relax_function, "Tensor": tensor, "Shape": shape_info, "Tuple": tuple_info,
     "Prim": nothing, "Object": nothing, "Any": nothing, "py_module": no_python,
-}, call_graph_word)
+}, call_graph_word, graph_words)
 I = Namespace("I", "Modules: ir_module", {
     "ir_module": ir_module, "module_attrs": nothing, "module_global_infos": nothing, "dummy_global_info": nothing, "vdevice": nothing,
     "pyfunc": no_python,
-}, no_call)
+}, no_call, tuple)

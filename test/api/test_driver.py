@@ -35,3 +35,23 @@ def test_the_module_is_left_as_it_is():
     before = str(module)
     legato.compile(module)
     assert str(module) == before
+
+
+@pytest.mark.parametrize("call", [legato.compile, legato.lower, legato.explain])
+@pytest.mark.parametrize("given", [{"costs": [object()]}, {"backend_options": {"onnxruntime": ""}}])
+def test_what_goes_with_backends_is_refused_without(call, given):
+    with pytest.raises(legato.LegatoError, match=f"{next(iter(given))}= is about the parts that backends take, and no backends= are given"):
+        call(legato.Module.parse(TEXT), **given)
+
+
+def test_backends_take_parts_of_graphs_only():
+    module = legato.Module.parse(TEXT)
+    with pytest.raises(legato.LegatoError, match="from_stage=fused is past that"):
+        legato.compile(legato.lower(module, last="fused"), from_stage="fused", backends=["onnxruntime"])
+    legato.lower(legato.lower(module, last="relax"), from_stage="relax", backends=[])
+
+
+def test_a_target_of_its_own_is_not_legatos():
+    with pytest.raises(legato.LegatoError, match=r'no pipeline of its own.*Legato\'s own is named by its text: target="llvm"'):
+        legato.compile(legato.Module.parse(TEXT), legato.Target("llvm"))
+    assert repr(legato.Target("npu", parents=("llvm",))) == "<legato.Target npu: 0 rules, parents llvm>"

@@ -20,6 +20,21 @@ def test_dir_shows_the_public_names_and_nothing_else():
     assert all(getattr(legato, name) is not None for name in shown)
 
 
+@pytest.mark.parametrize("name", legato._SUBMODULES)
+def test_submodules_show_their_names_and_nothing_else(name):
+    module = getattr(legato, name)
+    assert dir(module) == sorted(module.__all__) and all(getattr(module, one) is not None for one in module.__all__)
+
+
+def test_the_script_language_completes():
+    kernels, graphs = dir(legato.tir), dir(legato.relax)
+    assert {"prim_func", "Buffer", "grid", "block", "axis", "float32", "exp", "parallel", "alloc_buffer", "init", "reads"} <= {*kernels}
+    assert {"function", "Tensor", "call_tir", "dataflow", "nn", "matmul", "output"} <= {*graphs} and "constant" not in graphs
+    assert dir(legato.script.I)[0] == "dummy_global_info"
+    assert dir(legato.tir.axis) == ["O", "R", "S", "opaque", "reduce", "remap", "spatial"] and "conv2d" in dir(legato.relax.nn)
+    assert not any(name.startswith("_") for name in [*kernels, *graphs])
+
+
 def test_type_checkers_see_the_same_names():
     with open(legato.__file__) as file:
         text = file.read()

@@ -323,6 +323,24 @@ def test_external_data(tmp_path, fields, text):
     assert text in str(caught.value)
 
 
+def test_a_file_that_is_missing_is_one_line(tmp_path):
+    proto = chain(*(node("Add", f"x w{i}", f"y{i}") for i in range(5)))
+    for i in range(5):
+        tensor = numpy_helper.from_array(X[0], f"w{i}")
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.ClearField("raw_data")
+        tensor.external_data.add(key="location", value="a.bin" if i < 4 else "b.bin")
+        proto.graph.initializer.append(tensor)
+    (tmp_path / "model.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(LegatoError) as caught:
+        from_onnx(tmp_path / "model.onnx", context=CONTEXT)
+    assert str(caught.value).splitlines() == [
+        f"{tmp_path / 'model.onnx'} is not a valid ONNX model, in 5 places:",
+        f"  w0, w1, w2 and 1 more (initializer): its data lies in {tmp_path / 'a.bin'}, which is not there",
+        f"  w4 (initializer): its data lies in {tmp_path / 'b.bin'}, which is not there"]
+    assert [problem.name for problem in caught.value.problems] == ["w0", "w1", "w2", "w3", "w4"]
+
+
 def test_external_data_needs_a_folder():
     proto = broken(data_location=TensorProto.EXTERNAL)
     proto.graph.initializer[0].external_data.add(key="location", value="w.bin")

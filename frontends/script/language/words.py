@@ -1,12 +1,13 @@
 """The words of the script language: the namespaces ``T``, ``R`` and ``I``, and how syntax trees refer to their words."""
 
 import ast
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
 from legato.core.errors import LegatoError
 
+Words = Callable[[], Iterable[str]]  # the names of a namespace's words, for dir and TAB
 # called when Python calls a word: (word, arguments, keywords) -> a tuple of the result, or None
 Call = Callable[[str, tuple[Any, ...], dict[str, Any]], tuple[Any] | None]
 
@@ -17,17 +18,20 @@ class Namespace:
     """A namespace of the script language.
 
     ``members`` are values in Python too: decorators, and types for annotations. Any other name is a Word. ``call`` is run when Python,
-    not a script, calls a word.
+    not a script, calls a word. ``words``: the other words.
     """
 
-    def __init__(self, name: str, doc: str, members: Mapping[str, Any], call: Call):
-        self._name, self._members, self._call = name, members, call
+    def __init__(self, name: str, doc: str, members: Mapping[str, Any], call: Call, words: Words):
+        self._name, self._members, self._call, self._words = name, members, call, words
         self.__doc__ = doc
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self._members, *(word.partition(".")[0] for word in self._words())})
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("_"):
             raise AttributeError(attribute)
-        return self._members[attribute] if attribute in self._members else Word(self._name, attribute, self._call)
+        return self._members[attribute] if attribute in self._members else Word(self._name, attribute, self._call, self._words)
 
     def __repr__(self) -> str:
         return f"<the script language's {self._name}>"
@@ -36,8 +40,12 @@ class Namespace:
 class Word:
     """A word that the parsers interpret: ``T.exp``, ``R.nn.relu``."""
 
-    def __init__(self, namespace: str, name: str, call: Call):
-        self._namespace, self._name, self._call = namespace, name, call
+    def __init__(self, namespace: str, name: str, call: Call, words: Words):
+        self._namespace, self._name, self._call, self._words = namespace, name, call, words
+
+    def __dir__(self) -> list[str]:
+        prefix = f"{self._name}."
+        return sorted({word.removeprefix(prefix).partition(".")[0] for word in self._words() if word.startswith(prefix)})
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         found = self._call(self._name, arguments, keywords)
@@ -49,7 +57,7 @@ class Word:
     def __getattr__(self, attribute: str) -> "Word":
         if attribute.startswith("_"):
             raise AttributeError(attribute)
-        return Word(self._namespace, f"{self._name}.{attribute}", self._call)
+        return Word(self._namespace, f"{self._name}.{attribute}", self._call, self._words)
 
 
 def word_path(node: ast.AST, names: Mapping[str, Any], scope: Collection[str]) -> list[str] | None:
