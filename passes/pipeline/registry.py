@@ -78,7 +78,7 @@ PASSES: dict[str, str] = {
     "tir-align-shared": "passes.gpu.align_shared:AlignShared",
     "tir-legalize-intrinsics": "passes.legalize.legalize_intrinsics:LegalizeIntrinsics",
     "tir-lower-intrinsics": "passes.legalize.lower_intrinsics:LowerIntrinsics",
-    "tir-halves-as-integers": "passes.cpu.halves_as_integers:HalvesAsIntegers",
+    "tir-halves-as-integers": "passes.loops.halves_as_integers:HalvesAsIntegers",
     "tir-lower-copies": "passes.cpu.lower_copies:LowerCopies",
     "tir-lower-matrix-products": "passes.cpu.lower_matrix_products:LowerMatrixProducts",
     "tir-lower-dot-products": "passes.cpu.lower_dot_products:LowerDotProducts",

@@ -9,6 +9,7 @@ from legato.frontends.script.kernel.arguments import arguments
 from legato.frontends.script.kernel.buffers import Buffer
 from legato.frontends.script.kernel.intrinsics import check_dtype
 from legato.frontends.script.kernel.lanes import LaneValues, lifted
+from legato.frontends.script.kernel.notes import attribute
 from legato.frontends.script.kernel.parser import KernelParser
 from legato.frontends.script.kernel.pointers import POINTER, PointerValue, extern_value
 from legato.frontends.script.kernel.values import Scalar
@@ -57,7 +58,7 @@ def build_own_op(op: type[ext.Operation], operands: list[Any], keywords: dict[st
     if unknown or missing:
         raise Misuse(f"{word} " + (f"has no attribute '{unknown[0]}'" if unknown else f"wants {missing[0]}=...") +
                      f"; its attributes: {', '.join(sorted(named)) or 'none'}")
-    attributes = {key: attribute(word, key, value) for key, value in keywords.items()}
+    attributes = {key: known_attribute(word, key, value) for key, value in keywords.items()}
     load_dialects(dialects=[op._dialect_obj])
 
     def build(*given: Any) -> Any:
@@ -93,16 +94,9 @@ def scalar_dtype(word: str, operands: tuple[Any, ...]) -> str:
     return "bool" if isinstance(first, bool) else "int32" if isinstance(first, int) else "float32"
 
 
-def attribute(word: str, name: str, value: Any) -> ir.Attribute:
+def known_attribute(word: str, name: str, value: Any) -> ir.Attribute:
     """A value that is known when the kernel is parsed, as an attribute: integers of 64 bits, floats of 64 bits, booleans, texts."""
-    if isinstance(value, bool):
-        return ir.BoolAttr.get(value)
-    if isinstance(value, int):
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-    if isinstance(value, float):
-        return ir.FloatAttr.get_f64(value)
-    if isinstance(value, str):
-        return ir.StringAttr.get(value)
-    if isinstance(value, tuple):
-        return ir.ArrayAttr.get([attribute(word, name, one) for one in value])
-    raise Misuse(f"{word}: the attribute '{name}' is a number, a text, or a tuple of them that is known when the kernel is parsed")
+    made = attribute(value)
+    if made is None:
+        raise Misuse(f"{word}: the attribute '{name}' is a number, a text, or a tuple of them that is known when the kernel is parsed")
+    return made
