@@ -1,23 +1,24 @@
 """Runs many cases in worker processes, so that a crash or a hang is a finding; keeps findings and counts what was covered."""
+import itertools
 import multiprocessing
 import re
 import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from fuzzing import Case, Outcome, attempt, subject
+from fuzzing import Kind, Outcome, attempt, subject
 
-CASES_OF_A_WORKER = 400   # then a fresh one: compiled code and contexts are not given back
+PROGRAMS_OF_A_WORKER = 1000   # then a fresh one: compiled code and contexts are not given back
 
 
 @dataclass
 class Tally:
-    """The cases of one subject so far."""
+    """The programs of one subject so far."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     features: Counter[str] = field(default_factory=Counter)
@@ -43,8 +44,8 @@ def without_numbers(text: str) -> str:
     return re.sub(r"\d+", "N", re.sub(r"'[^']*'|\"[^\"]*\"|\[[^]]*\]", "_", lines[-1]))[:160]
 
 
-def _work(name: str, seeds: Connection, results: Connection, log: str) -> None:
-    """A worker: a seed in, an outcome out."""
+def _work(name: str, chunks: Connection, results: Connection, log: str) -> None:
+    """A worker: seeds in, outcomes out."""
     import faulthandler
     import os
 
@@ -54,32 +55,30 @@ def _work(name: str, seeds: Connection, results: Connection, log: str) -> None:
     os.dup2(file.fileno(), 2)
     faulthandler.enable(file)
     make = subject(name)
-    while (seed := seeds.recv()) is not None:
-        try:
-            case = make(seed)
-        except Exception as error:
-            raise SystemExit(f"the generator of {name} fails on seed {seed}: {error!r}") from error
-        outcome = attempt(case)
-        files = dict(case.files()) if outcome.finding else {}
-        results.send((outcome, dict(Counter(case.features)), files))
+    while seeds := chunks.recv():
+        programs = [make(seed) for seed in seeds]
+        outcomes = attempt(programs, seeds[0])
+        results.send([(outcome, program.features, dict(program.files()) if outcome.finding else {})
+                      for program, outcome in zip(programs, outcomes, strict=True)])
 
 
 class _Worker:
-    """A process and the seed that it is at."""
+    """A process and the seeds that it is at."""
 
     def __init__(self, name: str, log: Path):
         context = multiprocessing.get_context("spawn")
-        self.log, self.done, self.seed, self.since = log, 0, -1, 0.0
-        theirs, self.seeds = context.Pipe(duplex=False)
+        self.log, self.done, self.since = log, 0, 0.0
+        self.seeds: list[int] = []
+        theirs, self.chunks = context.Pipe(duplex=False)
         self.results, ours = context.Pipe(duplex=False)
         self.process = context.Process(target=_work, args=(name, theirs, ours, str(log)), daemon=True)
         self.process.start()
         theirs.close()
         ours.close()
 
-    def give(self, seed: int) -> None:
-        self.seed, self.since = seed, time.monotonic()
-        self.seeds.send(seed)
+    def give(self, seeds: list[int]) -> None:
+        self.seeds, self.since = seeds, time.monotonic()
+        self.chunks.send(seeds)
 
     def end(self) -> None:
         self.process.kill()
@@ -98,61 +97,82 @@ def keep(folder: Path, name: str, seed: int, outcome: Outcome, files: Mapping[st
     return place
 
 
-def files_of(name: str, seed: int) -> Mapping[str, str | bytes]:
-    """The files of a case that killed its worker, made without running it."""
-    case: Case = subject(name)(seed)
-    return case.files()
+def _chunks(seeds: Iterator[int], size: int) -> Iterator[list[int]]:
+    """The seeds in groups that are compiled together; every fifth stands alone."""
+    for number in itertools.count():
+        chunk = list(itertools.islice(seeds, 1 if number % 5 == 4 else size))
+        if not chunk:
+            return
+        yield chunk
 
 
-def campaign(name: str, seeds: Iterator[int], folder: Path, seconds: float, limit: float = 120, jobs: int = 1) -> Iterator[Tally]:
-    """Runs the cases of a subject until seeds or time are at an end; yields the tally after each. ``limit``: seconds for one case."""
-    tally, folder = Tally(), Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    ends, started = time.monotonic() + seconds, 0
-    workers: list[_Worker] = []
+class Campaign:
+    """The run of one subject: give its workers seeds until these, or time, are at an end."""
 
-    def fill() -> None:
-        nonlocal started
-        while len(workers) < jobs and time.monotonic() < ends:
-            seed = next(seeds, None)
-            if seed is None:
+    def __init__(self, name: str, folder: Path, limit: float = 120, jobs: int = 1):
+        self.name, self.folder, self.limit, self.jobs = name, folder, limit, jobs
+        self.tally = Tally()
+        self.workers: list[_Worker] = []
+        self.retries: list[list[int]] = []   # of groups that ended a process, one by one
+        self.started = 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def run(self, seeds: Iterator[int], seconds: float, size: int = 8) -> Iterator[Tally]:
+        """Yields the tally now and then. ``size``: programs that are compiled together."""
+        ends, chunks = time.monotonic() + seconds, _chunks(seeds, size)
+
+        def following() -> list[int] | None:
+            if self.retries:
+                return self.retries.pop()
+            return next(chunks, None) if time.monotonic() < ends else None
+
+        while True:
+            while len(self.workers) < self.jobs and (chunk := following()):
+                self.started += 1
+                self.workers.append(_Worker(self.name, self.folder / f"{self.name}-worker-{self.started}.log"))
+                self.workers[-1].give(chunk)
+            if not self.workers:
                 return
-            started += 1
-            workers.append(_Worker(name, folder / f"{name}-worker-{started}.log"))
-            workers[-1].give(seed)
+            ready = wait([w.results for w in self.workers], timeout=1)
+            for worker in [*self.workers]:
+                if worker.results in ready:
+                    self._received(worker, following)
+                elif time.monotonic() - worker.since > self.limit:
+                    self._ended(worker, "hang")
+            yield self.tally
 
-    def record(worker: _Worker, outcome: Outcome, features: Mapping[str, int], files: Mapping[str, str | bytes]) -> None:
-        tally.add(worker.seed, outcome, features)
+    def _received(self, worker: _Worker, following: Callable[[], list[int] | None]) -> None:
+        try:
+            answers = worker.results.recv()
+        except (EOFError, OSError):
+            worker.process.join(5)
+            if worker.process.exitcode == 1:   # Python's own end: the fuzzer is at fault
+                raise RuntimeError(f"{self.name}, seeds {worker.seeds}:\n{worker.log.read_text()}") from None
+            self._ended(worker, "crash")
+            return
+        for seed, (outcome, features, files) in zip(worker.seeds, answers, strict=True):
+            self._add(seed, outcome, features, files)
+        worker.done += len(answers)
+        chunk = following() if worker.done < PROGRAMS_OF_A_WORKER else None
+        if chunk:
+            worker.give(chunk)
+            return
+        self.workers.remove(worker)
+        worker.end()
+        worker.log.unlink(missing_ok=True)
+
+    def _ended(self, worker: _Worker, kind: Kind) -> None:
+        """A process that ended, or does not: the seeds of its group are tried one by one."""
+        self.workers.remove(worker)
+        worker.end()
+        if len(worker.seeds) > 1:
+            self.retries += [[seed] for seed in worker.seeds]
+            return
+        text = worker.log.read_text(errors="replace")[-6000:]
+        files = subject(self.name)(worker.seeds[0]).files()
+        self._add(worker.seeds[0], Outcome(kind, f"{text}\nexit code {worker.process.exitcode}"), {}, files)
+
+    def _add(self, seed: int, outcome: Outcome, features: Mapping[str, int], files: Mapping[str, str | bytes]) -> None:
+        self.tally.add(seed, outcome, features)
         if outcome.finding:
-            keep(folder, name, worker.seed, outcome, files)
-
-    fill()
-    while workers:
-        ready = wait([w.results for w in workers], timeout=1)
-        for worker in [*workers]:
-            late = time.monotonic() - worker.since > limit
-            if worker.results not in ready and not late:
-                continue
-            try:
-                if worker.results not in ready:
-                    raise TimeoutError(f"no end after {limit:.0f} seconds")
-                record(worker, *worker.results.recv())
-                worker.done += 1
-                seed = next(seeds, None) if time.monotonic() < ends and worker.done < CASES_OF_A_WORKER else None
-                if seed is not None:
-                    worker.give(seed)
-                else:
-                    workers.remove(worker)
-                    worker.end()
-                    worker.log.unlink(missing_ok=True)
-            except (EOFError, OSError) as error:   # TimeoutError is an OSError
-                workers.remove(worker)
-                worker.end()
-                text = worker.log.read_text(errors="replace")
-                if text.startswith("the generator") or "\nthe generator" in text:
-                    raise RuntimeError(text) from error
-                kind = "hang" if isinstance(error, TimeoutError) else "crash"
-                outcome = Outcome(kind, f"{text[-6000:]}\nexit code {worker.process.exitcode} {error}")
-                record(worker, outcome, {}, files_of(name, worker.seed))
-            fill()
-            yield tally
+            keep(self.folder, self.name, seed, outcome, files)

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), *(str(ROOT / "test" / part) for part in ("", "schedule", "frontends/script", "regressions/wrong_numbers"))]
 
-from campaign import Tally, campaign  # noqa: E402
+from campaign import Campaign, Tally  # noqa: E402
 from fuzzing import SUBJECTS  # noqa: E402
 
 
@@ -25,7 +25,7 @@ def coverage(tally: Tally) -> str:
 def report(name: str, tally: Tally, seconds: float, folder: Path) -> str:
     """The page about one subject."""
     kinds = ", ".join(f"{kind} {count}" for kind, count in tally.kinds.most_common())
-    lines = [f"{name}: {tally.count} cases in {seconds:.0f} s: {kinds or 'none'}", coverage(tally)]
+    lines = [f"{name}: {tally.count} programs in {seconds:.0f} s: {kinds or 'none'}", coverage(tally)]
     lines += [f"  {count:5} {text}" for text, count in tally.refusals.most_common(40)]
     for seed, outcome in sorted(tally.findings.items()):
         last = outcome.text.strip().splitlines() or [""]
@@ -33,18 +33,18 @@ def report(name: str, tally: Tally, seconds: float, folder: Path) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def run(name: str, seeds: Iterable[int], folder: Path, seconds: float, limit: float, jobs: int) -> Tally:
+def run(name: str, seeds: Iterable[int], seconds: float, campaign: Campaign, together: int) -> Tally:
     """One subject, with a progress line where a terminal shows it."""
     started, tally, shown = time.monotonic(), Tally(), 0.0
-    for tally in campaign(name, iter(seeds), folder, seconds, limit, jobs):
+    for tally in campaign.run(iter(seeds), seconds, together):
         now = time.monotonic()
         if now - shown > (1 if sys.stderr.isatty() else 60):
             shown = now
-            line = f"{name}: {tally.count} cases, {len(tally.findings)} findings, {now - started:.0f} of {seconds:.0f} s"
+            line = f"{name}: {tally.count} programs, {len(tally.findings)} findings, {now - started:.0f} of {seconds:.0f} s"
             print(f"\r{line}" if sys.stderr.isatty() else line, end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    print(report(name, tally, time.monotonic() - started, folder), flush=True)
+    print(report(name, tally, time.monotonic() - started, campaign.folder), flush=True)
     return tally
 
 
@@ -52,17 +52,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("subjects", nargs="*", choices=[[], *SUBJECTS], metavar="SUBJECT", help=f"of {', '.join(SUBJECTS)} (default: all)")
     parser.add_argument("--minutes", type=float, default=60, help="for all subjects together (default: %(default)s)")
-    parser.add_argument("--count", type=int, help="cases of each subject at most (default: as many as the minutes allow)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first case; the next has the next number (default: %(default)s)")
-    parser.add_argument("--limit", type=float, default=120, help="seconds of a case, after which it is hung (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, help="cases that run at a time (default: %(default)s)")
+    parser.add_argument("--count", type=int, help="programs of each subject at most (default: as many as the minutes allow)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program; the next has the next number (default: %(default)s)")
+    parser.add_argument("--limit", type=float, default=120, help="seconds, after which a program is hung (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
+    parser.add_argument("--together", type=int, default=8, help="programs that are compiled as one (default: %(default)s)")
     parser.add_argument("-o", dest="folder", type=Path, default=Path("build/fuzz"), help="for findings (default: %(default)s)")
     options = parser.parse_args()
     names = options.subjects or list(SUBJECTS)
     found = 0
     for name in names:
         seeds = itertools.count(options.seed) if options.count is None else range(options.seed, options.seed + options.count)
-        found += len(run(name, seeds, options.folder, options.minutes * 60 / len(names), options.limit, options.jobs).findings)
+        campaign = Campaign(name, options.folder, options.limit, options.jobs)
+        found += len(run(name, seeds, options.minutes * 60 / len(names), campaign, options.together).findings)
     return 1 if found else 0
 
 

@@ -1,21 +1,34 @@
-"""What a fuzzer is made of: a subject makes a case from a seed; a case runs, and has the files that reproduce it without the generator."""
+"""What a fuzzer is made of: a subject makes a program from a seed; programs are compiled, several at a time, and held against oracles."""
 import importlib
 import traceback
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
 from typing import Literal, Protocol
+
+import numpy as np
+from joined import joined, names_of
+
+import legato
+from legato.core.cpu import missing_features
+from legato.core.mlir import ir
+from legato.dialects import make_context
 
 Kind = Literal["ok", "refused", "invalid", "wrong", "error", "crash", "hang"]
 FINDINGS: tuple[Kind, ...] = ("wrong", "error", "crash", "hang")
+Arrays = dict[str, np.ndarray]
+LEVELS = [f"llvm{{cpu={cpu}}}" for cpu in ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4") if not missing_features(cpu, "")]
+TARGETS = ["llvm", "llvm", "llvm", "llvm{threads=2}", *LEVELS]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case.
+    """What became of a program.
 
-    ``ok``: the result is the oracle's. ``refused``: a ``LegatoError`` says what is not supported. ``invalid``: the oracle refuses the case,
-    so it proves nothing. The rest are findings: ``wrong`` results; ``error``, an exception that is no ``LegatoError``, or a refusal of what
-    must be taken; ``crash`` and ``hang`` of the process.
+    ``ok``: the result is the oracle's. ``refused``: an error says what is not supported. ``invalid``: the oracle refuses the program, so
+    it proves nothing. The rest are findings: ``wrong`` results; ``error``, an exception where there should be none; ``crash`` and ``hang``
+    of the process.
     """
 
     kind: Kind
@@ -29,23 +42,51 @@ class Outcome:
 OK = Outcome("ok")
 
 
-class Case(Protocol):
+class InvalidProgramError(Exception):
+    """The oracle refuses the program."""
+
+
+class Program(Protocol):
     """One program with its inputs. ``features``: what it covers, as "group value" ("op Conv", "dtype f16"), for the coverage table."""
 
-    @property
-    def features(self) -> Iterable[str]: ...
+    features: Counter[str]
 
-    def run(self) -> Outcome: ...
+    def run(self, target: str) -> Outcome:
+        """Alone."""
+        ...
 
     def files(self) -> Mapping[str, str | bytes]:
-        """Name to content: what reproduces the case."""
+        """Name to content: what reproduces it without the generator."""
         ...
 
 
-Subject = Callable[[int], Case]
+@dataclass
+class Function:
+    """A program that is a function of arrays: it can be compiled together with others.
+
+    ``build``: a module of it in a context, without weights. ``calls``: what its inputs are at each call. ``expected``: from the inputs
+    that the module has to its outputs, each by name; ``InvalidProgramError`` where the oracle refuses. ``differs``: an output by name,
+    what was found, what was expected; a text that says where they differ, or nothing. ``shown``: the files that reproduce it.
+    """
+
+    build: Callable[[ir.Context], legato.Module]
+    calls: Sequence[Arrays]
+    expected: Callable[[Arrays], Mapping[str, np.ndarray]]
+    differs: Callable[[str, np.ndarray, np.ndarray], str]
+    shown: Mapping[str, str | bytes]
+    features: Counter[str] = field(default_factory=Counter)
+
+    def files(self) -> Mapping[str, str | bytes]:
+        return self.shown
+
+    def run(self, target: str) -> Outcome:
+        return together([self], target)[0]
+
+
+Subject = Callable[[int], Program]
 
 SUBJECTS = {
-    "kernels": "kernel_cases:kernel_case",
+    "kernels": "kernel_programs:kernel",
 }
 
 
@@ -55,9 +96,72 @@ def subject(name: str) -> Subject:
     return getattr(importlib.import_module(module), function)
 
 
-def attempt(case: Case) -> Outcome:
-    """Runs the case; an exception is an ``error``."""
+def attempt(programs: Sequence[Program], seed: int) -> list[Outcome]:
+    """Runs programs, at once where that is possible. ``seed``: decides for which CPU level, and whether for two threads."""
+    target = Random(f"target {seed}").choice(TARGETS)
+    functions = [one for one in programs if isinstance(one, Function)]
+    if len(functions) == len(programs) > 1:
+        try:
+            return together(functions, target)
+        except Exception:
+            outcomes = [_alone(one, target) for one in functions]
+            if not any(one.finding for one in outcomes):
+                outcomes[0] = Outcome("error", f"only of {len(programs)} programs together\n{target}\n{traceback.format_exc()}")
+            return outcomes
+    return [_alone(one, target) for one in programs]
+
+
+def _alone(program: Program, target: str) -> Outcome:
     try:
-        return case.run()
+        return program.run(target)
     except Exception:
-        return Outcome("error", traceback.format_exc())
+        return Outcome("error", f"{target}\n{traceback.format_exc()}")
+
+
+def together(programs: Sequence[Function], target: str) -> list[Outcome]:
+    """One compile of all the functions, and their calls."""
+    context = make_context()
+    outcomes: list[Outcome] = [OK] * len(programs)
+    modules: dict[int, legato.Module] = {}
+    for number, program in enumerate(programs):
+        try:
+            modules[number] = program.build(context)
+        except legato.LegatoError as error:
+            outcomes[number] = Outcome("refused", str(error))
+    if not modules:
+        return outcomes
+    names = {number: names_of(module) for number, module in modules.items()}
+    try:
+        executable = legato.compile(joined([*modules.values()]), target)
+    except legato.UnsupportedError as error:
+        if len(modules) > 1:
+            raise
+        return [Outcome("refused", str(error)) if one is OK else one for one in outcomes]
+    for call in range(max(len(programs[number].calls) for number in modules)):
+        given = {n: {name: programs[n].calls[min(call, len(programs[n].calls) - 1)][name] for name in inputs}
+                 for n, (inputs, _) in names.items()}
+        results = executable(*(array for arrays in given.values() for array in arrays.values()))
+        found = iter(results if len(executable.outputs) > 1 else [results])
+        for number, (_, outputs) in names.items():
+            arrays = {name: np.from_dlpack(next(found)) for name in outputs}
+            if outcomes[number] is not OK or call >= len(programs[number].calls):
+                continue
+            try:
+                outcomes[number] = _compared(programs[number], given[number], arrays, target)
+            except InvalidProgramError as error:
+                outcomes[number] = Outcome("invalid", str(error))
+    return outcomes
+
+
+def _compared(program: Function, given: Arrays, found: Arrays, target: str) -> Outcome:
+    wanted = program.expected(given)
+    for name, array in found.items():
+        want = wanted[name]
+        if array.shape != want.shape or array.dtype != want.dtype:
+            difference = f"{array.dtype}{list(array.shape)}, expected {want.dtype}{list(want.shape)}"
+        else:
+            difference = program.differs(name, array, want)
+        if difference:
+            sizes = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in given.items())
+            return Outcome("wrong", f"{target}; {sizes}; output {name}: {difference}")
+    return OK

@@ -1,0 +1,70 @@
+"""Several modules as one, so that one compile serves many programs: the costs of a compile are mostly those of its entry."""
+from collections.abc import Sequence
+
+from legato.core.mlir import func, ir
+from legato.dialects import Module
+from legato.dialects.relax.markers import NAME
+
+
+def joined(modules: Sequence[Module]) -> Module:
+    """A module whose main has the inputs and outputs of all the mains, in order, and computes what each of them does.
+
+    The modules are of one context, have no weights, and are consumed.
+    """
+    context = modules[0].context
+    with context, ir.Location.unknown():
+        whole = Module(ir.Module.create())
+        mains = [one.function("main") for one in modules]
+        types = ir.FunctionType.get([t for m in mains for t in m.type.inputs], [t for m in mains for t in m.type.results])
+        with ir.InsertionPoint(whole.module.body):
+            main = func.FuncOp("main", types)
+        main.attributes["arg_attrs"] = ir.ArrayAttr.get([_renamed(a, n) for n, m in enumerate(mains) for a in m.arg_attrs])
+        main.attributes["res_attrs"] = ir.ArrayAttr.get([_renamed(a, n) for n, m in enumerate(mains) for a in m.result_attrs])
+        block = main.add_entry_block()
+        results: list[ir.Value] = []
+        first = 0
+        for number, (module, old) in enumerate(zip(modules, mains)):
+            _rename(module, number)
+            for place, argument in enumerate(old.arguments):
+                argument.replace_all_uses_with(block.arguments[first + place])
+            first += len(old.arguments)
+            for op in [*old.entry_block.operations]:
+                if op.operation.name == "func.return":
+                    results += [*op.operands]
+                    op.operation.erase()   # a use that outlived the values would dangle
+                    continue
+                op.operation.detach_from_parent()
+                block.append(op)
+            for function in [f for f in module.functions() if f.name.value != "main"]:
+                function.operation.detach_from_parent()
+                whole.module.body.append(function)
+        with ir.InsertionPoint(block):
+            func.ReturnOp(results)
+    return whole
+
+
+def _rename(module: Module, number: int) -> None:
+    """Gives the functions but main names of their own."""
+    for function in module.functions():
+        name = function.name.value
+        if name == "main":
+            continue
+        ir.SymbolTable.replace_all_symbol_uses(name, f"{name}_{number}", module.module.operation)
+        function.attributes["sym_name"] = ir.StringAttr.get(f"{name}_{number}")
+
+
+def _renamed(attributes: ir.Attribute, number: int) -> ir.DictAttr:
+    """The attributes of an input or output, whose name gets the program's number in front."""
+    table = {one.name: one.attr for one in ir.DictAttr(attributes)}
+    if NAME in table:
+        table[NAME] = ir.StringAttr.get(f"{number}_{ir.StringAttr(table[NAME]).value}")
+    return ir.DictAttr.get(table)
+
+
+def names_of(module: Module) -> tuple[list[str], list[str]]:
+    """The names of main's inputs and outputs."""
+    main = module.function("main")
+    sides = []
+    for attributes in (main.arg_attrs, main.result_attrs):
+        sides.append([ir.StringAttr(ir.DictAttr(one)[NAME]).value for one in attributes])
+    return sides[0], sides[1]
