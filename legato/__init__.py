@@ -18,6 +18,7 @@ if _TYPE_CHECKING:
     from legato.driver import Report, compile, explain, lower
     from legato.frontends.onnx import from_onnx, onnx_op
     from legato.frontends.script.replace import replace
+    from legato.frontends.torch import from_torch
     from legato.partitioning import partition
     from legato.passes.pipeline.base import ModulePass, PassContext, option
     from legato.passes.pipeline.registry import register_pass
@@ -58,6 +59,7 @@ _WHERE = {
     "compile": ".driver",
     "explain": ".driver",
     "from_onnx": ".frontends.onnx",
+    "from_torch": ".frontends.torch",
     "ir_module": ".script",
     "kernel": ".targets.rule",
     "legalize": ".targets.registry",
@@ -82,11 +84,11 @@ _SUBMODULES = ("artifacts", "cache", "kernels", "mlir", "patterns", "script")
 _RENAMED = {"module": "ir_module"}   # old names, which work and warn
 
 __all__ = [
-    "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "PassFailed", "Pipeline", "PipelineError", "Refusal",
-    "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts", "attach_schedule", "cache", "compile", "explain",
-    "from_onnx", "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic", "load", "lower", "lower_intrinsic", "mlir",
-    "onnx_op", "option", "partition", "patterns", "profile", "register_pass", "register_target", "register_tensor_intrinsic", "relax",
-    "replace", "rewrite", "script", "tir", "view",
+    "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "PassFailed", "Pipeline", "PipelineError",
+    "Refusal", "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts", "attach_schedule", "cache", "compile",
+    "explain", "from_onnx", "from_torch", "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic", "load", "lower",
+    "lower_intrinsic", "mlir", "onnx_op", "option", "partition", "patterns", "profile", "register_pass", "register_target",
+    "register_tensor_intrinsic", "relax", "replace", "rewrite", "script", "tir", "view",
 ]
 
 

@@ -19,7 +19,7 @@ from legato.frontends.onnx.importer import Importer, Scope
 from legato.frontends.onnx.inputs import input_types
 from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
-from legato.frontends.onnx.reader import check_opset, opset_versions, read_model
+from legato.frontends.onnx.reader import ModelSource, check_opset, opset_versions, read_model
 from legato.frontends.onnx.registry import onnx_op, registered
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import POISON, ComputedValue, Emitter, Value
@@ -48,7 +48,12 @@ def from_onnx(
 
     UnsupportedError lists all nodes that Legato cannot import. LegatoError: the file is missing, or is not a valid ONNX model.
     """
-    source = read_model(model)
+    return import_model(read_model(model), shapes=shapes, context=context, entries=entries)
+
+
+def import_model(source: ModelSource, *, shapes: Mapping[str, Sequence[int | str]] | None = None, context: ir.Context | None = None,
+                 entries: Sequence[Entry] = ()) -> Module:
+    """``from_onnx`` for a model that is read already, whose initializers may lie in arrays."""
     label, graph = source.label, source.proto.graph
     opsets = opset_versions(source.proto.opset_import, label)
     check_text(source.proto, label)
@@ -63,7 +68,7 @@ def from_onnx(
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
         weights = WeightStore()
         known = {**ENTRIES, **registered(), **{(entry.domain, entry.op_type): entry for entry in entries}}
-        importer = Importer(known, Emitter(function, weights), problems, label, source.file)
+        importer = Importer(known, Emitter(function, weights), problems, label, source.file, source.arrays)
         try:
             check_opset(opsets)
         except Refused as reason:
@@ -117,7 +122,7 @@ def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: P
         if not _same_shape(declared.type.tensor_type, value, sizes):
             given = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?") for dim in declared.type.tensor_type.shape.dim]
             warnings.warn(f"{label}: the shape of the output '{declared.name}' is declared {_listed(given)}, but the graph computes "
-                          f"{_listed(value.dims)}", stacklevel=3)
+                          f"{_listed(value.dims)}", stacklevel=4)
         code = declared.type.tensor_type.elem_type
         if not code:
             continue

@@ -38,10 +38,12 @@ class Scope:
 class Importer:
     """Imports nodes into the function of an Emitter. Problems are added to ``problems``, and the import continues."""
 
-    def __init__(self, entries: Mapping[tuple[str, str], Entry], emitter: Emitter, problems: Problems, label: str, file: Path | None):
-        """``label``: the model's name in messages, ``file``: the model's, beside which its external data lies."""
+    def __init__(self, entries: Mapping[tuple[str, str], Entry], emitter: Emitter, problems: Problems, label: str, file: Path | None,
+                 arrays: Mapping[str, np.ndarray]):
+        """``label``: the model's name in messages, ``file``: the model's, beside which its external data lies; ``arrays``: the elements of
+        initializers that lie elsewhere in memory."""
         self.entries, self.emitter, self.problems = entries, emitter, problems
-        self.label, self.file = label, file
+        self.label, self.file, self.arrays = label, file, arrays
         self.functions: dict[FunctionId, onnx.FunctionProto] = {}
         self.expansion = Expansion(label)
         self._schemas: dict[tuple[str, str, int], onnx.defs.OpSchema | None] = {}
@@ -56,6 +58,9 @@ class Importer:
     def add_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         """Adds the graph's initializers to the scope."""
         for tensor in graph.initializer:
+            if tensor.name in self.arrays:
+                scope.values[tensor.name] = ConstantValue(tensor.name, self.arrays[tensor.name])
+                continue
             try:
                 scope.values[tensor.name] = tensors.constant(tensor, tensor.name, self.file)
             except (Refused, Malformed) as problem:

@@ -2,8 +2,10 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
@@ -15,11 +17,13 @@ _OWN_DOMAINS = ("", "ai.onnx")
 
 
 class ModelSource(NamedTuple):
-    """A model as read: the protobuf, its name in messages, and the file that its external data lies beside (None: unknown)."""
+    """A model as read: the protobuf, its name in messages, the file that its external data lies beside (None: unknown), and the elements
+    of initializers that lie in arrays rather than in the protobuf, by name."""
 
     proto: onnx.ModelProto
     label: str
     file: Path | None
+    arrays: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 def read_model(model: "str | os.PathLike | bytes | onnx.ModelProto") -> ModelSource:

@@ -1,0 +1,79 @@
+"""The PyTorch importer: ``from_torch``, through torch's ONNX exporter in memory."""
+import logging
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.dialects.module import Module
+from legato.frontends.onnx import import_model
+from legato.frontends.onnx.entry import Entry
+from legato.frontends.torch.axes import name_axes
+from legato.frontends.torch.checks import check_arguments, check_effects, check_module, name_of
+from legato.frontends.torch.installed import torch_packages
+from legato.frontends.torch.program import model_source
+
+if TYPE_CHECKING:
+    import torch  # pyright: ignore[reportMissingImports]
+
+LOGGER = logging.getLogger(__name__)
+
+__all__ = ["from_torch"]
+
+
+def from_torch(
+    model: "torch.nn.Module | torch.export.ExportedProgram",
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Mapping[str, Any] | Sequence[Any] | None = None,
+    context: ir.Context | None = None,
+    entries: Sequence[Entry] = (),
+) -> Module:
+    """Imports a PyTorch module, or a program of ``torch.export``, as a relax function ``main`` with its weights.
+
+    ``args``, ``kwargs``: example arguments of ``model.forward``; a program of ``torch.export`` needs none. ``dynamic_shapes``: as
+    ``torch.export`` takes it, with names, ``torch.export.Dim`` or ``Dim.AUTO`` for sizes that calls may change (``({0: "batch"},)``);
+    without it all sizes are those of the examples. ``context``, ``entries``: as for ``from_onnx``.
+
+    The inputs are the tensors of the arguments, flattened in order; other arguments (numbers, flags, None) are constants of the import.
+    The outputs are the tensors of the result, flattened in order; those of dicts and dataclasses have the names of their fields. Weights
+    share the memory of the module's parameters where these are contiguous and on the CPU: changes of the parameters after the import may
+    or may not be seen. Ops have the names of the modules that they come from (``encoder.layers.0.norm1/layer_norm``).
+
+    LegatoError: torch or onnxscript is missing; the module is in training mode, an argument asks for gradients, the module writes to its
+    buffers or inputs, or torch cannot export it. UnsupportedError lists all ops that Legato cannot import.
+    """
+    torch = torch_packages()
+    label = name_of(model)
+    is_program = isinstance(model, torch.export.ExportedProgram)
+    if is_program and (args or kwargs or dynamic_shapes):
+        raise LegatoError(f"{label} has been exported with its arguments and shapes already: give from_torch the program alone")
+    if not is_program:
+        check_module(model, label)
+        check_arguments(args, kwargs or {}, label)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)   # of torch about its own use of itself
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", "# ", UserWarning)   # of axes that the exporter does not name; name_axes does
+        try:
+            # without keyword arguments, the exporter takes a dict that ends the positional ones for them
+            program = torch.onnx.export(model, (*args, {}) if not kwargs else tuple(args), kwargs=dict(kwargs or {}),
+                                        dynamic_shapes=dynamic_shapes, dynamo=True, optimize=False, verbose=False)
+        except torch.onnx.errors.OnnxExporterError as error:
+            raise LegatoError(f"torch cannot export {label} to ONNX: {_reason(error)}") from error
+    check_effects(program.exported_program, label)
+    if dynamic_shapes and not is_program:
+        name_axes(program, model, args, kwargs or {}, dynamic_shapes)
+    source = model_source(program, label)
+    LOGGER.info("%s: exported as %d nodes and %d weights", label, len(source.proto.graph.node), len(source.arrays))
+    return import_model(source, context=context, entries=entries)
+
+
+def _reason(error: BaseException) -> str:
+    """What the exporter's error says of the cause, without its advice on how to report a bug of torch."""
+    cause = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return f"{type(cause).__name__}: {cause}".strip()

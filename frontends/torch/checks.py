@@ -1,0 +1,64 @@
+"""What a PyTorch module must be to be imported: in evaluation mode, without gradients, without effects."""
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from legato.core.errors import LegatoError
+
+if TYPE_CHECKING:
+    import torch  # pyright: ignore[reportMissingImports]
+
+
+def name_of(model: object) -> str:
+    """The name of a module's class, or of the module that a program was exported from, in messages."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    if isinstance(model, torch.export.ExportedProgram):
+        stacks = (node.meta.get("nn_module_stack") for node in model.graph.nodes)
+        outermost = next((next(iter(stack.values()))[1] for stack in stacks if stack), "")
+        kind = outermost if isinstance(outermost, str) else outermost.__name__
+        return f"the program of {kind.rpartition('.')[2]}" if kind else "the program"
+    return type(model).__name__
+
+
+def check_module(model: object, label: str) -> None:
+    """TypeError for anything but a module; LegatoError for one in training mode."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"from_torch takes a torch.nn.Module or a torch.export.ExportedProgram, not {label}")
+    training = next((name for name, part in model.named_modules() if part.training), None)
+    if training is not None:
+        part = f"its module '{training}' is" if training else "it is"
+        raise LegatoError(f"{label} cannot be imported: {part} in training mode, and compiled models only infer. Call model.eval() first")
+
+
+def check_arguments(args: Sequence[Any], kwargs: Mapping[str, Any], label: str) -> None:
+    """LegatoError if a tensor among the arguments asks for gradients."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    if isinstance(args, torch.Tensor):
+        raise TypeError(f"args is a tuple of the arguments of {label}, not one tensor: write (x,)")
+    for name, value in _leaves(tuple(args), dict(kwargs)):
+        if isinstance(value, torch.Tensor) and value.requires_grad:
+            raise LegatoError(f"{label}: the argument {name} asks for gradients (requires_grad), which compiled models do not compute. "
+                              "Give its detach()")
+
+
+def _leaves(args: tuple, kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The values in the arguments, and where each is: ``args[0]['mask']``."""
+    from torch.utils import _pytree  # pyright: ignore[reportMissingImports]
+
+    for what, tree in (("args", args), ("kwargs", kwargs)):
+        for path, value in _pytree.tree_flatten_with_path(tree)[0]:
+            yield what + _pytree.keystr(path), value
+
+
+def check_effects(program: "torch.export.ExportedProgram", label: str) -> None:
+    """LegatoError if the program writes to a buffer or to an input: the exporter drops that."""
+    signature = program.graph_signature
+    buffers, inputs = sorted(signature.buffers_to_mutate.values()), sorted(signature.user_inputs_to_mutate.values())
+    if not buffers and not inputs:
+        return
+    written = "the buffer" if buffers else "the input"
+    raise LegatoError(f"{label} writes to {written} '{(buffers or inputs)[0]}', which would be lost: an imported model has no effects. "
+                      "Return the new value as an output, or use torch.compile(model, backend='legato'), which keeps such writes")

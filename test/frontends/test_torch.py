@@ -1,0 +1,240 @@
+"""from_torch: hand-written modules against PyTorch itself, what their names, weights and shapes become, and what is refused."""
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import legato
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+nn = torch.nn
+
+# of f64: epsilons are f32 in ONNX
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+
+def flat(result):
+    """The tensors of a result, in order."""
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+
+
+def compare(exe, model, *args, **kwargs):
+    """The compiled model on torch tensors, against the module."""
+    with torch.no_grad():
+        expected = flat(model(*args, **kwargs))
+    given = exe(*flat((args, kwargs)))
+    given = given if isinstance(given, tuple) else (given,)
+    assert len(given) == len(expected)
+    for ours, theirs in zip(given, expected):
+        assert isinstance(ours, torch.Tensor) and ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        if theirs.is_floating_point():
+            tolerance = TOLERANCE[theirs.dtype]
+            torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance * max(1.0, theirs.abs().max().item()))
+        else:
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
+class Encoder(nn.Module):
+    """Embeddings whose weight is that of the head, a buffer of positions that is sliced, and a result of a dict and a tuple."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(50, 32)
+        self.layers = nn.ModuleList([nn.TransformerEncoderLayer(32, 4, 64, batch_first=True) for _ in range(2)])
+        self.head = nn.Linear(32, 50, bias=False)
+        self.head.weight = self.tokens.weight
+        self.register_buffer("positions", torch.randn(16, 32))
+
+    def forward(self, ids, scale=None, *, pooled=False):
+        x = self.tokens(ids) + self.positions[: ids.shape[1]]
+        x = x if scale is None else x * scale
+        for layer in self.layers:
+            x = layer(x)
+        return {"logits": self.head(x), "hidden": (x, x.mean(1)) if pooled else (x,)}
+
+
+class Vision(nn.Module):
+    """Convolutions, batch normalization, pooling."""
+
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3, 1, 1, groups=4),
+                                      nn.MaxPool2d(2))
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, x):
+        return self.head(nn.functional.adaptive_avg_pool2d(self.features(x), 1).flatten(1)).softmax(-1)
+
+
+@dataclass
+class Answer:
+    mean: torch.Tensor
+    index: torch.Tensor
+
+
+torch.export.register_dataclass(Answer, serialized_type_name="test_torch.Answer")
+
+
+class Structured(nn.Module):
+    """Dicts and lists in, a dataclass out, integers among the results."""
+
+    def forward(self, parts, factor: float = 2.0):
+        x = parts["items"][0] * factor + parts["items"][1]
+        return Answer(x.mean(-1), x.argmax(-1)), x > 0
+
+
+class Sums(nn.Module):
+    def forward(self, x, y):
+        return torch.cat([x, y], 1).cumsum(1), x @ x.mT
+
+
+def randn(*sizes, dtype=torch.float32):
+    return torch.randn(*sizes, dtype=dtype)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def test_an_encoder_of_dynamic_batch_and_length():
+    model = Encoder().eval()
+    shapes = {"ids": {0: "batch", 1: "seq"}, "pooled": None}
+    module = legato.from_torch(model, (torch.randint(50, (2, 7)),), {"pooled": True}, dynamic_shapes=shapes)
+    exe = legato.compile(module)
+    assert [str(p) for p in exe.inputs] == ["int64[batch, seq]"]
+    assert [p.name for p in exe.outputs] == ["logits", "hidden.0", "hidden.1"]
+    for batch, length in ((2, 7), (1, 1), (3, 16)):
+        compare(exe, model, torch.randint(50, (batch, length)), pooled=True)
+    with pytest.raises(ValueError, match="seq <= 16"):
+        exe(torch.zeros(1, 17, dtype=torch.int64))
+    assert "layers.1.self_attn" in str(exe.explain()) and "tokens/embedding" in str(exe.explain())
+    assert "layers.0.linear1/linear" in str(legato.profile(exe, torch.randint(50, (2, 7)), runs=1))
+
+
+def test_weights_are_shared():
+    model = Encoder().eval()
+    module = legato.from_torch(model, (torch.randint(50, (2, 7)),))
+    memory = {t.data_ptr(): name for name, t in [*model.named_parameters(), *model.named_buffers()]}
+    large = {k: array for k, array in module.weights.items() if array.nbytes > 1024}
+    assert len(large) == 10 and all(array.ctypes.data in memory for array in large.values())   # tied weights are one
+
+
+def test_a_weight_that_is_not_contiguous_is_copied():
+    model = nn.Linear(40, 30).eval()
+    model.weight = nn.Parameter(torch.randn(40, 30).T)
+    compare(legato.compile(legato.from_torch(model, (randn(2, 40),))), model, randn(2, 40))
+
+
+def test_convolutions_by_a_program_of_torch_export():
+    model, batch = Vision().eval(), torch.export.Dim("n")
+    program = torch.export.export(model, (randn(2, 3, 16, 16),), dynamic_shapes=({0: batch},))
+    exe = legato.compile(legato.from_torch(program))
+    for n in (2, 1, 5):
+        compare(exe, model, randn(n, 3, 16, 16))
+    assert "features.3/conv2d_1" in str(exe.explain())
+    with pytest.raises(legato.LegatoError, match="the program of Vision has been exported with its arguments"):
+        legato.from_torch(program, (randn(2, 3, 16, 16),))
+
+
+def test_trees_of_arguments_and_results():
+    model = Structured().eval()
+    exe = legato.compile(legato.from_torch(model, ({"items": [randn(2, 3), randn(3)]}, 1.5)))
+    assert [p.name for p in exe.outputs][:2] == ["0.mean", "0.index"]
+    args = {"items": [randn(2, 3), randn(3)]}
+    compare(exe, lambda x: model(x, 1.5), args)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_element_types(dtype):
+    model = nn.Sequential(nn.Linear(24, 48), nn.GELU(), nn.LayerNorm(48), nn.Linear(48, 8)).to(dtype).eval()
+    exe = legato.compile(legato.from_torch(model, (randn(4, 24, dtype=dtype),)))
+    compare(exe, model, randn(4, 24, dtype=dtype))
+
+
+def test_automatic_dynamic_sizes():
+    model, auto = Sums().eval(), torch.export.Dim.AUTO
+    args, shapes = (randn(2, 3, 4), randn(2, 5, 4)), ({0: auto, 1: auto}, {0: auto, 1: auto})
+    exe = legato.compile(legato.from_torch(model, args, dynamic_shapes=shapes))
+    for n, a, b in ((2, 3, 5), (1, 1, 4), (4, 7, 2)):
+        compare(exe, model, randn(n, a, 4), randn(n, b, 4))
+
+
+@pytest.mark.parametrize("cell", [nn.LSTM, nn.GRU])
+def test_recurrent(cell):
+    model = cell(6, 8, num_layers=2, batch_first=True, bidirectional=True).eval()
+    compare(legato.compile(legato.from_torch(model, (randn(2, 5, 6),))), model, randn(2, 5, 6))
+
+
+class Writes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+
+    def forward(self, x):
+        self.count += 1
+        return x * self.count
+
+
+class WritesInput(nn.Module):
+    def forward(self, x):
+        return x.add_(1) * 2
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+class Random(nn.Module):
+    def forward(self, x):
+        return x + torch.rand_like(x)
+
+
+class Fixed(nn.Module):
+    def forward(self, x):
+        return x + torch.ones(4, 3)
+
+
+def test_a_named_size_that_the_module_fixes():
+    with pytest.raises(legato.LegatoError, match=r"(?s)torch cannot export Fixed.*static shape of 4 for dimension inputs\['x'\]"):
+        legato.from_torch(Fixed().eval(), (randn(4, 3),), dynamic_shapes=({0: "batch"},))
+
+
+def test_refusals():
+    x = randn(2, 3)
+    half_training = nn.Sequential(nn.Linear(3, 3), nn.Dropout()).eval()
+    half_training[1].train()
+    for model, args, error, text in (
+        (nn.Linear(3, 3), (x,), legato.LegatoError, "Linear cannot be imported: it is in training mode.*eval()"),
+        (half_training, (x,), legato.LegatoError, "Sequential cannot be imported: its module '1' is in training mode"),
+        (nn.Linear(3, 3).eval(), (x.clone().requires_grad_(),), legato.LegatoError, r"args\[0\] asks for gradients"),
+        (nn.Linear(3, 3).eval(), x, TypeError, "args is a tuple"),
+        (np.tanh, (x,), TypeError, "from_torch takes a torch.nn.Module"),
+        (Writes().eval(), (x,), legato.LegatoError, "Writes writes to the buffer 'count'"),
+        (WritesInput().eval(), (x,), legato.LegatoError, "WritesInput writes to the input 'x'"),
+        (Branches().eval(), (x,), legato.LegatoError, "torch cannot export Branches"),
+        (nn.Linear(3, 3).eval(), (), legato.LegatoError, "torch cannot export Linear.*missing a required argument"),
+        (Random().eval(), (x,), legato.UnsupportedError, "Random asks for.*rand_like.*random numbers"),
+    ):
+        with pytest.raises(error, match=f"(?s){text}"):
+            legato.from_torch(model, args)
+
+
+@pytest.mark.parametrize("package", ["torch", "onnxscript"])
+def test_without_torch_the_error_names_the_extra(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(legato.LegatoError, match=r"is not installed: pip install 'legato\[torch\]'"):
+        legato.from_torch(nn.Linear(3, 3).eval(), (randn(2, 3),))
+
+
+def test_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "torch.md").read_text()
+    for code in re.findall(r"^```py\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(compile(code, "torch.md", "exec"), {"__name__": "torch_page"})
+    printed = capsys.readouterr().out
+    assert "(logits: float32[batch, seq, 9], hidden: float32[batch, seq, 64])" in printed and "encoder.linear1/linear" in printed
