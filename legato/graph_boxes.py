@@ -1,64 +1,140 @@
 """The graph of a module's main as boxes with text, for pictures: inputs, ops, calls of kernels, parts of backends, outputs."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from legato.core.locations import model_name
 from legato.core.mlir import func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.dims import dims
-from legato.dialects.relax.markers import CODEGEN, EXTERNAL, NAME, OPS, PACKED, WEIGHT
+from legato.dialects.relax.markers import CODEGEN, EXTERNAL, NAME, OPS, PACKED, SIGNATURE, WEIGHT
 from legato.dialects.tir.markers import OUT, PRIM_FUNC
 from legato.passes.pipeline.scope import backend_of, external_modules, symbol
-from legato.runtime.profile import Profile
+from legato.runtime.profile import CallProfile, Profile
 
 INPUT, OUTPUT, OP, KERNEL, BACKEND = "input", "output", "op", "kernel", "backend"
-LEFT_OUT = {"relax.constant", "tensor.empty", "arith.constant", "tensor.dim", "memref.dim", "memref.view", "func.return"}
+LEFT_OUT = {"relax.constant", "tensor.empty", "arith.constant", "tensor.dim", "memref.dim", "memref.view", "func.return", "scf.yield",
+            "scf.condition"}
+PASSED = {"builtin.unrealized_conversion_cast", "tensor.cast", "tensor.extract", "tensor.from_elements", "memref.load"}  # not drawn:
+PASSED_DIALECTS = ("arith.", "index.")                                # their readers are drawn as readers of their operands
+WORDS = {"scf.if": ("if", "end if"), "scf.for": ("loop", "end loop"), "scf.while": ("while", "end while")}
+REGIONS = {"scf.if": ("then", "else")}
 MOST_OPS = 8   # of a kernel or a part that are listed
 
 
 @dataclass(eq=False)
 class GraphBox:
     """An input, an output, an op of main, or a call. ``lines``: its text; ``reads``: the boxes of its operands; ``backend``: of a part;
-    ``seconds``, ``share``: of a profiled run, None without one."""
+    ``inside``: the branch or the loop that it is in; ``seconds``, ``share``: of a profiled run, None without one; ``count``: how often
+    the run made the call."""
 
     kind: str
     lines: list[str]
     reads: list[GraphBox] = field(default_factory=list)
     backend: str = ""
+    inside: str = ""
     seconds: float | None = None
     share: float = 0.0
+    count: int = 1
 
 
 def graph_boxes(module: Module, profile: Profile | None = None) -> list[GraphBox]:
     """The boxes of main, each after those it reads. Constants and weights are left out. LegatoError if there is no main."""
-    main, parts, times = module.function("main"), _parts(module), _Times(profile)
-    made: dict[ir.Value, GraphBox] = {}
-    found: list[GraphBox] = []
-    written: dict[ir.Value, GraphBox] = {}  # results that are arguments, as after bufferization
-    for argument in main.arguments:
-        about = _about(main, "arg_attrs", argument.arg_number)
-        if WEIGHT in about or any(str(name).startswith("tir.") and name != OUT for name in about):
-            continue
-        name = about[NAME].value if NAME in about else f"arg{argument.arg_number}"
-        box = GraphBox(OUTPUT if OUT in about else INPUT, [name, _shape(argument.type)])
-        (written if OUT in about else made)[argument] = box
-        if OUT not in about:
-            found.append(box)
-    for view in main.body.blocks[0].operations:
-        op = view.operation
-        if op.name == "func.return":
-            found += _returned(main, op, made)
-        if op.name in LEFT_OUT:
-            continue
-        box = _box(op, parts, times)
-        box.reads = _boxes_of(op.operands, made)
-        made.update(dict.fromkeys(op.results, box))
-        for output in dict.fromkeys(value for value in op.operands if value in written):
-            written[output].reads = [box]
-        found.append(box)
-    return [*found, *(box for box in written.values() if box.reads)]
+    main = module.function("main")
+    return _BoxMaker(main, _parts(module), _Times(profile)).boxes()
+
+
+class _BoxMaker:
+    """The boxes of main while they are made. ``made``: by value, the boxes that it comes from; ``written``: by argument that is a result,
+    as after bufferization."""
+
+    def __init__(self, main: func.FuncOp, parts: dict[str, tuple[str, str, list[str]]], times: _Times) -> None:
+        self.main, self.parts, self.times = main, parts, times
+        self.made: dict[ir.Value, tuple[GraphBox, ...]] = {}
+        self.written: dict[ir.Value, GraphBox] = {}
+        self.found: list[GraphBox] = []
+
+    def boxes(self) -> list[GraphBox]:
+        """All boxes."""
+        takes, gives = _declared(self.main)
+        for argument in self.main.arguments:
+            about = _about(self.main, "arg_attrs", argument.arg_number)
+            if WEIGHT in about or any(str(name).startswith("tir.") and name != OUT for name in about):
+                continue
+            if isinstance(argument.type, ir.IndexType):   # the value of a symbolic size
+                continue
+            name = about[NAME].value if NAME in about else f"arg{argument.arg_number}"
+            if OUT in about:
+                self.written[argument] = GraphBox(OUTPUT, [name, next(gives, None) or _shape(argument.type)])
+                continue
+            self._add(GraphBox(INPUT, [name, next(takes, None) or _shape(argument.type)]), [argument])
+        block = self.main.body.blocks[0]
+        self._block(block, "", [])
+        for number, value in enumerate(block.operations[len(block.operations) - 1].operands):
+            if value not in self.made and not isinstance(value.type, ir.ShapedType):
+                continue  # main's own result after bufferization, an error code
+            about = _about(self.main, "res_attrs", number)
+            name = about[NAME].value if NAME in about else f"result {number}"
+            self._add(GraphBox(OUTPUT, [name, next(gives, None) or _shape(value.type)], self._sources([value])))
+        return [*self.found, *(box for box in self.written.values() if box.reads)]
+
+    def _block(self, block: ir.Block, inside: str, entry: list[GraphBox]) -> None:
+        """The boxes of a block's ops. ``entry``: what a box reads, in a branch or a loop, that reads no other box in it."""
+        begin = len(self.found)
+        for view in block.operations:
+            op = view.operation
+            if op.name in LEFT_OUT:
+                continue
+            reads = self._sources(op.operands)
+            if op.name in PASSED or op.name.startswith(PASSED_DIALECTS):
+                self.made.update(dict.fromkeys(op.results, tuple(reads)))
+                continue
+            if entry and not {*reads} & {*self.found[begin:], *entry}:
+                reads = [*entry, *reads]
+            if op.name in WORDS:
+                self._regions(op, reads, inside)
+                continue
+            box = _box(op, self.parts, self.times)
+            box.reads, box.inside = reads, inside
+            for output in dict.fromkeys(value for value in op.operands if value in self.written):
+                self.written[output].reads.append(box)
+            self._add(box, op.results)
+
+    def _regions(self, op: ir.Operation, reads: list[GraphBox], inside: str) -> None:
+        """A branch or a loop: a box where it begins, those of its regions, and one where it ends."""
+        name, (first, last) = model_name(op), WORDS[op.name]
+        about = [name] if name else []
+        begin = GraphBox(OP, [first, *about], reads, inside=inside)
+        self._add(begin, ())
+        ends: list[GraphBox] = []
+        for number, region in enumerate(op.regions):
+            for block in region.blocks:
+                self.made.update(dict.fromkeys(block.arguments, (begin,)))
+                where = REGIONS[op.name][number] if op.name in REGIONS else "step"
+                before = len(self.found)
+                self._block(block, f"{where} of {name}" if name else where, [begin])
+                made = self.found[before:]
+                read = {one for box in made for one in box.reads}
+                ends += [*self._sources(block.operations[len(block.operations) - 1].operands), *(box for box in made if box not in read)]
+        shapes = [_shape(result.type) for result in op.results]
+        self._add(GraphBox(OP, [last, *about, *shapes], list(dict.fromkeys(ends or [begin])), inside=inside), op.results)
+
+    def _add(self, box: GraphBox, values: Iterable[ir.Value] = ()) -> None:
+        self.found.append(box)
+        self.made.update(dict.fromkeys(values, (box,)))
+
+    def _sources(self, values: Iterable[ir.Value]) -> list[GraphBox]:
+        return list(dict.fromkeys(box for value in values for box in self.made.get(value, ())))
+
+
+def _declared(main: func.FuncOp) -> tuple[Iterator[str], Iterator[str]]:
+    """The shapes of inputs and results with the names of their sizes, which the types of a lowered main do not have; none if it is no
+    lowered one."""
+    if SIGNATURE not in main.attributes:
+        return iter(()), iter(())
+    declared = ir.FunctionType(main.attributes[SIGNATURE].value)
+    return map(_shape, declared.inputs), map(_shape, declared.results)
 
 
 def _box(op: ir.Operation, parts: dict[str, tuple[str, str, list[str]]], times: _Times) -> GraphBox:
@@ -66,29 +142,14 @@ def _box(op: ir.Operation, parts: dict[str, tuple[str, str, list[str]]], times: 
     named = model_name(op)
     if op.name != "func.call":
         box = GraphBox(OP, [op.name.removeprefix("relax."), *([named] if named else []), *results])
-        box.seconds, box.share = times.of_op(f"{op.name} {named}" if named else op.name)
+        times.of_op(box, f"{op.name} {named}" if named else op.name)
         return box
     callee = op.attributes["callee"].value
     kind, backend, inside = parts.get(callee, (KERNEL, "", []))
     ops = [one.value.removeprefix("relax.") for one in op.attributes[OPS]] if OPS in op.attributes else inside
     box = GraphBox(kind, [callee, *_summary(ops or ([named] if named else [])), *results], backend=backend)
-    box.seconds, box.share = times.of_call(callee, tuple(one.value for one in op.attributes[OPS]) if OPS in op.attributes else ())
+    times.of_call(box, callee, tuple(one.value for one in op.attributes[OPS]) if OPS in op.attributes else ())
     return box
-
-
-def _returned(main: func.FuncOp, op: ir.Operation, made: dict[ir.Value, GraphBox]) -> list[GraphBox]:
-    found = []
-    for number, value in enumerate(op.operands):
-        if value not in made and not isinstance(value.type, ir.ShapedType):
-            continue  # main's own result after bufferization, an error code
-        about = _about(main, "res_attrs", number)
-        name = about[NAME].value if NAME in about else f"result {number}"
-        found.append(GraphBox(OUTPUT, [name, _shape(value.type)], _boxes_of([value], made)))
-    return found
-
-
-def _boxes_of(values: Iterable[ir.Value], made: dict[ir.Value, GraphBox]) -> list[GraphBox]:
-    return list(dict.fromkeys(made[value] for value in values if value in made))
 
 
 class _Times:
@@ -97,20 +158,18 @@ class _Times:
     def __init__(self, profile: Profile | None) -> None:
         self.calls = list(profile.calls) if profile is not None else []
 
-    def of_call(self, kernel: str, ops: tuple[str, ...]) -> tuple[float | None, float]:
-        call = next((one for one in self.calls if one.kernel == kernel and (not ops or tuple(one.ops) == ops)), None)
-        if call is None:
-            return None, 0.0
-        self.calls.remove(call)
-        return call.seconds, call.share
+    def of_call(self, box: GraphBox, kernel: str, ops: tuple[str, ...]) -> None:
+        """Gives the box of a call its time."""
+        self._take(box, next((one for one in self.calls if one.kernel == kernel and (not ops or tuple(one.ops) == ops)), None))
 
-    def of_op(self, op: str) -> tuple[float | None, float]:
-        """The time of the kernel that computes a graph op, at the last op of those that it computes."""
-        call = next((one for one in self.calls if one.ops and one.ops[-1] == op), None)
-        if call is None:
-            return None, 0.0
-        self.calls.remove(call)
-        return call.seconds, call.share
+    def of_op(self, box: GraphBox, op: str) -> None:
+        """Gives the box of a graph op the time of the kernel that computes it, if the op is the last of those that the kernel computes."""
+        self._take(box, next((one for one in self.calls if one.ops and one.ops[-1] == op), None))
+
+    def _take(self, box: GraphBox, call: CallProfile | None) -> None:
+        if call is not None:
+            self.calls.remove(call)
+            box.seconds, box.share, box.count = call.seconds, call.share, call.count
 
 
 def _parts(module: Module) -> dict[str, tuple[str, str, list[str]]]:

@@ -45,9 +45,19 @@ class GraphLayout:
 
 
 def shown_lines(box: GraphBox) -> list[str]:
-    """The lines of a box as they are drawn: long ones cut off, the time last."""
-    lines = [line if len(line) <= LONGEST else f"{line[:LONGEST - 1]}…" for line in box.lines]
-    return lines if box.seconds is None else [*lines, f"{box.seconds * 1e6:,.1f} µs, {box.share:.1%}"]
+    """The lines of a box as they are drawn: long ones cut off, then the branch that it is in, the time last."""
+    lines = [line if len(line) <= LONGEST else f"{line[:LONGEST - 1]}…" for line in [*box.lines, *([box.inside] if box.inside else [])]]
+    if box.seconds is None:
+        return lines
+    return [*lines, f"{time_text(box.seconds)}, {box.share:.1%}" if box.count else "did not run"]
+
+
+def time_text(seconds: float) -> str:
+    """A time in a unit that suits it: ``2.41 ms``."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.2f} {unit}"
+    return f"{seconds * 1e6:.1f} µs"
 
 
 def layout(boxes: Sequence[GraphBox], top: float) -> GraphLayout:

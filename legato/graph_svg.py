@@ -10,7 +10,7 @@ from legato.graph_layout import GAP, LETTER, LINE, MARGIN, GraphLayout, Spot, la
 BACKEND_COLOURS = ("#ffd8a8", "#b2f2bb", "#a5d8ff", "#eebefa", "#ffc9c9", "#99e9f2", "#d8f5a2", "#fcc2d7")
 FILLS = {INPUT: "#ffffff", OUTPUT: "#ffffff", OP: "#f1f3f5", KERNEL: "#d0d9ff"}
 STROKES = {INPUT: "#2f9e44", OUTPUT: "#e8590c", OP: "#868e96", KERNEL: "#5c7cfa", BACKEND: "#868e96"}
-WORDS = {INPUT: "input", OUTPUT: "output", OP: "host", KERNEL: "kernel"}
+WORDS = {INPUT: "input", OUTPUT: "output", OP: "op", KERNEL: "kernel"}
 EDGE, TEXT, PAPER, TIME = "#868e96", "#212529", "#ffffff", "#e03131"
 FONT = "font-family='ui-monospace,SFMono-Regular,Menlo,Consolas,DejaVu Sans Mono,monospace' font-size='11'"
 
@@ -44,8 +44,9 @@ def _fill(box: GraphBox, fills: dict[str, str]) -> str:
 def _legend(boxes: Sequence[GraphBox]) -> list[tuple[str, str, str, float]]:
     """Word, fill, stroke and width of each kind of box that there is, and of each backend."""
     fills, found = _fills(boxes), []
+    words = WORDS | ({OP: "op on the host"} if any(box.kind == BACKEND for box in boxes) else {})
     for kind, name in dict.fromkeys((box.kind, box.backend if box.kind == BACKEND else box.kind) for box in boxes):
-        word = WORDS.get(name, name)
+        word = words.get(name, name)
         found.append((word, fills[name], STROKES[kind], 44 + len(word) * LETTER))
     return found
 

@@ -13,6 +13,7 @@ from legato.core.notebook import counted
 from legato.dialects.module import Module
 from legato.driver import own_copy
 from legato.graph_boxes import GraphBox, graph_boxes
+from legato.graph_layout import time_text
 from legato.graph_svg import graph_dot, graph_svg
 from legato.runtime.profile import Profile
 
@@ -72,8 +73,12 @@ def view(module: Any, profile: Profile | None = None) -> GraphView:
     main.
     """
     found = module if isinstance(module, Module) else own_copy(module)
-    title = f"a run takes {profile.seconds * 1e3:.3f} ms, {counted(profile.threads, 'thread')}" if profile is not None else ""
-    return GraphView(graph_boxes(found, profile), title)
+    return GraphView(graph_boxes(found, profile), _headline(profile) if profile is not None else "")
+
+
+def _headline(profile: Profile) -> str:
+    other = max(0.0, 1 - sum(call.share for call in profile.calls))
+    return f"a run takes {time_text(profile.seconds)}, {counted(profile.threads, 'thread')}; {other:.1%} of it outside of kernels"
 
 
 def check_view_file(path: Path) -> None:

@@ -28,7 +28,7 @@ def model() -> legato.Module:
 def test_every_stage_says_what_its_kernels_are_for(target):
     module, first = model(), None
     for stage in [name for name, _ in Catalog().resolve(target).pipeline()]:
-        module, first = legato.lower(module, target, first=first, last=stage), stage
+        module, first = legato.lower(module, target, from_stage=first, last=stage), stage
         if stage == "relax":
             continue
         found = kernel_origins(module.module)

@@ -7,6 +7,7 @@ import pytest
 
 import legato
 from legato.graph_boxes import GraphBox, graph_boxes
+from legato.graph_layout import time_text
 from legato.graph_svg import graph_svg
 from legato.tools import legato_compile, legato_opt, legato_run
 
@@ -134,7 +135,73 @@ def test_times_of_a_profile():
         assert sorted(box.seconds for box in timed) == sorted(call.seconds for call in profile.calls)
         assert sum(box.share for box in timed) == pytest.approx(sum(call.share for call in profile.calls))
     svg = legato.view(skip(), profile=profile).svg()
-    assert "a run takes " in svg and svg.count(" µs, ") == len(profile.calls)
+    assert "a run takes " in svg and "% of it outside of kernels" in svg
+    assert len(re.findall(r"<text [^>]*>[\d.]+ (?:µs|ms|s), [\d.]+%</text>", svg)) == len(profile.calls)
+
+
+@pytest.mark.parametrize("seconds, text", [(0.0, "0.0 µs"), (2.41e-7, "0.2 µs"), (9.9e-4, "990.0 µs"), (2.414e-3, "2.41 ms"),
+                                           (61.0, "61.00 s")])
+def test_times_are_in_units_that_suit_them(seconds, text):
+    assert time_text(seconds) == text
+
+
+BRANCHES = """
+func.func @main(%c: tensor<i1> {relax.name = "c"}, %x: tensor<4x8xf32> {relax.name = "x"}) -> (tensor<4x8xf32> {relax.name = "y"}) {
+  %0 = builtin.unrealized_conversion_cast %c : tensor<i1> to tensor<i8>
+  %1 = tensor.extract %0[] : tensor<i8>
+  %zero = arith.constant 0 : i8
+  %2 = arith.cmpi ne, %1, %zero : i8
+  %3 = scf.if %2 -> tensor<4x8xf32> {
+    %5 = "relax.exp"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> loc("Exp_0")
+    scf.yield %5 : tensor<4x8xf32>
+  } else {
+    scf.yield %x : tensor<4x8xf32>
+  } loc("If_0")
+  %4 = "relax.tanh"(%3) : (tensor<4x8xf32>) -> tensor<4x8xf32> loc("Tanh_0")
+  return %4 : tensor<4x8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("stage", [None, "fused", "bufferized"])
+def test_branches(stage):
+    module = legato.Module.parse(BRANCHES)
+    exe = legato.compile(module, cache=False)
+    profile = legato.profile(exe, np.array(False), np.ones((4, 8), np.float32), runs=2, peaks=False)
+    boxes = graph_boxes(legato.lower(module, last=stage) if stage else module, profile)
+    assert [box.lines[0] for box in boxes if box.kind not in ("op", "kernel")] == ["c", "x", "y"] and len(boxes) == 7
+    begin, exp, end, tanh = boxes[2:6]
+    assert begin.lines == ["if", "If_0"] and end.lines[:2] == ["end if", "If_0"] and exp.inside == "then of If_0" and tanh.inside == ""
+    assert begin.reads == [boxes[0]] and exp.reads == [begin, boxes[1]] and end.reads == [exp, boxes[1]] and tanh.reads == [end]
+    assert exp.count == 0 and tanh.count == 1
+    check_nothing_is_hidden(graph_svg(boxes))
+    assert "did not run" in graph_svg(boxes)
+
+
+def test_loops():
+    module = legato.Module.parse("""
+func.func @main(%x: tensor<4xf32> {relax.name = "x"}) -> (tensor<4xf32> {relax.name = "y"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %four = arith.constant 4 : index
+  %0 = scf.for %i = %zero to %four step %one iter_args(%s = %x) -> tensor<4xf32> {
+    %1 = "relax.exp"(%s) : (tensor<4xf32>) -> tensor<4xf32> loc("Exp_0")
+    scf.yield %1 : tensor<4xf32>
+  } loc("Loop_0")
+  return %0 : tensor<4xf32>
+}""")
+    boxes = graph_boxes(module)
+    assert [box.lines[0] for box in boxes] == ["x", "loop", "exp", "end loop", "y"]
+    assert [[one.lines[0] for one in box.reads] for box in boxes] == [[], ["x"], ["loop"], ["exp"], ["end loop"]]
+    assert boxes[2].inside == "step of Loop_0"
+
+
+def test_symbolic_sizes_of_lowered_models():
+    sizes = '#relax.dims<["n", 8]>'
+    module = legato.Module.parse(SKIP.replace("4x8xf32", f"?x8xf32, {sizes}"))
+    for stage in ("fused", "bufferized"):
+        ends = [box for box in graph_boxes(legato.lower(module, last=stage)) if box.kind in ("input", "output")]
+        assert [box.lines for box in ends] == [["x", "f32[n, 8]"], ["late", "f32[8]"], ["y", "f32[n, 8]"]]
 
 
 def test_files(tmp_path):

@@ -133,7 +133,7 @@ def work(build: Callable[[int], onnx.ModelProto], count: int) -> dict[str, Work]
         first = None
         for stage, _ in stages_of(Catalog().resolve("llvm"), None, None, False):
             started = ran
-            module = lower(module, "llvm", first=first, last=stage)
+            module = lower(module, "llvm", from_stage=first, last=stage)
             lines, first = ran - started, stage
             sys.settrace(None)
             done[stage] = Work(lines, ops_in(module.module))
