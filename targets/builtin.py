@@ -21,12 +21,16 @@ from legato.targets.pipelines import NVVM_STAGES, VULKAN_STAGES, cpu_stages
 from legato.targets.target import Target
 
 PRECISIONS = (None, "f32", "bf16")   # to which factors of f32 may be rounded; None is f32
+FLAGS = ("check-bounds", "fill-memory")   # off where they are None
 
 
 def _machine(options: Mapping[str, Any]) -> Machine:
     cpu, threads, precision = options["cpu"], options["threads"], options["matmul-precision"]
     if precision not in PRECISIONS:
         raise LegatoError(f"option 'matmul-precision' wants f32 or bf16, found '{precision}'")
+    for name in FLAGS:
+        if options[name] not in (None, True, False):
+            raise LegatoError(f"option '{name}' wants true or false, found '{options[name]}'")
     return Machine.host(threads=threads) if cpu == "host" else Machine.named(cpu, threads=threads)
 
 
@@ -34,13 +38,14 @@ GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="st
 CPU = Target("cpu", parents=(GENERIC,), rules=LIBM, doc="what all CPUs share: C's libm")
 LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_CUMULATIVE, *CPU_QUANTIZED, *LLVM_INTRINSICS),
               options={"cpu": "host", "threads": 1, "fuse-attention": True, "integer-contractions": True, "winograd": True,
-                       "matmul-precision": None},
+                       "matmul-precision": None, "check-bounds": None, "fill-memory": None},
               make_machine=_machine, schedule_function=classified(schedule), packing_function=classified(choose_packing),
               attention_function=classified(choose_attention), winograd_function=classified(choose_winograd),
               stages=cpu_stages,
               doc="CPUs, by LLVM: cpu=host|x86-64-v3|..., threads=N, fuse-attention=false for an attention's kernels one by one, "
                   "integer-contractions=false for products of dequantized values in floats, winograd=false for convolutions as defined, "
-                  "matmul-precision=bf16 for products of f32 rounded to bf16, where the CPU multiplies those faster")
+                  "matmul-precision=bf16 for products of f32 rounded to bf16, where the CPU multiplies those faster, "
+                  "check-bounds=true for kernels that check each index at run time, fill-memory=true for fresh memory full of NaNs")
 GPU = Target("gpu", parents=(GENERIC,), runs=False, doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80"},
               make_machine=lambda options: Gpu(approx=options["approx"]), stages=NVVM_STAGES,

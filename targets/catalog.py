@@ -1,7 +1,8 @@
 """The targets available to one compile, with all their rules: a snapshot of Legato's own, of the process's registry, of installed
 packages (entry points of the group ``legato.targets``) and of those given to the call."""
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -11,9 +12,10 @@ from legato.targets import registry, tvm_spellings
 from legato.targets.builtin import TARGETS
 from legato.targets.known_ops import check_op, is_graph_op
 from legato.targets.rule import GIVEN, REGISTERED, Rule, make_rules
-from legato.targets.target import Target, nearest, split_target, with_options
+from legato.targets.target import Target, given_options, nearest, split_target, with_options
 
 GROUP = "legato.targets"
+VARIABLE = "LEGATO_TARGET_OPTIONS"
 GivenRules = Iterable[Rule] | Mapping[str, Callable[..., Any] | Rule]
 
 
@@ -36,16 +38,18 @@ class Catalog:
     def resolve(self, target: str | Target) -> Target:
         """The target for a text or a value, complete with parents, inherited options and rules. Raises ``LegatoError``."""
         if isinstance(target, Target):
-            options = {k: v for k, v in target.options.items()}
+            given = {key for key, value in target.options.items() if value is not None}
             complete = self._complete(target, ())
-            complete = replace(complete, options={**complete.options, **options})
+            complete = replace(complete, options={**complete.options, **target.options})
         elif not isinstance(target, str):
             raise LegatoError(f"a target is a text such as \"llvm{{threads=2}}\", or a legato.Target, not {type(target).__name__}")
         else:
             if (ours := tvm_spellings.answer(target)) is not None and target not in self.names():
                 raise LegatoError(ours)
             name, options = split_target(target)
+            given = given_options(options)
             complete = with_options(self._complete(self._find(name, f"unknown target '{name}'"), ()), options)
+        complete = with_defaults(complete, given)
         if self._rules:
             complete = replace(complete, rules=(*self._rules, *complete.rules))
         for one in complete.chain():
@@ -84,6 +88,18 @@ class Catalog:
         added = [replace(r, layer=REGISTERED) for t, r in self._registered.rules if t == target.name]
         own = tuple(r for r in target.rules if r.layer != REGISTERED)  # a value from another catalog has them already
         return replace(target, parents=parents, options=options, rules=(*added, *own))
+
+
+def with_defaults(target: Target, given: Collection[str]) -> Target:
+    """A target with the options of the environment (``LEGATO_TARGET_OPTIONS``) that it has and that are not given. LegatoError for an
+    option that no target of Legato's has, and for a value that the option cannot have."""
+    text = os.environ.get(VARIABLE, "")
+    wanted = [item for item in text.replace(",", " ").split() if (key := item.partition("=")[0]) in target.options and key not in given]
+    known = {key for one in TARGETS for key in one.options} | set(target.options)
+    for key in given_options(text):
+        if key not in known:
+            raise LegatoError(f"the environment's {VARIABLE}={text}: no target has an option '{key}'{nearest(key, known)}")
+    return with_options(target, " ".join(wanted)) if wanted else target
 
 
 def installed() -> Iterable[EntryPoint]:

@@ -44,7 +44,8 @@ BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-in
              "tir-drop-ties,one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
              "canonicalize,cse,canonicalize,tir-drop-results")
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
-LLVM = ("convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,tir-expand-metadata,canonicalize,"
+BRANCHES = "convert-vector-to-scf{full-unroll=1},convert-scf-to-cf"
+LLVM = ("tir-expand-metadata,canonicalize,"
         "convert-math-to-llvm,convert-math-to-libm,convert-vector-to-llvm{reassociate-fp-reductions=1},convert-to-llvm")
 CLEAN = "reconcile-unrealized-casts,canonicalize,cse"
 
@@ -52,15 +53,17 @@ CLEAN = "reconcile-unrealized-casts,canonicalize,cse"
 def cpu_stages(target: "Target") -> Stages:
     """The stages of a CPU; with several threads, the steps of parallel loops are functions that the model's pool of threads calls."""
     threads = target.cpu.threads if target.cpu is not None else 1
+    branches = f"{BRANCHES},tir-check-bounds" if target.options.get("check-bounds") else BRANCHES
     if threads > 1:  # the canonicalization removes scopes without allocations
         parallel = f"func.func(scf-forall-to-parallel),convert-scf-to-openmp{{num-threads={threads}}},canonicalize,tir-inline-alloca-scopes"
-        down = f"{parallel},{LLVM},convert-openmp-to-llvm,reconcile-unrealized-casts,canonicalize,tir-outline-parallel"
+        down = f"{parallel},{branches},{LLVM},convert-openmp-to-llvm,reconcile-unrealized-casts,canonicalize,tir-outline-parallel"
     else:
-        down = f"func.func(scf-forall-to-for),{LLVM}"
+        down = f"func.func(scf-forall-to-for),{branches},{LLVM}"
     attention = "tir-fuse-attention{target=%s}," if target.options.get("fuse-attention", True) else ""
     integers = "relax-integer-contractions," if target.options.get("integer-contractions", True) else ""
     winograd = "tir-winograd-convolutions{target=%s}," if target.options.get("winograd", True) else ""
     rounded = "tir-round-factors{target=%s}," if target.options.get("matmul-precision") == "bf16" else ""
+    fill = "tir-fill-memory," if target.options.get("fill-memory") else ""
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH}"),
         ("legalized", LEGALIZE),
@@ -68,7 +71,7 @@ def cpu_stages(target: "Target") -> Stages:
                   f"tir-count-work,{winograd}tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},tir-schedule{target=%s},tir-drop-unchanged,"
                       "tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
-        ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,tir-plan-memory,tir-lower-packed,tir-profile-main"),
+        ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
         ("llvm", f"tir-prefetch-weights,tir-lower-matrix-products{{target=%s}},{HALVES},tir-lower-copies{{target=%s}},{VECTORS},{LOOPS},"
                  f"tir-keep-vector-loops,tir-pass-pointers,{down},{CLEAN},tir-check-lowered,tir-mark-functions{{target=%s}},tir-emit-entry"),
     )

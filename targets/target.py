@@ -245,6 +245,11 @@ def split_target(text: str) -> tuple[str, str]:
     return match.group(1), match.group(2) or ""
 
 
+def given_options(text: str) -> set[str]:
+    """The names of the options in text (``cpu=x86-64-v3 threads=2``)."""
+    return {item.partition("=")[0] for item in re.split(r"[\s,]+", text.strip()) if item}
+
+
 def with_options(target: Target, given: str) -> Target:
     """``target`` with options from text (``cpu=x86-64-v3 threads=2``). LegatoError for unknown options and invalid values."""
     options, seen = dict(target.options), set()
@@ -265,6 +270,8 @@ def with_options(target: Target, given: str) -> Target:
 
 def _value(target: str, key: str, text: str, default: Any) -> Any:
     try:
+        if default is None and text.lower() in ("true", "false"):
+            return text.lower() == "true"
         if isinstance(default, bool):
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
         return type(default)(text) if isinstance(default, int | float) else text

@@ -8,6 +8,7 @@ from legato.codegen.entry.abi import (
 )
 from legato.codegen.entry.arenas import give_arena, take_arena
 from legato.codegen.entry.check import RIGHT, check
+from legato.codegen.entry.faults import faults, refuse_access
 from legato.codegen.entry.layouts import COUNTS, OUTPUTS, REQUIREMENTS, Instance, main_sizes, run_main
 from legato.codegen.entry.messages import refuse, refuse_memory, refuse_number, require
 from legato.codegen.entry.results import new_tensor
@@ -35,8 +36,11 @@ def call(instance: Instance, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -
         give_arena(instance, arena)
         free_blocks(blocks, 0)
         return refuse_memory(size)
+    before = faults() if COUNTS.checked != 0 else 0
     code = run_main(instance, data, arena, symbols, blocks)
     give_arena(instance, arena)
+    if COUNTS.checked != 0 and faults() != before:
+        code = refuse_access()
     if code != 0:
         free_blocks(blocks, 0)
         return code

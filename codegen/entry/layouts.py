@@ -10,7 +10,7 @@ MOST_THREADS = 255     # of a pool
 
 class Counts(Struct):
     """Numbers of inputs, outputs etc. ``sizes``: computed by @main_sizes. ``packed``: functions that main calls. ``threads``: of a parallel
-    loop."""
+    loop. ``checked``: 1 if kernels check their indices."""
 
     inputs: int
     outputs: int
@@ -20,6 +20,7 @@ class Counts(Struct):
     packed: int
     requirements: int
     threads: int
+    checked: int
 
 
 class InputRow(Struct):
@@ -161,6 +162,24 @@ class Frame(Struct):
     blocks: Words
     symbols: Words
     held: Annotated[Held, Inline(0)]
+
+
+class Fault(Struct):
+    """A bad access, of code that checks them: see faults.py. ``lock``: 1 while it is written. ``count``: of bad accesses in the life of the
+    code; ``shown``: of those, which some call has made an error of. The first one behind these: ``site``, a text; the axis; the first and
+    the last index; the extent. Instances share it."""
+
+    lock: int
+    count: int
+    shown: int
+    site: Text
+    axis: int
+    first: int
+    last: int
+    extent: int
+
+
+FAULT = table(Fault, "legato.fault")
 
 
 @extern("legato.retain_pool")

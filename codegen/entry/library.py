@@ -1,7 +1,7 @@
 """The entry's functions that all models share, in the LLVM dialect."""
 from functools import cache
 
-from legato.codegen.entry import describe, instance, messages
+from legato.codegen.entry import describe, faults, instance, messages
 from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, memory_at, open_frame, set_size
 from legato.codegen.entry.instance import create
 from legato.codegen.entry.packed import call_packed, call_value
@@ -12,10 +12,11 @@ from legato.codegen.native.compiler import compile_functions
 from legato.core.mlir import ir
 from legato.core.upstream import run_on
 
-RARE = (describe, instance, messages)      # rarely called: creating an instance, and messages
+RARE = (describe, faults, instance, messages)      # rarely called: creating an instance, and messages
 CALLED_BY_MAIN = (call_packed, call_value)      # if it calls packed functions: passes/calls/packed_stubs.py
 CALLED_WITH_FRAME = (call_returning, memory_at, set_size, frame_check, frame_arena, frame_result, memory_at, open_frame, close_frame)
 CALLED_WHEN_PROFILED = (clock, record)
+CALLED_WHEN_CHECKED = (faults.out_of_bounds, faults.faults)      # passes/cpu/check_bounds.py
 TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-unrealized-casts"
 
 
@@ -26,11 +27,11 @@ def pool_library() -> str:
 
 
 @cache
-def library(calls_packed: bool, has_frame: bool, is_profiled: bool) -> str:
+def library(calls_packed: bool, has_frame: bool, is_profiled: bool, is_checked: bool = False) -> str:
     """The module as text, compiled and lowered once per process. The tables of the model, @legato.main and @main_sizes are only
     declared."""
     roots = [create, *(CALLED_BY_MAIN if calls_packed or has_frame else ()), *(CALLED_WITH_FRAME if has_frame else ()),
-             *(CALLED_WHEN_PROFILED if is_profiled else ())]
+             *(CALLED_WHEN_PROFILED if is_profiled else ()), *(CALLED_WHEN_CHECKED if is_checked else ())]
     return _lowered(compile_functions(roots, RARE))
 
 

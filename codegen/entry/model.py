@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from legato.codegen.entry.layouts import (
     AxisRow,
     Counts,
+    Fault,
     Frame,
     FrameCounts,
     InputRow,
@@ -28,10 +29,11 @@ from legato.passes.memory import signature
 from legato.passes.memory.signature import Boundary, BoundaryValue, linear_axis, packed_functions, value_of
 
 
-def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | None, threads: int) -> str:
+def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | None, threads: int,
+               is_checked: bool = False) -> str:
     """A module with the tables and ``@legato.main``, which calls ``@main`` (in the LLVM dialect already), and the declarations it
     needs. ``calls``: the description of the calls that ``@main_profiled`` records; None if there is no such function. ``threads``: of its
-    parallel loops, 1 if it has none."""
+    parallel loops, 1 if it has none. ``is_checked``: whether kernels check their indices."""
     texts = [constant_text("legato_metadata", metadata, "external")]
     texts += [constant_text("legato_calls", calls, "external")] if calls is not None else []
     texts += [_digest_slot(what) for what, there in (("weights", boundary.weights), ("artifacts", packed_functions(main))) if there]
@@ -41,7 +43,7 @@ def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | 
     texts.append(_request_of_tiles(main))
     declared = [f"llvm.func @main({', '.join(types)}) -> i32"]
     declared += [f"llvm.func @main_profiled({', '.join([*types, '!llvm.ptr'])}) -> i32"] if calls is not None else []
-    return "\n".join([*texts, *_tables(main, boundary, threads), *_pool(threads),
+    return "\n".join([*texts, *_tables(main, boundary, threads, is_checked), *_pool(threads), _zeros("fault", Fault),
                       _call_of_main(main, boundary, calls is not None), *declared])
 
 
@@ -72,7 +74,7 @@ def _frame_counts(main: ir.OpView) -> dict[str, int]:
     return {"held": held, "arenas": arenas}
 
 
-def _tables(main: ir.OpView, boundary: Boundary, threads: int) -> list[str]:
+def _tables(main: ir.OpView, boundary: Boundary, threads: int, is_checked: bool) -> list[str]:
     strings = _Strings()
     strings.add(f"main({', '.join(f'{v.name}: {v}' for v in boundary.inputs)})")
     late = [text.value for text in main.attributes[LATE_SYMBOLS]] if LATE_SYMBOLS in main.attributes else []
@@ -101,7 +103,8 @@ def _tables(main: ir.OpView, boundary: Boundary, threads: int) -> list[str]:
         sizes += len(one.sizes) if is_early else 0
     packed = [{"name": strings.add(name), "length": len(name.encode())} for name in packed_functions(main)]
     counts = {"inputs": len(boundary.inputs), "outputs": len(outputs), "symbols": len(symbols), "sizes": sizes,
-              "weights": len(boundary.weights), "packed": len(packed), "requirements": len(required), "threads": threads}
+              "weights": len(boundary.weights), "packed": len(packed), "requirements": len(required), "threads": threads,
+              "checked": int(is_checked)}
     return [
         _table(Counts, "counts", [counts]), _table(InputRow, "inputs", inputs), _table(AxisRow, "axes", axes),
         _table(OutputRow, "outputs", outputs),
@@ -123,9 +126,14 @@ def _pool(threads: int) -> list[str]:
     """The memory of the pool of threads; without one, the functions that the entry calls for it."""
     if threads == 1:
         return [f"llvm.func internal @legato.{name}_pool() {{\n  llvm.return\n}}" for name in ("retain", "release")]
-    type_ = f"!llvm.array<{size_of(Pool) // 8} x i64>"
-    return [f"llvm.mlir.global internal @legato.pool() {{alignment = 64 : i64}} : {type_} {{\n  %0 = llvm.mlir.zero : {type_}\n"
-            f"  llvm.return %0 : {type_}\n}}"]
+    return [_zeros("pool", Pool)]
+
+
+def _zeros(name: str, struct: type[Struct]) -> str:
+    """A global for a struct, at first with zeros."""
+    type_ = f"!llvm.array<{size_of(struct) // 8} x i64>"
+    return (f"llvm.mlir.global internal @legato.{name}() {{alignment = 64 : i64}} : {type_} {{\n  %0 = llvm.mlir.zero : {type_}\n"
+            f"  llvm.return %0 : {type_}\n}}")
 
 
 class _Strings:
