@@ -1,27 +1,45 @@
 """Lowers structured kernels to loops and blocks, which schedule primitives work on."""
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
-from legato.analysis.structured import CONTRACTION, ELEMENTWISE, REDUCTION, WINDOW, StructuredOp
-from legato.core.ir_helpers import body, copy, index
-from legato.core.mlir import bufferization, func, ir, memref
+from legato.analysis.structured import StructuredOp
+from legato.core.ir_helpers import body, copy, index, terminator
+from legato.core.mlir import arith, bufferization, func, ir, memref, scf
 from legato.core.upstream import run_on
 from legato.dialects import tir
-from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, SPATIAL, before_end, make_block, make_buffer
+from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, SPATIAL, before_end, constant_of, make_block, make_buffer
 from legato.schedule.buffer_primitives import expression
 from legato.schedule.loop_primitives import nest
+from legato.schedule.reshapes import VIEWS, Index, Joined, groups_of, place, single, slice_indices, source
 from legato.schedule.state import ScheduleError
+from legato.schedule.structured import (
+    applied,
+    block_name,
+    contract,
+    edges,
+    element_count,
+    filled_value,
+    identity,
+    is_fill,
+    is_init,
+    kinds_of,
+    memref_type,
+    split_loops,
+)
 
 GENERALIZE = "canonicalize,linalg-generalize-named-ops,cse"
-HARMLESS = ("arith.constant", "tensor.empty", "tensor.dim", "func.return", "linalg.fill", "linalg.generic")
+STRUCTURED = ("func.return", "tensor.empty", "tensor.dim", "tensor.pad", "tensor.insert_slice", *VIEWS)
+SCALARS = ("arith.", "affine.")   # of sizes
 LOOPS = ("bufferization.", "memref.", "scf.")  # dialects of a kernel that is written as loops
-NAMES = {CONTRACTION: "contract", WINDOW: "window", REDUCTION: "reduce", ELEMENTWISE: "map"}
 
 
 def to_loops(kernel: func.FuncOp) -> None:
     """Rewrites a kernel of structured ops in place. ScheduleError, before anything is changed, for ops that cannot be lowered here."""
     for op in kernel.body.blocks[0].operations:
         name = op.operation.name
-        if name in ("linalg.pack", "linalg.unpack") or (name not in HARMLESS and not name.startswith("linalg.")):
+        known = name in STRUCTURED or name.startswith(("linalg.", *SCALARS))
+        if name in ("linalg.pack", "linalg.unpack") or not known:
             if name.startswith(LOOPS):
                 raise ScheduleError(f"@{kernel.name.value} has nothing to schedule: it is loops without a block; write its statements "
                                     'inside `with tir.block("name"):`')
@@ -37,21 +55,39 @@ def separate_starts(kernel: func.FuncOp) -> None:
     value is overwritten that is read again.
     """
     for op in reversed([o.operation for o in kernel.body.blocks[0].operations]):
-        if op.name in ("tensor.empty", "linalg.fill") or is_fill(op):
+        if is_blank(op):
             for use in list(op.results[0].uses)[1:]:
                 with ir.InsertionPoint(op):
                     use.owner.operation.operands[use.operand_number] = op.clone().operation.results[0]
     for op in [o.operation for o in kernel.body.blocks[0].operations]:
-        for start in list(op.operands)[len(op.operands) - len(op.results):] if op.name.startswith("linalg.") else ():
-            if len(list(start.uses)) > 1 and not isinstance(start.owner, ir.Block):
-                raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: a value is overwritten that is read again")
+        for start in starts(op):
+            one: ir.Value | None = start
+            while one is not None and not isinstance(one.owner, ir.Block):
+                if len(list(one.uses)) > 1:
+                    raise ScheduleError(f"@{kernel.name.value} cannot be put into loops: a value is overwritten that is read again")
+                one = one.owner.operands[0] if one.owner.name in VIEWS else None
+
+
+def is_blank(op: ir.Operation) -> bool:
+    """Whether an op makes a tensor that is to be overwritten: an empty or filled one, or a view of one."""
+    while op.name in VIEWS and not isinstance(op.operands[0].owner, ir.Block):
+        op = op.operands[0].owner.operation
+    return op.name in ("tensor.empty", "linalg.fill") or is_fill(op)
+
+
+def starts(op: ir.Operation) -> list[ir.Value]:
+    """The tensors that an op overwrites, one for each result."""
+    if op.name == "tensor.insert_slice":
+        return [op.operands[1]]
+    return list(op.operands)[len(op.operands) - len(op.results):] if op.name.startswith("linalg.") else []
 
 
 class _Rewriter:
     def __init__(self, kernel: func.FuncOp):
         self.kernel = kernel
         self.block = kernel.body.blocks[0]
-        self.buffers: dict[ir.Value, ir.Value] = {}  # the buffer of each tensor
+        self.buffers: dict[ir.Value, ir.Value] = {}  # the buffer of each tensor that is no view and not computed in another's place
+        self.overwritten: dict[ir.Value, ir.Value] = {}  # by the result: the tensor that an op computes it in
         self.fills: dict[ir.Value, ir.Operation] = {}
         self.names: dict[str, int] = {}
 
@@ -64,143 +100,205 @@ class _Rewriter:
                 if isinstance(argument.type, ir.RankedTensorType):
                     self.buffers[argument] = bufferization.ToBufferOp(memref_type(argument.type), argument).result
         for op in operations[:-1]:
+            for result, start in zip(op.results, starts(op)):
+                self.overwritten[result] = start
             with ir.InsertionPoint(last), op.location:
                 self.op(op)
         with ir.InsertionPoint(last), last.location:
             for number, (value, out) in enumerate(zip(list(last.operands), self.outputs())):
-                if self.buffer(value) != self.buffer(out):
-                    raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a result is not computed in its output")
-                last.operands[number] = bufferization.ToTensorOp(value.type, self.buffer(out), restrict=True, writable=True).result
+                if self.root(value) != out:
+                    self.copy(value, out, identity(value.type.rank))
+                last.operands[number] = bufferization.ToTensorOp(value.type, self.buffers[out], restrict=True, writable=True).result
         for op in reversed(operations[:-1]):
-            if op.name != "arith.constant":
+            if not op.name.startswith(SCALARS) or isinstance(op.results[0].type, ir.RankedTensorType):
                 op.erase()
 
-    def buffer(self, value: ir.Value) -> ir.Value:
-        """The buffer of a tensor. ScheduleError for a tensor without one: a constant, or the result of an op that is kept."""
-        if value not in self.buffers:
-            made = "an argument" if isinstance(value.owner, ir.Block) else value.owner.name
+    def root(self, value: ir.Value) -> ir.Value:
+        """The tensor that a value is a view of, or is computed in."""
+        while (nearer := source(value, self.overwritten.get)) is not None:
+            value = nearer[0]
+        return value
+
+    def element(self, value: ir.Value, indices: Sequence[Index], axes: Sequence[ir.Value]) -> tuple[ir.Value, list[ir.Value]]:
+        """The buffer of a tensor, and the indices there of an element at ``indices``, expressions of ``axes``. ScheduleError for a tensor
+        without one: a constant, or the result of an op that is kept."""
+        try:
+            found, places = place(value, indices, self.overwritten.get)
+        except ScheduleError as error:
+            raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: {error}") from None
+        if found not in self.buffers:
+            made = "an argument" if isinstance(found.owner, ir.Block) else found.owner.name
             raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a tensor is made by {made}")
-        return self.buffers[value]
+        return self.buffers[found], [expression(one, list(axes)) for one in places]
+
+    def load(self, value: ir.Value, indices: Sequence[Index], axes: Sequence[ir.Value]) -> ir.Value:
+        """The element of a tensor."""
+        return memref.LoadOp(*self.element(value, indices, axes)).result
+
+    def store(self, element: ir.Value, value: ir.Value, indices: Sequence[Index], axes: Sequence[ir.Value]) -> None:
+        """Writes the element of a tensor."""
+        memref.StoreOp(element, *self.element(value, indices, axes))
+
+    def size(self, value: ir.Value, axis: int) -> int | ir.Value:
+        """The size of an axis, at the insertion point."""
+        if not value.type.is_dynamic_dim(axis):
+            return value.type.shape[axis]
+        if value in self.buffers:
+            return memref.DimOp(self.buffers[value], index(axis)).result
+        start = self.overwritten.get(value)
+        if start is not None:
+            return self.size(start, axis)
+        op = value.owner.operation
+        dynamic = [a for a in range(value.type.rank) if value.type.is_dynamic_dim(a)].index(axis)
+        if op.name in ("tensor.expand_shape", "tensor.extract_slice"):   # a slice's offsets are known
+            return op.operands[1 + dynamic]
+        if op.name == "tensor.cast":
+            return self.size(op.operands[0], axis)
+        if op.name == "tensor.collapse_shape":
+            sizes = [self.size(op.operands[0], a) for a in groups_of(op)[axis]]
+            return reduce(lambda a, b: arith.muli(a, b), [index(one) if isinstance(one, int) else one for one in sizes])
+        raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a size of {op.name} is not known")
 
     def outputs(self) -> list[ir.Value]:
         return list(self.block.arguments)[len(self.block.arguments) - tir.out_count(self.kernel):]
 
     def op(self, op: ir.Operation) -> None:
         if op.name == "tensor.empty":
-            type_ = op.results[0].type
-            self.buffers[op.results[0]] = make_buffer(memref_type(type_), f"buffer_{len(self.buffers)}", "global", list(op.operands))
+            self.make(op.results[0], list(op.operands))
         elif op.name == "tensor.dim":
-            op.results[0].replace_all_uses_with(memref.DimOp(self.buffer(op.operands[0]), op.operands[1]).result)
+            axis = constant_of(op.operands[1])
+            if axis is None:
+                raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: it has the size of an axis that is not known")
+            size = self.size(op.operands[0], axis)
+            op.results[0].replace_all_uses_with(index(size) if isinstance(size, int) else size)
         elif op.name == "arith.constant":
             op.move_before(self.block.operations[0].operation)
+        elif op.name.startswith(SCALARS):
+            op.move_before(terminator(self.block))
+        elif op.name == "tensor.pad":
+            self.pad(op)
+        elif op.name == "tensor.insert_slice":
+            self.insert(op)
         elif op.name == "linalg.fill" or is_fill(op):
             self.fill(op)
         elif op.name == "linalg.generic":
             self.generic(op)
 
+    def make(self, value: ir.Value, sizes: Sequence[ir.Value]) -> None:
+        """A buffer of the kernel's own for a tensor."""
+        self.buffers[value] = make_buffer(memref_type(value.type), f"buffer_{len(self.buffers)}", "global", sizes)
+
+    def pad(self, op: ir.Operation) -> None:
+        """A block that copies what is padded, and writes the padding around it."""
+        given, value = op.operands[0], terminator(op.regions[0].blocks[0]).operands[0]
+        if isinstance(value.owner, ir.Block) or value.owner.operation.block != self.block:
+            raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: it pads with values that depend on the place")
+        pads = [index(one) if isinstance(one, int) else one for one in edges(op)]
+        low, high = pads[:given.type.rank], pads[given.type.rank:]
+        sizes = [self.size(given, axis) for axis in range(given.type.rank)]
+        sources = [index(one) if isinstance(one, int) else one for one in sizes]
+        shape = op.results[0].type.shape
+        extents = [size if size != DYNAMIC else arith.addi(arith.addi(one, a), b) for size, one, a, b in zip(shape, sources, low, high)]
+        self.make(op.results[0], [one for one in extents if isinstance(one, ir.Value)])
+        block = self.loops("pad", [SPATIAL] * len(shape), extents)
+        with before_end(block.block):
+            axes, inside = list(block.block.arguments), None
+            for number, (axis, one, a) in enumerate(zip(axes, sources, low)):
+                if shape[number] != DYNAMIC and shape[number] == sizes[number]:
+                    continue
+                within = arith.andi(arith.cmpi(arith.CmpIPredicate.sge, axis, a),
+                                    arith.cmpi(arith.CmpIPredicate.slt, axis, arith.addi(one, a)))
+                inside = within if inside is None else arith.andi(inside, within)
+            places = [arith.subi(axis, a) for axis, a in zip(axes, low)]
+            dims = identity(len(axes))
+            found = value
+            if inside is None:
+                found = self.load(given, dims, axes)
+            else:
+                either = scf.IfOp(inside, [value.type], has_else=True)
+                with ir.InsertionPoint(either.then_block):
+                    scf.YieldOp([self.load(given, dims, places)])
+                with ir.InsertionPoint(either.else_block):
+                    scf.YieldOp([value])
+                found = either.results[0]
+            self.store(found, op.results[0], dims, axes)
+
+    def insert(self, op: ir.Operation) -> None:
+        """A block that copies a tensor to its place in another."""
+        given = op.operands[0]
+        try:
+            places = slice_indices(op, identity(given.type.rank))
+        except ScheduleError as error:
+            raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: {error}") from None
+        self.copy(given, op.operands[1], places)
+
+    def copy(self, given: ir.Value, target: ir.Value, places: Sequence[Index]) -> None:
+        """A block that copies all of a tensor to these places of another."""
+        block = self.loops("copy", [SPATIAL] * given.type.rank, [self.size(given, axis) for axis in range(given.type.rank)])
+        with before_end(block.block):
+            axes = list(block.block.arguments)
+            self.store(self.load(given, identity(given.type.rank), axes), target, places, axes)
+
     def fill(self, op: ir.Operation) -> None:
-        out, result = op.operands[len(op.operands) - 1], op.results[0]
-        self.buffers[result] = self.buffer(out)
+        result = op.results[0]
         readers = [u.owner.operation for u in result.uses]
         reader = readers[0] if len(readers) == 1 and readers[0].name == "linalg.generic" else None
         if reader is not None and REDUCE in kinds_of(StructuredOp(reader)) and is_init(reader, result):
             self.fills[result] = op
             return
         value = op.operands[0] if op.name == "linalg.fill" else filled_value(op)
-        axes = self.loops("fill", [SPATIAL] * result.type.rank, [result], [list(range(result.type.rank))])
-        with before_end(axes.block):
-            memref.StoreOp(value, self.buffer(out), list(axes.block.arguments))
+        root = self.root(result)     # all of it is filled, where it is a view of all
+        target = root if element_count(root) == element_count(result) else result
+        block = self.loops("fill", [SPATIAL] * target.type.rank, [self.size(target, axis) for axis in range(target.type.rank)])
+        with before_end(block.block):
+            self.store(value, target, identity(target.type.rank), list(block.block.arguments))
 
     def generic(self, op: ir.Operation) -> None:
         structured = StructuredOp(op)
-        kinds, indexing = kinds_of(structured), structured.maps
         inputs = len(op.operands) - len(op.results)
-        loops = [structured.loops_of(operand) for operand in range(len(indexing))]
         fills = [self.fills.get(v) for v in list(op.operands)[inputs:]]
         known = [f for f in fills if f is not None]
-        filled = len(known) == len(fills)
-        block = self.loops(block_name(structured), kinds, list(op.operands), loops, init=filled and REDUCE in kinds)
+        split = split_loops(structured, self.overwritten.get)
+        kinds, extents, places = [], [], []
+        for loop, kind in enumerate(kinds_of(structured)):
+            operand, axis = next((o, list(structured.loops_of(n)).index(loop)) for n, o in enumerate(op.operands)
+                                 if loop in structured.loops_of(n))
+            parts = split.get(loop, (self.size(operand, axis),))
+            dims = [ir.AffineExpr.get_dim(len(kinds) + n) for n in range(len(parts))]
+            places.append(dims[0] if loop not in split else Joined(tuple(dims), tuple(split[loop])))
+            extents += parts
+            kinds += [kind] * len(parts)
+        block = self.loops(block_name(structured), kinds, extents, init=len(known) == len(fills) and REDUCE in kinds)
         inner = op.regions[0].blocks[0]
         if block.init_block is not None:
             with before_end(block.init_block):
-                for fill, value, m in zip(known, list(op.operands)[inputs:], indexing[inputs:]):
+                for fill, value, m in zip(known, list(op.operands)[inputs:], structured.maps[inputs:]):
                     constant = fill.operands[0] if fill.name == "linalg.fill" else filled_value(fill)
-                    memref.StoreOp(constant, self.buffer(value), self.place(m, block.init_block))
+                    self.store(constant, value, applied(m, places), list(block.init_block.arguments))
         with before_end(block.block):
+            axes = list(block.block.arguments)
             mapping: dict[ir.Value, ir.Value] = {}
-            for argument, value, m in zip(inner.arguments, op.operands, indexing):
+            for argument, value, m in zip(inner.arguments, op.operands, structured.maps):
                 if list(argument.uses):
-                    mapping[argument] = value if not isinstance(value.type, ir.RankedTensorType) else memref.LoadOp(
-                        self.buffer(value), self.place(m, block.block)).result
+                    mapping[argument] = self.load(value, applied(m, places), axes) if isinstance(value.type, ir.RankedTensorType) else value
             for one in body(inner):
                 if one.name == "linalg.index":
-                    mapping[one.results[0]] = block.block.arguments[one.attributes["dim"].value]
+                    mapping[one.results[0]] = expression(single(places[one.attributes["dim"].value]), axes)
                 elif one.name == "tensor.extract":
                     indices = [mapping.get(v, v) for v in list(one.operands)[1:]]
-                    mapping[one.results[0]] = memref.LoadOp(self.buffer(one.operands[0]), indices).result
+                    mapping[one.results[0]] = self.load(one.operands[0], identity(len(indices)), indices)
                 else:
                     mapping = copy([one], mapping)
                     contract(mapping[one.results[0]].owner.operation)
-            for number, value in enumerate(inner.operations[len(inner.operations) - 1].operation.operands):
-                out = op.operands[inputs + number]
-                memref.StoreOp(mapping.get(value, value), self.buffer(out), self.place(indexing[inputs + number], block.block))
-        for result, out in zip(op.results, list(op.operands)[inputs:]):
-            self.buffers[result] = self.buffer(out)
+            for number, value in enumerate(terminator(inner).operands):
+                self.store(mapping.get(value, value), op.operands[inputs + number], applied(structured.maps[inputs + number], places), axes)
 
-    def place(self, m: ir.AffineMap, block: ir.Block) -> list[ir.Value]:
-        return [expression(e, list(block.arguments)) for e in m.results]
-
-    def loops(self, name: str, kinds: list[str], operands: list[ir.Value], axes: list[list[int | None]], init: bool = False) -> Any:
+    def loops(self, name: str, kinds: list[str], extents: Sequence[int | ir.Value], init: bool = False) -> Any:
         """Loops over the axes, with a block inside."""
-        bounds: list[Any] = []
-        for axis in range(len(kinds)):
-            operand, d = next((o, list(a).index(axis)) for o, a in zip(operands, axes) if axis in a)
-            size = operand.type.shape[d]
-            bounds.append(size if size != DYNAMIC else (index(0), memref.DimOp(self.buffer(operand), index(d)).result))
         count = self.names.get(name, 0)
         self.names[name] = count + 1
+        bounds = [b if isinstance(b, int) else (index(0), b) for b in extents]
         made = nest([(b, SERIAL, f"i{n}", None) for n, b in enumerate(bounds)])
         with before_end(made[-1].block) if made else ir.InsertionPoint.current:
             return make_block(f"{name}_{count}" if count else name, [f"v{n}" for n in range(len(kinds))], kinds,
-                              [b if isinstance(b, int) else None for b in bounds], [loop.variable for loop in made], init)
-
-
-def memref_type(type_: ir.RankedTensorType) -> ir.MemRefType:
-    """The memref type of a tensor."""
-    return ir.MemRefType.get(type_.shape, type_.element_type)
-
-
-def block_name(op: StructuredOp) -> str:
-    """The name of an op's block, by its kind."""
-    return "window" if op.kind == CONTRACTION and op.convolution is not None else NAMES.get(op.kind, "block")
-
-
-def kinds_of(op: StructuredOp) -> list[str]:
-    """The axis kinds of an op's loops."""
-    return [REDUCE if kind == REDUCTION else SPATIAL for kind in op.iterator_types]
-
-
-def is_init(op: ir.Operation, value: ir.Value) -> bool:
-    """Whether a value is a destination operand of an op."""
-    return value in list(op.operands)[len(op.operands) - len(op.results):]
-
-
-def is_fill(op: ir.Operation) -> bool:
-    """Whether an op is a generic that only writes a scalar."""
-    return op.name == "linalg.generic" and StructuredOp(op).body_names == ["linalg.yield"] and filled_value(op) is not None
-
-
-def filled_value(op: ir.Operation) -> ir.Value | None:
-    """The scalar that a generic writes; None where it is an element of a tensor."""
-    inner = op.regions[0].blocks[0]
-    value = inner.operations[0].operation.operands[0]
-    if value in list(inner.arguments):
-        operand = op.operands[list(inner.arguments).index(value)]
-        return None if isinstance(operand.type, ir.RankedTensorType) else operand
-    return value
-
-
-def contract(op: ir.Operation) -> None:
-    """Allows a product and a sum to be fused, as in kernels written by hand."""
-    if op.name in ("arith.mulf", "arith.addf"):
-        op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<contract>")
+                              [b if isinstance(b, int) else None for b in extents], [loop.variable for loop in made], init)

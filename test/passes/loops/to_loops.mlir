@@ -21,15 +21,15 @@ func.func private @matmul(%x: tensor<4x8xf32>, %y: tensor<8x6xf32>, %out: tensor
 
 // -----
 
-// What is more than nests goes through buffers: the part of the output that is copied into.
+// What is put into a part of the output is copied there by a block.
 // CHECK-LABEL: func.func private @padded(
 // CHECK-NOT: tensor.insert_slice
 // CHECK: "tir.for"
 // CHECK: memref.store %{{.*}}, %[[OUT:.*]][%{{.*}}]
 // CHECK: bufferization.to_tensor %[[OUT]]
 // SCRIPT-LABEL: def padded(x: T.Buffer((4,), "float32"), out: T.Buffer((6,), "float32")):
-// SCRIPT: out[i{{.*}}] = 0.0
-// SCRIPT: out[i{{.*}} + 1] = x[i{{.*}}]
+// SCRIPT: out[v0] = 0.0
+// SCRIPT: out[v0 + 1] = x[v0]
 func.func private @padded(%x: tensor<4xf32>, %out: tensor<6xf32> {tir.out}) -> tensor<6xf32> attributes {tir.prim_func} {
   %zero = arith.constant 0.0 : f32
   %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<6xf32>) -> tensor<6xf32>
