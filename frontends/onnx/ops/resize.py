@@ -1,6 +1,7 @@
 """Resize and Upsample: one axis after the other, by indices (nearest) or by a matrix of weights (linear, cubic).
 
-The weights are computed at import, so the sizes must be known. The arithmetic is that of ONNX's reference implementation.
+The weights of axes known at import are computed there, those of others by the model (run_time_resize.py). The arithmetic is that of ONNX's
+reference implementation.
 """
 import math
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Dim
 from legato.frontends.onnx.entry import Entry
+from legato.frontends.onnx.ops.run_time_resize import as_f64, requested, resized, scaled, weighable
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import MADE_ELEMENTS
 
@@ -19,7 +21,7 @@ _FAR = 1 << 31
 
 
 @dataclass(frozen=True)
-class _Rule:
+class Rule:
     """How a node maps output coordinates to input coordinates, and how it weighs the neighbours."""
 
     mode: str
@@ -94,7 +96,7 @@ def _triangle(x: float) -> float:
 class _ResizedAxis:
     axis: int
     size: int | Dim
-    count: int | None  # None: the size is symbolic
+    count: int | None  # None: the size is symbolic, and the scale a whole number
     scale: float
     roi: tuple[float, float]
 
@@ -111,9 +113,9 @@ def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int |
     return _ResizedAxis(axis, size, count, scale, roi)
 
 
-def _apply(node, rule: _Rule, axes: list[_ResizedAxis], extrapolation: float = 0.0) -> ir.Value:
+def _apply(node, rule: Rule, axes: list[_ResizedAxis], extrapolation: float = 0.0) -> ir.Value:
     """The input with these axes resized."""
-    x, outsides = node.x(0), []
+    x, outsides = weighable(node, rule), []
     if any(a.count == 0 for a in axes):     # nothing to compute, and no weights for it
         sizes = list(node.dims())
         for a in axes:
@@ -123,7 +125,7 @@ def _apply(node, rule: _Rule, axes: list[_ResizedAxis], extrapolation: float = 0
         if a.scale == 1 and a.count in (None, a.size) and rule.coordinates != "tf_crop_and_resize":
             continue
         if a.count is None:
-            x = _repeated(node, rule, x, a)
+            x = _repeated(x, a)
             continue
         matrix, outside = rule.weights(a.size, a.count, a.scale, a.roi)
         if outside.any():
@@ -131,10 +133,10 @@ def _apply(node, rule: _Rule, axes: list[_ResizedAxis], extrapolation: float = 0
         if rule.mode == "nearest":
             x = relax.take(x, node.constant_value(matrix.argmax(axis=1).astype(np.int64)), axis=a.axis)
         else:
-            x = _multiplied(node, x, matrix.astype(node.dtype()), a.axis)
+            x = _multiplied(node, x, matrix.astype(relax.TensorType.of(x.type).dtype), a.axis)
     for outside in outsides:
-        x = relax.where(node.literal(outside), node.literal(extrapolation, node.dtype()), x)
-    return x
+        x = relax.where(node.literal(outside), node.literal(extrapolation, relax.TensorType.of(x.type).dtype), x)
+    return x if relax.TensorType.of(x.type).dtype == node.dtype() else relax.astype(x, dtype=node.dtype())
 
 
 def _multiplied(node, x: ir.Value, matrix: np.ndarray, axis: int) -> ir.Value:
@@ -149,46 +151,63 @@ def _multiplied(node, x: ir.Value, matrix: np.ndarray, axis: int) -> ir.Value:
     return x if axis == rank - 1 else relax.permute_dims(x, axes=[order.index(a) for a in range(rank)])
 
 
-def _repeated(node, rule: _Rule, x: ir.Value, a: _ResizedAxis) -> ir.Value:
-    """x with each element of an axis of symbolic size repeated: nearest resizing by an integer factor."""
-    times = round(a.scale)
-    sample = 5
-    if rule.mode != "nearest" or times != a.scale or times < 1:
-        raise Refused(f"an axis of symbolic size {a.size} can be resized only by nearest and a whole number, not by {a.scale}")
+def _repeats(rule: Rule, a: _ResizedAxis) -> bool:
+    """Whether an axis of symbolic size has each of its elements repeated: nearest resizing by a whole number."""
+    times, sample = round(a.scale), 5
+    if rule.mode != "nearest" or times != a.scale:
+        return False
     found = rule.weights(sample, sample * times, a.scale, a.roi)[0].argmax(axis=1)
-    if found.tolist() != np.repeat(np.arange(sample), times).tolist():
-        raise Refused(f"an axis of symbolic size {a.size} is resized by '{rule.coordinates}' and '{rule.nearest}', which is not supported")
-    sizes = list(relax.TensorType.of(x.type).dims)
+    return found.tolist() == np.repeat(np.arange(sample), times).tolist()
+
+
+def _repeated(x: ir.Value, a: _ResizedAxis) -> ir.Value:
+    """x with each element of an axis repeated."""
+    times, sizes = round(a.scale), list(relax.TensorType.of(x.type).dims)
     spread = relax.broadcast_to(relax.expand_dims(x, axis=[a.axis + 1]), shape=[*sizes[: a.axis + 1], times, *sizes[a.axis + 1 :]])
     return relax.reshape(spread, shape=[*sizes[: a.axis], sizes[a.axis] * times, *sizes[a.axis + 1 :]])
 
 
-def _scales(node, values: list[float]) -> list[_ResizedAxis]:
-    if len(values) != node.rank():
-        raise Malformed(f"scales = {values}: expected {node.rank()} values")
-    return [_axis(axis, size, scale) for axis, (size, scale) in enumerate(zip(node.dims(), values))]
+def _known(node, rule: Rule, axes: list[int], scales: list[float], counts: list[int | None] | None = None,
+           rois: list[tuple[float, float]] | None = None) -> list[_ResizedAxis] | None:
+    """The axes with what becomes of them; None where the model has to compute it."""
+    if len(scales) != len(axes):
+        raise Malformed(f"scales = {scales}: expected {len(axes)} values")
+    each = zip(axes, scales, rois or [(0.0, 1.0)] * len(axes), counts or [None] * len(axes))
+    found = [_axis(axis, node.dims()[axis], scale, roi, count) for axis, scale, roi, count in each]
+    crops = rule.coordinates == "tf_crop_and_resize"
+    is_known = all(a.count is not None or (a.scale == 1 and not crops) or _repeats(rule, a) for a in found)
+    return found if is_known else None
 
 
 def _upsample(node) -> ir.Value:
     """Upsample, and Resize of opset 10: coordinates by division, and the left neighbour."""
-    mode = node.text("mode", "nearest", "linear")
-    values = node.numbers("scales") if node.version == 7 else node.constant(1, "the scales").tolist()
-    return _apply(node, _Rule(mode, "asymmetric"), _scales(node, values))
+    rule, axes = Rule(node.text("mode", "nearest", "linear"), "asymmetric"), list(range(node.rank()))
+    if node.version == 7:
+        found = _known(node, rule, axes, node.numbers("scales"))
+        if found is None:
+            raise Refused(f"axes of sizes {list(node.dims())} cannot be resized by {node.numbers('scales')} before opset 9")
+        return _apply(node, rule, found)
+    if not node.by_data(1):
+        found = _known(node, rule, axes, node.constant(1, "the scales").tolist())
+        if found is not None:
+            return _apply(node, rule, found)
+    return resized(node, rule, scaled(node, axes, 1), 0.0)
 
 
-def _requested(node, axes: list[int]) -> tuple[list[float], list[int | None]]:
-    """The scale and (if sizes are given) the size of each resized axis."""
+def _requested(node, axes: list[int], policy: str) -> tuple[list[float], list[int | None]] | None:
+    """The scale and (if sizes are given) the size of each resized axis; None where they are known only at run time."""
     if node.given(2) and node.dims(2) != (0,):
-        return [float(scale) for scale in node.constant(2, "the scales")], [None] * len(axes)
-    sizes, given = node.ints(3, "the sizes"), [node.dims()[axis] for axis in axes]
-    if any(isinstance(size, Dim) for size in given):
-        raise Refused(f"axes of sizes {given} are resized to {sizes}: the scales are known only at run time")
+        return None if node.by_data(2) else ([float(scale) for scale in node.constant(2, "the scales")], [None] * len(axes))
+    if node.by_data(3):
+        return None
+    sizes, given = node.sizes(3, "the sizes"), [node.dims()[axis] for axis in axes]
     if len(sizes) != len(axes):
         raise Malformed(f"sizes = {sizes}: expected {len(axes)} values")
+    if any(not isinstance(size, int) for size in (*sizes, *given)):
+        return None
     if any(before == 0 < size for size, before in zip(sizes, given)):
         raise Malformed(f"axes of sizes {given} cannot be resized to {sizes}")
     scales = [size / before if size else 1.0 for size, before in zip(sizes, given)]
-    policy = node.text("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller")
     if policy == "stretch":
         return scales, list(sizes)
     scale = (min if policy == "not_larger" else max)(scales)
@@ -200,7 +219,7 @@ def _resize(node) -> ir.Value:
         return _upsample(node)
     modes = ["pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
     modes += ["tf_half_pixel_for_nn"] if node.version < 13 else ["half_pixel_symmetric"]
-    rule = _Rule(
+    rule = Rule(
         node.text("mode", "nearest", "linear", "cubic"),
         node.text("coordinate_transformation_mode", "half_pixel", *modes),
         node.text("nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
@@ -208,19 +227,22 @@ def _resize(node) -> ir.Value:
         node.flag("exclude_outside"),
         node.flag("antialias"),
     )
-    axes = [a % node.rank() for a in node.integers("axes", list(range(node.rank())))]
-    node.ignore("keep_aspect_ratio_policy")  # concerns sizes only
-    scales, counts = _requested(node, axes)
-    rois = [(0.0, 1.0)] * len(axes)
-    if rule.coordinates == "tf_crop_and_resize":
-        values = node.constant(1, "the roi").tolist()
-        rois = list(zip(values[: len(axes)], values[len(axes) :], strict=True))
-    else:
-        node.ignore_input(1)
-    if len(scales) != len(axes):
-        raise Malformed(f"scales = {scales}: expected {len(axes)} values")
-    requests = [_axis(axis, node.dims()[axis], scale, roi, count) for axis, scale, roi, count in zip(axes, scales, rois, counts)]
-    return _apply(node, rule, requests, node.number("extrapolation_value", 0.0))
+    axes = node.axes(node.integers("axes", list(range(node.rank()))), node.rank())
+    policy = node.text("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller")
+    extrapolation, crops = node.number("extrapolation_value", 0.0), rule.coordinates == "tf_crop_and_resize"
+    if crops and node.dims(1) != (2 * len(axes),):
+        raise Malformed(f"its roi has the shape {list(node.dims(1))}, expected {[2 * len(axes)]}")
+    node.ignore_input(1)
+    request = None if crops and node.by_data(1) else _requested(node, axes, policy)
+    if request is not None:
+        rois = None
+        if crops:
+            values = node.constant(1, "the roi").tolist()
+            rois = list(zip(values[: len(axes)], values[len(axes) :], strict=True))
+        found = _known(node, rule, axes, *request, rois)
+        if found is not None:
+            return _apply(node, rule, found, extrapolation)
+    return resized(node, rule, requested(node, axes, policy, as_f64(node.x(1)) if crops else None), extrapolation)
 
 
 ENTRIES = (Entry("Upsample", (7, 9, 10), _upsample), Entry("Resize", (10, 11, 13, 18, 19), _resize))

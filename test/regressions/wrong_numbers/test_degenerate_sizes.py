@@ -21,7 +21,6 @@ REFUSED = {
     ("EyeLike", "symbolic"): "diagonals of known sizes only",
     ("DeformConv", "symbolic"): "images of known sizes only",
     ("RoiAlign", "symbolic"): "images of known sizes only",
-    ("Resize", "symbolic"): "weights of known sizes only, but for whole factors",
     ("ConvTranspose", "symbolic"): "an axis that is dilated has an element",
     ("ArgMax", "static"): "numpy, too, refuses an empty axis where there is no place to store an index", ("ArgMin", "static"): "as ArgMax",
 }

@@ -1,0 +1,105 @@
+"""Resize by scales, sizes and regions that are given at run time, and of images of any size: compiled, beside onnxruntime."""
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import helper
+from onnx_check import model, value
+
+import legato
+
+X = (np.arange(60, dtype=np.float32) * 7 % 23 - 5).reshape(1, 2, 5, 6)
+SCALES = [(2, 2), (0.6, 0.5), (3.4, 1)]
+SIZES = [(10, 3), (3, 13), (5, 6), (1, 1)]
+CROPS = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 7.0}
+CASES = {   # attributes, name of the operand, its values
+    "nearest": ({"axes": [0, 1, 2, 3]}, "scales", [(1, 1, *scales) for scales in SCALES]),
+    "nearest, floor": ({"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}, "sizes", SIZES),
+    "nearest, ceil": ({"coordinate_transformation_mode": "half_pixel_symmetric", "nearest_mode": "ceil"}, "scales", SCALES),
+    "nearest, round_prefer_ceil": ({"coordinate_transformation_mode": "align_corners", "nearest_mode": "round_prefer_ceil"}, "sizes",
+                                   SIZES),
+    "linear": ({"mode": "linear"}, "scales", SCALES),
+    "linear, align_corners": ({"mode": "linear", "coordinate_transformation_mode": "align_corners"}, "sizes", SIZES),
+    "linear, pytorch": ({"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}, "sizes", SIZES),
+    "linear, antialias": ({"mode": "linear", "antialias": 1}, "sizes", [s for s in SIZES if s != (5, 6)]),
+    "linear, roi": ({"mode": "linear", **CROPS, "axes": [0, 1, 2, 3]}, "sizes", [(1, 2, 10, 3)]),
+    "cubic": ({"mode": "cubic", "cubic_coeff_a": -0.5}, "scales", SCALES),
+    "cubic, exclude_outside": ({"mode": "cubic", "exclude_outside": 1}, "sizes", SIZES),
+    "cubic, antialias": ({"mode": "cubic", "antialias": 1}, "scales", [(0.6, 0.5)]),
+    "not_larger": ({"keep_aspect_ratio_policy": "not_larger"}, "sizes", [(10, 9), (3, 4)]),
+    "not_smaller": ({"mode": "linear", "axes": [3, 2], "keep_aspect_ratio_policy": "not_smaller"}, "sizes", [(10, 9), (3, 4)]),
+}
+ROI = np.float32([0, 0, 0.1, -0.2, 1, 1, 0.8, 1.3])
+
+
+def proto_of(attributes, operand, values, shape=None, constant=False):
+    """A model with one Resize; the operand is an input, or a constant."""
+    crops = "coordinate_transformation_mode" in attributes and attributes["coordinate_transformation_mode"].startswith("tf")
+    names = ["x", "roi" if crops else "", operand] if operand == "scales" else ["x", "roi" if crops else "", "", operand]
+    array = np.array(values, np.float32 if operand == "scales" else np.int64)
+    given = [value("x", X, shape), *([value("roi", ROI)] if crops else []), *([] if constant else [value(operand, array)])]
+    node = helper.make_node("Resize", names, ["y"], name="the_node", **{"axes": [2, 3], **attributes})
+    return model([node], given, ["y"], opset=19, constants={operand: array} if constant else None)
+
+
+def arrays_of(proto, x, operand, values):
+    arrays = {"x": x, "roi": ROI, operand: np.array(values, np.float32 if operand == "scales" else np.int64)}
+    return {one.name: arrays[one.name] for one in proto.graph.input}
+
+
+def expected(proto, x, operand, values):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, arrays_of(proto, x, operand, values))[0])
+
+
+def check(exe, proto, x, operand, values):
+    found, wanted = exe(*arrays_of(proto, x, operand, values).values()), expected(proto, x, operand, values)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), values
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5, err_msg=str(values))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operands_at_run_time(name):
+    attributes, operand, calls = CASES[name]
+    proto = proto_of(attributes, operand, calls[0], shape=["n", "c", "h", "w"])
+    exe = legato.compile(legato.from_onnx(proto))
+    for values in calls:
+        check(exe, proto, X, operand, values)
+    check(exe, proto, X[:, :, :, :4], operand, calls[0])
+
+
+@pytest.mark.parametrize("name", ["nearest", "linear", "linear, antialias"])
+def test_images_of_any_size(name):
+    """Constant scales or sizes, of an image whose height and width are symbols."""
+    attributes, operand, calls = CASES[name]
+    proto = proto_of(attributes, operand, calls[1], shape=[1, 2, "h", "w"], constant=True)
+    exe = legato.compile(legato.from_onnx(proto))
+    for x in (X, X[:, :, :3], X[:, :, 1:, :5]):
+        check(exe, proto, np.ascontiguousarray(x), operand, calls[1])
+
+
+def test_neighbours_without_weight_are_not_read():
+    x = X.copy()
+    x[0, 1, 2, 3], x[0, 0, 0, 0] = np.nan, np.inf
+    proto = proto_of({"mode": "linear"}, "scales", (1, 1))
+    np.testing.assert_array_equal(legato.compile(legato.from_onnx(proto))(x, np.ones(2, np.float32)), x)
+
+
+@pytest.mark.parametrize(("operand", "wrong"), [("scales", [(-2, 1), (np.nan, 1), (1, np.inf)]), ("sizes", [(-3, 4)])])
+def test_wrong_operands(operand, wrong):
+    exe = legato.compile(legato.from_onnx(proto_of({}, operand, [1, 2])))
+    for values in wrong:
+        with pytest.raises(ValueError, match="the_node"):
+            exe(X, np.array(values, np.float32 if operand == "scales" else np.int64))
+
+
+def test_integers():
+    """Weighted in f32, and rounded towards zero."""
+    x = (X + 5).astype(np.uint8)
+    floats = expected(proto_of({"mode": "linear"}, "scales", SCALES[0]), x.astype(np.float32), "scales", SCALES[0])
+    for constant in (False, True):
+        proto = proto_of({"mode": "linear"}, "scales", SCALES[0], constant=constant)
+        proto.graph.input[0].CopyFrom(value("x", x))
+        found = legato.compile(legato.from_onnx(proto))(*[x, np.array(SCALES[0], np.float32)][:2 - constant])
+        np.testing.assert_array_equal(found, np.trunc(floats).astype(np.uint8))
