@@ -9,7 +9,7 @@ from legato.dialects.relax.markers import NAME
 def joined(modules: Sequence[Module]) -> Module:
     """A module whose main has the inputs and outputs of all the mains, in order, and computes what each of them does.
 
-    The modules are of one context, have no weights, and are consumed.
+    The modules are of one context, and are consumed.
     """
     context = modules[0].context
     with context, ir.Location.unknown():
@@ -25,6 +25,10 @@ def joined(modules: Sequence[Module]) -> Module:
         first = 0
         for number, (module, old) in enumerate(zip(modules, mains)):
             _rename(module, number)
+            for constant in module.constants():
+                if constant.weight is not None:
+                    key = whole.weights.add(f"{number}_{constant.weight}", module.weights[constant.weight])
+                    constant.operation.attributes["weight"] = ir.StringAttr.get(key)
             for place, argument in enumerate(old.arguments):
                 argument.replace_all_uses_with(block.arguments[first + place])
             first += len(old.arguments)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 import numpy as np
-from fuzzing import Arrays, Function
+from fuzzing import Arrays, Function, typed
 from loop_programs import loop_program, numbers
 from naive_kernels import naive_kernel
 from statement_chains import statement_chain
@@ -44,11 +44,7 @@ def function_of(text: str, calls: Sequence[Arrays], expected: Callable[[Arrays],
     """``calls``, ``expected``: by the script's names. ``close``: how far results may be apart, relative to the greatest number of the
     result; ``partial``: where NaN is expected, anything may be.
     """
-    def by_parameter(given: Arrays) -> Mapping[str, np.ndarray]:
-        found = expected({parameter(name): array for name, array in given.items()})
-        return {spelling: array for name, array in found.items() for spelling in (name, f"{name}_out", f"{name}_")}
-
-    def differs(name: str, found: np.ndarray, want: np.ndarray) -> str:
+    def differs(found: np.ndarray, want: np.ndarray) -> str:
         written = ~np.isnan(want) if partial else np.ones(want.shape, bool)
         a, b = (x[written].astype(np.float64) for x in (found, want))
         room = close * max(1.0, np.abs(b[np.isfinite(b)]).max(initial=0))
@@ -56,13 +52,23 @@ def function_of(text: str, calls: Sequence[Arrays], expected: Callable[[Arrays],
             bad = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= room))
         return f"{bad.sum()} of {bad.size} elements differ: {a[bad][:4]}, expected {b[bad][:4]}" if bad.any() else ""
 
+    def verify(call: int, given: Arrays, found: Arrays) -> str:
+        del call
+        wanted = expected({parameter(name): array for name, array in given.items()})
+        for name, array in found.items():
+            want = wanted[parameter(name)]
+            difference = typed(name, array, want) or differs(array, want)
+            if difference:
+                return f"output {name}: {difference}"
+        return ""
+
     def build(context: ir.Context) -> legato.Module:
         return kernel_of(text).module(context)
 
     features = Counter({f"word {name}": 1 for name, word in WORDS.items() if word in text})
     features.update([f"loops {text.count('for ')}", f"writer {writer}"])
     spelled = [{spelling: array for name, array in call.items() for spelling in (name, f"{name}_")} for call in calls]
-    return Function(build, spelled, by_parameter, differs, {"kernel.py": f"{text}\n"}, features)
+    return Function(build, spelled, verify, {"kernel.py": f"{text}\n"}, features)
 
 
 def _program(seed: int) -> Function:
