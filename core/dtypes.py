@@ -1,6 +1,9 @@
 """Element types of MLIR and numpy, converted into each other, and dense attributes as arrays.
 
 Signed integers are signless in MLIR (``i64``), unsigned ones are ``ui8``, booleans are ``i1``.
+
+Types of 8 bits and fewer that nothing computes in (8-bit floats, 4-bit integers) are of the kind ``narrow``: they are stored, moved and
+converted. In arrays and in compiled code each element takes a byte, as in ml_dtypes.
 """
 
 import re
@@ -27,16 +30,35 @@ _TABLE = (
     ("ui16", np.uint16, "uint"),
     ("ui32", np.uint32, "uint"),
     ("ui64", np.uint64, "uint"),
+    ("f8E4M3FN", ml_dtypes.float8_e4m3fn, "narrow"),
+    ("f8E4M3FNUZ", ml_dtypes.float8_e4m3fnuz, "narrow"),
+    ("f8E5M2", ml_dtypes.float8_e5m2, "narrow"),
+    ("f8E5M2FNUZ", ml_dtypes.float8_e5m2fnuz, "narrow"),
+    ("f8E8M0FNU", ml_dtypes.float8_e8m0fnu, "narrow"),
+    ("f6E2M3FN", ml_dtypes.float6_e2m3fn, "narrow"),
+    ("f6E3M2FN", ml_dtypes.float6_e3m2fn, "narrow"),
+    ("f4E2M1FN", ml_dtypes.float4_e2m1fn, "narrow"),
+    ("i4", ml_dtypes.int4, "narrow"),
+    ("i2", ml_dtypes.int2, "narrow"),
+    ("ui4", ml_dtypes.uint4, "narrow"),
+    ("ui2", ml_dtypes.uint2, "narrow"),
 )
 _BY_SPELLING = {spelling: np.dtype(scalar) for spelling, scalar, _ in _TABLE}
 _SPELLING = {np.dtype(scalar): spelling for spelling, scalar, _ in _TABLE}
 _KIND = {np.dtype(scalar): kind for _, scalar, kind in _TABLE}
-_FLOATS = dict(zip((ir.F16Type, ir.BF16Type, ir.F32Type, ir.F64Type), map(_BY_SPELLING.get, ("f16", "bf16", "f32", "f64"))))
-_INTEGERS = {(d.itemsize * 8, k == "uint"): d for d, k in _KIND.items() if k in ("int", "uint")} | {(1, False): np.dtype(np.bool_)}
+_BY_NAME = {dtype.name: dtype for dtype in _SPELLING}
+_FLOATS = {type_: _BY_SPELLING[spelling] for type_, spelling in (
+    (ir.F16Type, "f16"), (ir.BF16Type, "bf16"), (ir.F32Type, "f32"), (ir.F64Type, "f64"),
+    (ir.Float8E4M3FNType, "f8E4M3FN"), (ir.Float8E4M3FNUZType, "f8E4M3FNUZ"), (ir.Float8E5M2Type, "f8E5M2"),
+    (ir.Float8E5M2FNUZType, "f8E5M2FNUZ"), (ir.Float8E8M0FNUType, "f8E8M0FNU"), (ir.Float6E2M3FNType, "f6E2M3FN"),
+    (ir.Float6E3M2FNType, "f6E3M2FN"), (ir.Float4E2M1FNType, "f4E2M1FN"),
+)}  # fmt: skip
+_INTEGERS = {(int(digits.group(2)), bool(digits.group(1))): dtype for spelling, dtype in _BY_SPELLING.items()
+             if (digits := re.fullmatch(r"(u?)i(\d+)", spelling))}
 
 
 def numpy_dtype(element_type) -> np.dtype:
-    """The numpy dtype of an MLIR element type. LegatoError for a type without one (``f8E5M2``, ``index``, ``complex<f32>``)."""
+    """The numpy dtype of an MLIR element type. LegatoError for a type without one (``tf32``, ``index``, ``complex<f32>``)."""
     dtype = _FLOATS.get(type(element_type))
     if dtype is None and type(element_type) is ir.IntegerType and not element_type.is_signed:
         dtype = _INTEGERS.get((element_type.width, element_type.is_unsigned))
@@ -49,10 +71,12 @@ def as_dtype(value: Any) -> np.dtype:
     """The numpy dtype of ``"f32"``, ``"float32"``, ``np.float32``, a dtype or an MLIR element type. LegatoError for any other value."""
     if isinstance(value, str) and value in _BY_SPELLING:
         return _BY_SPELLING[value]
+    if isinstance(value, str) and value in _BY_NAME:
+        return _BY_NAME[value]
     if isinstance(value, ir.Type):
         return numpy_dtype(value)
     try:
-        dtype: np.dtype | None = np.dtype(ml_dtypes.bfloat16 if value == "bfloat16" else value).newbyteorder("=")
+        dtype: np.dtype | None = np.dtype(value).newbyteorder("=")
     except TypeError:
         dtype = None
     # refuse numpy's codes: its "f8" is f64
@@ -72,7 +96,7 @@ def spelling(dtype: Any) -> str:
 
 
 def kind(dtype: Any) -> str:
-    """The kind of an element type: ``float``, ``int``, ``uint`` or ``bool``."""
+    """The kind of an element type: ``float``, ``int``, ``uint``, ``bool``, or ``narrow`` for those that are only stored."""
     return _KIND[as_dtype(dtype)]
 
 
@@ -88,9 +112,21 @@ def dense_attribute(array: np.ndarray) -> ir.DenseElementsAttr:
     """The array as ``dense<...> : tensor<...>`` in the current context. It is copied: meant for small constants."""
     array = np.asarray(array, order="C")
     tensor_type = ir.RankedTensorType.get(array.shape, mlir_type(array.dtype))
-    if array.dtype == ml_dtypes.bfloat16:
-        array = array.view(np.int16)  # the buffer protocol has no bf16: pass the bits
+    if _is_foreign(array.dtype):  # the buffer protocol has no such type: pass the bits
+        array = array.view(np.int16) if array.itemsize == 2 else _bits(array)
     return ir.DenseElementsAttr.get(array.astype(array.dtype.newbyteorder("="), copy=False), type=tensor_type)
+
+
+def _is_foreign(dtype: np.dtype) -> bool:
+    """Whether the dtype is one of ml_dtypes, which the bindings do not know."""
+    return dtype == ml_dtypes.bfloat16 or _KIND[dtype] == "narrow"
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The codes of an array of narrow elements, without bits above theirs."""
+    digits = re.search(r"\d+", spelling(array.dtype))
+    assert digits is not None
+    return array.view(np.uint8) & np.uint8((1 << int(digits.group())) - 1)
 
 
 def array_of(attribute: ir.DenseElementsAttr) -> np.ndarray:
@@ -99,30 +135,32 @@ def array_of(attribute: ir.DenseElementsAttr) -> np.ndarray:
     dtype, shape = numpy_dtype(shaped.element_type), tuple(shaped.shape)
     if 0 in shape:
         array = np.empty(shape, dtype)
+    elif _is_foreign(dtype):
+        array = _printed_elements(str(attribute), dtype, shape)
     elif attribute.is_splat:
         array = np.broadcast_to(np.array(attribute.get_splat_value().value, dtype), shape)
-    elif dtype == ml_dtypes.bfloat16:
-        array = _bfloat16_elements(str(attribute)).reshape(shape)
     else:
         array = np.array(attribute, dtype).reshape(shape)
     array.flags.writeable = False
     return array
 
 
-def _bfloat16_elements(text: str) -> np.ndarray:
-    """The elements of a printed bf16 attribute, flat. The bindings have no other access to bf16 elements."""
-    body = text[text.index("<") + 1 : text.rindex("> :")]
+def _printed_elements(text: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """The elements of a printed attribute of one of ml_dtypes' types. The bindings have no other access to them."""
+    body, bits = text[text.index("<") + 1 : text.rindex("> :")], np.dtype(f"u{dtype.itemsize}")
     if body.startswith('"0x'):
-        return np.frombuffer(bytes.fromhex(body[3:-1]), ml_dtypes.bfloat16)
-    words = re.findall(r"[^\[\],\s]+", body)
-    bits = [int(w, 16) if w.startswith("0x") else int(np.array(float(w), ml_dtypes.bfloat16).view(np.uint16)) for w in words]
-    return np.array(bits, np.uint16).view(ml_dtypes.bfloat16)
+        found = np.frombuffer(bytes.fromhex(body[3:-1]), bits)
+    else:
+        words = re.findall(r"[^\[\],\s]+", body)
+        found = np.array([int(w, 16) if w.startswith("0x") else int(np.array(float(w), dtype).view(bits)) for w in words], bits)
+    return (found.reshape(shape) if found.size > 1 else np.broadcast_to(found.reshape(()), shape)).view(dtype)
+
+
+_DLPACK = {"bfloat16": 4, "float8_e4m3fn": 10, "float8_e4m3fnuz": 11, "float8_e5m2": 12, "float8_e5m2fnuz": 13, "float8_e8m0fnu": 14}
+_CODES = {"bool": 6, "int": 0, "uint": 1, "float": 2, "narrow": 1}
 
 
 def dlpack_dtype(dtype: str) -> int:
-    """A DLDataType as the integer that its four bytes are: code, bits, lanes."""
-    if dtype == "bfloat16":
-        code = 4
-    else:
-        code = {"i": 0, "u": 1, "f": 2, "b": 6}[np.dtype(dtype).kind]
-    return code | as_dtype(dtype).itemsize * 8 << 8 | 1 << 16
+    """A DLDataType as the integer that its four bytes are: code, bits, lanes. Elements of fewer than 8 bits are ``uint8``, one a byte."""
+    element = as_dtype(dtype)
+    return _DLPACK.get(element.name, _CODES[_KIND[element]]) | element.itemsize * 8 << 8 | 1 << 16

@@ -17,6 +17,10 @@ from legato.core.errors import LegatoError
 _CODES = {
     "F16": np.float16, "BF16": ml_dtypes.bfloat16, "F32": np.float32, "F64": np.float64, "BOOL": np.bool_,
     "I8": np.int8, "I16": np.int16, "I32": np.int32, "I64": np.int64, "U8": np.uint8, "U16": np.uint16, "U32": np.uint32, "U64": np.uint64,
+    "F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2, "F8_E8M0": ml_dtypes.float8_e8m0fnu,
+    # the format has no name for these, or packs them; here each element is a byte, as in ml_dtypes
+    **{name.upper(): getattr(ml_dtypes, name) for name in (
+        "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4", "int2", "uint4", "uint2")},
 }  # fmt: skip
 _CODE_OF = {np.dtype(scalar): code for code, scalar in _CODES.items()}
 

@@ -1,4 +1,7 @@
-"""Conversions of arrays at the boundary of compiled code that neither DLPack nor numpy does."""
+"""Conversions of arrays at the boundary of compiled code that neither DLPack nor numpy does.
+
+The element types of ml_dtypes cross it as DLPack has them; those of fewer than 8 bits, which DLPack packs, as ``uint8``, one a byte.
+"""
 import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -7,8 +10,13 @@ import ml_dtypes
 import numpy as np
 import tvm_ffi
 
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_DTYPE_CODE_AT, _CODE_UINT, _CODE_BFLOAT = 20, 1, 4   # offset in a DLTensor; codes of dtypes
+_DTYPE_CODE_AT, _CODE_UINT = 20, 1   # offset in a DLTensor; the code of unsigned integers
+# element types that numpy has only through ml_dtypes, and their codes in DLPack
+_CODES = {np.dtype(getattr(ml_dtypes, name)): code for name, code in (
+    ("bfloat16", 4), ("float8_e4m3fn", 10), ("float8_e4m3fnuz", 11), ("float8_e5m2", 12), ("float8_e5m2fnuz", 13), ("float8_e8m0fnu", 14),
+    *((name, _CODE_UINT) for name in ("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int4", "int2", "uint4", "uint2")),
+)}
+_BY_NAME = {dtype.name: dtype for dtype, code in _CODES.items() if code != _CODE_UINT}
 _VERSIONED_TENSOR_AT = 32
 
 _capsule_name = ctypes.pythonapi.PyCapsule_GetName
@@ -84,14 +92,14 @@ def passable(value: Any) -> Any:
         value = value.astype(value.dtype.newbyteorder("="))
     if not (value.flags.c_contiguous and value.flags.aligned):
         value = np.require(value, requirements=["C", "A"])
-    is_bfloat16 = value.dtype == BFLOAT16
-    if is_bfloat16:
-        value = value.view(np.uint16)
+    code = _CODES.get(value.dtype)
+    if code is not None:
+        value = value.view(f"u{value.itemsize}")
     if not value.flags.writeable:
         value = np.asarray(_Alias(value))
-    if is_bfloat16:
+    if code is not None:
         capsule = value.__dlpack__()
-        _set_dtype_code(capsule, _CODE_BFLOAT)
+        _set_dtype_code(capsule, code)
         return tvm_ffi.from_dlpack(capsule)
     return value
 
@@ -106,9 +114,20 @@ def unsupported(value: Any) -> str | None:
     return f"a value of type {type(value).__qualname__}, which is neither a numpy array nor a tensor with DLPack,"
 
 
-def bfloat16_to_numpy(tensor: tvm_ffi.Tensor) -> np.ndarray:
-    """A numpy array on the memory of a tensor, which may be bfloat16 (``np.from_dlpack`` does not support that)."""
-    return np.from_dlpack(_Relabeled(tensor)).view(BFLOAT16) if tensor.dtype == "bfloat16" else np.from_dlpack(tensor)
+def is_extended(dtype: np.dtype) -> bool:
+    """Whether numpy has the element type only through ml_dtypes."""
+    return dtype in _CODES
+
+
+def is_padded(dtype: np.dtype) -> bool:
+    """Whether the element type has fewer than 8 bits, so that its tensors are passed as ``uint8``."""
+    return _CODES.get(dtype) == _CODE_UINT
+
+
+def to_numpy(tensor: tvm_ffi.Tensor) -> np.ndarray:
+    """A numpy array on the memory of a tensor, whose element type may be one of ml_dtypes (``np.from_dlpack`` does not support them)."""
+    dtype = _BY_NAME.get(str(tensor.dtype))
+    return np.from_dlpack(tensor) if dtype is None else np.from_dlpack(_Relabeled(tensor)).view(dtype)
 
 
 class _Alias:
@@ -120,7 +139,7 @@ class _Alias:
 
 
 class _Relabeled:
-    """A bfloat16 tensor exported as uint16, which numpy supports."""
+    """A tensor exported as one of unsigned integers of the same width, which numpy supports."""
 
     def __init__(self, tensor: tvm_ffi.Tensor) -> None:
         self._tensor = tensor

@@ -10,7 +10,7 @@ import tvm_ffi
 
 from legato.core.errors import LegatoError
 from legato.core.notebook import bytes_text, counted, html_table
-from legato.runtime.arrays import BFLOAT16, bfloat16_to_numpy, passable, resolved, unsupported
+from legato.runtime.arrays import is_extended, is_padded, passable, resolved, to_numpy, unsupported
 from legato.runtime.recorder import Recorder
 from legato.runtime.signature import Parameter, Signature, weight_bytes
 
@@ -41,8 +41,9 @@ class Executable:
         self.report: Any = None   # the driver's Report, if the model was compiled in this process
         self.explained: Any = None   # its Explanation, likewise
         self._count = len(signature.outputs)
-        self._takes_bfloat16 = any(p.dtype == BFLOAT16 for p in signature.inputs)
-        self._to_numpy = bfloat16_to_numpy if any(p.dtype == BFLOAT16 for p in signature.outputs) else np.from_dlpack
+        self._takes_extended = any(is_extended(p.dtype) for p in signature.inputs)
+        self._to_numpy = to_numpy if any(is_extended(p.dtype) for p in signature.outputs) else np.from_dlpack
+        self._padded = {number: p.dtype for number, p in enumerate(signature.outputs) if is_padded(p.dtype)}
 
     @property
     def signature(self) -> Signature:
@@ -71,15 +72,23 @@ class Executable:
             if type(arg) is not _ndarray:
                 args = self._resolved(args)
                 break
-        if self._takes_bfloat16:
-            return self._given(self._function(*map(passable, args)))
+        if self._takes_extended:
+            return self._given(self._function(*self._passable(args)))
         try:
             return self._given(self._function(*args))
         except (BufferError, TypeError, ValueError) as error:
-            ready = tuple(map(passable, args))
+            ready = self._passable(args)
             if all(new is old for new, old in zip(ready, args)):
                 raise self._refusal(args, error) from None
         return self._given(self._function(*ready))
+
+    def _passable(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments as tvm-ffi accepts them; TypeError for elements of fewer than 8 bits that are not those of the parameter."""
+        for number, (arg, parameter) in enumerate(zip(args, self.inputs)):
+            given = arg.dtype if isinstance(arg, np.ndarray) else None
+            if given is not None and given != parameter.dtype and (is_padded(given) or is_padded(parameter.dtype)):
+                raise TypeError(f"main: argument {number} '{parameter.name}' must be {parameter}, but {given}{list(arg.shape)} was given")
+        return tuple(map(passable, args))
 
     def _resolved(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments as memory that holds their values; ValueError where there is none."""
@@ -147,10 +156,14 @@ class Executable:
         return html_table(("", "name", "element type", "shape"), rows, about)
 
     def _given(self, result: Any) -> Any:
-        if self._count == 1:
+        if self._count == 1 and not self._padded:
             return self._to_numpy(result) if type(result) is tvm_ffi.Tensor else result
-        items = (_item(result, i) for i in range(self._count))   # ten times as fast as iterating over the Array
-        return tuple(self._to_numpy(item) if type(item) is tvm_ffi.Tensor else item for item in items)
+        items = [_item(result, i) for i in range(self._count)] if self._count > 1 else [result]   # 10 times as fast as iterating the Array
+        arrays = [self._to_numpy(item) if type(item) is tvm_ffi.Tensor else item for item in items]
+        for number, dtype in self._padded.items():
+            if isinstance(arrays[number], np.ndarray):
+                arrays[number] = arrays[number].view(dtype)
+        return tuple(arrays) if self._count > 1 else arrays[0]
 
     def _in_order(self, args: tuple, named: dict[str, Any]) -> tuple:
         names = self._names

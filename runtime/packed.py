@@ -15,7 +15,7 @@ from typing import Any
 import tvm_ffi
 
 from legato.core.errors import LegatoError
-from legato.runtime.arrays import bfloat16_to_numpy
+from legato.runtime.arrays import to_numpy
 from legato.runtime.library import load_library
 
 Artifacts = Sequence[Mapping[str, Any]]  # as passes/partition/artifacts.py lists them
@@ -73,7 +73,7 @@ def numpy_call(function: Callable[..., Any], artifact: Mapping[str, Any], name: 
 
     def call(*tensors: tvm_ffi.Tensor) -> None:
         try:
-            function(*map(bfloat16_to_numpy, tensors))
+            function(*map(to_numpy, tensors))
         except Exception as error:
             text = error.args[0] if len(error.args) == 1 else error
             error.args = (f"{text} (in {what})",)   # tvm-ffi passes on the type and the text, and drops notes

@@ -76,5 +76,5 @@ def _parameters(values: list[dict]) -> tuple[Parameter, ...]:
 
 
 def dtype_of(name: str) -> np.dtype:
-    """The element type of that name, numpy's or ``bfloat16``."""
-    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    """The element type of that name, numpy's or one of ml_dtypes."""
+    return np.dtype(getattr(ml_dtypes, name, name))

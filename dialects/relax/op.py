@@ -42,6 +42,7 @@ INTEGER = frozenset({"int", "uint"})
 NUMBER = FLOAT | INTEGER
 BOOL = frozenset({"bool"})
 ANY = NUMBER | BOOL
+MOVED = ANY | {"narrow"}   # what ops that only move elements take, and conversions
 
 # The numpy semantics of all graph ops, by full op name. Looked up at each use.
 SEMANTICS: dict[str, Callable] = {}
@@ -226,7 +227,7 @@ class GraphOp:
             except LegatoError as error:
                 raise InferenceError(f"operand '{operand.name}': {error}") from error
             if dtypes.kind(tensor.dtype) not in operand.kinds:
-                wanted = " or ".join(k for k in ("float", "int", "uint", "bool") if k in operand.kinds)
+                wanted = " or ".join(k for k in ("float", "int", "uint", "bool", "narrow") if k in operand.kinds)
                 raise ElementTypeError(f"operand '{operand.name}' must have {wanted} elements, has {dtypes.spelling(tensor.dtype)}")
             if not operand.own_dtype:
                 shared = shared or (operand.name, tensor.dtype)

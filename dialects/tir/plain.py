@@ -1,12 +1,12 @@
 """Plain types: tensor types as kernels have them and as main has them after legalization.
 
-A plain type has no encoding, signless integers, and booleans as bytes.
+A plain type has no encoding, signless integers, and booleans and narrow elements (8-bit floats, 4-bit integers) as bytes.
 """
 from collections.abc import Iterable
 
 import numpy as np
 
-from legato.core.dtypes import numpy_dtype
+from legato.core.dtypes import array_of, kind, numpy_dtype
 from legato.core.mlir import func, ir, tensor
 from legato.core.weights import WeightStore
 from legato.dialects.relax.markers import SIGNATURE
@@ -16,9 +16,12 @@ CASTS = {"tensor.cast", "tensor.bitcast", UNREALIZED}
 
 
 def memory_element(type_: ir.Type) -> ir.Type:
-    """An element type as stored in memory: integers are signless, a boolean is a byte (MLIR would store a vector of ``i1`` as bits)."""
-    if isinstance(type_, ir.IntegerType) and (type_.width == 1 or not type_.is_signless):
+    """An element type as stored in memory: integers are signless, what has at most 8 bits is a byte (MLIR would store a vector of ``i1``
+    as bits, and has no 8-bit floats on CPUs)."""
+    if isinstance(type_, ir.IntegerType) and (type_.width < 8 or not type_.is_signless):
         return ir.IntegerType.get_signless(max(type_.width, 8))
+    if isinstance(type_, ir.FloatType) and type_.width <= 8:
+        return ir.IntegerType.get_signless(8)
     return type_
 
 
@@ -110,6 +113,6 @@ def plain_attribute(attribute: ir.Attribute) -> ir.Attribute:
     plain = plain_type(attribute.type)
     if plain == attribute.type:
         return attribute
-    values = np.array(attribute)
-    width = plain.element_type.width
+    element, width = attribute.type.element_type, plain.element_type.width
+    values = np.ascontiguousarray(array_of(attribute)) if kind(element) == "narrow" else np.array(attribute)
     return ir.DenseElementsAttr.get(values.astype(f"i{width // 8}") if values.dtype == bool else values.view(f"i{width // 8}"), type=plain)

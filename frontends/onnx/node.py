@@ -13,7 +13,7 @@ from legato.dialects.relax.requirements import Requirement, require, requirement
 from legato.frontends.onnx.expansion import Expansion
 from legato.frontends.onnx.graph import node_name
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import ComputedValue, ConstantValue, Emitter, Narrow, Value, elements, size_array
+from legato.frontends.onnx.values import WIDENED, ComputedValue, ConstantValue, Emitter, Value, elements, size_array
 
 Body = Callable[[Sequence[Value]], list[Value]]  # a subgraph as a function: its outputs for given inputs
 
@@ -175,10 +175,11 @@ class OnnxNode:
         return self.value(index).emit(self._emitter)
 
     def widen(self, *indices: int) -> None:
-        """Converts these inputs to bytes if their elements have fewer than 8 bits, for ops that only use their numbers."""
+        """Converts these inputs to integers of 8 bits if they are constants of 2 or 4 bits, for ops that only use their numbers."""
         for index in indices:
-            if self.given(index) and isinstance(value := self._inputs[index], Narrow):
-                self._inputs[index] = value.widened()
+            value = self._inputs[index] if self.given(index) else None
+            if isinstance(value, ConstantValue) and value.dtype in WIDENED:
+                self._inputs[index] = ConstantValue(value.name, value.array.astype(WIDENED[value.dtype]))
 
     def emit(self, value: Value) -> ir.Value:
         """A value as a tensor in the IR."""

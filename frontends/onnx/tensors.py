@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import ConstantValue, FileConstant, Narrow
+from legato.frontends.onnx.values import ConstantValue, FileConstant
 
 _DTYPES = {
     code: np.dtype(scalar)
@@ -27,18 +27,29 @@ _DTYPES = {
         (TensorProto.UINT16, np.uint16),
         (TensorProto.UINT32, np.uint32),
         (TensorProto.UINT64, np.uint64),
+        (TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e4m3fn),
+        (TensorProto.FLOAT8E4M3FNUZ, ml_dtypes.float8_e4m3fnuz),
+        (TensorProto.FLOAT8E5M2, ml_dtypes.float8_e5m2),
+        (TensorProto.FLOAT8E5M2FNUZ, ml_dtypes.float8_e5m2fnuz),
+        (TensorProto.FLOAT8E8M0, ml_dtypes.float8_e8m0fnu),
     )
 }
-_NARROW = {
-    code: np.dtype(scalar)
-    for code, scalar in (
-        (TensorProto.INT4, ml_dtypes.int4),
-        (TensorProto.UINT4, ml_dtypes.uint4),
-        (TensorProto.INT2, ml_dtypes.int2),
-        (TensorProto.UINT2, ml_dtypes.uint2),
+# several elements to a byte in files
+_PACKED = {
+    getattr(TensorProto, name): np.dtype(scalar)
+    for name, scalar in (
+        ("INT4", ml_dtypes.int4),
+        ("UINT4", ml_dtypes.uint4),
+        ("INT2", ml_dtypes.int2),
+        ("UINT2", ml_dtypes.uint2),
+        ("FLOAT4E2M1", ml_dtypes.float4_e2m1fn),
+        ("FLOAT6E2M3", ml_dtypes.float6_e2m3fn),
+        ("FLOAT6E3M2", ml_dtypes.float6_e3m2fn),
     )
+    if name in TensorProto.DataType.keys()  # newer than the oldest onnx that is supported
 }
-_CODES = {dtype: code for code, dtype in (_DTYPES | _NARROW).items()}
+_DTYPES |= _PACKED
+_CODES = {dtype: code for code, dtype in _DTYPES.items()}
 
 
 def dtype_of(code: int) -> np.dtype:
@@ -57,16 +68,15 @@ def code_of(dtype: np.dtype) -> int:
     return _CODES[np.dtype(dtype)]
 
 
-def constant(tensor: TensorProto, name: str, file: Path | None) -> ConstantValue | Narrow:
+def constant(tensor: TensorProto, name: str, file: Path | None) -> ConstantValue:
     """The tensor as a constant. External data is not read yet; its files lie beside the model's ``file`` (None: unknown)."""
-    narrow = _NARROW.get(tensor.data_type)
-    dtype, shape = narrow or dtype_of(tensor.data_type), tuple(tensor.dims)
+    dtype, shape = dtype_of(tensor.data_type), tuple(tensor.dims)
     if any(size < 0 for size in shape):
         raise Malformed(f"its shape {list(shape)} has a negative size")
     if tensor.HasField("segment"):
         raise Refused("it is stored in segments")
-    if narrow is not None:
-        return Narrow(name, _unpacked(tensor, name, narrow, shape, file))
+    if tensor.data_type in _PACKED:
+        return ConstantValue(name, _unpacked(tensor, name, dtype, shape, file))
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external(tensor, name, dtype, shape, file)
     count = math.prod(shape)
@@ -74,7 +84,8 @@ def constant(tensor: TensorProto, name: str, file: Path | None) -> ConstantValue
         data = tensor.raw_data
         if len(data) != count * dtype.itemsize:
             raise Malformed(f"it has {len(data)} bytes of data, but {list(shape)} of {dtype} takes {count * dtype.itemsize}")
-        return ConstantValue(name, np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape))
+        stored = dtype if dtype.itemsize == 1 else dtype.newbyteorder("<")
+        return ConstantValue(name, np.frombuffer(data, stored).astype(dtype, copy=False).reshape(shape))
     stored = len(getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type)))
     if stored != count:
         raise Malformed(f"it has {stored} elements, but its shape {list(shape)} has {count}")
@@ -82,8 +93,8 @@ def constant(tensor: TensorProto, name: str, file: Path | None) -> ConstantValue
 
 
 def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], file: Path | None) -> np.ndarray:
-    """Elements of 2 or 4 bits, several to a byte, the first in the lowest bits."""
-    bits = ml_dtypes.iinfo(dtype).bits
+    """Elements of fewer than 8 bits, one after the other from the lowest bits on."""
+    bits = (ml_dtypes.iinfo if "int" in dtype.name else ml_dtypes.finfo)(dtype).bits
     count, size = math.prod(shape), -(-math.prod(shape) * bits // 8)
     if tensor.data_location == TensorProto.EXTERNAL:
         data = _external(tensor, name, np.dtype(np.uint8), (size,), file).array
@@ -91,12 +102,15 @@ def _unpacked(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int,
         data = np.frombuffer(tensor.raw_data, np.uint8)
     else:
         data = np.array(tensor.int32_data, np.int32).astype(np.uint8)
+        if bits == 6 and data.size == count:  # one element in each number
+            return (data & 63).view(dtype).reshape(shape)
     if data.size != size:
         raise Malformed(f"it has {data.size} bytes of data, but {list(shape)} of {dtype} takes {size}")
-    numbers = (data[:, None] >> np.arange(0, 8, bits, dtype=np.uint8)).reshape(-1)[:count] & ((1 << bits) - 1)
-    if dtype.name.startswith("int"):
-        numbers = numbers.astype(np.int8) - ((numbers >> (bits - 1)).astype(np.int8) << bits)
-    return numbers.astype(dtype).reshape(shape)
+    if bits == 6:
+        places = np.unpackbits(data, bitorder="little")[: count * bits].reshape(count, bits)
+        return np.packbits(places, axis=1, bitorder="little").view(dtype).reshape(shape)
+    codes = (data[:, None] >> np.arange(0, 8, bits, dtype=np.uint8)).reshape(-1)[:count] & np.uint8((1 << bits) - 1)
+    return codes.view(dtype).reshape(shape)
 
 
 def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int, ...], file: Path | None) -> ConstantValue:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 
 from legato.core.dtypes import mlir_type
@@ -18,6 +19,10 @@ from legato.frontends.onnx.problems import Refused
 KNOWN_ELEMENTS = 4096  # constants up to this size can be folded
 MADE_ELEMENTS = 1 << 24  # limit for constants created by the importer rather than found in the model
 DENSE_BYTES = 1024  # scalars and vectors up to this size are stored in the IR, other constants in the weight store
+
+# integers of fewer than 8 bits, and the type of 8 bits that has their numbers
+WIDENED = {np.dtype(getattr(ml_dtypes, name)): np.dtype(wide)
+           for name, wide in (("int4", np.int8), ("int2", np.int8), ("uint4", np.uint8), ("uint2", np.uint8))}
 
 
 @dataclass(frozen=True)
@@ -114,21 +119,6 @@ class FileConstant(ConstantValue):
 
     def _store(self, weights: WeightStore) -> str:
         return weights.add_file(self.name, self._path, self._offset, self.dtype, self.dims)
-
-
-class Narrow(Value):
-    """A constant of integers of fewer than 8 bits. Ops that use only its numbers call ``widened``."""
-
-    def __init__(self, name: str, array: np.ndarray) -> None:
-        """``array``: of ml_dtypes' int4, uint4, int2 or uint2."""
-        self.name, self.dtype, self.dims, self._array = name, array.dtype, array.shape, array
-
-    def widened(self) -> ConstantValue:
-        """The same numbers, one per byte."""
-        return ConstantValue(self.name, self._array.astype(np.uint8 if self.dtype.name.startswith("u") else np.int8))
-
-    def emit(self, emitter: Emitter) -> ir.Value:
-        raise Refused(f"element type {self.dtype} is supported only for constants that DequantizeLinear or Cast reads")
 
 
 class Symbolic(Value):

@@ -6,7 +6,11 @@ build ops at the insertion point.
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from legato.core.dtypes import numpy_dtype
 from legato.core.mlir import arith, ir, math
+from legato.targets.builders.narrow import decode, encode
 
 _FLOAT = {"eq": "OEQ", "ne": "UNE", "lt": "OLT", "le": "OLE", "gt": "OGT", "ge": "OGE"}
 _SIGNED = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
@@ -21,8 +25,15 @@ class Element:
 
     @cached_property
     def is_float(self) -> bool:
-        """Whether it is a float."""
-        return isinstance(self.relax, ir.FloatType)
+        """Whether it is a float that is computed in."""
+        return isinstance(self.relax, ir.FloatType) and not self.is_narrow
+
+    @cached_property
+    def is_narrow(self) -> bool:
+        """Whether it is stored as a byte, and converted to be computed in."""
+        if isinstance(self.relax, ir.IntegerType):
+            return 1 < self.relax.width < 8
+        return isinstance(self.relax, ir.FloatType) and self.relax.width <= 8
 
     @cached_property
     def is_unsigned(self) -> bool:
@@ -41,19 +52,23 @@ class Element:
 
     @cached_property
     def bits(self) -> int:
-        """The number of bits; 64 for ``index``."""
-        return 64 if self.is_index else self.relax.width
+        """The number of bits in memory; 64 for ``index``, 1 for a boolean."""
+        return 64 if self.is_index else 8 if self.is_narrow else self.relax.width
 
     @cached_property
     def type(self) -> ir.Type:
         """The type of its values in kernels: signless."""
+        if self.is_narrow:
+            return ir.IntegerType.get_signless(8)
         if isinstance(self.relax, ir.IntegerType) and not self.relax.is_signless:
             return ir.IntegerType.get_signless(self.relax.width)
         return self.relax
 
     @cached_property
     def wide(self) -> "Element":
-        """The element to compute in: f32 for f16 and bf16, else itself."""
+        """The element to compute in: f32 for f16, bf16 and narrow floats, i32 for narrow integers, else itself."""
+        if self.is_narrow:
+            return Element(ir.IntegerType.get_signless(32) if isinstance(self.relax, ir.IntegerType) else ir.F32Type.get())
         return Element(ir.F32Type.get()) if self.is_float and self.bits < 32 else self
 
     @property
@@ -76,6 +91,8 @@ class Element:
 
     def attribute(self, value: float | int | bool) -> ir.Attribute:
         """The constant as an attribute; integers wrap."""
+        if self.is_narrow:
+            value = int(np.array(value).astype(numpy_dtype(self.relax)).view(np.int8))
         if self.is_float:
             return ir.FloatAttr.get(self.type, float(value))
         value = int(value) & (1 << self.bits) - 1
@@ -203,6 +220,12 @@ class Element:
 
     def cast(self, a: ir.Value, to: "Element") -> ir.Value:
         """``a`` converted to ``to``: floats to integers truncate and saturate, NaN gives 0; to bool is ``!= 0``; integers wrap."""
+        if self.relax == to.relax:
+            return a
+        if self.is_narrow:
+            return self.wide.cast(decode(a, self.relax), to)
+        if to.is_narrow:
+            return encode(self.cast(a, to.wide), to.relax)
         if self.type == to.type and self.is_unsigned == to.is_unsigned:
             return a
         if to.is_bool:

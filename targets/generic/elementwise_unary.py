@@ -2,6 +2,7 @@
 from legato.core.mlir import arith, ir, math
 from legato.targets.builders.element import Element, boolean
 from legato.targets.builders.pointwise import pointwise
+from legato.targets.builders.structured import elementwise
 from legato.targets.rule import kernel
 
 # float functions that are ops of math
@@ -111,4 +112,10 @@ def astype(k, x, out):
     return pointwise(k, out, [x], lambda e, x: e.cast(x, to.wide))
 
 
-RULES = (*math_function, rsqrt, reciprocal, absolute, negative, square, sign, *rounding, isnan, isinf, isfinite, *invert, astype)
+@kernel("relax.bitcast")
+def bitcast(k, x, out):
+    """The same bits."""
+    return elementwise(out, [x], lambda x: arith.bitcast(out.type.element_type, x))
+
+
+RULES = (*math_function, rsqrt, reciprocal, absolute, negative, square, sign, *rounding, isnan, isinf, isfinite, *invert, astype, bitcast)

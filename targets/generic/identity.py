@@ -1,6 +1,7 @@
 """Ops whose operand is their result for certain types and attributes: no kernel, no copy."""
 from legato.core.errors import Refusal
 from legato.dialects.relax import dims
+from legato.dialects.tir.plain import memory_element
 from legato.targets.builders.element import Element
 from legato.targets.rule import rewrite
 
@@ -13,8 +14,15 @@ def _element(type_) -> Element:
 def astype_same_bits(op, x):
     """Integers of one width have the same bits, signed or not."""
     old, new = _element(op.input_types[0]), _element(op.output_types[0])
-    same = old.type == new.type and old.is_bool == new.is_bool
+    same = old.type == new.type and old.is_bool == new.is_bool and (old.relax == new.relax or not (old.is_narrow or new.is_narrow))
     return op.plain(x) if same else Refusal(f"from {old.relax} to {new.relax} the bits change")
+
+
+@rewrite("relax.bitcast", priority=1)
+def bitcast_same_memory(op, x):
+    """Element types that are one type in memory."""
+    same = memory_element(op.input_types[0].element_type) == memory_element(op.output_types[0].element_type)
+    return op.plain(x) if same else Refusal("the types of integers and floats differ")
 
 
 @rewrite("relax.relu", "relax.abs", priority=1)
@@ -43,4 +51,4 @@ def _same_shape(op) -> bool:
     return old == new and dims.UNKNOWN not in old
 
 
-RULES = (astype_same_bits, *of_unsigned, *nothing_asked, *over_no_axes)
+RULES = (astype_same_bits, bitcast_same_memory, *of_unsigned, *nothing_asked, *over_no_axes)

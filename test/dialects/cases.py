@@ -61,7 +61,7 @@ def elementwise() -> list[Case]:
             n: {"float": "float32", "int": "int32", "bool": "bool"}[next(k for k in ("float", "int", "bool") if k in o.kinds)]
             for n, o in enumerate(cls.OPERANDS)
         }
-        attrs = {"dtype": "f16"} if name == "astype" else {}
+        attrs = {"astype": {"dtype": "f16"}, "bitcast": {"dtype": "i32"}}.get(name, {})
         arity = len(cls.OPERANDS)
         made.append(Case(name, ((5, 7),) * arity, attrs, (5, 7), dtypes))
         made.append(Case(name, ((3, 1, 7), (5, 7), (7,))[:arity], attrs, (3, 5, 7), dtypes))

@@ -219,6 +219,7 @@ ORACLES = {
     "where": _onnx("Where", runtime=True),
     "prelu": lambda x, s: np.where(x < 0, s * x, x + 0 * s),
     "astype": lambda x, dtype: x.astype(dtype),
+    "bitcast": lambda x, dtype: np.frombuffer(x.tobytes(), dtype).reshape(x.shape),
     "clip": lambda x, min, max: onnx_op("Clip", [x, *(None if b is None else np.array(b, x.dtype) for b in (min, max))], runtime=True),
     "matmul": np.matmul,
     "matmul_integer": lambda a, b: np.matmul(a.astype(np.int32), b.astype(np.int32)),

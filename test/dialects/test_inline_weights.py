@@ -1,10 +1,13 @@
 """Weights inside the text of a module: every bit comes back, of all element types, shapes and special values."""
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import legato
 from legato.core.dtypes import _BY_SPELLING as DTYPES
+from legato.core.dtypes import kind
 from legato.core.weights import WeightStore
 from legato.dialects.inline_weights import inlined_weights
 
@@ -35,6 +38,8 @@ def test_every_bit_comes_back(spelling):
         size = int(np.prod(shape))
         if dtype == np.bool_:
             values = random.integers(0, 2, size).astype(bool)
+        elif kind(dtype) == "narrow":
+            values = random.integers(0, 1 << int(re.findall(r"\d+", spelling)[0]), size).astype(np.uint8).view(dtype)
         else:
             values = np.frombuffer(random.bytes(size * dtype.itemsize), dtype)  # NaNs of all payloads among them
         arrays[f"w {number}/{spelling}"] = values.reshape(shape)

@@ -133,6 +133,11 @@ DTYPES = {
     "i64": np.int64,
     "ui8": np.uint8,
     "ui64": np.uint64,
+    "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+    "f4E2M1FN": ml_dtypes.float4_e2m1fn,
+    "i4": ml_dtypes.int4,
+    "ui2": ml_dtypes.uint2,
 }
 
 
@@ -157,7 +162,7 @@ def test_element_types(spelling):
             assert read.dtype == dtype and read.shape == array.shape and read.tobytes() == array.tobytes() and not read.flags.writeable
 
 
-@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2fnuz])
 def test_dense_attributes_keep_every_bit(dtype):
     with make_context(), ir.Location.unknown():
         special = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 1e-40, 3.14159, 65504], np.float64).astype(dtype)

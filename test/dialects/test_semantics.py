@@ -46,7 +46,7 @@ SPECIAL = np.array(
 FLOAT_UNARY = [
     n
     for n, c in relax.OPS.items()
-    if c.ELEMENTWISE and len(c.OPERANDS) == 1 and "float" in c.OPERANDS[0].kinds and n not in ("astype", "clip")
+    if c.ELEMENTWISE and len(c.OPERANDS) == 1 and "float" in c.OPERANDS[0].kinds and n not in ("astype", "bitcast", "clip")
 ]
 
 

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from legato.core import dtypes
 from legato.core.errors import InferenceError, LegatoError, StaticSizeError
 from legato.dialects.relax.assumed import assume_equal
 from legato.dialects.relax.attributes import DType, Int, OneSize, Str
 from legato.dialects.relax.axes import axis_of
 from legato.dialects.relax.dims import Size, product
-from legato.dialects.relax.op import ANY, INTEGER, Operand, RelaxOp
+from legato.dialects.relax.op import INTEGER, MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
 _REDUCTIONS = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -50,7 +51,7 @@ class Take(RelaxOp, name="take"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     indices = Operand(INTEGER, own_dtype=True)
     axis = Int(0)
 
@@ -77,7 +78,7 @@ class GatherElements(RelaxOp, name="gather_elements"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     indices = Operand(INTEGER, own_dtype=True)
     axis = Int(0)
 
@@ -112,7 +113,7 @@ class GatherNd(RelaxOp, name="gather_nd"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     indices = Operand(INTEGER, own_dtype=True)
     batch_dims = Int(0)
 
@@ -189,14 +190,15 @@ class ScatterElements(RelaxOp, name="scatter_elements"):
     ```
     """
 
-    x = Operand(ANY)
+    x = Operand(MOVED)
     indices = Operand(INTEGER, own_dtype=True)
-    updates = Operand(ANY)
+    updates = Operand(MOVED)
     axis = Int(0)
     reduction = Str("none", tuple(_REDUCTIONS))
 
     @staticmethod
     def result_type(x: TensorType, indices: TensorType, updates: TensorType, axis, reduction) -> TensorType:
+        _check_reduction(x, reduction)
         _check_elements(x, indices, axis)
         if updates.rank != indices.rank or not _all_equal(updates, indices.dims):
             raise InferenceError(f"operand 'updates' must have the shape of indices, {list(indices.dims)}, has {list(updates.dims)}")
@@ -217,13 +219,14 @@ class ScatterNd(RelaxOp, name="scatter_nd"):
     ```
     """
 
-    x = Operand(ANY)
+    x = Operand(MOVED)
     indices = Operand(INTEGER, own_dtype=True)
-    updates = Operand(ANY)
+    updates = Operand(MOVED)
     reduction = Str("none", tuple(_REDUCTIONS))
 
     @staticmethod
     def result_type(x: TensorType, indices: TensorType, updates: TensorType, reduction) -> TensorType:
+        _check_reduction(x, reduction)
         depth = _index_depth(x, indices, 0)
         expected = (*indices.dims[:-1], *x.dims[depth:])
         if updates.rank != len(expected) or not _all_equal(updates, expected):
@@ -233,6 +236,11 @@ class ScatterNd(RelaxOp, name="scatter_nd"):
     @staticmethod
     def compute(x, indices, updates, reduction):
         return _scatter(x, tuple(_wrapped(indices[..., i], x.shape[i], i) for i in range(indices.shape[-1])), updates, reduction)
+
+
+def _check_reduction(x: TensorType, reduction: str) -> None:
+    if reduction != "none" and dtypes.kind(x.dtype) == "narrow":
+        raise InferenceError(f"attribute 'reduction' is '{reduction}', but nothing computes in {dtypes.spelling(x.dtype)}")
 
 
 def _all_equal(updates: TensorType, expected) -> bool:

@@ -7,7 +7,7 @@ from legato.dialects.relax.assumed import assume_equal
 from legato.dialects.relax.attributes import Ints, Shape
 from legato.dialects.relax.axes import axes_of, check_length
 from legato.dialects.relax.dims import Size, floor_divide, product
-from legato.dialects.relax.op import ANY, Operand, RelaxOp
+from legato.dialects.relax.op import MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType, broadcast
 
 
@@ -21,7 +21,7 @@ class Reshape(RelaxOp, name="reshape"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     shape = Shape()
 
     @staticmethod
@@ -59,7 +59,7 @@ class PermuteDims(RelaxOp, name="permute_dims"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     axes = Ints()
 
     @staticmethod
@@ -81,7 +81,7 @@ class ExpandDims(RelaxOp, name="expand_dims"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     axis = Ints()
 
     @staticmethod
@@ -104,7 +104,7 @@ class Squeeze(RelaxOp, name="squeeze"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     axis = Ints()
 
     @staticmethod
@@ -129,7 +129,7 @@ class BroadcastTo(RelaxOp, name="broadcast_to"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     shape = Shape()
 
     @staticmethod
@@ -163,7 +163,7 @@ class DynamicBroadcastTo(RelaxOp, name="dynamic_broadcast_to"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     shape = Shape()
 
     @staticmethod
@@ -195,7 +195,7 @@ class Tile(RelaxOp, name="tile"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     repeats = Shape()
 
     @staticmethod

@@ -1,11 +1,13 @@
-"""Elementwise choices and conversions: where, prelu, clip, astype."""
+"""Elementwise choices and conversions: where, prelu, clip, astype, bitcast."""
 
 import math
 
 import numpy as np
 
+from legato.core import dtypes
+from legato.core.errors import InferenceError
 from legato.dialects.relax.attributes import DType, Float
-from legato.dialects.relax.op import ANY, BOOL, FLOAT, NUMBER, Operand, RelaxOp
+from legato.dialects.relax.op import BOOL, FLOAT, MOVED, NUMBER, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType, broadcast
 
 
@@ -20,8 +22,8 @@ class Where(RelaxOp, name="where"):
     ELEMENTWISE = True
     PROMOTES = False
     condition = Operand(BOOL, own_dtype=True)
-    a = Operand(ANY)
-    b = Operand(ANY)
+    a = Operand(MOVED)
+    b = Operand(MOVED)
 
     @staticmethod
     def result_type(condition: TensorType, a: TensorType, b: TensorType) -> TensorType:
@@ -92,7 +94,9 @@ def _bound(value, dtype, rounding):
 class Astype(RelaxOp, name="astype"):
     """x converted to another element type.
 
-    Floats become integers by dropping the fraction (outside the integer's range: undefined), and booleans by comparison with 0.
+    Floats become integers by dropping the fraction (outside the integer's range: undefined), and booleans by comparison with 0. Narrow
+    types convert as in ml_dtypes: through f32, halves to even; beyond the greatest number stands infinity or NaN, or that number in types
+    that have neither; integers of 2 and 4 bits wrap.
 
     ```mlir
     %y = "relax.astype"(%x) {dtype = f16} : (tensor<2x3xf32>) -> tensor<2x3xf16>
@@ -101,7 +105,7 @@ class Astype(RelaxOp, name="astype"):
 
     ELEMENTWISE = True
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     dtype = DType()
 
     @staticmethod
@@ -111,3 +115,28 @@ class Astype(RelaxOp, name="astype"):
     @staticmethod
     def compute(x, dtype):
         return x.astype(dtype)
+
+
+class Bitcast(RelaxOp, name="bitcast"):
+    """The bits of x as those of another element type of the same width.
+
+    ```mlir
+    %y = "relax.bitcast"(%x) {dtype = i32} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    ```
+    """
+
+    ELEMENTWISE = True
+    PROMOTES = False
+    x = Operand(MOVED)
+    dtype = DType()
+
+    @staticmethod
+    def result_type(x: TensorType, dtype) -> TensorType:
+        if dtype.itemsize != x.dtype.itemsize:
+            raise InferenceError(f"attribute 'dtype' is {dtypes.spelling(dtype)}, expected a type of {x.dtype.itemsize} bytes, as "
+                                 f"{dtypes.spelling(x.dtype)} has")
+        return x.with_dtype(dtype)
+
+    @staticmethod
+    def compute(x, dtype):
+        return np.ascontiguousarray(x).view(dtype).reshape(x.shape)

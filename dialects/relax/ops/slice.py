@@ -7,7 +7,7 @@ from legato.dialects.relax.attributes import Float, Int, Ints, Shape, Str
 from legato.dialects.relax.axes import axes_of, check_length
 from legato.dialects.relax.dims import Size, ceil_divide, maximum, minimum
 from legato.dialects.relax.family import define, example
-from legato.dialects.relax.op import ANY, Operand, RelaxOp
+from legato.dialects.relax.op import MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
 _END = 2**31 - 1  # exporters write this, or more, for "up to the end"
@@ -26,7 +26,7 @@ class StridedSlice(RelaxOp, name="strided_slice"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     begin = Shape()
     end = Shape()
     strides = Ints(None)
@@ -87,7 +87,7 @@ class Pad(RelaxOp, name="pad"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     pads = Ints()
     mode = Str("constant", ("constant", "reflect", "edge", "wrap"))
     value = Float(0.0)
@@ -132,7 +132,7 @@ def _triangle(name: str, summary: str, k: int, function):
         return x
 
     text = example(name, "%x", f"k = {k} : i64", "tensor<4x4xf32>", "tensor<4x4xf32>")
-    define(name, summary, {"x": Operand(ANY)}, lambda x, k: function(x, k), result_type, text, promotes=False, k=Int(0))
+    define(name, summary, {"x": Operand(MOVED)}, lambda x, k: function(x, k), result_type, text, promotes=False, k=Int(0))
 
 
 _triangle("triu", "The upper triangle of the last two axes, 0 below it; it starts `k` diagonals above the main one.", 1, np.triu)

@@ -3,7 +3,7 @@
 from legato.core.errors import InferenceError
 from legato.dialects.relax.attributes import Int, Str
 from legato.dialects.relax.dims import floor_divide, modulo
-from legato.dialects.relax.op import ANY, Operand, RelaxOp
+from legato.dialects.relax.op import MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
 
@@ -26,7 +26,7 @@ class DepthToSpace(RelaxOp, name="depth_to_space"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     block = Int()
     mode = Str("DCR", ("DCR", "CRD"))
 
@@ -58,7 +58,7 @@ class SpaceToDepth(RelaxOp, name="space_to_depth"):
     """
 
     PROMOTES = False
-    x = Operand(ANY)
+    x = Operand(MOVED)
     block = Int()
 
     @staticmethod

@@ -3,6 +3,7 @@ from legato.frontends.onnx.entry import table
 from legato.frontends.onnx.ops import (
     activations,
     arithmetic,
+    casts,
     constants,
     control,
     conv,
@@ -33,9 +34,9 @@ from legato.frontends.onnx.ops import (
 )
 
 _FAMILIES = (
-    activations, arithmetic, constants, control, conv, einsum, gather, integers, logic, loops, matmul, microsoft, microsoft_attention,
-    microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions, resize, sampling, sequences, shape,
-    slices, spectral, unary,
+    activations, arithmetic, casts, constants, control, conv, einsum, gather, integers, logic, loops, matmul, microsoft,
+    microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions, resize, sampling,
+    sequences, shape, slices, spectral, unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

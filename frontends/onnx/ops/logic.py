@@ -1,13 +1,10 @@
-"""Comparisons, logic, selection and conversions."""
+"""Comparisons, logic and selection."""
 import numpy as np
 
-from legato.core.dtypes import kind
 from legato.dialects import relax
 from legato.frontends.onnx.broadcasting import aligned
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.ops import folding
-from legato.frontends.onnx.problems import Refused
-from legato.frontends.onnx.tensors import dtype_of
 
 
 def _binary(op_type: str, versions: tuple[int, ...], builder: str, fold=None) -> Entry:
@@ -32,52 +29,4 @@ def where(node):
     return relax.where(*aligned(node.xs()))
 
 
-def _convert(node, target: np.dtype):
-    """The first input converted to an element type; unchanged if it has that type."""
-    source = node.dtype()
-    if source == target:
-        return node.value(0)
-    known = node.value(0).known()
-    if known is not None and known.dtype != object:
-        with np.errstate(all="ignore"):
-            return known.astype(target)
-    if known is not None and kind(target) in ("int", "uint"):
-        return node.elements(known, target)
-    x = node.x()
-    if kind(target) == "bool":
-        return relax.not_equal(x, node.literal(0, source))
-    return relax.astype(x, dtype=target)
-
-
-def _ignore_float8(node) -> None:
-    """Ignores the attributes about rounding to 8-bit floats, which are not supported as element types anyway."""
-    node.ignore("saturate", "round_mode")
-
-
-@op("Cast", 6, 9, 13, 19, 21, 23, 24, 25, 28)
-def cast(node):
-    """Cast; integers of fewer than 8 bits can be its input."""
-    _ignore_float8(node)
-    node.widen(0)
-    return _convert(node, dtype_of(node.integer("to")))
-
-
-@op("CastLike", 15, 19, 21, 23, 24, 25)
-def cast_like(node):
-    """CastLike."""
-    _ignore_float8(node)
-    node.widen(0)
-    return _convert(node, node.dtype(1))
-
-
-@op("BitCast", 26)
-def bit_cast(node):
-    """BitCast, of constants only."""
-    target, source = dtype_of(node.integer("to")), node.dtype()
-    known = node.value(0).known()
-    if known is not None and known.dtype != object and source.itemsize == target.itemsize:
-        return known.view(target)
-    raise Refused("the bits of a tensor that is computed at run time cannot be taken for another element type")
-
-
-ENTRIES = (*_NAMED, where, cast, cast_like, bit_cast)
+ENTRIES = (*_NAMED, where)

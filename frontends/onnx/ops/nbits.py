@@ -10,7 +10,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.values import ConstantValue, Narrow
+from legato.frontends.onnx.values import WIDENED, ConstantValue
 
 _DOMAIN = "com.microsoft"
 _BYTE, _F32 = np.dtype(np.uint8), np.dtype(np.float32)
@@ -103,7 +103,7 @@ def gather_block_quantized(node):
         raise Refused(f"gather_axis = quantize_axis = {axis} is not supported")
     if not all(isinstance(size, int) for size in data.dims):
         raise Refused(f"its data of sizes {list(data.dims)}, known only at run time, is not supported")
-    narrow = isinstance(data, Narrow)
+    narrow = data.dtype in WIDENED
     sizes = [int(size) for size in data.dims]
     if narrow:
         node.widen(0)

@@ -1,12 +1,17 @@
 """QuantizeLinear and DequantizeLinear as arithmetic."""
+import ml_dtypes
 import numpy as np
 
 from legato.core.dtypes import kind
+from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.casts import converted
 from legato.frontends.onnx.problems import Refused
 from legato.frontends.onnx.tensors import dtype_of
 
+_POWERS = np.dtype(ml_dtypes.float8_e8m0fnu)   # of scales only
 _VERSIONS = (10, 13, 19, 21, 23, 24, 25, 28)
 
 
@@ -44,41 +49,52 @@ def dequantize(node):
     node.widen(0, 2)
     axis = _axis(node)
     x, scale, of_scale = node.x(), _along(node, 1, axis), node.dtype(1)
-    if kind(node.dtype()) not in ("int", "uint"):
-        raise Refused(f"{node.dtype()} is not supported, only integers")
+    if kind(node.dtype()) not in ("int", "uint", "narrow"):
+        raise Refused(f"{node.dtype()} is not supported, only integers and narrow floats")
     if node.given(2):
-        x = relax.subtract(relax.astype(x, dtype=np.int32), relax.astype(_along(node, 2, axis), dtype=np.int32))
+        exact = np.dtype(np.float32 if is_float(node.dtype()) else np.int32)
+        x = relax.subtract(relax.astype(x, dtype=exact), relax.astype(_along(node, 2, axis), dtype=exact))
     target = dtype_of(node.integer("output_dtype")) if node.version >= 23 and node.integer("output_dtype", 0) else of_scale
     wide = np.dtype(np.float32)
-    y = relax.multiply(relax.astype(x, dtype=wide), scale if of_scale == wide else relax.astype(scale, dtype=wide))
-    return y if target == wide else relax.astype(y, dtype=target)
+    y = relax.multiply(_in(x, wide), _in(scale, wide))
+    return _in(y, target)
 
 
 @op("QuantizeLinear", *_VERSIONS)
 def quantize(node):
-    """QuantizeLinear: round(x / scale) + zero point, clipped to the integer's range."""
+    """QuantizeLinear: round(x / scale) + zero point, clipped to the integer's range; narrow floats are rounded to their own numbers."""
     axis, x = _axis(node), node.x()
-    node.ignore("saturate")  # concerns 8-bit floats only
-    if node.version >= 21:
-        node.only("precision", 0)
+    saturate = node.flag("saturate", True) if node.version >= 19 else True
     target = np.dtype(np.uint8)
     if node.version >= 21 and node.integer("output_dtype", 0):
         target = dtype_of(node.integer("output_dtype"))
     if node.given(2):
         target = node.dtype(2)
-    if kind(target) not in ("int", "uint") or target.itemsize > 2:
-        raise Refused(f"quantizing to {target} is not supported, only to integers of 8 and 16 bits")
-    wide, limits = np.dtype(np.float32), np.iinfo(target)
-    if kind(node.dtype()) != "float":
-        x = relax.astype(x, dtype=wide)
-    scale = _along(node, 1, axis)
-    if node.dtype(1) != (node.dtype() if kind(node.dtype()) == "float" else wide):
-        scale = relax.astype(scale, dtype=node.dtype() if kind(node.dtype()) == "float" else wide)
-    y = relax.round(relax.divide(x, scale))
-    y = y if str(y.type.element_type) == "f32" else relax.astype(y, dtype=wide)
+    if kind(target) not in ("int", "uint", "narrow") or target.itemsize > 2 or target == _POWERS:
+        raise Refused(f"quantizing to {target} is not supported, only to integers of up to 16 bits and narrow floats")
+    wide = np.dtype(np.float32)
+    exact = node.dtype() if kind(node.dtype()) == "float" else wide
+    if node.version >= 23 and node.integer("precision", 0):
+        exact = dtype_of(node.integer("precision"))
+    y = relax.divide(_in(x, exact), _in(_along(node, 1, axis), exact))
+    if is_float(target):
+        if node.given(2):
+            y = relax.add(_in(y, wide), _in(_along(node, 2, axis), wide))
+        return converted(y, target, saturate)
+    y = _in(relax.round(y), wide)
     if node.given(2):
         y = relax.add(y, relax.astype(_along(node, 2, axis), dtype=wide))
+    limits = ml_dtypes.iinfo(target)
     return relax.astype(relax.clip(y, min=limits.min, max=limits.max), dtype=target)
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """Whether a type that is quantized to is a narrow float."""
+    return kind(dtype) == "narrow" and "float" in dtype.name
+
+
+def _in(x: ir.Value, dtype: np.dtype) -> ir.Value:
+    return x if TensorType.of(x.type).dtype == dtype else relax.astype(x, dtype=dtype)
 
 
 ENTRIES = (dequantize, quantize)

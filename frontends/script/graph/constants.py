@@ -45,7 +45,7 @@ def const(parser: GraphParser, node: ast.Call) -> ir.Value:
         array = np.asarray(value)
     except ValueError as error:
         raise Misuse(f"R.const: {error}") from None
-    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+    if array.dtype.kind not in "biufV" or array.dtype.names is not None:
         raise Misuse(f"R.const takes numbers, lists of numbers and numpy arrays, not {describe(value)}")
     default = array.dtype.name if isinstance(value, (np.ndarray, np.generic)) else NARROW.get(array.dtype.name, array.dtype.name)
     try:

@@ -82,22 +82,24 @@ def spelled(dtype: np.dtype) -> str:
 
 def relax_element(dtype: str) -> ir.Type:
     """The element type of a graph's tensor: unsigned integers keep their sign, booleans are i1."""
-    return dtypes.mlir_type(np.bool_ if dtype == "bool" else dtypes.as_dtype(DTYPES[dtype]))
+    return dtypes.mlir_type(dtype)
 
 
 def memory_type(dtype: str) -> ir.Type:
     """The element type of a memref: signless integers, a byte for a boolean."""
     if dtype == "bool":
         return ir.IntegerType.get_signless(8)
-    if dtype.startswith("uint"):
+    if dtype in DTYPES and dtype.startswith("uint"):
         return ir.IntegerType.get_signless(int(dtype[4:]))
     return value_type(dtype)
 
 
 def value_type(dtype: str) -> ir.Type:
-    """The type of an SSA value of a kernel: signless integers, i1 for a boolean."""
+    """The type of an SSA value of a kernel: signless integers, i1 for a boolean. LegatoError for a type that kernels do not compute in."""
     if dtype == "index":
         return ir.IndexType.get()
+    if dtype not in DTYPES:
+        raise LegatoError(f"kernels do not compute in {dtype}: convert it in the graph, by relax.astype, or pass its bytes as uint8")
     if dtype == "bool":
         return ir.IntegerType.get_signless(1)
     if dtype.startswith(("int", "uint")):

@@ -27,3 +27,19 @@ func.func @astype(%arg0: tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?
   %0 = "relax.astype"(%arg0) {dtype = f16} : (tensor<?x?xf32, #relax.dims<["n", "m"]>>) -> tensor<?x?xf16, #relax.dims<["n", "m"]>>
   return %0 : tensor<?x?xf16, #relax.dims<["n", "m"]>>
 }
+
+// CHECK-LABEL: @bitcast(
+// CHECK: "relax.bitcast"(%arg0) {dtype = i32} : (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?xi32, #relax.dims<["n"]>>
+func.func @bitcast(%arg0: tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?xi32, #relax.dims<["n"]>> {
+  %0 = "relax.bitcast"(%arg0) {dtype = i32} : (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?xi32, #relax.dims<["n"]>>
+  return %0 : tensor<?xi32, #relax.dims<["n"]>>
+}
+
+// CHECK-LABEL: @narrow(
+// CHECK: "relax.astype"(%arg0) {dtype = f8E4M3FN} : (tensor<2xf32>) -> tensor<2xf8E4M3FN>
+// CHECK: "relax.astype"(%{{.*}}) {dtype = i4} : (tensor<2xf8E4M3FN>) -> tensor<2xi4>
+func.func @narrow(%arg0: tensor<2xf32>) -> tensor<2xi4> {
+  %0 = "relax.astype"(%arg0) {dtype = f8E4M3FN} : (tensor<2xf32>) -> tensor<2xf8E4M3FN>
+  %1 = "relax.astype"(%0) {dtype = i4} : (tensor<2xf8E4M3FN>) -> tensor<2xi4>
+  return %1 : tensor<2xi4>
+}

@@ -29,3 +29,19 @@ func.func @astype(%x: tensor<2xf32>) {
   %0 = "relax.astype"(%x) : (tensor<2xf32>) -> tensor<2xf16>
   return
 }
+
+// -----
+
+func.func @bitcast(%x: tensor<2xf32>) {
+  // expected-error@+1 {{'relax.bitcast' op attribute 'dtype' is f16, expected a type of 4 bytes, as f32 has}}
+  %0 = "relax.bitcast"(%x) {dtype = f16} : (tensor<2xf32>) -> tensor<2xf16>
+  return
+}
+
+// -----
+
+func.func @narrow(%x: tensor<2xf8E5M2>) {
+  // expected-error@+1 {{'relax.add' op operand 'a' must have float or int or uint elements, has f8E5M2}}
+  %0 = "relax.add"(%x, %x) : (tensor<2xf8E5M2>, tensor<2xf8E5M2>) -> tensor<2xf8E5M2>
+  return
+}
