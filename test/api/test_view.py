@@ -217,10 +217,22 @@ def test_files(tmp_path):
 
 def test_png(tmp_path, monkeypatch):
     monkeypatch.setattr("legato.viewing.find_spec", lambda name: None)
-    with pytest.raises(legato.LegatoError, match="cairosvg, which is not installed: pip install cairosvg"):
+    with pytest.raises(legato.LegatoError, match=r"cairosvg, which is not installed: pip install 'legato\[png\]'"):
         legato.view(skip()).save(tmp_path / "g.png")
+    monkeypatch.setattr("legato.viewing.find_spec", lambda name: name)
+
+    def no_library(name):
+        raise OSError("no library called cairo-2 was found")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("legato.viewing.import_module", no_library)
+        with pytest.raises(legato.LegatoError, match="does not find the library libcairo: install it"):
+            legato.view(skip()).save(tmp_path / "g.png")
     monkeypatch.undo()
-    pytest.importorskip("cairosvg")
+    try:
+        import cairosvg  # noqa: F401
+    except (ImportError, OSError) as reason:
+        pytest.skip(str(reason).splitlines()[0])
     assert legato.view(skip()).save(tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
 
 

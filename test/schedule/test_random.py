@@ -58,10 +58,10 @@ def schedule(seed):
 def test_random_schedules(seeds):
     for seed in seeds:
         kernel, sch = schedule(seed)
-        assert sch.mod.operation.verify()
+        assert sch.module.operation.verify()
         again = Schedule(kernel).replay(sch.trace)
         assert str(again) == str(sch) and again.trace == sch.trace, seed
-        exe = legato.compile(sch.mod)
+        exe = legato.compile(sch.module)
         rng = np.random.default_rng(seed)
         arrays = [(rng.random([int(size) for size in p.shape]) - 0.5).astype(np.float32) for p in exe.inputs]
         np.testing.assert_allclose(exe(*arrays), REFERENCES[kernel](*arrays), rtol=1e-3, atol=1e-4, err_msg=f"seed {seed}")

@@ -9,7 +9,7 @@ from legato import Schedule, ScheduleError
 
 
 def same(kernel, sch):
-    got, want = values(kernel, sch.mod)
+    got, want = values(kernel, sch.module)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
     assert str(Schedule(kernel).replay(sch.trace)) == str(sch)
 
@@ -100,7 +100,7 @@ def test_kernels_are_worked_on_by_name():
     sch.work_on("square")
     assert "sch_parallel" not in sch.trace and "sch_split" in sch.trace
     x = np.linspace(-1, 1, 64, dtype=F)
-    np.testing.assert_allclose(legato.compile(sch.mod)(x), (2 * x) ** 2, rtol=1e-6)
+    np.testing.assert_allclose(legato.compile(sch.module)(x), (2 * x) ** 2, rtol=1e-6)
 
 
 def test_what_is_called_otherwise_here():

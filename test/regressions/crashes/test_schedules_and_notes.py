@@ -98,7 +98,8 @@ def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             vi = T.axis.spatial(8, i)
             B[vi] = A[vi] + T.float32(1)
 """
-    module = parse(text)
+    with pytest.warns(UserWarning, match="'note' is dropped"):
+        module = parse(text)
     printed = print_script(module)
     assert print_script(parse(printed)) == printed
     assert ('"note"' in printed) == ("None" not in value)

@@ -215,10 +215,10 @@ def scheduled_matmul():
 
 def test_a_schedule_with_threads():
     sch = scheduled_matmul()
-    exe = emulated(sch.mod)
+    exe = emulated(sch.module)
     a, b = inputs(exe)
     np.testing.assert_allclose(exe(a, b), a @ b, rtol=1e-5)
-    lowered = legato.lower(sch.mod, "nvvm", last="outlined")
+    lowered = legato.lower(sch.module, "nvvm", last="outlined")
     text = str(lowered)
     assert "memref<32x8xf32, #gpu.address_space<workgroup>>" in text and "memref.alloca() {alignment = 16 : i64} : memref<4x4xf32>" in text
     assert len(find(lowered.operation, "gpu.barrier")) == 2 and text.count("vector.load") == 2
@@ -240,7 +240,7 @@ def bound_reduction():
     _, ki = sch.split(k, [None, 32])
     sch.bind(i, "blockIdx.x")
     sch.bind(ki, "threadIdx.x")
-    return sch.mod
+    return sch.module
 
 
 def rfactored_reduction():
@@ -255,7 +255,7 @@ def rfactored_reduction():
     _, steps, thread = sch.get_loops(parts)
     sch.reorder(thread, steps)
     sch.bind(thread, "threadIdx.x")
-    return sch.mod
+    return sch.module
 
 
 @pytest.mark.parametrize("schedule,barriers", [(bound_reduction, 0), (rfactored_reduction, 5)])
@@ -282,10 +282,10 @@ def test_a_scheduled_elementwise_kernel():
     sch.bind(bx, "blockIdx.x")
     sch.bind(tx, "threadIdx.x")
     sch.vectorize(lanes)
-    exe = emulated(sch.mod)
+    exe = emulated(sch.module)
     (a,) = inputs(exe)
     np.testing.assert_allclose(exe(a), np.exp(a), rtol=1e-5)
-    assert barriers_of(sch.mod) == 0
+    assert barriers_of(sch.module) == 0
 
 
 def test_an_attached_schedule_is_taken():
@@ -299,7 +299,7 @@ def test_an_attached_schedule_is_taken():
 
 def test_on_the_cpu_the_threads_run_one_after_the_other():
     sch = scheduled_matmul()
-    exe = legato.compile(sch.mod)
+    exe = legato.compile(sch.module)
     a, b = inputs(exe)
     np.testing.assert_allclose(exe(a, b), a @ b, rtol=1e-5)
 
