@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
     from legato import artifacts, cache, kernels, mlir, patterns, script
+    from legato.check_module import check
+    from legato.checking.checker import PassChecker
+    from legato.checking.errors import CheckFailed
     from legato.core.diagnostics import PassFailed
     from legato.core.errors import LegatoError, Refusal, UnsupportedError
     from legato.dialects.module import Module
@@ -41,6 +44,8 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "Backend": ".targets.backend",
+    "CheckFailed": ".checking.errors",
+    "PassChecker": ".checking.checker",
     "Executable": ".runtime",
     "LegatoError": ".core.errors",
     "Module": ".dialects.module",
@@ -56,6 +61,7 @@ _WHERE = {
     "Target": ".targets.target",
     "UnsupportedError": ".core.errors",
     "attach_schedule": ".schedule.attach",
+    "check": ".check_module",
     "compile": ".driver",
     "explain": ".driver",
     "from_onnx": ".frontends.onnx",
@@ -84,11 +90,11 @@ _SUBMODULES = ("artifacts", "cache", "kernels", "mlir", "patterns", "script")
 _RENAMED = {"module": "ir_module"}   # old names, which work and warn
 
 __all__ = [
-    "Backend", "Executable", "LegatoError", "Module", "ModulePass", "PassContext", "PassFailed", "Pipeline", "PipelineError",
-    "Refusal", "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts", "attach_schedule", "cache", "compile",
-    "explain", "from_onnx", "from_torch", "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic", "load", "lower",
-    "lower_intrinsic", "mlir", "onnx_op", "option", "partition", "patterns", "profile", "register_pass", "register_target",
-    "register_tensor_intrinsic", "relax", "replace", "rewrite", "script", "tir", "view",
+    "Backend", "CheckFailed", "Executable", "LegatoError", "Module", "ModulePass", "PassChecker", "PassContext", "PassFailed", "Pipeline",
+    "PipelineError", "Refusal", "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts", "attach_schedule",
+    "cache", "check", "compile", "explain", "from_onnx", "from_torch", "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic",
+    "load", "lower", "lower_intrinsic", "mlir", "onnx_op", "option", "partition", "patterns", "profile", "register_pass",
+    "register_target", "register_tensor_intrinsic", "relax", "replace", "rewrite", "script", "tir", "view",
 ]
 
 

@@ -17,7 +17,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax.markers import SIGNATURE
 from legato.passes.legalize.conversion import RuleError
 from legato.passes.partition.artifacts import listed, strip_external
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, PassObserver
 from legato.passes.pipeline.instrumentation import Instrumentation
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.passes.pipeline.reproducer import Reproduction
@@ -90,7 +90,7 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
           costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
           from_stage: str | None = None, last: str | None = None, progress: Progress | None = None, verify_each: bool = False,
           report: Report | None = None, instrumentation: Instrumentation | None = None,
-          reproducer: str | Path | Reproduction | None = None, first: str | None = None) -> Module:
+          reproducer: str | Path | Reproduction | None = None, check: PassObserver | None = None, first: str | None = None) -> Module:
     """A copy of ``module``, lowered by the target's pipeline to the end, or to the stage ``last``; other parameters as in ``compile``.
 
     ``from_stage``: the stage that the module is at (``"fused"``: that of ``--emit fused``); None for a graph; ``first``: the old name.
@@ -99,7 +99,8 @@ def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = 
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     report = report if report is not None else Report()
     give = _partitioning(backends, costs, backend_options)
-    context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer))
+    context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer),
+                          observer=check)
     return _lower(module, catalog.resolve(target), context, give, passes, from_stage, last, progress, verify_each, report)
 
 
@@ -185,7 +186,7 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
             costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
             from_stage: str | None = None, progress: Progress | None = None, verify_each: bool = False, cache: bool = True,
             instrumentation: Instrumentation | None = None, reproducer: str | Path | Reproduction | None = None,
-            first: str | None = None) -> "Executable":
+            check: PassObserver | None = None, first: str | None = None) -> "Executable":
     """Compiles ``module`` to native code. Returns an executable.
 
     ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, tried before all others: rule values, or a map
@@ -195,11 +196,12 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     or a map from the names of the target's stages to such passes, which run at the end of those stages (``{"fused": "my-pass"}``).
     ``from_stage``: the stage that the module is at (``first``: its old name). ``progress(stage, seconds)`` is called after each stage.
     ``instrumentation``: prints the IR around passes. ``reproducer``: a file for the IR before a pass that fails, for ``legato-opt
-    --run-reproducer``; this costs a copy of the IR before each pass.
+    --run-reproducer``; this costs a copy of the IR before each pass. ``check``: a ``PassChecker``, which runs what the module computes
+    before and after each pass (docs/checking.md).
     ``cache``: whether what earlier compiles of the same model made is taken from ``legato.cache``, and the result kept there; a compile
-    that shows or checks its passes (``instrumentation``, ``reproducer``, ``verify_each``) does without. A model from there has one stage,
-    ``cache``, and no times of passes in its report. The module is not changed. Raises ``LegatoError``; ``UnsupportedError`` if the model
-    needs something that Legato does not support.
+    that shows or checks its passes (``instrumentation``, ``reproducer``, ``verify_each``, ``check``) does without. A model from
+    there has one stage, ``cache``, and no times of passes in its report. The module is not changed. Raises ``LegatoError``;
+    ``UnsupportedError`` if the model needs something that Legato does not support.
     """
     from legato.codegen.jit import jit
     from legato.compile_cache import CompileCache
@@ -210,12 +212,13 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     catalog = Catalog([target] if isinstance(target, Target) else (), rules)
     resolved = catalog.resolve(target)
     refuse_elsewhere(resolved)
-    kept = CompileCache.of(cache and not (verify_each or instrumentation or reproducer))
+    kept = CompileCache.of(cache and not (verify_each or instrumentation or reproducer or check))
     if isinstance(module, Module) and not (backends or passes or from_stage):
         found = kept.model(module, resolved)
         if found is not None:
             return _from_cache(*found, resolved, time.perf_counter() - started, progress)
-    context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer))
+    context = PassContext(catalog.resolve, report=report.details, instrumentation=instrumentation, reproduction=reproduction(reproducer),
+                          observer=check)
     if resolved.engine_here:
         if backends:
             raise LegatoError(f"backends=: the device of the target '{resolved.name}' runs the graph as a whole")

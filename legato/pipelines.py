@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import PassContext
@@ -12,19 +12,28 @@ from legato.targets.backend_catalog import BackendCatalog
 from legato.targets.catalog import Catalog
 from legato.targets.target import Target
 
+if TYPE_CHECKING:
+    from legato.checking.checker import PassChecker
+
 
 class Pipeline(PassPipeline):
     __doc__ = f"""{PassPipeline.__doc__}
     `targets` and `backends` are values that options may name (``{{target=npu}}``) besides those that are registered, installed, or come
-    with Legato. `target` is a text or a value.
+    with Legato. `target` is a text or a value. `check`: True, or a ``legato.PassChecker``, runs what the module computes before and
+    after each pass (docs/checking.md): ``CheckFailed`` for a pass that changes it.
     """
 
     def __init__(self, passes: Any, *, targets: Iterable[Target] = (), backends: Iterable[GivenBackend] = (),
-                 target: str | Target | None = None, extra_passes: Iterable[type] = (), **settings: Any):
+                 target: str | Target | None = None, extra_passes: Iterable[type] = (),
+                 check: bool | PassChecker = False, **settings: Any):
         self._targets = (*targets, target) if isinstance(target, Target) else tuple(targets)
         self._backends = tuple(backends)
         resolved = None if target is None else Catalog(self._targets).resolve(target)
         named = [one for value in self._targets for one in value.passes] if resolved is None else resolved.pass_classes()
+        if check:
+            from legato.checking.checker import PassChecker
+
+            settings["observer"] = PassChecker(target=str(resolved or "llvm")) if check is True else check
         super().__init__(passes, extra_passes=dict.fromkeys((*extra_passes, *named)), target=resolved, **settings)
 
     def check(self, context: PassContext | None = None) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from legato import driver
+from legato.checking.checker import PassChecker
 from legato.core.weights_beside import write_ir
 from legato.dialects.inline_weights import inlined_weights
 from legato.dialects.module import Module
@@ -41,6 +42,7 @@ class CompileSession:
     chosen: Chosen
     progress: Progress
     reproduction: Reproduction | None
+    checker: PassChecker | None = None
     report: driver.Report = field(default_factory=driver.Report)
 
     def run(self, module: Module) -> None:
@@ -82,7 +84,8 @@ class CompileSession:
         passes = capturing(self.chosen.target, self.options.from_stage) if self.options.report_html else ()
         return {"passes": passes, "backends": self.chosen.backends,
                 "backend_options": dict(self.options.backend), "from_stage": self.options.from_stage, "progress": self.progress,
-                "verify_each": self.options.verify_each, "instrumentation": instrumentation(self.options), "reproducer": self.reproduction}
+                "verify_each": self.options.verify_each, "instrumentation": instrumentation(self.options), "reproducer": self.reproduction,
+                "check": self.checker}
 
     def _lower(self, module: Module, last: str | None = None) -> Module:
         return driver.lower(module, self.chosen.target, last=last, report=self.report, **self._settings())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from legato.tools.ir_text import IrPrinter
 
 if TYPE_CHECKING:
+    from legato.checking.checker import PassChecker
     from legato.passes.pipeline.instrumentation import Instrumentation
     from legato.passes.pipeline.reproducer import Reproduction
 
@@ -62,3 +63,21 @@ def reproduction(options: argparse.Namespace, words: Iterable[str]) -> Reproduct
 
     path = options.mlir_pass_pipeline_crash_reproducer
     return Reproduction(path, shlex.join(["legato-compile", *words]), tuple(options.load)) if path else None
+
+
+def make_checker(options: argparse.Namespace, words: Iterable[str]) -> PassChecker | None:
+    """What runs the model around each pass, for --check-each-pass; None without it. A reproducer goes to the current folder, unless
+    --reproducer names a file. UsageError for inputs without --check-each-pass."""
+    if not options.check_each_pass:
+        if options.check_inputs:
+            from legato.tools.errors import UsageError
+
+            raise UsageError("--check-inputs gives the inputs for --check-each-pass: add that")
+        return None
+    from legato.checking.checker import PassChecker, show_progress
+    from legato.checking.report import read_inputs
+
+    path = options.mlir_pass_pipeline_crash_reproducer or Path(f"{Path(options.model).stem}.reproducer.mlir")
+    inputs = read_inputs(options.check_inputs) if options.check_inputs else None
+    return PassChecker(inputs, target=options.target, reproducer=path, command=shlex.join(["legato-compile", *words]), loaded=options.load,
+                   progress=None if options.quiet else show_progress)

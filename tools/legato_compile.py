@@ -53,6 +53,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.add_argument("-v", "--verbose", action="count", default=0, help="log what is done, on standard error; -vv: each pass as well")
     p.add_argument("--verify-each", action="store_true", help="verify the IR after every pass")
+    p.add_argument("--check-each-pass", action="store_true", help="run what the model computes before and after every pass, and name the "
+                   "first pass, and op, that changes it: docs/checking.md")
+    p.add_argument("--check-inputs", metavar="FILE.npz", help="--check-each-pass: on these inputs, in the order of their names")
     p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
     return p
 
@@ -77,7 +80,7 @@ def run(options: argparse.Namespace, words: list[str], begun: float) -> None:
     LegatoError."""
     from legato.tools.compile_checks import check_options, resolve
     from legato.tools.compile_session import CompileSession
-    from legato.tools.ir_options import reproduction
+    from legato.tools.ir_options import make_checker, reproduction
     from legato.tools.model_input import open_model
     from legato.tools.progress import Progress
     from legato.tools.user_file import register_user_files
@@ -89,7 +92,10 @@ def run(options: argparse.Namespace, words: list[str], begun: float) -> None:
     progress.stages.append(("start", progress.seconds))
     with progress.stage("import"):
         module = open_model(options.model).module(dict(options.shape), user.dialects)
-    CompileSession(options, chosen, progress, reproduction(options, words)).run(module)
+    checker = make_checker(options, words)
+    CompileSession(options, chosen, progress, reproduction(options, words), checker).run(module)
+    if checker is not None:
+        print(f"legato-compile: {checker.report}", file=sys.stderr)
 
 
 def print_pipeline(options: argparse.Namespace) -> None:

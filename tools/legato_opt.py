@@ -46,6 +46,7 @@ def run(arguments: Arguments) -> int:
         list_dialects,
         list_target_rules,
         load_user_code,
+        make_checker,
         make_pipeline,
         mlir_context,
         pass_context,
@@ -78,11 +79,14 @@ def run(arguments: Arguments) -> int:
     context = pass_context(user)
     with command_line():
         pipeline = make_pipeline(arguments, user, context)
+        context.observer = checker = make_checker(arguments)
     if arguments.dump_pipeline:
         console.say(f"Pipeline of {len(pipeline.names())} passes:\n{pipeline}\n")
     session = Session(arguments, pipeline, context, mlir_context(arguments, user))
     context.times.append(("start", time.perf_counter() - begun))
     code = session.run(text or read_input(arguments.input))
+    if checker is not None and code == 0:
+        print(f"legato-opt: {checker.report}", file=sys.stderr)
     if code == 0 and arguments.reproducer_path is not None:
         remove_stale(arguments.reproducer_path, arguments.command)
     if arguments.timing:

@@ -12,11 +12,13 @@ from legato.tools.ir_text import IrPrinter
 VALUED = {
     "pass-pipeline": "pipeline", "print-ir-before": "print_before", "print-ir-after": "print_after", "load": "load",
     "reproducer": "reproducer", "completion": "completion", "o": "output", "target": "target", "emit": "emit", "op": "op", "view": "view",
+    "check-inputs": "check_inputs",
     "mlir-print-ir-tree-dir": "tree_dir", "mlir-elide-elementsattrs-if-larger": "elements_limit",
     "mlir-elide-resource-strings-if-larger": "resource_limit",
 }
 SWITCHES = {
     "split-input-file": "split", "verify-diagnostics": "verify_diagnostics", "verify-each": "verify_each", "verify-roundtrip": "roundtrip",
+    "check-each-pass": "check_each",
     "print-ir-before-all": "print_before_all", "print-ir-after-all": "print_after_all", "timing": "timing", "list-passes": "list_passes",
     "list-rules": "list_rules", "print-ir-after-change": "print_after_change", "print-ir-after-failure": "print_after_failure",
     "mlir-print-local-scope": "local_scope", "show-dialects": "show_dialects", "dump-pass-pipeline": "dump_pipeline",
@@ -66,6 +68,8 @@ class Arguments:
     split: bool = False
     verify_diagnostics: bool = False
     verify_each: bool = False
+    check_each: bool = False
+    check_inputs: str = ""
     roundtrip: bool = False
     timing: bool = False
     list_passes: bool = False
@@ -176,5 +180,7 @@ def _refuse(result: Arguments) -> None:
         raise UsageError(f'--emit takes {", ".join(EMIT)}, not "{result.emit}"')
     if result.emit_bytecode and (result.split or result.emit != EMIT[0] or result.inline_weights):
         raise UsageError("--emit-bytecode writes one module: neither --split-input-file, --emit nor --inline-weights goes with it")
+    if result.check_inputs and not (result.check_each or result.run_reproducer):
+        raise UsageError("--check-inputs gives the inputs for --check-each-pass: add that")
     if result.split and result.run_reproducer:
         raise UsageError("--run-reproducer takes a file with one module, without --split-input-file")

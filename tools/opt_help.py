@@ -45,6 +45,8 @@ To see what happens:
   --dump-pass-pipeline                the pipeline as text, before it runs
   --timing                            a table of times, on standard error
   --verify-each                       verify after each pass, not only at the end
+  --check-each-pass                   run what the module computes before and after each pass, and name the first pass, and op, that
+                                      changes it: docs/checking.md;  --check-inputs=FILE.npz: on these inputs, in the order of their names
   --show-dialects                     the names of all dialects
   --list-passes                       our passes with their options, and the names of upstream's
   --emit=script                       print the module as the source of a Python script (legato.script) instead of MLIR

@@ -21,6 +21,7 @@ from legato.tools.opt_input import Input
 from legato.tools.user_file import UserCode, load_user_file
 
 if TYPE_CHECKING:
+    from legato.checking.checker import PassChecker
     from legato.targets.backend import Backend
     from legato.targets.target import Target
 
@@ -30,6 +31,9 @@ def follow_reproducer(arguments: Arguments, text: Input) -> None:
     recipe = read_header(text.source.text, text.source.name)
     arguments.pipeline = recipe.pipeline
     arguments.verify_each |= recipe.verify_each
+    if recipe.check_inputs is not None:
+        arguments.check_each = True
+        arguments.check_inputs = arguments.check_inputs or str(Path(text.source.name).parent / recipe.check_inputs)
     arguments.load += [file for file in recipe.load if file not in arguments.load]
 
 
@@ -82,6 +86,18 @@ def pass_context(user: UserCode) -> PassContext:
         return backends.resolve(name)
 
     return PassContext(resolve_target=resolve, resolve_backend=resolve_backend)
+
+
+def make_checker(arguments: Arguments) -> PassChecker | None:
+    """What runs the module around each pass, for --check-each-pass; None without it."""
+    if not arguments.check_each:
+        return None
+    from legato.checking.checker import PassChecker, show_progress
+    from legato.checking.report import read_inputs
+
+    inputs = read_inputs(arguments.check_inputs) if arguments.check_inputs else None
+    return PassChecker(inputs, reproducer=arguments.reproducer_path, command=arguments.command, loaded=arguments.load,
+                   progress=show_progress)
 
 
 def make_pipeline(arguments: Arguments, user: UserCode, context: PassContext) -> PassPipeline:

@@ -15,12 +15,13 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from legato.analysis.structured import StructuredKernels
 from legato.core.errors import LegatoError
 from legato.core.interfaces import BackendLike, CpuMachine, GpuMachine, TargetLike
 from legato.passes.pipeline.options import Option, OptionError, TargetText, option, options_of, parse_options, print_options
+from legato.passes.pipeline.rounding import REORDERED, Rounding
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
@@ -32,6 +33,19 @@ __all__ = ["ModulePass", "Option", "OptionError", "PassContext", "TargetText", "
 PASS_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
+class PassObserver(Protocol):
+    """What follows a pipeline pass by pass: ``checking.PassChecker``. It may raise, and must not change the module."""
+
+    def begins(self, module: Module, context: PassContext) -> None:
+        """Called before the first pass of a pipeline."""
+        ...
+
+    def after(self, name: str, text: str, position: int, count: int, rounding: Rounding, module: Module, context: PassContext) -> None:
+        """Called after each pass. ``text``: the pass with its options; ``position``: its number from 1, of ``count``; ``rounding``: what it
+        may change."""
+        ...
+
+
 @dataclass
 class PassContext:
     """The state shared by the passes of a run.
@@ -39,7 +53,7 @@ class PassContext:
     `resolve_target` returns the target for a text, `resolve_backend` the backend for a name; tools and the driver provide them. Passes
     fill `report`, for explain; the pipeline fills `times`: (pass name, seconds) in order; both add to `warnings`. `kernels` holds the
     classification of each kernel, until the kernel is rewritten (see ModulePass.keeps_kernels) or the run ends. `instrumentation`,
-    `reproduction`: of pipelines without their own.
+    `reproduction`, `observer`: of pipelines without their own.
     """
 
     resolve_target: Callable[[str], TargetLike] | None = None
@@ -50,6 +64,7 @@ class PassContext:
     kernels: StructuredKernels = field(default_factory=StructuredKernels)
     instrumentation: Instrumentation | None = None
     reproduction: Reproduction | None = None
+    observer: PassObserver | None = None
 
     def target(self, text: str) -> TargetLike:
         """The target for a text (``"llvm{threads=2}"``). LegatoError if it is unknown."""
@@ -87,6 +102,8 @@ class ModulePass:
     (outlining, inlining back, calling a backend) sets `sees_external = True`.
     A pass that drops from `context.kernels` each kernel that it rewrites or erases sets `keeps_kernels = True`; after any other pass the
     pipeline forgets the classification of all kernels.
+    `rounding` says what it may change about results, which ``--check-each-pass`` compares with what it does: by default what another order
+    of sums does. A pass whose options decide about it overrides `entitlement`.
     `completed_by` names passes that complete its work: a pipeline that goes on after it without them has a warning.
     """
 
@@ -94,10 +111,15 @@ class ModulePass:
     sees_external: ClassVar[bool] = False
     keeps_kernels: ClassVar[bool] = False
     completed_by: ClassVar[tuple[str, ...]] = ()
+    rounding: ClassVar[Rounding] = REORDERED
 
     def run(self, module: Module, context: PassContext) -> None:
         """Changes `module` in place. Raises LegatoError, preferably PassFailed with the op."""
         raise NotImplementedError(f"{type(self).__name__} has no run method")
+
+    def entitlement(self) -> Rounding:
+        """What the pass, with these options, may change about results."""
+        return self.rounding
 
     @classmethod
     def parse(cls, options: str = "") -> ModulePass:

@@ -18,10 +18,11 @@ from legato.core.mlir import ir
 from legato.core.upstream import failed_of
 from legato.dialects.loading import load_dialects
 from legato.dialects.tir import check_prim_funcs
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, PassObserver
 from legato.passes.pipeline.instrumentation import Instrumentation
 from legato.passes.pipeline.malformed import malformed
 from legato.passes.pipeline.reproducer import Reproducer, Reproduction
+from legato.passes.pipeline.rounding import REORDERED, Rounding
 from legato.passes.pipeline.scope import as_module, backend_of, external_modules, host_part, symbol
 from legato.passes.pipeline.steps import (
     ExternalOf,
@@ -56,7 +57,8 @@ class PassPipeline:
     `passes` is text, a pass, or a list of those and of ``external("npu", [...])``. `extra_passes` are classes that the text may name
     besides Legato's. `target`: what ``%s`` stands for in options of passes. The IR is verified after the whole pipeline, with
     `verify_each` after each pass. `reproducer`, a path: the IR before a failing pass is written there, with its weights beside it; this
-    costs a copy of the IR before each pass. `command` and `loaded` (files executed for `extra_passes`) are recorded in it. PipelineError
+    costs a copy of the IR before each pass. `command` and `loaded` (files executed for `extra_passes`) are recorded in it. `observer`
+    follows the run pass by pass. PipelineError
     for an unknown pass or option, or a pass in a place where it cannot run.
     """
 
@@ -72,6 +74,7 @@ class PassPipeline:
         command: str | None = None,
         loaded: Sequence[str] = (),
         target: TargetLike | None = None,
+        observer: PassObserver | None = None,
     ):
         steps = resolve(passes, PassNames(extra_passes))
         self.steps = with_target(steps, target) if target is not None else steps
@@ -79,6 +82,7 @@ class PassPipeline:
         self.verify_each = verify_each
         self.instrumentation = instrumentation
         self.reproduction = Reproduction(Path(reproducer), command, tuple(loaded)) if reproducer is not None else None
+        self.observer = observer
 
     def __str__(self) -> str:
         return ",".join(map(str, self.steps))
@@ -103,6 +107,8 @@ class PassPipeline:
         load_dialects(module.context, [dialect for target in targets_of(self.steps, context) for dialect in target.known_dialects()])
         verifies = bool(self.steps) and self.verify and not self.verify_each
         before = Reproducer.of(module) if verifies and self._wanted(context) else None
+        if (observer := self._observer(context)) is not None:
+            observer.begins(module, context)
         with module.context:
             try:
                 self._run(self.steps, module, context, None)
@@ -113,7 +119,8 @@ class PassPipeline:
                     self._verify_end(module, before, context)
 
     def _run(self, steps: Sequence[Step], module: Module, context: PassContext, scope: str | None) -> None:
-        for work in self._together(steps, self._telling(context)):
+        observer = self._observer(context) if scope is None else None
+        for number, work in enumerate(self._together(steps, self._telling(context), observer is not None)):
             if isinstance(work, ExternalStep):
                 self._run_external(work, module, context, scope)
             elif isinstance(work, PythonStep) and work.pass_.sees_external:
@@ -121,6 +128,12 @@ class PassPipeline:
             else:
                 with host_part(module):
                     self._run_one(work, module, context, scope)
+            if observer is not None:
+                step = work[0] if isinstance(work, list) else work
+                observer.after(",".join(names_of([step])), str(step), number + 1, len(steps), rounding_of(step), module, context)
+
+    def _observer(self, context: PassContext) -> PassObserver | None:
+        return self.observer or context.observer
 
     def _telling(self, context: PassContext) -> Instrumentation:
         return self.instrumentation or context.instrumentation or NO_INSTRUMENTATION
@@ -128,11 +141,11 @@ class PassPipeline:
     def _wanted(self, context: PassContext) -> Reproduction | None:
         return self.reproduction or context.reproduction
 
-    def _together(self, steps: Sequence[Step], telling: Instrumentation) -> Iterator[Work | ExternalStep]:
+    def _together(self, steps: Sequence[Step], telling: Instrumentation, observed: bool) -> Iterator[Work | ExternalStep]:
         """The steps, with adjacent upstream steps as one list if nothing has to happen between them."""
         group: list[UpstreamStep] = []
         for step in steps:
-            joins = isinstance(step, UpstreamStep) and not self.verify_each and not telling.alone(step.name)
+            joins = isinstance(step, UpstreamStep) and not (self.verify_each or observed or telling.alone(step.name))
             if group and not joins:
                 yield group
                 group = []
@@ -263,6 +276,17 @@ class PassPipeline:
             return
         before.write(wanted, pipeline, error, self.verify_each or verify_each)
         error.reproducer = str(wanted.path)
+
+
+def rounding_of(step: Step) -> Rounding:
+    """What a step may change about results."""
+    if isinstance(step, PythonStep):
+        return step.pass_.entitlement()
+    if isinstance(step, ExternalStep):
+        inside = [rounding_of(one) for one in step.steps]
+        return Rounding(max((one.ulps for one in inside), default=0), max((one.relative for one in inside), default=0),
+                        all(one.specials for one in inside))
+    return REORDERED
 
 
 @contextmanager

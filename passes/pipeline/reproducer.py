@@ -41,8 +41,8 @@ class Reproducer:
         """A second copy, in the same state."""
         return Reproducer(self.module.clone())
 
-    def write(self, wanted: Reproduction, pipeline: str, error: Exception, verify_each: bool) -> None:
-        """Writes the copy, and the weights that it uses beside it."""
+    def write(self, wanted: Reproduction, pipeline: str, error: Exception, verify_each: bool, check: str | None = None) -> None:
+        """Writes the copy, and the weights that it uses beside it. ``check``: the file beside it with the inputs for --check-each-pass."""
         path, command, loaded = wanted.path, wanted.command, wanted.loaded
         self.module.drop_unused_weights()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,6 +54,8 @@ class Reproducer:
         lines += [f"// load: {Path(file).resolve()}" for file in loaded]
         if verify_each:
             lines.append("// verify-each: true")
+        if check is not None:
+            lines.append(f"// check-inputs: {check}")
         lines.append(f"// pipeline: {_one_line(pipeline)}")
         path.write_text("\n".join(lines) + "\n" + path.read_text())
 
@@ -74,6 +76,7 @@ class Recipe:
     pipeline: str
     verify_each: bool
     load: tuple[str, ...]
+    check_inputs: str | None = None
 
 
 def read_header(text: str, name: str) -> Recipe:
@@ -87,7 +90,8 @@ def read_header(text: str, name: str) -> Recipe:
     if not lines or "// " + lines[0] != TITLE or not pipeline:
         raise LegatoError(f'{name} is no reproducer: it has to begin with "{TITLE}" and to hold a line "// pipeline: ..."')
     load = tuple(line.removeprefix("load:").strip() for line in lines if line.startswith("load:"))
-    return Recipe(pipeline[0], "verify-each: true" in lines, load)
+    check = next((line.removeprefix("check-inputs:").strip() for line in lines if line.startswith("check-inputs:")), None)
+    return Recipe(pipeline[0], "verify-each: true" in lines, load, check)
 
 
 def _one_line(text: str) -> str:

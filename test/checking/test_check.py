@@ -1,0 +1,120 @@
+"""legato.check: a right pipeline passes, a wrong pass is named with its op, and what is not checked is said."""
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from checked_models import layers
+
+import legato
+from legato.core.ir_helpers import find
+from legato.core.mlir import ir
+from legato.passes.pipeline.rounding import EXACT, REORDERED, Rounding
+
+
+@dataclass(frozen=True)
+class SwapOperands(legato.ModulePass):
+    """Swaps the operands of the first subtraction: a bug."""
+
+    name = "test-swap-operands"
+
+    def run(self, module, context):
+        op = find(module.operation, "relax.subtract")[0]
+        op.operands[0], op.operands[1] = op.operands[1], op.operands[0]
+
+
+def subtraction():
+    return legato.Module.parse("""
+func.func @main(%a: tensor<?x3xf32, #relax.dims<["n", 3]>> {relax.name = "a"}, %b: tensor<3xf32> {relax.name = "b"})
+    -> (tensor<?x3xf32, #relax.dims<["n", 3]>> {relax.name = "y"}) {
+  %0 = "relax.exp"(%a) : (tensor<?x3xf32, #relax.dims<["n", 3]>>) -> tensor<?x3xf32, #relax.dims<["n", 3]>> loc("first")
+  %1 = "relax.subtract"(%0, %b) : (tensor<?x3xf32, #relax.dims<["n", 3]>>, tensor<3xf32>)
+    -> tensor<?x3xf32, #relax.dims<["n", 3]>> loc("diff")
+  %2 = "relax.relu"(%1) : (tensor<?x3xf32, #relax.dims<["n", 3]>>) -> tensor<?x3xf32, #relax.dims<["n", 3]>> loc("last")
+  return %2 : tensor<?x3xf32, #relax.dims<["n", 3]>>
+}""")
+
+
+def test_the_whole_pipeline_of_a_cpu_passes():
+    report = legato.check(layers())
+    assert report.passes > 90 and report.changed > 30
+    assert not report.unchecked and not report.notes
+    assert any("n = 1" in sample and "n = 17" not in sample for sample in report.samples) and any("n = 0" in s for s in report.samples)
+
+
+def test_a_wrong_pass_is_named_with_its_op(tmp_path):
+    with pytest.raises(legato.CheckFailed) as caught:
+        legato.check(subtraction(), ["relax-canonicalize", SwapOperands(), "cse"], reproducer=tmp_path / "bad.mlir")
+    error = caught.value
+    assert error.pass_name == "test-swap-operands" and error.position == 2 and error.op == 'relax.subtract "diff"' and error.result == "y"
+    text = str(error)
+    assert "test-swap-operands (pass 2 of 3) changes what the module computes" in text
+    assert 'first op that differs: relax.subtract "diff"' in text
+    assert "element [" in text and "sizes: n = 17" in text and "allowed is a difference of" in text
+    assert error.difference is not None and error.difference.index and error.difference.count > 1
+    written = (tmp_path / "bad.mlir").read_text()
+    assert "// pipeline: test-swap-operands\n" in written and "// check-inputs: bad.mlir.inputs.npz\n" in written
+    with np.load(tmp_path / "bad.mlir.inputs.npz") as inputs:
+        assert [inputs[name].shape for name in sorted(inputs.files)] == [(17, 3), (3,)]
+
+
+def test_the_option_of_a_pipeline():
+    with pytest.raises(legato.CheckFailed, match="test-swap-operands"):
+        legato.Pipeline([SwapOperands()], check=True).run(subtraction())
+    legato.Pipeline(["relax-canonicalize"], check=legato.PassChecker()).run(subtraction())
+
+
+def test_given_inputs_are_used():
+    same = np.zeros((2, 3), np.float32)
+    checker = legato.PassChecker([same, np.exp(same[0])])   # a - b is 0 both ways
+    legato.Pipeline([SwapOperands()], check=checker).run(subtraction())
+    assert checker.report.samples == ["given values at n = 2"]
+    with pytest.raises(legato.LegatoError, match=r"'b' is float32\[3\], and the array for it is float32\[4\]"):
+        legato.Pipeline(["cse"], check=legato.PassChecker([same, np.zeros(4, np.float32)])).run(subtraction())
+
+
+@dataclass(frozen=True)
+class Round(legato.ModulePass):
+    """Rounds what exp computes to bf16, and says that it may, or does not."""
+
+    name = "test-round"
+    says: bool = True
+
+    def entitlement(self):
+        return Rounding(relative=2.0**-8) if self.says else REORDERED
+
+    def run(self, module, context):
+        op = find(module.operation, "relax.exp")[0]
+        with module.context, ir.Location.unknown(), ir.InsertionPoint(find(module.operation, "relax.subtract")[0]):
+            from legato.dialects import relax
+
+            rounded = relax.astype(relax.astype(op.results[0], "bf16"), "f32")
+            find(module.operation, "relax.subtract")[0].operands[0] = rounded
+
+
+def test_a_pass_is_held_to_the_rounding_that_it_declares():
+    legato.check(subtraction(), [Round()])
+    with pytest.raises(legato.CheckFailed, match=r"test-round.*\n.*relax.subtract"):
+        legato.check(subtraction(), [Round(says=False)])
+
+
+def test_exact_passes_are_held_to_every_bit():
+    class Exact(Round):
+        name = "test-exact"
+
+        def entitlement(self):
+            return EXACT
+
+    with pytest.raises(legato.CheckFailed, match="entitled to: no change of any bit"):
+        legato.check(subtraction(), [Exact()])
+
+
+def test_what_cannot_be_run_is_said():
+    module = legato.Module.parse("""
+func.func private @f(tensor<3xf32>, tensor<3xf32> {tir.out}) -> tensor<3xf32> attributes {relax.packed = "test.there_is_none"}
+func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {
+  %e = tensor.empty() : tensor<3xf32>
+  %0 = func.call @f(%a, %e) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}""")
+    report = legato.check(module, "cse")
+    assert report.notes and "nothing was checked" in report.notes[0] and "test.there_is_none" in report.notes[0]
