@@ -80,10 +80,7 @@ def test_unique(shape, dtype):
         check(proto, np.random.default_rng(seed).integers(0, 4, shape).astype(dtype))
 
 
-@pytest.mark.parametrize(("attributes", "shape", "reason"), [
-    ({"sorted": 0}, (4,), "sorted = 0"), ({"axis": 0}, (4, 2), "along an axis"), ({}, ("n",), "known only at run time")])
-def test_unique_refused(attributes, shape, reason):
-    proto = model([helper.make_node("Unique", ["x"], ["y"], **attributes)], [("x", TensorProto.FLOAT, list(shape))],
-                  [("y", TensorProto.FLOAT, None)])
-    with pytest.raises(legato.UnsupportedError, match=reason):
+def test_unique_refused():
+    proto = model([helper.make_node("Unique", ["x"], ["y"])], [("x", TensorProto.FLOAT, ["n"])], [("y", TensorProto.FLOAT, None)])
+    with pytest.raises(legato.UnsupportedError, match="known only at run time"):
         legato.from_onnx(proto)

@@ -8,6 +8,7 @@ from legato.frontends.onnx.ops import (
     control,
     conv,
     einsum,
+    features,
     gather,
     integers,
     logic,
@@ -30,13 +31,14 @@ from legato.frontends.onnx.ops import (
     shape,
     slices,
     spectral,
+    training,
     unary,
 )
 
 _FAMILIES = (
-    activations, arithmetic, casts, constants, control, conv, einsum, gather, integers, logic, loops, matmul, microsoft,
+    activations, arithmetic, casts, constants, control, conv, einsum, features, gather, integers, logic, loops, matmul, microsoft,
     microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions, resize, sampling,
-    sequences, shape, slices, spectral, unary,
+    sequences, shape, slices, spectral, training, unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

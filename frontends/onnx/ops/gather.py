@@ -1,4 +1,6 @@
 """Gather and scatter."""
+import math
+
 import numpy as np
 
 from legato.core.dtypes import kind
@@ -9,6 +11,7 @@ from legato.dialects.relax.distinct import distinct
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import MADE_ELEMENTS
 
 
 def _fold_gather(node, data, indices):
@@ -98,16 +101,40 @@ def compress(node):
 
 @op("Unique", 11, 28)
 def unique(node):
-    """Unique elements in sorted order, of a tensor of static size."""
-    axis = node.integer("axis", None)
-    if not node.flag("sorted", True):
-        raise Refused("distinct elements in the order of the tensor (sorted = 0) are not supported")
-    if axis is not None and node.rank() != 1:
-        raise Refused("distinct parts along an axis are not supported, only distinct elements")
-    data = node.x(0) if node.rank() == 1 else relax.reshape(node.x(0), shape=[-1])
-    if not isinstance(dims.dims(data.type)[0], int):
+    """Unique elements, or parts along an axis, of a tensor of static size; sorted, or in the order of their first occurrences."""
+    axis, x = node.integer("axis", None), node.x(0)
+    if axis is None:
+        x, axis = relax.reshape(x, shape=[-1]), 0
+    axis = node.axis(axis, x.type.rank)
+    if any(not isinstance(size, int) for size in dims.dims(x.type)):
         raise Refused("distinct elements of a tensor whose size is known only at run time are not supported")
-    return distinct(data)
+    values, first, which, counts = distinct(x if x.type.rank == 1 else _order_of_parts(node, x, axis))
+    values = values if x.type.rank == 1 else relax.take(x, first, axis=axis)
+    if node.flag("sorted", True):
+        return values, first, which, counts
+    (length,) = dims.dims(first.type)
+    order = relax.topk(first, k=length, axis=0, largest=False)
+    places = relax.topk(order, k=length, axis=0, largest=False)     # of each in the order of first occurrences
+    values, first, counts = (relax.take(value, order, axis=along) for value, along in ((values, axis), (first, 0), (counts, 0)))
+    return values, first, relax.take(places, which, axis=0), counts
+
+
+def _order_of_parts(node, x, axis: int):
+    """For each part along an axis the number of parts that are less than it, element by element: [parts]."""
+    size, length = x.type.shape[axis], math.prod(s for a, s in enumerate(x.type.shape) if a != axis)
+    if size * size * length > MADE_ELEMENTS:
+        raise Refused(f"distinct parts among {size} of {length} elements are not supported: all pairs are compared")
+    if not length:
+        return relax.constant(np.zeros(size, np.int64))
+    if node.dtype() == np.bool_:
+        x = relax.astype(x, dtype=np.int8)
+    rows = relax.reshape(relax.permute_dims(x, axes=[axis, *(a for a in range(x.type.rank) if a != axis)]), shape=[size, length])
+    mine, other = relax.expand_dims(rows, axis=[1]), relax.expand_dims(rows, axis=[0])
+    differ = relax.astype(relax.not_equal(mine, other), dtype=np.int64)
+    leading = relax.equal(relax.cumsum(differ, axis=2), node.literal(1))    # from the first difference up to the second
+    decides = relax.logical_and(relax.logical_and(leading, relax.equal(differ, node.literal(1))), relax.greater(mine, other))
+    greater = relax.max(relax.astype(decides, dtype=np.int64), axis=[2])
+    return relax.sum(greater, axis=[1])
 
 
 ENTRIES = (

@@ -6,6 +6,8 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.dims import Size, floor_divide, product
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.sampling import linear_taps, number, summed
 from legato.frontends.onnx.ops.windows import auto_padding
@@ -60,31 +62,56 @@ def _clamped_taps(place: ir.Value, size: int) -> list[tuple[ir.Value, ir.Value]]
 
 @op("Col2Im", 18)
 def col2im(node):
-    """Col2Im: blocks are added up at their positions in the padded image, by a scatter with constant indices."""
-    image, block = node.ints(1, "the image_shape"), node.ints(2, "the block_shape")
+    """Col2Im: blocks are added up at their positions in the padded image, by a scatter."""
+    image, block = (_sizes_of(node, index, what) for index, what in ((1, "image_shape"), (2, "block_shape")))
     rank = len(image)
     strides, dilations = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
     pads = node.integers("pads", [0] * (2 * rank))
     if not len(block) == len(strides) == len(dilations) == rank or len(pads) != 2 * rank:
         raise Malformed(f"image_shape {image}, block_shape {block}, strides {strides}, dilations {dilations} and pads {pads} do not fit")
     padded = [size + pads[a] + pads[rank + a] for a, size in enumerate(image)]
-    counts = [(size - dilation * (k - 1) - 1) // stride + 1 for size, dilation, k, stride in zip(padded, dilations, block, strides)]
+    taken = [dilation * (k - 1) + 1 for dilation, k in zip(dilations, block)]
+    counts = [floor_divide(size - most, stride) + 1 for size, most, stride in zip(padded, taken, strides)]
     batch, rows, columns = node.dims()
-    if not isinstance(rows, int) or not isinstance(columns, int):
-        raise Refused(f"blocks of the shape {list(node.dims())} are not supported, only of sizes known at import")
-    if any(count < 1 for count in counts) or columns != math.prod(counts) or rows % math.prod(block):
+    elements, blocks = product(block), product(counts)
+    is_known = all(isinstance(size, int) for size in (rows, columns, *image, *block))
+    if is_known and (any(isinstance(count, int) and count < 1 for count in counts) or columns != blocks or rows % elements):
         raise Malformed(f"blocks of {block} stand at {counts} places of the image, but the input has the shape {list(node.dims())}")
-    channels = rows // math.prod(block)
-    places = np.zeros((1, 1), np.int64)  # [elements of a block, blocks]
-    for size, k, dilation, count, stride in zip(padded, block, dilations, counts, strides):
-        along = np.arange(k)[:, None] * dilation + np.arange(count) * stride
-        places = (places[:, None, :, None] * size + along[None, :, None, :]).reshape(len(places) * k, -1)
-    flat = relax.reshape(node.x(), shape=[relax.dims.product([batch, channels]), places.size])
-    index = relax.broadcast_to(node.literal(places.reshape(1, -1)), shape=[relax.dims.product([batch, channels]), places.size])
-    zeros = relax.broadcast_to(node.literal(0, node.dtype()), shape=[relax.dims.product([batch, channels]), math.prod(padded)])
+    if not is_known:
+        node.require_equal(columns, blocks, f"{columns} columns to be {blocks}, one for each of {counts} places of a block in the image")
+    channels = floor_divide(rows, elements)
+    flat = relax.reshape(node.x(), shape=[product([batch, channels]), elements * blocks])
+    index = _block_places(node, padded, block, dilations, counts, strides, is_known)
+    index = relax.broadcast_to(index, shape=[product([batch, channels]), elements * blocks])
+    zeros = relax.broadcast_to(node.literal(0, node.dtype()), shape=[product([batch, channels]), product(padded)])
     made = relax.reshape(relax.scatter_elements(zeros, index, flat, axis=1, reduction="add"), shape=[batch, channels, *padded])
     begin, end = pads[:rank], [pads[a] + size for a, size in enumerate(image)]
     return relax.strided_slice(made, begin=begin, end=end, axes=list(range(2, rank + 2))) if any(pads) else made
+
+
+def _sizes_of(node, index: int, what: str) -> list[Size]:
+    """The sizes that an input lists, which may be data."""
+    if node.by_data(index):
+        return list(run_time.symbols(node, run_time.integers(node, index, what), what))
+    return node.sizes(index, f"the {what}")
+
+
+def _block_places(node, padded, block, dilations, counts, strides, is_known: bool) -> ir.Value:
+    """The places of the elements of all blocks in the flat image: [1, elements * blocks]."""
+    if is_known:
+        known = np.zeros((1, 1), np.int64)
+        for size, k, dilation, count, stride in zip(padded, block, dilations, counts, strides):
+            along = np.arange(k)[:, None] * dilation + np.arange(count) * stride
+            known = (known[:, None, :, None] * size + along[None, :, None, :]).reshape(len(known) * k, -1)
+        return node.literal(known.reshape(1, -1))
+    places, rows, columns = run_time.literal([[0]]), 1, 1
+    for size, k, dilation, count, stride in zip(padded, block, dilations, counts, strides):
+        inside = relax.multiply(relax.expand_dims(run_time.counted(k), axis=[1]), run_time.literal(dilation))
+        along = relax.expand_dims(relax.add(inside, relax.multiply(run_time.counted(count), run_time.literal(stride))), axis=[1])
+        outer = relax.multiply(relax.expand_dims(places, axis=[1, 3]), run_time.vector(node, [size]))
+        rows, columns = rows * k, columns * count
+        places = relax.reshape(relax.add(outer, along), shape=[rows, columns])      # [rows, k, columns, count]
+    return relax.reshape(places, shape=[1, rows * columns])
 
 
 @op("DeformConv", 19, 22)

@@ -5,8 +5,11 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.dims import UNKNOWN, Size
 from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops import run_time_spectral
+from legato.frontends.onnx.ops.run_time_spectral import part
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import MADE_ELEMENTS
 
@@ -30,11 +33,10 @@ def _parts(node) -> int:
     return parts
 
 
-def _part(x: ir.Value, index: int) -> ir.Value:
-    """The real or imaginary part, in f64."""
-    axis = x.type.rank - 1
-    part = relax.squeeze(relax.strided_slice(x, begin=[index], end=[index + 1], axes=[axis]), axis=[axis])
-    return relax.astype(part, dtype=np.float64)
+def _sizes(node, *indices: int) -> list[Size]:
+    """The sizes that some inputs say, as far as these are given; UNKNOWN for data."""
+    given = [index for index in indices if node.given(index)]
+    return [size for index in given for size in ([UNKNOWN] if node.by_data(index) else node.sizes(index, "a size"))]
 
 
 def _joined(node, real: ir.Value, imaginary: ir.Value) -> ir.Value:
@@ -65,12 +67,16 @@ def _fitted(x: ir.Value, axis: int, length: int) -> ir.Value:
 def dft(node):
     """DFT along one axis of real ([..., 1]) or complex ([..., 2]) numbers."""
     rank = node.rank()
+    if node.version >= 20 and node.by_data(2):
+        return run_time_spectral.dft(node, None, _parts(node))
     axis = int(node.scalar(2, "the axis")) if node.version >= 20 and node.given(2) else node.integer("axis", 1) if node.version < 20 else -2
     inverse, onesided = node.flag("inverse"), node.flag("onesided")
     axis = node.axis(axis, rank)
     parts = _parts(node)
     if axis == rank - 1:
         raise Malformed(f"its axis is {axis}, the last one, which is that of real and imaginary parts")
+    if not all(isinstance(size, int) for size in (node.dims()[axis], *_sizes(node, 1))):
+        return run_time_spectral.dft(node, axis, parts)
     length = int(node.scalar(1, "the length")) if node.given(1) else None
     if onesided and inverse:  # the inverse of a one-sided transform is real
         return _real_inverse(node, axis, length)
@@ -82,10 +88,10 @@ def dft(node):
     x = _fitted(node.x(), axis, length)
     bins = length // 2 + 1 if onesided else length
     cosines, sines = _waves(node, length, bins, 1 if inverse else -1, 1 / length if inverse else 1)
-    real = _moved(_part(x, 0), axis, rank - 2)
+    real = _moved(part(x, 0), axis, rank - 2)
     a, b = relax.matmul(real, cosines), relax.matmul(real, sines)
     if parts == 2:
-        imaginary = _moved(_part(x, 1), axis, rank - 2)
+        imaginary = _moved(part(x, 1), axis, rank - 2)
         a, b = relax.subtract(a, relax.matmul(imaginary, sines)), relax.add(b, relax.matmul(imaginary, cosines))
     return _joined(node, _moved(a, rank - 2, axis), _moved(b, rank - 2, axis))
 
@@ -103,7 +109,7 @@ def _real_inverse(node, axis: int, length: int | None) -> ir.Value:
         both[-1] = 1
     angles = 2 * math.pi / length * (np.outer(np.arange(bins), np.arange(length)) % length)
     matrices = (node.constant_value(f(angles) * both / length) for f in (np.cos, np.sin))
-    real, imaginary = (relax.matmul(_moved(_part(x, i), axis, rank - 2), matrix) for i, matrix in enumerate(matrices))
+    real, imaginary = (relax.matmul(_moved(part(x, i), axis, rank - 2), matrix) for i, matrix in enumerate(matrices))
     y = relax.astype(_moved(relax.subtract(real, imaginary), rank - 2, axis), dtype=node.dtype())
     return relax.expand_dims(y, axis=[rank - 1])
 
@@ -111,14 +117,15 @@ def _real_inverse(node, axis: int, length: int | None) -> ir.Value:
 @op("STFT", 17)
 def stft(node):
     """STFT of [batch, length, 1 or 2]: frames, weighted by the window and transformed."""
-    step, onesided = int(node.scalar(1, "the frame_step")), node.flag("onesided", True)
+    onesided, parts = node.flag("onesided", True), _parts(node) if node.rank() == 3 else 1
+    if node.by_data(2) or not all(isinstance(size, int) for size in (node.dims()[1], *_sizes(node, 1, 3))):
+        return run_time_spectral.stft(node, parts, onesided)
+    step = int(node.scalar(1, "the frame_step"))
     window = node.constant(2, "the window").astype(np.float64) if node.given(2) else None
     size = int(node.scalar(3, "the frame_length")) if node.given(3) else None if window is None else window.size
-    length, parts = node.dims()[1], _parts(node) if node.rank() == 3 else 1
+    length = node.dims()[1]
     if size is None or step < 1 or size < 1 or (window is not None and window.size != size):
         raise Malformed(f"frame_step = {step}, frame_length = {size} and a window of {None if window is None else window.size} do not fit")
-    if not isinstance(length, int):
-        raise Refused(f"a signal of {length} values, known only at run time, is not supported")
     if length < size:
         raise Malformed(f"a signal of {length} values has no frame of {size}")
     bins = size // 2 + 1 if onesided else size
@@ -126,7 +133,7 @@ def stft(node):
     starts = np.arange(0, length - size + 1, step)
     places = node.constant_value(starts[:, None] + np.arange(size))
     x = node.x() if node.rank() == 3 else relax.expand_dims(node.x(), axis=[2])
-    frames = [relax.take(_part(x, i), places, axis=1) for i in range(parts)]  # [batch, frames, size]
+    frames = [relax.take(part(x, i), places, axis=1) for i in range(parts)]  # [batch, frames, size]
     a, b = relax.matmul(frames[0], cosines), relax.matmul(frames[0], sines)
     if len(frames) == 2:
         a, b = relax.subtract(a, relax.matmul(frames[1], sines)), relax.add(b, relax.matmul(frames[1], cosines))
