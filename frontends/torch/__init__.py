@@ -1,6 +1,5 @@
 """The PyTorch importer: ``from_torch``, through torch's ONNX exporter in memory."""
 import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from legato.frontends.onnx import import_model
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.torch.axes import name_axes
 from legato.frontends.torch.checks import check_arguments, check_effects, check_module, name_of
+from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.installed import torch_packages
 from legato.frontends.torch.program import model_source
 
@@ -53,27 +53,10 @@ def from_torch(
     if not is_program:
         check_module(model, label)
         check_arguments(args, kwargs or {}, label)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)   # of torch about its own use of itself
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.filterwarnings("ignore", "# ", UserWarning)   # of axes that the exporter does not name; name_axes does
-        try:
-            # without keyword arguments, the exporter takes a dict that ends the positional ones for them
-            program = torch.onnx.export(model, (*args, {}) if not kwargs else tuple(args), kwargs=dict(kwargs or {}),
-                                        dynamic_shapes=dynamic_shapes, dynamo=True, optimize=False, verbose=False)
-        except torch.onnx.errors.OnnxExporterError as error:
-            raise LegatoError(f"torch cannot export {label} to ONNX: {_reason(error)}") from error
+    program = exported(model, label, args, kwargs, dynamic_shapes)
     check_effects(program.exported_program, label)
     if dynamic_shapes and not is_program:
         name_axes(program, model, args, kwargs or {}, dynamic_shapes)
     source = model_source(program, label)
     LOGGER.info("%s: exported as %d nodes and %d weights", label, len(source.proto.graph.node), len(source.arrays))
     return import_model(source, context=context, entries=entries)
-
-
-def _reason(error: BaseException) -> str:
-    """What the exporter's error says of the cause, without its advice on how to report a bug of torch."""
-    cause = error
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-    return f"{type(cause).__name__}: {cause}".strip()

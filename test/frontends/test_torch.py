@@ -2,6 +2,7 @@
 import re
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -233,8 +234,11 @@ def test_without_torch_the_error_names_the_extra(package, monkeypatch):
 
 
 def test_the_page_runs(capsys):
-    page = (Path(__file__).parents[2] / "docs" / "torch.md").read_text()
+    registry, backend = torch._dynamo.backends.registry, import_module("legato.torch_backend").torch_backend
+    if "legato" not in torch._dynamo.list_backends():   # the package is not installed
+        registry.register_backend(backend, name="legato")
+    page, names = (Path(__file__).parents[2] / "docs" / "torch.md").read_text(), {"__name__": "torch_page"}
     for code in re.findall(r"^```py\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        exec(compile(code, "torch.md", "exec"), {"__name__": "torch_page"})
+        exec(compile(code, "torch.md", "exec"), names)
     printed = capsys.readouterr().out
     assert "(logits: float32[batch, seq, 9], hidden: float32[batch, seq, 64])" in printed and "encoder.linear1/linear" in printed

@@ -1,0 +1,47 @@
+"""Ops that torch runs in place of its own modules in inference, and that its ONNX exporter lacks, in terms of others."""
+from typing import Any
+
+import torch  # pyright: ignore[reportMissingImports]
+from torch.nn import functional  # pyright: ignore[reportMissingImports]
+
+aten = torch.ops.aten
+
+
+def _attention(x: Any, heads: int, qkv_weight: Any, qkv_bias: Any, out_weight: Any, out_bias: Any, mask: Any, mask_type: int | None) -> Any:
+    """Self-attention of x [batch, length, width]. The mask is true where nothing is attended to; its type: 0, [length, length]; 1, [batch,
+    length] of keys; 2, of all heads."""
+    batch, length, width = x.shape
+    parts = functional.linear(x, qkv_weight, qkv_bias).view(batch, length, 3, heads, width // heads).permute(2, 0, 3, 1, 4)
+    if mask is not None:
+        shape = {0: (1, 1, length, length), 1: (batch, 1, 1, length)}.get(mask_type if mask_type is not None else 2)
+        mask = ~(mask.view(shape) if shape is not None else mask)
+    attended = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2], attn_mask=mask)
+    return functional.linear(attended.transpose(1, 2).reshape(batch, length, width), out_weight, out_bias)
+
+
+def _encoder_layer(x: Any, width: int, heads: int, qkv_weight: Any, qkv_bias: Any, out_weight: Any, out_bias: Any, use_gelu: bool,
+                   norm_first: bool, eps: float, scale_1: Any, shift_1: Any, scale_2: Any, shift_2: Any, weight_1: Any, bias_1: Any,
+                   weight_2: Any, bias_2: Any, mask: Any = None, mask_type: int | None = None) -> Any:
+    """torch.nn.TransformerEncoderLayer."""
+    activation = functional.gelu if use_gelu else functional.relu
+
+    def attend(x: Any) -> Any:
+        return _attention(x, heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, mask_type)
+
+    def feed_forward(x: Any) -> Any:
+        return functional.linear(activation(functional.linear(x, weight_1, bias_1)), weight_2, bias_2)
+
+    def norm_1(x: Any) -> Any:
+        return functional.layer_norm(x, (width,), scale_1, shift_1, eps)
+
+    def norm_2(x: Any) -> Any:
+        return functional.layer_norm(x, (width,), scale_2, shift_2, eps)
+
+    if norm_first:
+        x = x + attend(norm_1(x))
+        return x + feed_forward(norm_2(x))
+    x = norm_1(x + attend(x))
+    return norm_2(x + feed_forward(x))
+
+
+DECOMPOSITIONS = {aten._transformer_encoder_layer_fwd.default: _encoder_layer}

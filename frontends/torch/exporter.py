@@ -1,0 +1,34 @@
+"""Runs torch's ONNX exporter."""
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from legato.core.errors import LegatoError
+
+if TYPE_CHECKING:
+    import torch  # pyright: ignore[reportMissingImports]
+
+
+def exported(model: "torch.nn.Module | torch.export.ExportedProgram", label: str, args: Sequence[Any] = (),
+             kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None) -> "torch.onnx.ONNXProgram":
+    """The module or program as an ONNX program whose initializers are the tensors of the module. LegatoError with torch's reason if it
+    cannot be exported."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)   # of torch about its own use of itself
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("ignore", "# ", UserWarning)   # of axes that the exporter does not name; name_axes does
+        try:
+            # without keyword arguments, the exporter takes a dict that ends the positional ones for them
+            return torch.onnx.export(model, (*args, {}) if not kwargs else tuple(args), kwargs=dict(kwargs or {}),
+                                     dynamic_shapes=dynamic_shapes, dynamo=True, optimize=False, verbose=False)
+        except torch.onnx.errors.OnnxExporterError as error:
+            raise LegatoError(f"torch cannot export {label} to ONNX: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """What the exporter's error says of the cause, without its advice on how to report a bug of torch."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}".strip()

@@ -1,0 +1,173 @@
+"""Graphs of torch.compile as models: functional FX graphs of ATen ops whose sizes are symbols of torch's own."""
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import onnx
+import torch  # pyright: ignore[reportMissingImports]
+from torch._guards import detect_fake_mode  # pyright: ignore[reportMissingImports]
+from torch.export import graph_signature as signatures  # pyright: ignore[reportMissingImports]
+
+from legato.core.errors import LegatoError
+from legato.frontends.onnx.reader import ModelSource
+from legato.frontends.onnx.tensors import code_of
+from legato.frontends.torch.exporter import exported
+from legato.frontends.torch.program import model_source
+
+if TYPE_CHECKING:
+    import sympy  # pyright: ignore[reportMissingImports]
+
+Result = Callable[[Sequence[Any], Sequence[Any]], Any]   # of a call, from its arguments and the model's outputs
+
+
+class SymbolPlace(NamedTuple):
+    """Where a call tells a symbol: an axis of an argument, or, without an axis, the argument itself."""
+
+    argument: int
+    axis: int | None
+
+    def read(self, arguments: Sequence[Any]) -> int:
+        """The symbol's value."""
+        return arguments[self.argument] if self.axis is None else arguments[self.argument].shape[self.axis]
+
+
+class TorchGraph:
+    """A graph that AOTAutograd gives to its compilers, as an ONNX model whose inputs and outputs are tensors.
+
+    A number among the arguments is the size of a tensor that is an argument, too, or else of an input without elements, made for it.
+    ``inputs``: for each input of the model the argument that it is, or stands for.
+    """
+
+    def __init__(self, module: torch.fx.GraphModule, label: str) -> None:
+        """``label``: the graph's name in messages. LegatoError if torch cannot export it."""
+        self.label, self._module = label, module
+        self._arguments = [node for node in module.graph.nodes if node.op == "placeholder"]
+        values = [node.meta.get("val") for node in self._arguments]
+        self._places = _places(values)
+        needed = {place.argument for i, node in enumerate(self._arguments) if isinstance(values[i], torch.SymInt) and node.users
+                  for place in (self._place(i),)}
+        self.inputs = [i for i, node in enumerate(self._arguments)
+                       if i in needed or (node.users and isinstance(values[i], torch.Tensor))]
+        self._computed: list[torch.fx.Node] = []
+        self.results = [self._result(value) for value in module.graph.output_node().args[0]]
+        # at once, while torch collects what the graph asks of sizes; at the first call it could not trace, either
+        self._source = self._exported() if self._computed else None
+
+    @property
+    def computes(self) -> bool:
+        """Whether any result is computed; otherwise there is nothing to compile."""
+        return bool(self._computed)
+
+    @staticmethod
+    def tensor(argument: Any) -> torch.Tensor:
+        """The tensor that the model takes for an argument. LegatoError for a negative number."""
+        if isinstance(argument, int) and argument < 0:
+            raise LegatoError(f"torch.compile gave a graph the number {argument} as one that changes from call to call; Legato takes only "
+                              "numbers from 0 on, as sizes: give the function a tensor instead")
+        return argument if isinstance(argument, torch.Tensor) else torch.empty((argument, 0))
+
+    def model(self, constants: Mapping[int, np.ndarray]) -> ModelSource:
+        """The model with some of its inputs as constants on the memory of these arrays."""
+        if self._source is None:
+            raise ValueError(f"{self.label} computes nothing")
+        proto = onnx.ModelProto()
+        proto.CopyFrom(self._source.proto)
+        names = dict(zip(self.inputs, (value.name for value in proto.graph.input)))
+        named = {names[argument]: array for argument, array in constants.items()}
+        for name, array in named.items():
+            proto.graph.initializer.append(onnx.TensorProto(name=name, data_type=code_of(array.dtype), dims=array.shape))
+        return self._source._replace(proto=proto, arrays={**self._source.arrays, **named})
+
+    def _exported(self) -> ModelSource:
+        return model_source(exported(_as_program(torch.fx.GraphModule(self._module, self._pure())), self.label), self.label)
+
+    def _place(self, argument: int) -> SymbolPlace:
+        """Where a number among the arguments is told; a number that is no symbol of a size is told by itself."""
+        expression = self._arguments[argument].meta["val"].node.expr
+        return self._places.get(expression, SymbolPlace(argument, None))
+
+    def _result(self, value: Any) -> Result:
+        if not isinstance(value, torch.fx.Node):
+            return lambda arguments, outputs: value
+        if value in self._arguments:
+            argument = self._arguments.index(value)
+            return lambda arguments, outputs: arguments[argument]
+        fake = value.meta["val"]
+        if isinstance(fake, torch.SymInt):
+            return lambda arguments, outputs: self._size(fake.node.expr, arguments)
+        if value not in self._computed:
+            self._computed.append(value)
+        number, order = self._computed.index(value), _memory_order(fake)
+        if order is None:
+            return lambda arguments, outputs: outputs[number]
+        back = [order.index(axis) for axis in range(len(order))]
+        return lambda arguments, outputs: outputs[number].permute(order).contiguous().permute(back)
+
+    def _size(self, expression: "sympy.Expr", arguments: Sequence[Any]) -> int:
+        return int(expression.xreplace({symbol: place.read(arguments) for symbol, place in self._places.items()}))
+
+    def _pure(self) -> torch.fx.Graph:
+        """The graph from tensors to the computed results."""
+        graph = torch.fx.Graph()
+        copies: dict[torch.fx.Node, torch.fx.Node] = {}
+        for argument in self.inputs:
+            node = self._arguments[argument]
+            copies[node] = graph.placeholder(node.name)
+            copies[node].meta["val"] = _tensor_for(node.meta["val"], self._arguments)
+        for argument, node in enumerate(self._arguments):
+            if isinstance(node.meta.get("val"), torch.SymInt) and node.users:
+                place = self._place(argument)
+                tensor = copies[self._arguments[place.argument]]
+                copies[node] = graph.call_function(torch.ops.aten.sym_size.int, (tensor, place.axis or 0))
+                copies[node].meta["val"] = node.meta["val"]
+        for node in self._module.graph.nodes:
+            if node.op not in ("placeholder", "output"):
+                copies[node] = graph.node_copy(node, lambda old: copies[old])
+        graph.output(tuple(copies[node] for node in self._computed))
+        graph.eliminate_dead_code()
+        return graph
+
+
+def _places(values: Sequence[Any]) -> dict["sympy.Expr", SymbolPlace]:
+    """Where a call tells each symbol: an axis of a tensor if there is one."""
+    found: dict[sympy.Expr, SymbolPlace] = {}
+    for argument, value in enumerate(values):
+        for axis, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+            if isinstance(size, torch.SymInt) and size.node.expr.is_symbol:
+                found.setdefault(size.node.expr, SymbolPlace(argument, axis))
+    for argument, value in enumerate(values):
+        if isinstance(value, torch.SymInt) and value.node.expr.is_symbol:
+            found.setdefault(value.node.expr, SymbolPlace(argument, None))
+    return found
+
+
+def _tensor_for(value: Any, arguments: Sequence[torch.fx.Node]) -> torch.Tensor:
+    """The fake tensor of an input: that of the argument, or one with a number as its size."""
+    if isinstance(value, torch.Tensor):
+        return value
+    with detect_fake_mode([node.meta.get("val") for node in arguments]) or torch._subclasses.FakeTensorMode():
+        return torch.empty((value, 0))
+
+
+def _memory_order(fake: torch.Tensor) -> list[int] | None:
+    """The axes of a dense result in the order of its memory; None if that is the order of the axes, or if it is not dense."""
+    sizes, strides = ([int(x.node.hint) if isinstance(x, torch.SymInt) else x for x in axes] for axes in (fake.shape, fake.stride()))
+    order = sorted(range(len(sizes)), key=lambda axis: (-strides[axis], axis))
+    count = 1
+    for axis in reversed(order):
+        if strides[axis] != count and sizes[axis] != 1:
+            return None
+        count *= sizes[axis]
+    return None if order == sorted(order) else order
+
+
+def _as_program(module: torch.fx.GraphModule) -> torch.export.ExportedProgram:
+    """The graph as torch's exporter takes it: all inputs are the user's."""
+    nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
+    results = module.graph.output_node().args[0]
+    inputs = [signatures.InputSpec(signatures.InputKind.USER_INPUT, signatures.TensorArgument(node.name), None) for node in nodes]
+    outputs = [signatures.OutputSpec(signatures.OutputKind.USER_OUTPUT, signatures.TensorArgument(node.name), None) for node in results]
+    in_spec, out_spec = (torch.utils._pytree.tree_flatten(tree)[1] for tree in ((tuple(nodes), {}), tuple(results)))
+    call = torch.export.ModuleCallEntry("", torch.export.ModuleCallSignature(
+        [spec.arg for spec in inputs], [spec.arg for spec in outputs], in_spec, out_spec))
+    return torch.export.ExportedProgram(module, module.graph, signatures.ExportGraphSignature(inputs, outputs), {}, {}, [call])

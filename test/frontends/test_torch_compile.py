@@ -1,0 +1,179 @@
+"""torch.compile(backend="legato"): hand-written modules and functions against PyTorch itself, with what it keeps of them."""
+import copy
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import legato
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+nn = torch.nn
+torch_backend = import_module("legato.torch_backend")
+leaves = torch.utils._pytree.tree_leaves
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        yield
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def compiles(monkeypatch):
+    """The executables that the backend has compiled."""
+    made = []
+
+    def compile(*args, **options):
+        made.append(legato.compile(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(torch_backend, "compile", compile)
+    return made
+
+
+def compare(compiled, eager, *args):
+    """One call of both: results and what they leave in their arguments are the same, in the same strides."""
+    expected_args = copy.deepcopy(args)
+    given, expected = compiled(*args), eager(*expected_args)
+    for ours, theirs in zip(leaves((given, args)), leaves((expected, expected_args)), strict=True):
+        if isinstance(theirs, torch.Tensor):
+            assert ours.stride() == theirs.stride()
+            tolerance = 2e-2 if theirs.dtype == torch.bfloat16 else 1e-5
+            torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
+        else:
+            assert ours == theirs
+
+
+def both(module, **options):
+    """The module compiled, and an eager copy with memory of its own."""
+    eager = copy.deepcopy(module.eval())
+    return torch.compile(module, backend=torch_backend.torch_backend, **options), eager
+
+
+class Counting(nn.Module):
+    """A cache that each call writes to, at a position that it counts."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(1, 8, 4))
+        self.register_buffer("position", torch.zeros((), dtype=torch.int64))
+        self.project = nn.Linear(4, 4)
+
+    def forward(self, x):
+        self.cache.index_copy_(1, self.position.view(1), self.project(x))
+        self.position += 1
+        return self.cache.sum(1)
+
+
+def test_an_encoder_layer_and_sizes_that_change(compiles):
+    compiled, eager = both(nn.TransformerEncoderLayer(32, 4, 64, batch_first=True))
+    for batch, length in ((2, 5), (3, 7), (4, 9), (5, 11)):
+        compare(compiled, eager, torch.randn(batch, length, 32))
+    assert len(compiles) == 2   # for the first sizes, and for all others
+    assert len(compiles[1].inputs) == 1 and compiles[1].signature.symbols
+    assert "layer_norm" in str(compiles[1].explain())
+
+
+def test_buffers_that_a_call_writes():
+    compiled, eager = both(Counting())
+    for _ in range(3):
+        compare(compiled, eager, torch.randn(1, 1, 4))
+    torch.testing.assert_close(compiled.cache, eager.cache)
+    assert int(compiled.position) == 3
+
+
+def test_buffers_that_nothing_writes_are_constants(compiles):
+    compiled, eager = both(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)))
+    compare(compiled, eager, torch.randn(2, 3, 8, 8))
+    assert len(compiles[0].inputs) == 1
+
+
+def test_weights_that_change(compiles):
+    module = nn.Linear(40, 30)
+    compiled, eager = both(module)
+    x = torch.randn(2, 40)
+    compare(compiled, eager, x)
+    for model in (module, eager):
+        model.weight.mul_(2)
+        model.bias.data = torch.ones(30)
+    compare(compiled, eager, x)
+    for step in range(torch_backend.SETS_OF_WEIGHTS + 2):
+        for model in (module, eager):
+            model.weight.add_(step)
+        compare(compiled, eager, x)
+    assert len(compiles) == torch_backend.SETS_OF_WEIGHTS + 1 and len(compiles[-1].inputs) == 3
+
+
+def in_place(x):
+    x.add_(1)
+    part = x[:, ::2]
+    part.mul_(2)
+    return x.t(), part
+
+
+def broken(x, n):
+    y = x * 2
+    if y.sum() > 0:
+        y = y + n
+    return y.view(-1).sum() + n
+
+
+def numbers(x, n):
+    return torch.cat([x, torch.zeros(n, 3)]), n * 2
+
+
+def views(x):
+    return x.transpose(0, 1), x.expand(2, *x.shape), x[0], (x * 2).transpose(0, 1), x
+
+
+@pytest.mark.parametrize(("function", "calls"), [
+    (in_place, [(torch.randn(4, 6),), (torch.randn(4, 6),)]),
+    (broken, [(torch.ones(4, 6), 1), (-torch.ones(4, 6), 1), (torch.ones(4, 6), 7), (torch.ones(4, 6), 9)]),
+    (numbers, [(torch.randn(4, 3), 2), (torch.randn(5, 3), 3), (torch.randn(6, 3), 7)]),
+    (views, [(torch.randn(4, 3),), (torch.randn(4, 6)[:, ::2],)]),
+], ids=lambda value: getattr(value, "__name__", ""))
+def test_functions(function, calls):
+    compiled = torch.compile(function, backend=torch_backend.torch_backend)
+    for args in calls:
+        compare(compiled, function, *args)
+
+
+def test_memory_formats_and_halves():
+    compiled, eager = both(nn.Conv2d(3, 4, 3))
+    compare(compiled, eager, torch.randn(2, 8, 8, 3).permute(0, 3, 1, 2))
+    compiled, eager = both(nn.Linear(8, 8).bfloat16())
+    compare(compiled, eager, torch.randn(2, 8, dtype=torch.bfloat16))
+
+
+def test_dynamic_from_the_first_call(compiles):
+    def function(x):
+        return x.softmax(-1).cumsum(0)
+
+    compiled = torch.compile(function, backend=torch_backend.torch_backend, dynamic=True)
+    for rows in (3, 5, 8):
+        compare(compiled, function, torch.randn(rows, 4))
+    assert len(compiles) == 1
+
+
+def test_refusals():
+    x = torch.randn(2, 3)
+    module = nn.Linear(3, 3)
+    with torch.enable_grad(), pytest.raises(Exception, match="gradients are asked for: call the model under"):
+        torch.compile(module, backend=torch_backend.torch_backend)(x)
+    with pytest.raises(Exception, match="has no option 'fast', only target and cache"):
+        torch.compile(module, backend=torch_backend.torch_backend, options={"fast": True})(x)
+    with pytest.raises(Exception, match=r"(?s)graph \d/\d asks for.*random numbers are not supported"):
+        torch.compile(lambda x: x + torch.rand_like(x), backend=torch_backend.torch_backend)(x)
+
+
+def test_torch_finds_the_backend():
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    (value,) = tomllib.loads(project.read_text())["project"]["entry-points"]["torch_dynamo_backends"].values()
+    module, _, name = value.partition(":")
+    assert getattr(import_module(module), name) is torch_backend.torch_backend
