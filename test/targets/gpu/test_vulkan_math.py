@@ -66,3 +66,15 @@ def test_powers_and_their_special_cases():
         wanted = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
     np.testing.assert_allclose(exe(x, y), wanted, rtol=2e-5, atol=SMALL)
     np.testing.assert_array_equal(np.signbit(exe(x, y))[np.isfinite(wanted)], np.signbit(wanted)[np.isfinite(wanted)])
+
+
+def test_halves_of_f64_are_rounded_to_even():
+    x = np.concatenate([np.linspace(-10, 10, 401), 2.0 ** 31 + np.arange(-5, 5, 0.25), -(2.0 ** 51) + np.arange(-5, 5, 0.5),
+                        2.0 ** 52 + np.arange(-5, 5, 0.5), np.geomspace(1, 1e300, 99), [-0.0, 0.49999999999999994, np.inf, -np.inf, np.nan]])
+    type_ = f"tensor<{x.size}xf64>"
+    exe = legato.compile(legato.Module.parse(f"""func.func @main(%x: {type_}) -> {type_} {{
+      %0 = "relax.round"(%x) : ({type_}) -> {type_}
+      return %0 : {type_}
+    }}"""), "vulkan")
+    np.testing.assert_array_equal(exe(x), np.round(x))
+    np.testing.assert_array_equal(np.signbit(exe(x)), np.signbit(np.round(x)))
