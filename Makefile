@@ -25,7 +25,7 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/lit -q test
-	$(BIN)/python -m pytest -q test
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile test
 
 # what executes, once more: kernels check their indices, and fresh memory holds NaNs; for a nightly run
 test-sanitized: $(STAMP)

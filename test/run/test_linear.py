@@ -83,11 +83,12 @@ def _with(factor: str, first: list[onnx.NodeProto], count: int) -> onnx.ModelPro
 
 
 def kernels(count: int) -> onnx.ModelProto:
-    """Sums of rows, of another number of rows each: as many kernels, of one schedule."""
+    """Sums of rows, of another number of rows or planes each: as many kernels, of one schedule. None has many rows, which threads share."""
     nodes = [helper.make_node("ReduceSum", [f"x{i}", "axes"], [f"y{i}"], keepdims=0) for i in range(count)]
-    values = [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, [5 + i, 32]) for i in range(count)]
-    axes = onnx.numpy_helper.from_array(np.array([1]), "axes")
-    results = [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, [5 + i]) for i in range(count)]
+    shapes = [[2 + i // 16, 2 + i % 16] for i in range(count)]
+    values = [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, [*shape, 8]) for i, shape in enumerate(shapes)]
+    axes = onnx.numpy_helper.from_array(np.array([2]), "axes")
+    results = [helper.make_tensor_value_info(f"y{i}", TensorProto.FLOAT, shape) for i, shape in enumerate(shapes)]
     return helper.make_model(helper.make_graph(nodes, "linear", values, results, [axes]), opset_imports=[helper.make_opsetid("", 17)])
 
 
