@@ -187,21 +187,25 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
             from_stage: str | None = None, progress: Progress | None = None, verify_each: bool = False, cache: bool = True,
             instrumentation: Instrumentation | None = None, reproducer: str | Path | Reproduction | None = None,
             check: PassObserver | None = None, first: str | None = None) -> "Executable":
-    """Compiles ``module`` to native code. Returns an executable.
+    """Compiles ``module`` to native code. Returns an executable. The module is not changed.
 
-    ``target``: text (``"llvm{threads=2}"``) or a value. ``rules``: for this compile only, tried before all others: rule values, or a map
-    from op names to functions (``{"relax.softmax": fn}``). ``backends``: backends for parts of the graph, in order of priority:
-    ``Backend`` values, classes or names (``"onnxruntime"``); ``costs``, ``backend_options``: cost passes and options for them, as
-    ``legato.partition`` takes them. ``passes``: what a ``Pipeline`` is made of, to run on the graph first of all;
-    or a map from the names of the target's stages to such passes, which run at the end of those stages (``{"fused": "my-pass"}``).
-    ``from_stage``: the stage that the module is at (``first``: its old name). ``progress(stage, seconds)`` is called after each stage.
-    ``instrumentation``: prints the IR around passes. ``reproducer``: a file for the IR before a pass that fails, for ``legato-opt
-    --run-reproducer``; this costs a copy of the IR before each pass. ``check``: a ``PassChecker``, which runs what the module computes
-    before and after each pass (docs/checking.md).
-    ``cache``: whether what earlier compiles of the same model made is taken from ``legato.cache``, and the result kept there; a compile
-    that shows or checks its passes (``instrumentation``, ``reproducer``, ``verify_each``, ``check``) does without. A model from
-    there has one stage, ``cache``, and no times of passes in its report. The module is not changed. Raises ``LegatoError``;
-    ``UnsupportedError`` if the model needs something that Legato does not support.
+    - ``target``: text (``"llvm{threads=2}"``) or a value.
+    - ``rules``: for this compile only, tried before all others: rule values, or a map from op names to functions
+      (``{"relax.softmax": fn}``).
+    - ``backends``: for parts of the graph, in order of priority: ``Backend`` values, classes or names (``"onnxruntime"``); ``costs``,
+      ``backend_options``: cost passes and options for them, as ``legato.partition`` takes them.
+    - ``passes``: what a ``Pipeline`` is made of, to run on the graph first of all; or a map from the names of the target's stages to such
+      passes, which run at the end of those stages (``{"fused": "my-pass"}``).
+    - ``from_stage``: the stage that the module is at (``first``: its old name); None: a graph.
+    - ``progress(stage, seconds)`` is called after each stage.
+    - ``verify_each``: verify the IR after each pass. ``instrumentation``: prints the IR around passes. ``reproducer``: a file for the IR
+      before a pass that fails, for ``legato-opt --run-reproducer``; this costs a copy of the IR before each pass.
+      ``check``: a ``PassChecker``, which runs what the module computes before and after each pass (docs/checking.md).
+    - ``cache``: whether what earlier compiles of the same model made is taken from ``legato.cache``, and the result kept there; a compile
+      that shows or checks its passes (``instrumentation``, ``reproducer``, ``verify_each``, ``check``) does without. A model from there
+      has one stage, ``cache``, and no times of passes in its report.
+
+    Raises ``LegatoError``; ``UnsupportedError`` if the model needs something that Legato does not support.
     """
     from legato.codegen.jit import jit
     from legato.compile_cache import CompileCache

@@ -41,7 +41,7 @@ class GraphView:
         """The graph in the language of Graphviz, which can lay it out in other ways and make PDF of it."""
         return graph_dot(self._boxes, self._title)
 
-    def save(self, path: str | os.PathLike) -> Path:
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the picture as ``.svg``, ``.html``, ``.png`` (by the package cairosvg, ``legato[png]``) or ``.dot``. Returns the path.
         LegatoError for another suffix, or if cairosvg, or the library libcairo that it calls, is not installed."""
         path = Path(path)
@@ -70,7 +70,7 @@ def view(module: Any, profile: Profile | None = None) -> GraphView:
     Inputs and outputs, graph ops with the model's names and shapes, calls of kernels with the ops that they compute, and the parts of
     each backend in a colour of its own. ``profile``: of ``legato.profile``; each kernel shows its time, and its share of a run as a bar:
     at its call where the module is at the stage ``fused``, at the last of its ops where it is a graph. LegatoError if the module has no
-    main.
+    main. The module is not changed.
     """
     found = module if isinstance(module, Module) else own_copy(module)
     return GraphView(graph_boxes(found, profile), _headline(profile) if profile is not None else "")

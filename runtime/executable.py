@@ -3,13 +3,14 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import tvm_ffi
 
 from legato.core.errors import LegatoError
 from legato.core.notebook import bytes_text, counted, html_table
+from legato.core.reports import ExplanationLike, ReportLike
 from legato.runtime.arrays import is_extended, is_padded, passable, resolved, to_numpy, unsupported
 from legato.runtime.recorder import Recorder
 from legato.runtime.signature import Parameter, Signature, weight_bytes
@@ -38,8 +39,8 @@ class Executable:
         self._function = function
         self._save = save
         self._names = [p.name for p in signature.inputs]
-        self.report: Any = None   # the driver's Report, if the model was compiled in this process
-        self.explained: Any = None   # its Explanation, likewise
+        self.report: ReportLike = cast(Any, None)   # the driver's Report; None for a model that was not compiled in this process
+        self.explained: ExplanationLike | None = None   # its Explanation, likewise
         self._count = len(signature.outputs)
         self._takes_extended = any(is_extended(p.dtype) for p in signature.inputs)
         self._to_numpy = to_numpy if any(is_extended(p.dtype) for p in signature.outputs) else np.from_dlpack
@@ -113,7 +114,7 @@ class Executable:
         """The same model by another instance of it."""
         return Executable(self._signature, function, self._save, self.recorder)
 
-    def explain(self) -> Any:
+    def explain(self) -> ExplanationLike:
         """The rule applied to each op of the model: a value with ``str()`` (a table) and ``json()``. LegatoError for a loaded model."""
         if self.explained is None:
             raise LegatoError("only a model that was compiled in this process can be explained: legato.explain(module, target) "
@@ -121,12 +122,12 @@ class Executable:
         return self.explained
 
     @property
-    def explanation(self) -> Any:
+    def explanation(self) -> ExplanationLike | None:
         """The old name of ``explain()``; None for a loaded model."""
         warnings.warn("exe.explanation is called exe.explain() now", DeprecationWarning, stacklevel=2)
         return self.explained
 
-    def save(self, path: str | PathLike, linker: str | None = None) -> Path:
+    def save(self, path: str | PathLike[str], linker: str | None = None) -> Path:
         """Writes the model as a shared object under the name ``path``, and its weights beside it as ``<path>.<digest>.weights``. Returns
         the path. A name that ends in .so is warned of, since Python's ``import`` finds it; the suffix for models is .legato.
 

@@ -73,12 +73,12 @@ def save(path: Path, signature: Signature, arrays: Sequence[np.ndarray], make_co
     return path
 
 
-def saved_files(path: str | PathLike) -> list[Path]:
+def saved_files(path: str | PathLike[str]) -> list[Path]:
     """The files of the model saved at ``path``, its code first. LegatoError if it is not a saved model."""
     return read_code(Path(path)).files()
 
 
-def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bool = False) -> Executable:
+def load(path: str | PathLike[str], weights: str | PathLike[str] | None = None, verify: bool = False) -> Executable:
     """Loads a model that ``Executable.save`` wrote. Imports no MLIR.
 
     Code and artifacts are compared with their digests before any of them runs. weights: the weights' file, if it is not beside the model.
@@ -108,7 +108,7 @@ def load(path: str | PathLike, weights: str | PathLike | None = None, verify: bo
     raise LegatoError(f"{path} was replaced each time that it was loaded, for {_PATIENCE:.0f} s")
 
 
-def _load(code: CodeFile, weights: str | PathLike | None, verify: bool) -> Executable:
+def _load(code: CodeFile, weights: str | PathLike[str] | None, verify: bool) -> Executable:
     path, signature = code.path, code.signature
     lacking = cpu.missing_features(signature.cpu, signature.features)
     if lacking:

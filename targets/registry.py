@@ -5,13 +5,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from legato.core.errors import LegatoError
 from legato.targets.builtin import TARGETS
 from legato.targets.known_ops import check_op, is_graph_op
 from legato.targets.rule import Form, Moment, Predicate, Rule, make_rules
 from legato.targets.target import Target, nearest
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass
@@ -64,7 +66,7 @@ def _register_target(target: Target, owner: str) -> Target:
 
 
 def legalize(*ops: str, target: str | Target, when: Predicate | tuple[Predicate, ...] = (), priority: int = 0, form: Form | None = None,
-             schedule: Any = None):
+             schedule: Any = None) -> Callable[[Function], Function]:
     """Decorator: registers a function as the legalization of ``ops`` (graph ops or intrinsics) on ``target``.
 
     For graph ops ``form`` is "kernel" (default: ``fn(k, *inputs, *outputs)`` builds a kernel) or "rewrite" (``fn(op, *operands)`` returns
@@ -78,7 +80,7 @@ def legalize(*ops: str, target: str | Target, when: Predicate | tuple[Predicate,
 
 
 def legalize_intrinsic(*ops: str, target: str | Target, dtypes: tuple[str, ...] = (), when: Predicate | tuple[Predicate, ...] = (),
-                       priority: int = 0):
+                       priority: int = 0) -> Callable[[Function], Function]:
     """Decorator: registers a function as the legalization of scalar and vector ops on ``target``.
 
     ``fn(op, *operands)`` returns an equal value built from other ops, or a Refusal. ``dtypes``: the element types it supports (empty:
@@ -88,14 +90,14 @@ def legalize_intrinsic(*ops: str, target: str | Target, dtypes: tuple[str, ...] 
 
 
 def lower_intrinsic(*ops: str, target: str | Target, dtypes: tuple[str, ...] = (), when: Predicate | tuple[Predicate, ...] = (),
-                    priority: int = 0):
+                    priority: int = 0) -> Callable[[Function], Function]:
     """Decorator: registers a function as the lowering of scalar and vector ops on ``target`` to an instruction of the device or a
     library function. Otherwise as ``legalize_intrinsic``."""
     return _registering(ops, target, "lower", "intrinsic", when, priority, dtypes)
 
 
 def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, form: Form | None, when: Any, priority: int,
-                 dtypes: tuple[str, ...], schedule: Any = None):
+                 dtypes: tuple[str, ...], schedule: Any = None) -> Callable[[Function], Function]:
     where = "@legato.lower_intrinsic" if moment == "lower" else "@legato.legalize"
     if not ops:
         raise LegatoError(f"{where} wants the names of ops")
@@ -112,7 +114,7 @@ def _registering(ops: tuple[str, ...], target: str | Target, moment: Moment, for
         _check_target(target, where)
     name = target.name if isinstance(target, Target) else target
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: Function) -> Function:
         options = {"when": when, "priority": priority, "moment": moment, "dtypes": tuple(dtypes), "schedule": schedule}
         rules = [make_rules((op,), one, function, **options)[0] for op, one in zip(ops, forms)]
         with _lock:

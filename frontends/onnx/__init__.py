@@ -30,7 +30,7 @@ __all__ = ["Entry", "Malformed", "Problem", "Refused", "from_onnx", "onnx_op", "
 
 
 def from_onnx(
-    model: "str | os.PathLike | bytes | onnx.ModelProto",
+    model: "str | os.PathLike[str] | bytes | onnx.ModelProto",
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     context: ir.Context | None = None,

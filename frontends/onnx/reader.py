@@ -26,7 +26,7 @@ class ModelSource(NamedTuple):
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
-def read_model(model: "str | os.PathLike | bytes | onnx.ModelProto") -> ModelSource:
+def read_model(model: "str | os.PathLike[str] | bytes | onnx.ModelProto") -> ModelSource:
     """Reads a model without its external data. LegatoError if it cannot be read; TypeError for anything but a path, bytes or a
     ModelProto."""
     if isinstance(model, onnx.ModelProto):

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import functools
 from importlib import import_module
+from typing import TypeVar
 
 from legato.passes.pipeline import upstream
 from legato.passes.pipeline.base import PASS_NAME, ModulePass
 from legato.passes.pipeline.text import PipelineError
+
+PassClass = TypeVar("PassClass", bound=type[ModulePass])
 
 PASSES: dict[str, str] = {
     "relax-integer-contractions": "passes.graph.integers.contractions:IntegerContractions",
@@ -119,7 +122,7 @@ def registered() -> dict[str, type[ModulePass]]:
     return dict(_registered)
 
 
-def register_pass(pass_class: type[ModulePass]) -> type[ModulePass]:
+def register_pass(pass_class: PassClass) -> PassClass:
     """Decorator: makes a pass known by its name in this process: in ``Pipeline``, in the stages of targets, and in ``compile(passes=...)``.
 
     A class that is defined again (a notebook's cell run twice) replaces the former one. PipelineError if the name is taken, or is no

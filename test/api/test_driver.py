@@ -1,4 +1,6 @@
 """legato.compile and legato.lower: what they take."""
+import inspect
+
 import pytest
 
 import legato
@@ -30,11 +32,21 @@ def test_an_unknown_stage_is_refused():
         legato.lower(legato.Module.parse(TEXT), last="fussed")
 
 
-def test_the_module_is_left_as_it_is():
+@pytest.mark.parametrize("call", [legato.compile, legato.lower, legato.explain, legato.view])
+def test_the_module_is_left_as_it_is(call):
     module = legato.Module.parse(TEXT)
     before = str(module)
-    legato.compile(module)
+    call(module)
     assert str(module) == before
+
+
+def test_functions_on_modules_say_what_they_do_to_them():
+    functions = [value for name in legato.__all__ if inspect.isfunction(value := getattr(legato, name))]
+    taking = [one for one in functions if "module" in inspect.signature(one).parameters]
+    assert {legato.compile, legato.lower, legato.partition, legato.view} < {*taking}
+    for function in [*taking, legato.replace, legato.Pipeline.run]:
+        text = inspect.getdoc(function) or ""
+        assert any(words in text for words in ("copy", "in place", "is not changed")), f"{function.__name__}: a copy, or in place?"
 
 
 @pytest.mark.parametrize("call", [legato.compile, legato.lower, legato.explain])

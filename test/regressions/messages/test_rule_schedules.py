@@ -110,7 +110,8 @@ def test_a_rewrite_to_a_kernel_written_by_hand():
     rule = legato.rewrite("relax.relu", schedule=over_rows)(lambda op, x: op.call_prim_func(clipped))
     exe = legato.compile(fixed, rules=[rule])
     np.testing.assert_allclose(exe(X, W), EXPECTED, rtol=1e-4, atol=1e-6)
-    assert next(r for r in exe.explain().records if r.op == "relax.relu").schedule.startswith("over_rows")
+    found = next(r for r in exe.explain().records if r.op == "relax.relu").schedule
+    assert found is not None and found.startswith("over_rows")
 
 
 def test_a_target_has_such_rules(tmp_path, capfd):
