@@ -28,6 +28,7 @@ if _TYPE_CHECKING:
     from legato.passes.pipeline.text import PipelineError
     from legato.pipelines import Pipeline
     from legato.profiling import profile
+    from legato.reduction import reduce
     from legato.runtime import Executable, load
     from legato.schedule.attach import attach_schedule
     from legato.schedule.state import ScheduleError
@@ -77,6 +78,7 @@ _WHERE = {
     "option": ".passes.pipeline.base",
     "partition": ".partitioning",
     "profile": ".profiling",
+    "reduce": ".reduction",
     "register_pass": ".passes.pipeline.registry",
     "register_target": ".targets.registry",
     "register_tensor_intrinsic": ".schedule.tensor_primitives",
@@ -93,8 +95,8 @@ __all__ = [
     "Backend", "CheckFailed", "Executable", "LegatoError", "Module", "ModulePass", "PassChecker", "PassContext", "PassFailed", "Pipeline",
     "PipelineError", "Refusal", "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts", "attach_schedule",
     "cache", "check", "compile", "explain", "from_onnx", "from_torch", "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic",
-    "load", "lower", "lower_intrinsic", "mlir", "onnx_op", "option", "partition", "patterns", "profile", "register_pass",
-    "register_target", "register_tensor_intrinsic", "relax", "replace", "rewrite", "script", "tir", "view",
+    "load", "lower", "lower_intrinsic", "mlir", "onnx_op", "option", "partition", "patterns", "profile", "reduce",
+    "register_pass", "register_target", "register_tensor_intrinsic", "relax", "replace", "rewrite", "script", "tir", "view",
 ]
 
 

@@ -2,11 +2,12 @@
 import sys
 from importlib import import_module
 
-TOOLS = {"opt": "legato_opt", "compile": "legato_compile", "run": "legato_run", "config": "legato_config"}
+TOOLS = {"opt": "legato_opt", "compile": "legato_compile", "run": "legato_run", "reduce": "legato_reduce", "config": "legato_config"}
 HELP = """python -m legato TOOL ...
 
   compile   compiles a model to native code, or prints any stage    (also: legato-compile)
   run       runs a model, checks it, times it                       (also: legato-run)
+  reduce    makes a model that fails small                         (also: legato-reduce)
   opt       runs passes on MLIR text                                (also: legato-opt)
   config    prints the flags for programs in C that call models     (also: legato-config)
 

@@ -43,6 +43,8 @@ def read_input(path: str) -> Input:
     """A file (with the weights beside it) or standard input. LegatoError if it is neither text nor bytecode; OSError if it cannot be
     read."""
     piped = path == STANDARD_INPUT
+    if not piped and not Path(path).name:
+        raise LegatoError(f"'{path}' is no file")
     name, weights = (STANDARD_INPUT_NAME, None) if piped else (path, load_beside(path))
     data = sys.stdin.buffer.read() if piped else Path(path).read_bytes()
     if data.startswith(BYTECODE):

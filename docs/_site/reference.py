@@ -19,7 +19,8 @@ from legato.passes.pipeline.options import options_of
 from legato.passes.pipeline.registry import PASSES, load
 from legato.targets.builtin import TARGETS
 
-TOOLS = {"legato-compile": "legato_compile", "legato-run": "legato_run", "legato-opt": "legato_opt", "legato-config": "legato_config"}
+TOOLS = {"legato-compile": "legato_compile", "legato-run": "legato_run", "legato-reduce": "legato_reduce",
+         "legato-opt": "legato_opt", "legato-config": "legato_config"}
 ROOMS = {"graph": "Graph", "partition": "Partitioning", "legalize": "Legalization", "structured": "Structured kernels", "loops": "Loops",
          "memory": "Memory", "calls": "Calls of packed functions", "cpu": "CPUs", "gpu": "GPUs", "codegen": "Entry"}
 ONNX_OPS = "https://onnx.ai/onnx/operators/onnx__{}.html"

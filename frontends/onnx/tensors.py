@@ -118,6 +118,8 @@ def _external(tensor: TensorProto, name: str, dtype: np.dtype, shape: tuple[int,
     location = entries.get("location", "")
     if not location:
         raise Malformed("its data is external, but no location says where")
+    if "\0" in location:
+        raise Malformed(f"its external data lies in {location!r}, which no file can be called")
     if file is None:
         raise Malformed(f"its data lies in the file '{location}', but the model came without a folder: give from_onnx its path")
     if os.path.isabs(location) or os.path.normpath(location).startswith(".."):

@@ -81,7 +81,7 @@ class Starts:
                 call.operation.operands[operand] = self.zeros(call, given)
             if (found := record(kernel, number, reason)) not in self.report:
                 self.report.append(found)
-        elif not fresh and reason is None and not loads_output(kernel, number):
+        elif not fresh and reason is None and not kernel.is_external and not loads_output(kernel, number):
             with ir.InsertionPoint(call), call.location:
                 sizes = [dim(given, axis) for axis in range(given.type.rank)]
                 call.operation.operands[operand] = tensor.EmptyOp(sizes, given.type.element_type).result

@@ -16,6 +16,7 @@ MAY_KNOW = {  # a folder, or a room or a file of one: what it may import beside 
     "passes": "core dialects analysis schedule",
     "targets": "core dialects analysis",
     "frontends": "core dialects analysis",
+    "reduction": "core dialects",
     "codegen": "core dialects passes.memory.signature passes.pipeline runtime",
     "checking": "core dialects analysis passes codegen runtime",
     "runtime": "core.errors core.cpu core.notebook core.reports",

@@ -13,8 +13,8 @@ from legato.frontends.script.language.source import remember_text
 from legato.targets import registry
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ["byoc.md", "c.md", "checking.md", "environment.md", "legalization.md", "onnx.md", "ops.md", "passes.md", "sanitizers.md",
-         "saved-models.md", "start.md"]
+PAGES = ["byoc.md", "c.md", "checking.md", "environment.md", "legalization.md", "onnx.md", "ops.md", "passes.md", "reducing.md",
+         "sanitizers.md", "saved-models.md", "start.md"]
 
 
 def blocks(text):

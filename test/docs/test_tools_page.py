@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from legato.tools import legato_compile, legato_run
+from legato.tools import legato_compile, legato_reduce, legato_run
 from legato.tools.opt_arguments import ALIASES, SWITCHES, VALUED
 
 PAGE = Path(__file__).parents[2] / "docs/tools.md"
@@ -18,7 +18,7 @@ OTHERS = {"--irdl-file"}  # of mlir-opt
 def test_the_options_exist():
     text = PAGE.read_text()
     known = {f"--{name}" for name in (*ALIASES, *SWITCHES, *VALUED, "explain", "split-input-file", "relax-legalize", "tir-fuse")} | OTHERS
-    for tool in (legato_compile, legato_run):
+    for tool in (legato_compile, legato_run, legato_reduce):
         known |= set(tool.parser()._option_string_actions)
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
     assert len(named) > 35 and named <= known

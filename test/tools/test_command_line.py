@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from legato import driver
 from legato.core.mlir import ir
-from legato.tools import legato_compile, legato_opt, legato_run
+from legato.tools import legato_compile, legato_opt, legato_reduce, legato_run
 
 RELU = """
 func.func @main(%x: tensor<4x4xf32> {relax.name = "x"}) -> tensor<4x4xf32> {
@@ -21,7 +21,8 @@ func.func @main(%x: tensor<4x4xf32> {relax.name = "x"}) -> tensor<4x4xf32> {
   return %0 : tensor<4x4xf32>
 }
 """
-TOOLS = {"legato-opt": legato_opt.main, "legato-compile": legato_compile.main, "legato-run": legato_run.main}
+TOOLS = {"legato-opt": legato_opt.main, "legato-compile": legato_compile.main, "legato-run": legato_run.main,
+         "legato-reduce": legato_reduce.main}
 
 
 class Terminal(io.StringIO):

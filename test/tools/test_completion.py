@@ -4,9 +4,10 @@ import subprocess
 
 import pytest
 
-from legato.tools import legato_compile, legato_opt, legato_run
+from legato.tools import legato_compile, legato_opt, legato_reduce, legato_run
 
-TOOLS = {"legato-opt": legato_opt.main, "legato-compile": legato_compile.main, "legato-run": legato_run.main}
+TOOLS = {"legato-opt": legato_opt.main, "legato-compile": legato_compile.main, "legato-run": legato_run.main,
+         "legato-reduce": legato_reduce.main}
 CASES = [
     ("legato-opt", ["--relax-fold"], ["--relax-fold-constants"]),
     ("legato-opt", ["--one-shot-b"], ["--one-shot-bufferize"]),

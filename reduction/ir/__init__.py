@@ -1,0 +1,1 @@
+"""Reductions of IR: graphs, kernels, and all stages below them."""
