@@ -62,4 +62,4 @@ def test_loops_compute_what_the_kernel_does(name, shape):
     session = onnxruntime.InferenceSession(proto.SerializeToString())
     for n in (1, 3) if any(isinstance(size, str) for size in shape) else (0,):
         x = np.random.default_rng(n).standard_normal([n if isinstance(size, str) else size for size in shape], np.float32)
-        np.testing.assert_allclose(run(x, *given.values()), session.run(None, {X: x, **given})[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(run(x, *given.values()), np.asarray(session.run(None, {X: x, **given})[0]), rtol=1e-5, atol=1e-6)
