@@ -14,8 +14,7 @@ from legato.codegen.entry.metadata import described_calls, metadata, pool_thread
 from legato.codegen.entry.model import has_frame, model_text
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
-from legato.dialects.tir.markers import MAIN_PROFILED, PRIM_FUNC, PROFILED
-from legato.passes.cpu.check_bounds import REPORT
+from legato.dialects.tir.markers import MAIN_PROFILED, OUT_OF_BOUNDS, PRIM_FUNC, PROFILED
 from legato.passes.memory.signature import Boundary, packed_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -55,7 +54,7 @@ def emit_entry(module: ir.Module) -> None:
             raise LegatoError(f"@{MAIN_PROFILED} does not say which calls it records, in {PROFILED}: run tir-profile-main on the module")
         calls = described_calls(profiled)
         del profiled.attributes[PROFILED]
-    threads, is_checked = pool_threads(module), REPORT in functions
+    threads, is_checked = pool_threads(module), OUT_OF_BOUNDS in functions
     texts = (library(bool(packed_functions(main)), has_frame(main), calls is not None, is_checked),
              model_text(main, boundary, metadata(module, main, boundary), calls, threads, is_checked),
              *([pool_library()] if threads > 1 else []))

@@ -231,7 +231,7 @@ def _swap_at(body: FunctionBody, node: ast.Call) -> NativeValue:
 
 
 def _value_at(body: FunctionBody, node: ast.Call) -> NativeValue:
-    return body.value(f"llvm.load {expression(body, node.args[0]).ssa} atomic acquire {{alignment = 8 : i64}} : !llvm.ptr -> i64")
+    return body.value(f"llvm.load {expression(body, node.args[0]).ssa} atomic seq_cst {{alignment = 8 : i64}} : !llvm.ptr -> i64")
 
 
 def _pause(body: FunctionBody, node: ast.Call) -> None:

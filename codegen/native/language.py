@@ -190,7 +190,7 @@ def swap_at(place: Words, value: int) -> int:
 
 
 def value_at(place: Words) -> int:
-    """A number in memory that other threads write (acquire)."""
+    """A number in memory that other threads write, in one order with all additions and stores at once."""
     ...
 
 

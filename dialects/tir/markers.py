@@ -23,6 +23,8 @@ PROFILED = "tir.profiled"          # on @main_profiled: a row for each call that
 
 # On declarations that kernels call
 KEEP_SIZE = "legato.keep_size"     # a function that no code has: its calls keep sizes that depend on data until memory is planned
+OUT_OF_BOUNDS = "legato.out_of_bounds"   # the entry's function that takes the report of a bad index
+FAULTS = "legato.faults"           # the entry's function that counts such reports
 EXTERN = "tir.extern"              # the C function's name
 TIR_PACKED = "tir.packed"          # the packed function's name
 DTYPES = "tir.dtypes"              # the element types of its tensors

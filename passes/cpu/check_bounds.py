@@ -19,11 +19,10 @@ from legato.core.mlir import arith, cf, func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import OPS
 from legato.dialects.tir import is_prim_func
-from legato.dialects.tir.markers import MAIN_PROFILED, NAMES
+from legato.dialects.tir.markers import FAULTS, MAIN_PROFILED, NAMES, OUT_OF_BOUNDS
 from legato.passes.cpu.bounds.checks import CHECKS, IndexCheck, checks_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
-REPORT, COUNT = "legato.out_of_bounds", "legato.faults"     # codegen/entry/faults.py defines them
 MAINS = ("main", MAIN_PROFILED)
 VIEWS = {"memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.transpose"}
 LEAVES = {"func.func": "func.return", "omp.loop_nest": "omp.yield", "omp.parallel": "omp.terminator"}
@@ -75,10 +74,10 @@ def _described_calls(module: ir.Module) -> dict[str, str]:
 
 
 def declare(module: ir.Module) -> None:
-    """The functions of the entry."""
+    """Declares the functions of the entry (codegen/entry/faults.py)."""
     i64, pointer = ir.IntegerType.get_signless(64), ir.Type.parse("!llvm.ptr")
     with ir.InsertionPoint(module.body):
-        for name, type_ in ((REPORT, ir.FunctionType.get([pointer, *([i64] * 4)], [])), (COUNT, ir.FunctionType.get([], [i64]))):
+        for name, type_ in ((OUT_OF_BOUNDS, ir.FunctionType.get([pointer, *([i64] * 4)], [])), (FAULTS, ir.FunctionType.get([], [i64]))):
             func.FuncOp(name, type_, visibility="private")
 
 
@@ -99,7 +98,7 @@ def check_access(op: ir.Operation, site: str, texts: dict[str, str]) -> None:
     with ir.InsertionPoint.at_block_begin(fault), op.location:
         address = ir.Operation.create("llvm.mlir.addressof", [ir.Type.parse("!llvm.ptr")], [],
                                       {"global_name": ir.FlatSymbolRefAttr.get(text)}).results[0]
-        func.CallOp([], ir.FlatSymbolRefAttr.get(REPORT), [address, *_worst(checks, conditions)])
+        func.CallOp([], ir.FlatSymbolRefAttr.get(OUT_OF_BOUNDS), [address, *_worst(checks, conditions)])
     leave(fault)
 
 
@@ -150,12 +149,12 @@ def stop_at_faults(main: func.FuncOp, kernels: set[str]) -> None:
         return
     i64 = ir.IntegerType.get_signless(64)
     with ir.InsertionPoint.at_block_begin(main.body.blocks[0]):
-        before = func.CallOp([i64], ir.FlatSymbolRefAttr.get(COUNT), []).result
+        before = func.CallOp([i64], ir.FlatSymbolRefAttr.get(FAULTS), []).result
     for call in calls:
         operations = [one.operation for one in call.block.operations]
         behind = operations[operations.index(call) + 1]
         with ir.InsertionPoint(behind), call.location:
-            now = func.CallOp([i64], ir.FlatSymbolRefAttr.get(COUNT), []).result
+            now = func.CallOp([i64], ir.FlatSymbolRefAttr.get(FAULTS), []).result
             good = arith.cmpi(arith.CmpIPredicate.eq, before, now)
         leave(split_before(behind, good))
 

@@ -1,0 +1,53 @@
+"""The pool of threads in all orders of its threads' steps: each step of each loop runs once, and the caller waits for all of them."""
+from types import SimpleNamespace
+
+import pytest
+from interleavings import Execution, Thread, WrongOrderError, explore, generators
+
+from legato.codegen.entry import pool
+
+
+def functions(threads: int, **replaced: str):
+    seeded = {one.partition("->")[0]: one.partition("->")[2] for one in replaced.values()}
+    return generators(pool, seeded, COUNTS=SimpleNamespace(threads=threads), POOL=0, PARTS=1, POLLS=0)
+
+
+def client(made, loops: list[int], at_once: bool = False):
+    """One caller of some loops one after the other, which ends the pool; ``at_once``: another caller runs a loop meanwhile."""
+    def run(execution: Execution) -> Thread:
+        yield from made["retain_pool"]()
+        for number, steps in enumerate(loops):
+            yield from made["parallel"](number, 0, steps)
+            ran = sorted(step for code, first, end in execution.parts if code == number for step in range(first, end))
+            if ran != list(range(steps)):
+                raise WrongOrderError(f"loop {number} of {steps} steps ran the steps {ran}")
+            for step in range(steps):
+                yield ("read", f"step {step} of loop {number}")
+        yield from made["release_pool"]()
+
+    return run
+
+
+@pytest.mark.parametrize("threads, loops, preemptions, least", [(2, [2, 2], 2, 1000), (2, [3], 2, 500), (3, [3], 1, 100)])
+def test_each_step_runs_once_in_every_order(threads, loops, preemptions, least):
+    made = functions(threads)
+    assert least <= explore(made, client(made, loops), preemptions, most=10_000) < 10_000      # all orders with so few preemptions
+
+
+FIELDS = "    pool.steps = steps\n    pool.grain = grain\n    pool.done = 0"
+TICKETS = "    swap_at(address(pool.tickets), parts << 32)"
+RUN = "        run_part(pool.code, pool.context, first, end)"
+SEEDED = {
+    "waits for fewer parts": ("wait_for(pool, parts)->wait_for(pool, parts - 1)", "ran the steps|at once|threads wait"),
+    "tickets before the loop": (f"{FIELDS}\n{TICKETS}->{TICKETS}\n{FIELDS}", "at once|ran the steps"),
+    "done at the beginning": (f"{RUN}\n        if add_at(address(pool.done), 1) + 1->        add_at(address(pool.done), 1)\n{RUN}\n"
+                              "        if value_at(address(pool.done))", "at once|ran the steps"),
+    "nobody is woken": ("syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)->pause()", "wait for ever"),
+}
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_a_seeded_fault_is_found(name):
+    change, message = SEEDED[name]
+    made = functions(2, change=change)
+    with pytest.raises(WrongOrderError, match=message):
+        explore(made, client(made, [2, 2]), 2, most=6000)
