@@ -21,6 +21,7 @@ from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.reader import ModelSource, check_opset, opset_versions, read_model
 from legato.frontends.onnx.registry import onnx_op, registered
+from legato.frontends.onnx.sequences import EmptyOptional, SequenceValue
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import POISON, ComputedValue, Emitter, Value
 
@@ -118,6 +119,10 @@ def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: P
     ``sizes``: compare sizes, too."""
     for declared, value in zip(graph.output, results):
         if value is POISON:
+            continue
+        if isinstance(value, (SequenceValue, EmptyOptional)):
+            what = "a sequence" if isinstance(value, SequenceValue) else "an optional without a value"
+            problems.append(Problem(declared.name, "output", "", None, f"it is {what}; a model returns tensors only"))
             continue
         if not _same_shape(declared.type.tensor_type, value, sizes):
             given = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?") for dim in declared.type.tensor_type.shape.dim]

@@ -79,9 +79,11 @@ def _declared(value: onnx.ValueInfoProto, override: Sequence[int | str] | None, 
     kind = value.type.WhichOneof("value")
     if kind is None:
         raise Malformed("it has no type")
+    type_ = value.type.optional_type.elem_type if kind == "optional_type" else value.type     # a call gives it
+    kind = type_.WhichOneof("value")
     if kind != "tensor_type":
-        raise Refused(f"it is a {kind.removesuffix('_type').replace('_', ' ')}; only tensors are supported")
-    tensor = value.type.tensor_type
+        raise Refused(f"it is a {str(kind).removesuffix('_type').replace('_', ' ')}; only tensors are supported")
+    tensor = type_.tensor_type
     dtype = dtype_of(tensor.elem_type)
     if not tensor.HasField("shape"):
         if override is None:

@@ -141,7 +141,7 @@ def test_domains():
 
 def test_everything_unsupported_is_listed_at_once_and_nothing_else():
     nodes = [
-        node("Unique", "x", "v i", "distinct", axis=1),
+        node("RandomNormalLike", "x", "v", "noise"),
         node("Relu", "v", "a", "fine"),  # follows from the one before
         node("Bernoulli", "a", "b", "dice"),  # follows too, but would not do by itself
         node("Softmax", "x", "c", "soft", axis=1, temperature=2.0),
@@ -152,7 +152,7 @@ def test_everything_unsupported_is_listed_at_once_and_nothing_else():
     error = refuses(model(nodes, inputs, ["y"], 20, {"k": np.array([1])}), kind=UnsupportedError)
     assert str(error).splitlines() == [
         "model 'test' asks for what Legato does not do, in 4 places:",
-        "  distinct (Unique, opset 20): distinct parts along an axis are not supported, only distinct elements",
+        "  noise (RandomNormalLike, opset 20): random numbers are not supported",
         "  dice (Bernoulli, opset 20): random numbers are not supported",
         "  soft (Softmax, opset 20): attribute 'temperature' of Softmax is not supported",
         "  pool (MaxPool, opset 20): its output 1 is used, which is not supported",

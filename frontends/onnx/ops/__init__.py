@@ -31,6 +31,7 @@ from legato.frontends.onnx.ops import (
     shape,
     slices,
     spectral,
+    tensor_sequences,
     training,
     unary,
 )
@@ -38,7 +39,7 @@ from legato.frontends.onnx.ops import (
 _FAMILIES = (
     activations, arithmetic, casts, constants, control, conv, einsum, features, gather, integers, logic, loops, matmul, microsoft,
     microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions, resize, sampling,
-    sequences, shape, slices, spectral, training, unary,
+    sequences, shape, slices, spectral, tensor_sequences, training, unary,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

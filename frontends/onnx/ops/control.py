@@ -5,6 +5,8 @@ from legato.dialects import relax
 from legato.frontends.onnx import regions, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.sequences import flattened, restored
+from legato.frontends.onnx.values import ComputedValue
 
 
 @op("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
@@ -14,11 +16,19 @@ def if_(node):
     branches = node.graph("else_branch"), node.graph("then_branch")
     if condition is None or condition.size != 1:
         outer, inner = (node.body(branches[side]) for side in (True, False))
+        forms: list[list] = []
 
         def built(body):
-            return lambda: [node.emit(value) for value in body(())]
+            def run():
+                tensors, form = flattened(body(()))
+                forms.append(form)
+                if form != forms[0]:
+                    raise Refused(f"its branches give sequences of different lengths: {[[f and f[0] for f in one] for one in forms]}")
+                return [node.emit(tensor) for tensor in tensors]
+            return run
 
-        return tuple(regions.branch(node.x(0), built(outer), built(inner)))
+        results = regions.branch(node.x(0), built(outer), built(inner))
+        return tuple(restored([ComputedValue(result) for result in results], forms[0]))
     return tuple(node.body(branches[bool(condition.item())])(()))
 
 

@@ -1,11 +1,6 @@
 """Reasons why ops without an entry are not supported, where there is more to say."""
 
 _REASONS = {
-    "sequences of tensors are not supported": (
-        "ConcatFromSequence", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-        "SequenceMap", "SplitToSequence",
-    ),
-    "optional values are not supported": ("Optional", "OptionalGetElement", "OptionalHasElement"),
     "strings are not supported": ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
     "random numbers are not supported": (
         "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",

@@ -1,4 +1,6 @@
 """Slices, paddings and parts whose places are computed at run time."""
+from collections.abc import Sequence
+
 import numpy as np
 
 from legato.core.mlir import ir
@@ -53,18 +55,18 @@ def slice_by_data(node) -> ir.Value:
     return x
 
 
-def split_by_data(node) -> tuple[ir.Value, ...]:
-    """Split into parts whose sizes are data; together they must be the axis."""
+def split_by_data(node, used: Sequence[bool]) -> tuple[ir.Value, ...]:
+    """Split into parts whose sizes are data; together they must be the axis. Those that are not used are not built."""
     axis, x = node.axis(node.integer("axis", 0), node.rank()), node.x()
     node.ignore("num_outputs")
     sizes = run_time.integers(node, 1, "sizes")
-    if run_time.count(sizes) != len(node.used):
-        raise Malformed(f"its split has {run_time.count(sizes)} sizes, for {len(node.used)} outputs")
+    if run_time.count(sizes) != len(used):
+        raise Malformed(f"its split has {run_time.count(sizes)} sizes, for {len(used)} outputs")
     parts = run_time.symbols(node, sizes, "part")
     total: Size = 0
     results = []
-    for part, used in zip(parts, node.used):
-        results.append(relax.strided_slice(x, begin=[total], end=[total + part], axes=[axis]) if used else x)
+    for part, is_used in zip(parts, used):
+        results.append(relax.strided_slice(x, begin=[total], end=[total + part], axes=[axis]) if is_used else x)
         total = total + part
     node.require_equal(total, node.dims()[axis], f"the sizes of its parts, {total}, to be {node.dims()[axis]}, that of its axis {axis}")
     return tuple(results)

@@ -119,7 +119,7 @@ def _fold_split(node, data, _split=None):
 def split(node):
     """Split; outputs that nothing reads are not built."""
     if node.version >= 13 and node.by_data(1):
-        return split_by_data(node)
+        return split_by_data(node, node.used)
     axis, parts = _parts(node)
     x, results, begin = node.x(), [], 0
     for part, used in zip(parts, node.used):

@@ -169,5 +169,8 @@ ELSEWHERE = {"com.microsoft.GroupQueryAttention": "the number of its keys is an 
              **dict.fromkeys(("AffineGrid", "Det", "MelWeightMatrix", "TfIdfVectorizer"), "test_onnx_features"),
              **{f"ai.onnx.ml.{name}": "test_onnx_features" for name in ("ArrayFeatureExtractor", "Binarizer")},
              **{f"ai.onnx.preview.training.{name}": "test_onnx_features" for name in ("Adagrad", "Adam", "Momentum")},
+             **{f"Sequence{name}": "test_onnx_sequences" for name in ("At", "Construct", "Empty", "Erase", "Insert", "Length")},
+             **dict.fromkeys(("ConcatFromSequence", "SplitToSequence", "Optional", "OptionalGetElement", "OptionalHasElement"),
+                             "test_onnx_sequences"),
              "Constant": "has no inputs", "BitCast": "takes constants only",
              "If": "sizes of branches: test_onnx_compiled", "Loop": "test_onnx_loops", "Scan": "test_onnx_loops"}
