@@ -24,8 +24,18 @@ class Parser(argparse.ArgumentParser):
 
     def _nearest(self, message: str) -> str:
         words = message.partition("unrecognized arguments: ")[2].split()
+        if words and (hint := self._elsewhere(words[0].partition("=")[0])):
+            return hint
         close = difflib.get_close_matches(words[0].partition("=")[0], self._option_string_actions, 1) if words else []
         return f"; did you mean {close[0]}?" if close else ""
+
+
+    def _elsewhere(self, option: str) -> str:
+        """Where an option of legato-compile was given to legato-run: what has it."""
+        from legato.tools.legato_compile import parser
+
+        there = self.prog == "legato-run" and option in parser()._option_string_actions
+        return f"; {option} is an option of legato-compile, which compiles alike" if there else ""
 
 
 class _Version(argparse.Action):

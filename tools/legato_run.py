@@ -3,7 +3,7 @@ import argparse
 import importlib.util
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +59,19 @@ def main(argv: list[str] | None = None) -> int:
     return outcome.code
 
 
-def executable(options: argparse.Namespace, model: Any, begun: float) -> Any:
-    """The model, compiled, or loaded if it is a saved one (``model``: None)."""
+def executable(options: argparse.Namespace, model: Any, given: Mapping[str, Any], begun: float) -> Any:
+    """The model, compiled, or loaded if it is a saved one (``model``: None). ``given``: the arrays of --input. UsageError, before the
+    compile, if they are not what the model takes."""
     if model is None:
         from legato.runtime import load
 
-        return load(options.model, verify=options.verify)
+        found = load(options.model, verify=options.verify)
+        check_inputs(options, given, [spec.name for spec in found.inputs])
+        return found
     from legato import driver
     from legato.graph_capture import capturing
     from legato.tools.compile_checks import look_up
+    from legato.tools.model_input import input_names
     from legato.tools.progress import Progress
     from legato.tools.user_file import register_user_files
 
@@ -78,6 +82,7 @@ def executable(options: argparse.Namespace, model: Any, begun: float) -> Any:
     progress.stages.append(("start", progress.seconds))
     with progress.stage("import"):
         module = model.module(dict(options.shape), user.dialects)
+    check_inputs(options, given, input_names(module))
     result = driver.compile(
         module, chosen.target, passes=capturing(chosen.target, None) if options.view else (), backends=chosen.backends,
         backend_options=dict(options.backend), progress=progress, cache=not (options.no_cache or options.verbose or options.timing))
@@ -119,7 +124,6 @@ def run(options: argparse.Namespace, begun: float) -> int:
     """Runs the model as the command line asks. Returns the exit code: 1 if --check fails. Raises UsageError and LegatoError."""
     from legato.core.errors import LegatoError
     from legato.runtime.code_file import is_saved_model
-    from legato.tools.errors import UsageError
     from legato.tools.models import Peer, random_inputs, relative_error, symbol_in
     from legato.tools.output import check_output
 
@@ -135,15 +139,10 @@ def run(options: argparse.Namespace, begun: float) -> int:
         from legato.tools.model_input import open_model
 
         model = open_model(options.model)
-    exe = executable(options, model, begun)
-    names = [spec.name for spec in exe.inputs]
-    refuse_unknown("input", given, names)
+    exe = executable(options, model, given, begun)
     refuse_unknown("output", [name for name, _ in files], [spec.name for spec in exe.outputs])
     refuse_unknown("symbol", dict(options.dim), sorted({s for spec in exe.inputs for d in spec.shape if (s := symbol_in(d))}))
     inputs = (random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}) | given
-    missing = [n for n in names if n not in inputs]
-    if missing:
-        raise UsageError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy, or --random")
     try:
         outputs = as_tuple(exe(**inputs))
     except (TypeError, ValueError, MemoryError) as error:  # errors about arguments
@@ -194,6 +193,16 @@ def read_arrays(requests: list[str]) -> dict[str, Any]:
         if not isinstance(arrays[name], np.ndarray):
             raise LegatoError(f"--input {text}: '{file}' holds several arrays (.npz); give each as a .npy file")
     return arrays
+
+
+def check_inputs(options: argparse.Namespace, given: Mapping[str, Any], names: Sequence[str]) -> None:
+    """UsageError for an --input that the model does not have, and for inputs without a value."""
+    from legato.tools.errors import UsageError
+
+    refuse_unknown("input", given, names)
+    missing = [] if options.random else [name for name in names if name not in given]
+    if missing:
+        raise UsageError(f"no value for {', '.join(missing)}: give --input NAME=FILE.npy, or --random")
 
 
 def refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> None:

@@ -73,6 +73,15 @@ def open_model(path: str) -> ModelInput:
     return ModelInput(path, kind)
 
 
+def input_names(module: Module) -> list[str]:
+    """The names of the inputs of a graph's main, as its executable has them. LegatoError if it has no main."""
+    from legato.dialects.relax.markers import NAME, WEIGHT
+
+    main = module.function("main")
+    attributes = main.attributes["arg_attrs"] if "arg_attrs" in main.attributes else [{}] * len(main.arguments)
+    return [about[NAME].value if NAME in about else f"arg{number}" for number, about in enumerate(attributes) if WEIGHT not in about]
+
+
 def _is_mlir(data: bytes) -> bool:
     """Whether bytes are MLIR's bytecode or text, which has no control characters; a protobuf begins with one, the tag of its field 1."""
     from legato.dialects.module import BYTECODE

@@ -44,4 +44,4 @@ def test_row_sums_in_emulation(names):
 def test_the_schedule_on_a_cpu(names):
     random = np.random.default_rng(0)
     x, y = (random.random((512, 512), dtype=np.float32) for _ in range(2))
-    np.testing.assert_allclose(legato.compile(names["sch"].mod)(x, y), x @ y, rtol=1e-4)
+    np.testing.assert_allclose(legato.compile(names["sch"].module)(x, y), x @ y, rtol=1e-4)

@@ -111,6 +111,18 @@ def test_run_refuses(folder, capsys, arguments, message):
     assert message in refused(legato_run, capsys, "model.onnx", "-q", *arguments)
 
 
+@pytest.mark.parametrize("arguments", [(), ("--random", "--input", "q=x3.npy")])
+def test_inputs_are_checked_before_the_compile(folder, capsys, monkeypatch, arguments):
+    monkeypatch.setattr("legato.driver.compile", lambda *_, **__: pytest.fail("it compiles"))
+    refused(legato_run, capsys, "model.onnx", "-q", *arguments)
+
+
+def test_an_option_of_the_other_tool(folder, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        legato_run.main(["model.onnx", "--random", "--emit=relax"])
+    assert "--emit is an option of legato-compile" in capsys.readouterr().err
+
+
 def test_sizes_of_random_inputs():
     sizes = {"n": 5}
     assert [models.size_of(s, sizes) for s in (3, "n", "m", "n * 2", "n * 2 + 1", "n - 1", "?")] == [3, 5, 8, 10, 11, 4, 8]
