@@ -157,7 +157,8 @@ def broadcast_requirements(op: ir.Operation) -> Iterator[Requirement]:
 
 WINDOWS = [f"relax.{name}{rank}d" for name in ("conv", "max_pool", "avg_pool") for rank in (1, 2, 3)]
 REQUIREMENTS = {**dict.fromkeys(WINDOWS, window_requirements), "relax.argmax": extreme_requirements, "relax.argmin": extreme_requirements,
-                "relax.conv2d_transpose": transposed_requirements, "relax.strided_slice": slice_requirements, "relax.pad": pad_requirements,
+                **dict.fromkeys((f"relax.conv{rank}d_transpose" for rank in (1, 2, 3)), transposed_requirements),
+                "relax.strided_slice": slice_requirements, "relax.pad": pad_requirements,
                 "relax.dynamic_broadcast_to": broadcast_requirements, "relax.size_of": given_requirements,
                 "relax.topk": topk_requirements,
                 **dict.fromkeys(("relax.take", "relax.gather_elements", "relax.gather_nd", "relax.scatter_elements", "relax.scatter_nd"),

@@ -17,6 +17,7 @@ PassClass = TypeVar("PassClass", bound=type[ModulePass])
 PASSES: dict[str, str] = {
     "relax-integer-contractions": "passes.graph.integers.contractions:IntegerContractions",
     "relax-quantized-weights": "passes.graph.integers.weights:QuantizedWeights",
+    "relax-transposed-convolutions": "passes.graph.transposed_convolutions:TransposedConvolutions",
     "relax-infer-shapes": "passes.graph.infer_shapes:InferShapes",
     "relax-fold-constants": "passes.graph.fold_constants:FoldConstants",
     "relax-canonicalize": "passes.graph.canonicalize.canonicalize:Canonicalize",

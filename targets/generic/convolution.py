@@ -109,12 +109,14 @@ def convolution(k, x, w, out):
     return convolve(k, source, w, out, a["strides"], a["dilations"], a["groups"], a["data_layout"], a["kernel_layout"])
 
 
-@kernel("relax.conv2d_transpose")
+@kernel("relax.conv1d_transpose", "relax.conv2d_transpose", "relax.conv3d_transpose")
 def convolution_transposed(k, x, w, out):
     """A convolution with stride 1 of the input dilated by the strides, with a mirrored kernel."""
     a = k.attrs
-    layout, zero = "NCHW", element(k.input_types[0]).const(0)
+    zero = element(k.input_types[0]).const(0)
     rank, padding = len(a["strides"]), a["padding"]
+    spatial = "DHW"[3 - rank:]
+    layout = f"NC{spatial}"
     places = positions(layout)
     reach = [d * (size - 1) for d, size in zip(a["dilations"], w.type.shape[2:])]
     low = [r - p for r, p in zip(reach, padding[:rank])]
@@ -128,7 +130,7 @@ def convolution_transposed(k, x, w, out):
     source = _crop(source, places, [max(-p, 0) for p in low], [max(-p, 0) for p in high])
     source = pad_spatial(source, layout, added(low, False), added(high, False), zero)
     turned = _turned(w, a["groups"])
-    return convolve(k, source, turned, out, [1] * rank, a["dilations"], a["groups"], layout, "OIHW")
+    return convolve(k, source, turned, out, [1] * rank, a["dilations"], a["groups"], layout, f"OI{spatial}")
 
 
 def _crop(x: ir.Value, places: Sequence[int], low: Sequence[int], high: Sequence[int]) -> ir.Value:
@@ -153,16 +155,18 @@ def _spread(x: ir.Value, places: Sequence[int], strides: Sequence[int], zero: ir
 
 
 def _turned(w: ir.Value, groups: int) -> ir.Value:
-    """[inputs, filters per group, H, W] as [filters, inputs per group, H, W], spatially mirrored."""
-    inputs, filters, height, width = dims(w)
+    """[inputs, filters per group, ...] as [filters, inputs per group, ...], spatially mirrored."""
+    inputs, filters, *kernel = dims(w)
     split = _split(w, 0, groups)
     per_group = quotient(inputs, groups)
-    backwards = f"{height - 1} - h, {width - 1} - w"
+    places = names(len(kernel), "k")
+    backwards = ", ".join(f"{size - 1} - {place}" for size, place in zip(kernel, places))
+    loops = ", ".join(places)
     grouped = groups > 1
-    sizes = [groups, filters, per_group, height, width] if grouped else [filters, inputs, height, width]
-    loops, reads = ("g, f, c, h, w", f"g, c, f, {backwards}") if grouped else ("f, c, h, w", f"c, f, {backwards}")
-    turned = compute(empty(sizes, w.type.element_type), loops, [(split, reads)], lambda x, _: x)
-    return collapse(turned, _split_groups(4, 0)) if grouped else turned
+    sizes = [groups, filters, per_group, *kernel] if grouped else [filters, inputs, *kernel]
+    order, reads = (f"g, f, c, {loops}", f"g, c, f, {backwards}") if grouped else (f"f, c, {loops}", f"c, f, {backwards}")
+    turned = compute(empty(sizes, w.type.element_type), order, [(split, reads)], lambda x, _: x)
+    return collapse(turned, _split_groups(w.type.rank, 0)) if grouped else turned
 
 
-RULES = (*convolution, convolution_transposed)
+RULES = (*convolution, *convolution_transposed)

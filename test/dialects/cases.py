@@ -103,7 +103,10 @@ def _windows() -> list[Case]:
     ]
     made += [Case("conv2d_transpose", ((2, 4, 5, 7), (4, 6, 3, 2)), o, (5, 7)) for o in transpose]
     made.append(Case("conv2d_transpose", ((2, 4, 5, 7), (4, 3, 3, 2)), {"groups": 2, "strides": [2, 2]}, (5, 7)))
-    return made
+    some = {"strides": [3, 2, 2], "padding": [1, 0, 1, 2, 0, 0], "output_padding": [2, 1, 0]}
+    made += [Case("conv3d_transpose", ((2, 4, 5, 7, 3), (4, 3, 4, 2, 3)), o, (5, 7)) for o in ({"groups": 2}, some)]
+    some = {"strides": [3], "padding": [1, 2], "output_padding": [1]}
+    return made + [Case("conv1d_transpose", ((2, 4, 7), (4, 6, 5)), o, (7,)) for o in ({}, some)]
 
 
 def _matrices_and_norms() -> list[Case]:

@@ -235,7 +235,7 @@ ORACLES = {
     "rms_norm": lambda x, gamma, axes, epsilon: x * np.power(np.mean(x**2, tuple(axes), keepdims=True) + epsilon, -0.5) * gamma,
     "instance_norm": _onnx("InstanceNormalization", runtime=True),
     **{f"conv{rank}d": _conv for rank in (1, 2, 3)},
-    "conv2d_transpose": _conv_transpose,
+    **{f"conv{rank}d_transpose": _conv_transpose for rank in (1, 2, 3)},
     **{f"max_pool{rank}d": _pool("MaxPool") for rank in (1, 2, 3)},
     **{f"avg_pool{rank}d": _pool("AveragePool") for rank in (1, 2, 3)},
     **{name: _reduce(f"Reduce{name.capitalize()}") for name in ("sum", "prod", "max", "min")},

@@ -8,7 +8,7 @@ from legato.dialects.relax.assumed import assume_equal
 from legato.dialects.relax.attributes import Int, Ints, Str
 from legato.dialects.relax.axes import check_length
 from legato.dialects.relax.family import define, example
-from legato.dialects.relax.op import FLOAT, Operand, RelaxOp
+from legato.dialects.relax.op import FLOAT, Operand
 from legato.dialects.relax.types import TensorType
 
 
@@ -105,30 +105,13 @@ _conv(2)
 _conv(3)
 
 
-class Conv2dTranspose(RelaxOp, name="conv2d_transpose"):
-    """The gradient of a convolution by its input: each element of x adds the kernel, multiplied by it, to the output.
+def transposed_type(rank):
+    """The type inference of transposed convolutions over ``rank`` spatial axes."""
 
-    x is NCHW; w is [channels of x, output channels / groups, height, width]. `padding` is cut off the full result (begins, then ends), and
-    `output_padding` is added at the ends.
-
-    ```mlir
-    %y = "relax.conv2d_transpose"(%x, %w) {strides = array<i64: 2, 2>} : (tensor<1x8x4x4xf32>, tensor<8x16x3x3xf32>) -> tensor<1x16x9x9xf32>
-    ```
-    """
-
-    x = Operand(FLOAT, "input, NCHW")
-    w = Operand(FLOAT, "kernel, IOHW")
-    strides = Ints([1, 1])
-    padding = Ints([0, 0, 0, 0])
-    output_padding = Ints([0, 0])
-    dilations = Ints([1, 1])
-    groups = Int(1)
-
-    @staticmethod
     def result_type(x: TensorType, w: TensorType, strides, padding, output_padding, dilations, groups) -> TensorType:
-        _check_ranks(2, x=x, w=w)
-        window.check_window(2, strides, padding, dilations)
-        check_length(output_padding, 2, "output_padding", "one per spatial axis")
+        _check_ranks(rank, x=x, w=w)
+        window.check_window(rank, strides, padding, dilations)
+        check_length(output_padding, rank, "output_padding", "one per spatial axis")
         if any(not 0 <= extra < max(s, d) for extra, s, d in zip(output_padding, strides, dilations)):
             limits = [max(s, d) for s, d in zip(strides, dilations)]
             raise InferenceError(f"attribute 'output_padding' is {output_padding}, expected values from 0 to below {limits}")
@@ -138,14 +121,19 @@ class Conv2dTranspose(RelaxOp, name="conv2d_transpose"):
         kernel, sizes = _static_kernel(w.dims[2:]), []
         for axis, size in enumerate(x.dims[2:]):
             extent = dilations[axis] * (kernel[axis] - 1) + 1
-            made = (size - 1) * strides[axis] + (extent + output_padding[axis] - padding[axis] - padding[2 + axis])
+            made = (size - 1) * strides[axis] + (extent + output_padding[axis] - padding[axis] - padding[rank + axis])
             if isinstance(made, int) and made < 0:
                 raise InferenceError(f"the padding {padding} leaves nothing of spatial axis {axis}")
             sizes.append(made)
         return x.with_dims((x.dims[0], w.dims[1] * groups, *sizes))
 
-    @staticmethod
-    def compute(x, w, strides, padding, output_padding, dilations, groups):
+    return result_type
+
+
+def transposed_convolution(rank):
+    """The semantics of transposed convolutions over ``rank`` spatial axes."""
+
+    def conv_transpose(x, w, strides, padding, output_padding, dilations, groups):
         batch, channels, *sizes = x.shape
         outputs, kernel = w.shape[1], w.shape[2:]
         inputs = channels // groups
@@ -153,8 +141,42 @@ class Conv2dTranspose(RelaxOp, name="conv2d_transpose"):
         y = np.zeros((batch, groups * outputs, *(max(n, 0) for n in full)), x.dtype)
         for group in range(groups):
             part, taps = x[:, group * inputs : (group + 1) * inputs], w[group * inputs : (group + 1) * inputs]
-            for i, j in np.ndindex(*kernel):
-                rows = slice(i * dilations[0], i * dilations[0] + (sizes[0] - 1) * strides[0] + 1, strides[0])
-                columns = slice(j * dilations[1], j * dilations[1] + (sizes[1] - 1) * strides[1] + 1, strides[1])
-                y[:, group * outputs : (group + 1) * outputs, rows, columns] += np.einsum("nchw,co->nohw", part, taps[:, :, i, j])
-        return y[:, :, padding[0] : full[0] - padding[2], padding[1] : full[1] - padding[3]]
+            for tap in np.ndindex(*kernel):
+                begins = [t * d for t, d in zip(tap, dilations)]
+                places = tuple(slice(b, b + (n - 1) * s + 1, s) for b, n, s in zip(begins, sizes, strides))
+                here = slice(group * outputs, (group + 1) * outputs)
+                y[(slice(None), here, *places)] += np.einsum("nc...,co->no...", part, taps[(slice(None), slice(None), *tap)])
+        return y[(..., *(slice(padding[i], full[i] - padding[rank + i]) for i in range(rank)))]
+
+    return conv_transpose
+
+
+def _conv_transpose(rank):
+    sizes = {1: ("4", "3", "9"), 2: ("4x4", "3x3", "9x9"), 3: ("4x4x4", "3x3x3", "9x9x9")}[rank]
+    data = window.data_layouts(rank)[0]
+    define(
+        f"conv{rank}d_transpose",
+        "The gradient of a convolution by its input: each element of x adds the kernel, multiplied by it, to the output.\n\n"
+        f"x is {data}; w is [channels of x, output channels / groups, {', '.join(data[2:])}]. `padding` is cut off the full result\n"
+        "(begins, then ends), and `output_padding` is added at the ends.",
+        {"x": Operand(FLOAT, f"input, {data}"), "w": Operand(FLOAT, f"kernel, IO{data[2:]}")},
+        transposed_convolution(rank),
+        transposed_type(rank),
+        example(
+            f"conv{rank}d_transpose",
+            "%x, %w",
+            f"strides = array<i64: {', '.join(['2'] * rank)}>",
+            f"tensor<1x8x{sizes[0]}xf32>, tensor<8x16x{sizes[1]}xf32>",
+            f"tensor<1x16x{sizes[2]}xf32>",
+        ),
+        strides=Ints([1] * rank),
+        padding=Ints([0] * (2 * rank)),
+        output_padding=Ints([0] * rank),
+        dilations=Ints([1] * rank),
+        groups=Int(1),
+    )
+
+
+_conv_transpose(1)
+_conv_transpose(2)
+_conv_transpose(3)

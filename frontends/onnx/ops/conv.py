@@ -31,22 +31,18 @@ def conv(node):
 
 @op("ConvTranspose", 1, 11, 22)
 def conv_transpose(node):
-    """ConvTranspose over one or two spatial axes; one axis is computed as two, with a height of 1."""
+    """ConvTranspose over one to three spatial axes."""
     kernel, groups = check_kernel(node, node.dims(1)[2:]), node.integer("group", 1)
     rank = len(kernel)
-    if rank > 2:
-        raise Refused(f"a transposed convolution over {rank} spatial axes is not supported, only over 1 and 2")
+    if not 1 <= rank <= 3:
+        raise Refused(f"a transposed convolution over {rank} spatial axes is not supported, only over 1 to 3")
     strides, dilations = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
     extra = node.integers("output_padding", [0] * rank)
     padding, extra = _transposed_padding(node, kernel, strides, dilations, extra)
-    x, w = node.x(0), node.x(1)
-    line = rank == 1
-    if line:
-        x, w = relax.expand_dims(x, axis=[2]), relax.expand_dims(w, axis=[2])
-        strides, dilations, extra = [1, *strides], [1, *dilations], [0, *extra]
-        padding = [0, padding[0], 0, padding[1]]
-    y = relax.conv2d_transpose(x, w, strides=strides, padding=padding, output_padding=extra, dilations=dilations, groups=groups)
-    return _with_bias(node, relax.squeeze(y, axis=[2]) if line else y, rank)
+    y = getattr(relax, f"conv{rank}d_transpose")(
+        node.x(0), node.x(1), strides=strides, padding=padding, output_padding=extra, dilations=dilations, groups=groups
+    )
+    return _with_bias(node, y, rank)
 
 
 def _transposed_padding(node, kernel, strides, dilations, extra) -> tuple[list[int], list[int]]:

@@ -55,3 +55,17 @@ func.func @conv2d_transpose_2(%arg0: tensor<2x4x?x?xf32, #relax.dims<[2, 4, "n",
   %0 = "relax.conv2d_transpose"(%arg0, %arg1) : (tensor<2x4x?x?xf32, #relax.dims<[2, 4, "n", "m"]>>, tensor<4x6x3x2xf32>) -> tensor<2x6x?x?xf32, #relax.dims<[2, 6, "n + 2", "m + 1"]>>
   return %0 : tensor<2x6x?x?xf32, #relax.dims<[2, 6, "n + 2", "m + 1"]>>
 }
+
+// CHECK-LABEL: @conv1d_transpose(
+// CHECK: "relax.conv1d_transpose"(%arg0, %arg1) : (tensor<2x4x7xf32>, tensor<4x6x5xf32>) -> tensor<2x6x11xf32>
+func.func @conv1d_transpose(%arg0: tensor<2x4x7xf32>, %arg1: tensor<4x6x5xf32>) -> tensor<2x6x11xf32> {
+  %0 = "relax.conv1d_transpose"(%arg0, %arg1) : (tensor<2x4x7xf32>, tensor<4x6x5xf32>) -> tensor<2x6x11xf32>
+  return %0 : tensor<2x6x11xf32>
+}
+
+// CHECK-LABEL: @conv3d_transpose(
+// CHECK: "relax.conv3d_transpose"(%arg0, %arg1) : (tensor<2x4x3x4x5xf32>, tensor<4x2x3x3x3xf32>) -> tensor<2x2x5x6x7xf32>
+func.func @conv3d_transpose(%arg0: tensor<2x4x3x4x5xf32>, %arg1: tensor<4x2x3x3x3xf32>) -> tensor<2x2x5x6x7xf32> {
+  %0 = "relax.conv3d_transpose"(%arg0, %arg1) : (tensor<2x4x3x4x5xf32>, tensor<4x2x3x3x3xf32>) -> tensor<2x2x5x6x7xf32>
+  return %0 : tensor<2x2x5x6x7xf32>
+}

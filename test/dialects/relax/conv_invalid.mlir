@@ -93,3 +93,19 @@ func.func @conv2d_transpose_padding(%x: tensor<1x4x1x8xf32>, %w: tensor<4x4x3x3x
   %0 = "relax.conv2d_transpose"(%x, %w) {padding = array<i64: 2, 0, 2, 0>} : (tensor<1x4x1x8xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x10x10xf32>
   return
 }
+
+// -----
+
+func.func @conv1d_transpose(%x: tensor<1x4x8xf32>, %w: tensor<3x4x3xf32>) {
+  // expected-error@+1 {{'relax.conv1d_transpose' op x has 4 channels, but w takes 3}}
+  %0 = "relax.conv1d_transpose"(%x, %w) : (tensor<1x4x8xf32>, tensor<3x4x3xf32>) -> tensor<1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @conv3d_transpose(%x: tensor<1x4x8x8x8xf32>, %w: tensor<3x4x3x3x3xf32>) {
+  // expected-error@+1 {{'relax.conv3d_transpose' op x has 4 channels, but w takes 3}}
+  %0 = "relax.conv3d_transpose"(%x, %w) : (tensor<1x4x8x8x8xf32>, tensor<3x4x3x3x3xf32>) -> tensor<1x4x8x8x8xf32>
+  return
+}

@@ -165,6 +165,9 @@ def transposed_cases():
         symbols={"n": 2, "h": 5, "w": 4},
     )
 
+    yield Case("conv1d_transpose", [normal(2, 4, 7), normal(4, 3, 5)], {"strides": [3], "padding": [2, 1], "output_padding": [1]})
+    yield Case("conv3d_transpose", [normal(2, 4, 3, 4, 3), normal(4, 2, 3, 2, 3)], {"strides": [2, 2, 1], "groups": 2})
+
 
 WINDOWS = [
     {"kernel": [2, 3]},

@@ -1,0 +1,163 @@
+"""relax-transposed-convolutions: transposed convolutions as convolutions of the same arithmetic.
+
+Along an axis of stride s the outputs fall into s phases: ``y[s * q + r]`` is the sum of ``x[q - u] * w[t]`` over the taps t with
+``t * dilation == s * u + r``, a convolution of stride 1 by a part of the kernel. Where the stride divides the kernel, all phases have taps
+at the same places, and are channels of one convolution; else each has a convolution of its own. Either way no weight is padded by zeros,
+which would turn infinities into NaN. What is left is to interleave the phases.
+"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import gcd
+from typing import ClassVar
+
+import numpy as np
+
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.module import Module
+from legato.dialects.relax import dims
+from legato.dialects.relax.requirements import require, requirements
+from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
+from legato.passes.graph.require_sizes import transposed_requirements
+from legato.passes.pipeline.base import ModulePass, PassContext
+
+OPS = {f"relax.conv{rank}d_transpose": rank for rank in (1, 2, 3)}
+
+
+@dataclass(frozen=True)
+class TransposedConvolutions(ModulePass):
+    """Transposed convolutions become convolutions, one for each phase of the strides or one for all, and their results interleaved."""
+
+    name: ClassVar[str] = "relax-transposed-convolutions"
+
+    def run(self, module: Module, context: PassContext) -> None:
+        constants = Constants(module)
+        for function in relax_functions(module):
+            for op in graph_ops(function):
+                if op.name in OPS and is_decomposable(op):
+                    needed = list(transposed_requirements(op))
+                    with ir.InsertionPoint(op), op.location:
+                        replace_uses(op.results[0], decomposed(op))
+                    require(function, [*requirements(function), *needed])
+            erase_dead(function, constants)
+
+
+def is_decomposable(op: ir.Operation) -> bool:
+    """Whether sizes have names, there is a result, and the padding leaves some of the input; else the op's own kernel computes it."""
+    sizes, padding = dims.dims(op.operands[0].type), relax.attributes_of(op.opview)["padding"]
+    if any(dims.UNKNOWN in dims.dims(value.type) for value in op.operands) or 0 in dims.dims(op.results[0].type):
+        return False
+    most = [max(ends) for ends in zip(padding, padding[len(padding) // 2:])]
+    return all(not isinstance(size, int) or cut <= size for cut, size in zip(most, sizes[2:]))
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Phases of one axis that one convolution computes, ``count`` of them, and the taps of each: ``taps[phase][place]``."""
+
+    taps: tuple[tuple[int, ...], ...]
+    dilation: int
+    begin: int
+    end: int
+
+
+def phases_of(kernel: int, stride: int, dilation: int, first: int, last: int, together: bool) -> list[Phases]:
+    """The phases of an axis. ``first``, ``last``: the quotients q of the first output, and of the last less the last input's index.
+
+    Padding: ``begin`` and ``end``, which may be negative.
+    """
+    found = []
+    for phase in range(stride):
+        taps = [t for t in range(kernel) if t * dilation % stride == phase]
+        if not taps:
+            found.append(Phases((), 1, 0, 0))
+            continue
+        shifts = [t * dilation // stride for t in taps]
+        found.append(Phases((tuple(reversed(taps)),), dilation // gcd(dilation, stride), shifts[-1] - first, last - shifts[0]))
+    if together and dilation == 1 and kernel % stride == 0:
+        return [Phases(tuple(one.taps[0] for one in found), 1, found[0].begin, found[0].end)]
+    return found
+
+
+def decomposed(op: ir.Operation) -> ir.Value:
+    """The result of a transposed convolution, by ops built at the insertion point."""
+    (x, w), a = op.operands, relax.attributes_of(op.opview)
+    rank, groups, strides, padding = OPS[op.name], a["groups"], a["strides"], a["padding"]
+    sizes, kernel = dims.dims(x.type), list(w.type.shape[2:])
+    inputs, filters = dims.dims(w.type)[:2]
+    depthwise = inputs == groups and filters == 1
+    firsts = [begin // stride for begin, stride in zip(padding, strides)]
+    lasts = [(d * (k - 1) + extra - end) // s
+             for d, k, extra, end, s in zip(a["dilations"], kernel, a["output_padding"], padding[rank:], strides)]
+    plans = [phases_of(k, s, d, first, last, not depthwise)
+             for k, s, d, first, last in zip(kernel, strides, a["dilations"], firsts, lasts)]
+    counts = [size + last - first for size, first, last in zip(sizes[2:], firsts, lasts)]
+    image = _Image(x, w, groups, counts)
+    parts = {key: image.part([plan[i] for plan, i in zip(plans, key)]) for key in product(*(range(len(plan)) for plan in plans))}
+    y = _interleaved(parts, [len(plan) for plan in plans])
+    whole = [count * stride for count, stride in zip(counts, strides)]
+    y = relax.reshape(y, shape=[sizes[0], *whole, filters * groups])
+    begins = [begin - first * stride for begin, first, stride in zip(padding, firsts, strides)]
+    ends = [full - size - begin for full, size, begin in zip(whole, dims.dims(op.results[0].type)[2:], begins)]
+    if any([*begins, *ends]):
+        y = relax.pad(y, pads=[0, *(-begin for begin in begins), 0, 0, *(-end for end in ends), 0])
+    return relax.permute_dims(y, axes=[0, rank + 1, *range(1, rank + 1)])
+
+
+@dataclass(frozen=True)
+class _Image:
+    """The operands of a transposed convolution, and the number of quotients of its outputs along each axis."""
+
+    x: ir.Value
+    w: ir.Value
+    groups: int
+    counts: Sequence[dims.Size]
+
+    def part(self, phases: Sequence[Phases]) -> ir.Value:
+        """The outputs of some phases of each axis: [batch, count, phases, count, phases, ..., channels]."""
+        rank, batch = len(phases), dims.dims(self.x.type)[0]
+        filters = dims.dims(self.w.type)[1]
+        channels, many = filters * self.groups, [max(len(one.taps), 1) for one in phases]
+        paired = [size for pair in zip(self.counts, many) for size in pair]
+        if not all(one.taps for one in phases):
+            zero = relax.constant(np.zeros((), relax.TensorType.of(self.x.type).dtype))
+            return relax.broadcast_to(zero, shape=[batch, *paired, channels])
+        padding = [one.begin for one in phases] + [one.end for one in phases]
+        x = self.x
+        if min(padding) < 0:
+            x, padding = relax.pad(x, pads=[0, 0, *padding[:rank], 0, 0, *padding[rank:]]), [0] * len(padding)
+        z = relax.OPS[f"conv{rank}d"].build(x, self.weight(phases), padding=padding, dilations=[one.dilation for one in phases],
+                                            groups=self.groups)
+        z = relax.permute_dims(z, axes=[0, *range(2, rank + 2), 1])
+        if max(many) == 1:
+            return relax.reshape(z, shape=[batch, *paired, channels])
+        z = relax.reshape(z, shape=[batch, *self.counts, self.groups, *many, filters])
+        order = [axis for place in range(rank) for axis in (1 + place, rank + 2 + place)]
+        z = relax.permute_dims(z, axes=[0, *order, rank + 1, 2 * rank + 2])
+        return relax.reshape(z, shape=[batch, *paired, channels])
+
+    def weight(self, phases: Sequence[Phases]) -> ir.Value:
+        """The kernel of a convolution for some phases of each axis; its channels are group, phases, filter."""
+        rank = len(phases)
+        inputs, filters, *kernel = dims.dims(self.w.type)
+        w = self.w
+        for axis, one in enumerate(phases):
+            order = [tap for taps in one.taps for tap in taps]
+            if order != list(range(kernel[axis])):
+                w = relax.take(w, relax.constant(np.array(order, np.int64)), axis=axis + 2)
+        pairs = [size for one in phases for size in (len(one.taps), len(one.taps[0]))]
+        w = relax.reshape(w, shape=[self.groups, dims.floor_divide(inputs, self.groups), filters, *pairs])
+        w = relax.permute_dims(w, axes=[0, *range(3, 3 + 2 * rank, 2), 2, 1, *range(4, 4 + 2 * rank, 2)])
+        made = filters * self.groups * int(np.prod([len(one.taps) for one in phases]))
+        return relax.reshape(w, shape=[made, dims.floor_divide(inputs, self.groups), *(len(one.taps[0]) for one in phases)])
+
+
+def _interleaved(parts: dict[tuple[int, ...], ir.Value], counts: Sequence[int]) -> ir.Value:
+    """Parts, by their number along each axis, joined along the axes of the phases, the last first."""
+    for axis in reversed(range(len(counts))):
+        joined: dict[tuple[int, ...], list[ir.Value]] = {}
+        for key in sorted(parts):
+            joined.setdefault(key[:axis], []).append(parts[key])
+        parts = {key: values[0] if len(values) == 1 else relax.concat(values, 2 * axis + 2) for key, values in joined.items()}
+    return parts[()]

@@ -1,0 +1,28 @@
+// RUN: legato-opt %s --relax-transposed-convolutions | filecheck %s
+
+// The stride divides the kernel: the four phases are channels of one convolution.
+// CHECK-LABEL: @together(
+// CHECK: "relax.conv2d"(%{{.*}}, %{{.*}}) : (tensor<1x8x5x5xf32>, tensor<24x8x1x1xf32>) -> tensor<1x24x5x5xf32>
+// CHECK-NOT: relax.conv2d
+func.func @together(%x: tensor<1x8x5x5xf32>, %w: tensor<8x6x2x2xf32>) -> tensor<1x6x10x10xf32> {
+  %y = "relax.conv2d_transpose"(%x, %w) {strides = array<i64: 2, 2>} : (tensor<1x8x5x5xf32>, tensor<8x6x2x2xf32>) -> tensor<1x6x10x10xf32>
+  return %y : tensor<1x6x10x10xf32>
+}
+
+// Three taps in two phases: one of two taps, one of a single tap. No weight is padded by zeros.
+// CHECK-LABEL: @apart(
+// CHECK: "relax.conv1d"{{.*}}tensor<6x8x2xf32>
+// CHECK: "relax.conv1d"{{.*}}tensor<6x8x1xf32>
+// CHECK: tensor.concat dim(2)
+func.func @apart(%x: tensor<1x8x?xf32, #relax.dims<[1, 8, "n"]>>, %w: tensor<8x6x3xf32>) -> tensor<1x6x?xf32, #relax.dims<[1, 6, "n * 2 + 1"]>> {
+  %y = "relax.conv1d_transpose"(%x, %w) {strides = array<i64: 2>} : (tensor<1x8x?xf32, #relax.dims<[1, 8, "n"]>>, tensor<8x6x3xf32>) -> tensor<1x6x?xf32, #relax.dims<[1, 6, "n * 2 + 1"]>>
+  return %y : tensor<1x6x?xf32, #relax.dims<[1, 6, "n * 2 + 1"]>>
+}
+
+// A depthwise kernel stays depthwise.
+// CHECK-LABEL: @depthwise(
+// CHECK-COUNT-4: "relax.conv2d"{{.*}} {groups = 8 : i64{{.*}}tensor<8x1x1x1xf32>
+func.func @depthwise(%x: tensor<1x8x5x5xf32>, %w: tensor<8x1x2x2xf32>) -> tensor<1x8x10x10xf32> {
+  %y = "relax.conv2d_transpose"(%x, %w) {groups = 8 : i64, strides = array<i64: 2, 2>} : (tensor<1x8x5x5xf32>, tensor<8x1x2x2xf32>) -> tensor<1x8x10x10xf32>
+  return %y : tensor<1x8x10x10xf32>
+}
