@@ -15,6 +15,7 @@ from legato.dialects.relax.requirements import requirements
 from legato.passes.memory.signature import Boundary
 
 ODD = (17, 19, 23, 13, 29, 11)     # beside whole vectors and tiles, and different for each symbol
+BEYOND = 67                        # more than eight vectors of f32, the largest tile of elementwise kernels of AVX2, and no multiple
 LARGE = (33, 67, 131, 259)         # for models whose layers shrink what is smaller
 KINDS = ("ordinary", "edges", "specials")
 EDGES = (0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -3.0, 1e-6, 100.0, -100.0)
@@ -36,12 +37,14 @@ class InputSample:
 
 
 def size_choices(main: func.FuncOp) -> list[dict[str, int]]:
-    """Values for the symbols of main's inputs, most telling first: odd and different ones, small ones, 1, equal ones, 0, large ones."""
+    """Values for the symbols of main's inputs, most telling first: odd and different ones, some beyond the tiles of kernels, 1, 0, small
+    ones, equal ones, and large ones for models that need them."""
     names = sorted({name for value in Boundary.of(main).inputs for size in value.shape for name in symbols(size)})
     if not names:
         return [{}]
-    choices = [{name: ODD[n % len(ODD)] + 18 * (n // len(ODD)) for n, name in enumerate(names)}, dict.fromkeys(names, 1),
-               {name: 3 + 2 * n for n, name in enumerate(names)}, dict.fromkeys(names, 0), dict.fromkeys(names, 17)]
+    choices = [{name: ODD[n % len(ODD)] + 18 * (n // len(ODD)) for n, name in enumerate(names)},
+               {name: BEYOND + 2 * n for n, name in enumerate(names)}, dict.fromkeys(names, 1), dict.fromkeys(names, 0),
+               {name: 3 + 2 * n for n, name in enumerate(names)}, dict.fromkeys(names, 17)]
     return choices + [dict.fromkeys(names, size) for size in LARGE]
 
 

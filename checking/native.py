@@ -19,10 +19,11 @@ import numpy as np
 
 from legato.checking.buffers import PATTERN, Memory, memory_dtype
 from legato.checking.errors import Misbehaved, NotEvaluated
+from legato.checking.vectors import lower_vectors
 from legato.core.errors import LegatoError
 from legato.core.ir_helpers import everything, find
 from legato.core.mlir import arith, execution_engine, ir, linalg
-from legato.core.upstream import run_on, run_script
+from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.markers import SCHEDULE
@@ -38,14 +39,6 @@ HALVES = "func.func(arith-emulate-unsupported-floats{source-types=f16,bf16 targe
 DOWN = ("arith-expand{include-bf16=true},convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,expand-strided-metadata,lower-affine,"
         "canonicalize,convert-math-to-llvm,convert-math-to-libm,convert-vector-to-llvm,convert-to-llvm,convert-openmp-to-llvm,"
         "reconcile-unrealized-casts")
-VECTORS = (  # groups of patterns, one after the other: together, transposes and shape casts undo each other for ever
-    'vector.transfer_permutation_patterns vector.lower_contraction lowering_strategy="outerproduct" '
-    'vector.reorder_multi_reduction_dims lowering_strategy="innerreduction" '
-    'vector.multi_reduction_flattening lowering_strategy="innerreduction" '
-    'vector.multi_reduction_unrolling lowering_strategy="innerreduction"',
-    "vector.lower_outerproduct vector.lower_masks vector.lower_masked_transfers vector.lower_transfer max_transfer_rank=1",
-    'vector.lower_transpose lowering_strategy="shuffle_1d"', "vector.lower_shape_cast", "vector.lower_create_mask vector.lower_broadcast",
-)
 DROPPED = ("llvm.bareptr", "passthrough", SCHEDULE, "sym_visibility", "target_cpu", "target_features")  # ways to be called, or compiled
 OPT_LEVEL = 0
 
@@ -233,10 +226,7 @@ def lower(module: Module, context: PassContext, target: str) -> dict[str, tuple[
     copies_as_loops(module)
     run_on(operation, LOOPS)
     poison_allocations(module)
-    script = "\n".join(f"transform.apply_patterns to %root {{ {' '.join('transform.apply_patterns.' + p for p in split(group))} }} "
-                       ": !transform.any_op" for group in VECTORS)
-    if any(isinstance(r.type, ir.VectorType) for op in everything(operation) for r in op.results):
-        run_script(script, operation, "the plain lowering of vectors")
+    lower_vectors(operation)
     if any(name.startswith("tir.") for name in {op.name for op in everything(operation)}):
         for one in (LegalizeIntrinsics(TargetText(target)), LowerIntrinsics(TargetText(target))):
             one.run(module, PassContext(context.resolve_target))
@@ -252,11 +242,6 @@ def copies_as_loops(module: Module) -> None:
         with ir.InsertionPoint(op), op.location:
             linalg.copy(op.operands[0], outs=[op.operands[1]])
         op.erase()
-
-
-def split(group: str) -> list[str]:
-    """The patterns of a group, each with its option."""
-    return ["vector." + part for part in group.split("vector.")[1:]]
 
 
 def uses_halves(operation: ir.Operation) -> bool:

@@ -33,6 +33,7 @@ from legato.passes.memory.plan_memory.late import MARK
 from legato.passes.memory.plan_memory.stages import result_types
 from legato.passes.memory.signature import Boundary
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
@@ -48,6 +49,7 @@ class LowerPacked(ModulePass):
     """
 
     name: ClassVar[str] = "tir-lower-packed"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():

@@ -10,6 +10,7 @@ from legato.dialects.tir import is_prim_func
 from legato.dialects.tir.markers import EVENTS, MAIN_PROFILED, PROFILED
 from legato.passes.memory.lift_weights import argument_attributes, set_arguments
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 CLOCK, RECORD = "legato.clock", "legato.record"     # codegen/entry/profile.py defines them
 
@@ -23,6 +24,7 @@ class ProfileMain(ModulePass):
     """
 
     name: ClassVar[str] = "tir-profile-main"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():

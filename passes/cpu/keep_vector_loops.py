@@ -10,6 +10,7 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 # upstream's conversions keep an attribute of the LLVM dialect from scf.for to the loop's back edge, where LLVM reads it
 ANNOTATION, KEEP = "loop_annotation", "#llvm.loop_annotation<unroll = <disable = true>>"
@@ -20,6 +21,7 @@ class KeepVectorLoops(ModulePass):
     """Marks loops with vectors or copies inside so that LLVM does not unroll them."""
 
     name: ClassVar[str] = "tir-keep-vector-loops"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:

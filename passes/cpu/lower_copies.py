@@ -10,6 +10,7 @@ from legato.core.ir_helpers import find, index
 from legato.core.mlir import arith, ir, linalg, memref, scf, vector
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 UNKNOWN_STRIDE = ir.ShapedType.get_dynamic_stride_or_offset()
@@ -20,6 +21,7 @@ class LowerCopies(ModulePass):
     """Copies between strided buffers become loops of memcpys, or of loads and stores of the target's vectors."""
 
     name: ClassVar[str] = "tir-lower-copies"
+    rounding: ClassVar[Rounding] = EXACT
     target: TargetText = option("llvm", "the target whose vector width and masks are used")
 
     def run(self, module: Module, context: PassContext) -> None:

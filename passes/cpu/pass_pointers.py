@@ -10,6 +10,7 @@ from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class PassPointers(ModulePass):
     """Marks kernels whose buffers all have a static layout to take bare pointers (``llvm.bareptr``)."""
 
     name: ClassVar[str] = "tir-pass-pointers"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:

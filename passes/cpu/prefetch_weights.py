@@ -17,6 +17,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import constant_of
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 LINE = 64               # bytes of a cache line
 STEPS = 16              # of the reduction, between a fetch and the use; 16 to 48 measured alike
@@ -32,6 +33,7 @@ class PrefetchWeights(ModulePass):
     """
 
     name: ClassVar[str] = "tir-prefetch-weights"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:

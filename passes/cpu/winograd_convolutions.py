@@ -16,6 +16,7 @@ from legato.passes.cpu.winograd.blocks import WinogradBlocks
 from legato.passes.cpu.winograd.transforms import TAPS, transformed_weights
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.pack_weights import calls_by_callee
 
 
@@ -30,6 +31,7 @@ class WinogradConvolutions(ModulePass):
     """
 
     name: ClassVar[str] = "tir-winograd-convolutions"
+    rounding: ClassVar[Rounding] = Rounding(relative=2e-5, specials=False)   # relative to the greatest of 6 x 6 inputs
     keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "whose sizes of blocks are used")
 

@@ -20,6 +20,7 @@ from legato.dialects.tir.markers import NAMES, WRITES_ALL
 from legato.passes.loops.coverage.results import uncovered_outputs
 from legato.passes.loops.raising.kept import Kept
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class InitOutputs(ModulePass):
     """
 
     name: ClassVar[str] = "tir-init-outputs"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         report: list[OutputRecord] = context.report.setdefault("outputs", [])

@@ -9,6 +9,7 @@ from legato.core.mlir import func, ir
 from legato.dialects.relax.markers import SIGNATURE, WEIGHT
 from legato.dialects.tir.plain import weight_constants
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
@@ -20,6 +21,7 @@ class LiftWeights(ModulePass):
     """Turns constants with a key in the weight store into arguments of their function, marked relax.weight, one per key."""
 
     name: ClassVar[str] = "relax-lift-weights"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():

@@ -16,6 +16,7 @@ from legato.passes.partition.groups import inline
 from legato.passes.partition.inline_functions import check_size
 from legato.passes.partition.marks import calls_of, graph_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 MAIN = "main"
 
@@ -25,6 +26,7 @@ class InlineCallers(ModulePass):
     """Inlines the graph functions, other than main, that call packed functions or external modules, themselves or by others."""
 
     name: ClassVar[str] = "relax-inline-callers"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         calling = callers(module)

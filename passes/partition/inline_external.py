@@ -12,6 +12,7 @@ from legato.passes.partition.groups import inline
 from legato.passes.partition.inlining import inline_module
 from legato.passes.partition.marks import CODEGEN, calls_of
 from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.pipeline.rounding import EXACT, Rounding
 from legato.passes.pipeline.scope import external_modules, symbol
 
 
@@ -23,6 +24,7 @@ class InlineExternal(ModulePass):
     """
 
     name: ClassVar[str] = "relax-inline-external"
+    rounding: ClassVar[Rounding] = EXACT
     sees_external: ClassVar[bool] = True
     backend: str = option("", "only modules of this backend (default: of all)")
 

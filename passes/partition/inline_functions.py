@@ -13,6 +13,7 @@ from legato.dialects.module import Module, walk
 from legato.passes.partition.groups import inline
 from legato.passes.partition.marks import CODEGEN, calls_of
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 MOST_OPS = 100_000   # that a function may become
 
@@ -23,6 +24,7 @@ class InlineFunctions(ModulePass):
     stay."""
 
     name: ClassVar[str] = "relax-inline"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         functions = [f for f in module.functions() if text_of(f, "sym_visibility") == "private" and not f.is_external

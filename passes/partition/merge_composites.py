@@ -15,6 +15,7 @@ from legato.passes.partition.cycles import Groups
 from legato.passes.partition.groups import as_function, replace_by_call, sort_block
 from legato.passes.partition.marks import CODEGEN, graph_functions, unique
 from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class MergeComposites(ModulePass):
     """
 
     name: ClassVar[str] = "relax-merge-composites"
+    rounding: ClassVar[Rounding] = EXACT
     backend: str = option("", "only composites of this backend (default: of all)")
 
     def run(self, module: Module, context: PassContext) -> None:

@@ -21,6 +21,7 @@ from legato.dialects.relax.markers import COMPOSITE, EXTERNAL, VETO
 from legato.passes.partition.groups import inline
 from legato.passes.partition.marks import CODEGEN, backend_of_function, calls_of, unique
 from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class OutlineExternal(ModulePass):
     """
 
     name: ClassVar[str] = "relax-outline-external"
+    rounding: ClassVar[Rounding] = EXACT
     sees_external: ClassVar[bool] = True
     backend: str = option("", "only functions of this backend (default: of all)")
 

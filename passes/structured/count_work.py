@@ -16,6 +16,7 @@ from legato.dialects.relax.markers import SIGNATURE
 from legato.dialects.relax.sizes import substitute
 from legato.passes.graph.functions import relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class CountWork(ModulePass):
     """
 
     name: ClassVar[str] = "tir-count-work"
+    rounding: ClassVar[Rounding] = EXACT
     keeps_kernels: ClassVar[bool] = True
 
     def run(self, module: Module, context: PassContext) -> None:

@@ -21,6 +21,7 @@ from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.passes.graph.functions import CONSTANT, Constants, defining_op, graph_ops, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 LINE = 64   # bytes of a cache line
 LARGE = 1 << 20   # bytes of a weight from which on a thread packs it; smaller ones may be constants in the IR, which is read at once
@@ -31,6 +32,7 @@ class PackWeights(ModulePass):
     """Packs weights as the target asks for each kernel; a kernel that any call gives a non-constant weight is left as it is."""
 
     name: ClassVar[str] = "tir-pack-weights"
+    rounding: ClassVar[Rounding] = EXACT
     keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "the target that says how weights are packed")
 

@@ -22,6 +22,7 @@ from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.passes.graph.functions import Constants, defining_op
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import Rounding
 from legato.passes.structured.group_factors import are_constant, fits_pairs
 from legato.passes.structured.pack_weights import calls_by_callee
 
@@ -33,6 +34,7 @@ class RoundFactors(ModulePass):
     """Rounds the factors of contractions in f32 by constant weights to bf16, where the CPU has instructions on matrices of bf16."""
 
     name: ClassVar[str] = "tir-round-factors"
+    rounding: ClassVar[Rounding] = Rounding(relative=2.0**-8)   # of bf16
     keeps_kernels: ClassVar[bool] = True
     target: TargetText = option("llvm", "the target whose CPU may multiply bf16 faster")
 

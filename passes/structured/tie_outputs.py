@@ -6,6 +6,7 @@ from legato.core.mlir import ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class TieOutputs(ModulePass):
     """
 
     name: ClassVar[str] = "tir-tie-outputs"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from checked_models import layers
+from checked_models import rows
 
 import legato
 from legato.core.ir_helpers import find
@@ -35,7 +35,7 @@ func.func @main(%a: tensor<?x3xf32, #relax.dims<["n", 3]>> {relax.name = "a"}, %
 
 
 def test_the_whole_pipeline_of_a_cpu_passes():
-    report = legato.check(layers())
+    report = legato.check(rows())
     assert report.passes > 90 and report.changed > 30
     assert not report.unchecked and not report.notes
     assert any("n = 1" in sample and "n = 17" not in sample for sample in report.samples) and any("n = 0" in s for s in report.samples)

@@ -17,6 +17,7 @@ from legato.dialects.relax import origins
 from legato.dialects.relax.markers import RETURNS
 from legato.passes.memory.bufferize.functions import calls_in, on_tensors
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class DropResults(ModulePass):
     """Removes the results of kernels and of declarations in destination-passing style, and of their calls."""
 
     name: ClassVar[str] = "tir-drop-results"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():

@@ -10,6 +10,7 @@ from legato.core.mlir import func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class DropTies(ModulePass):
     """Removes the bufferization.materialize_in_destination of results that are computed in their outputs anyway."""
 
     name: ClassVar[str] = "tir-drop-ties"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         for kernel in tir.prim_funcs(module.module):

@@ -11,6 +11,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.memory.bufferize.functions import on_tensors
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class EliminateEmptyTensors(ModulePass):
     """
 
     name: ClassVar[str] = "tir-eliminate-empty-tensors"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         body = module.module.body

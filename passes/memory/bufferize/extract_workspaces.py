@@ -16,6 +16,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax import origins
 from legato.passes.memory.bufferize.functions import calls_in
 from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 STACK_BYTES = 32 << 10        # the largest buffer that goes on the stack
 STACK_BYTES_ALL = 256 << 10   # a kernel's buffers on the stack together; OpenMP threads have small stacks
@@ -30,6 +31,7 @@ class ExtractWorkspaces(ModulePass):
     """Buffers that kernels allocate go on the stack where they are small, else become workspace arguments that main allocates."""
 
     name: ClassVar[str] = "tir-extract-workspaces"
+    rounding: ClassVar[Rounding] = EXACT
     stack_bytes: int = option(STACK_BYTES, "the largest buffer that a kernel puts on its stack")
 
     def run(self, module: Module, context: PassContext) -> None:

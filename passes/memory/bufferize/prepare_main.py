@@ -12,6 +12,7 @@ from legato.dialects.relax.markers import RETURNS
 from legato.passes.memory.bufferize.functions import on_tensors
 from legato.passes.memory.bufferize.reads import WHOLE_VIEWS, separate_reads
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class PrepareMain(ModulePass):
     """Gives main plain tensor types and results that alias nothing, and declarations the accesses of their operands."""
 
     name: ClassVar[str] = "tir-prepare-main"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():

@@ -8,6 +8,7 @@ from legato.core.mlir import bufferization, func, ir
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,7 @@ class TieResults(ModulePass):
     """Results of kernels that do not lie in their outputs yet are tied to them by bufferization.materialize_in_destination."""
 
     name: ClassVar[str] = "tir-tie-results"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:

@@ -10,6 +10,7 @@ from legato.core.mlir import bufferization, func, ir, memref
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 SHORTEST = 16  # up to here the analysis takes less than a millisecond an insert
 INSERT = "tensor.insert_slice"
@@ -21,6 +22,7 @@ class UnchainInserts(ModulePass):
     """Long chains of tensor.insert_slice into outputs of kernels write to slices of the output's buffer."""
 
     name: ClassVar[str] = "tir-unchain-inserts"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context:

@@ -38,6 +38,7 @@ from legato.passes.memory.plan_memory.sizes import MemrefSizes
 from legato.passes.memory.plan_memory.stages import Stage, find_stages, pass_sizes, stage_of
 from legato.passes.memory.signature import Boundary
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.rounding import EXACT, Rounding
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
@@ -50,6 +51,7 @@ class PlanMemory(ModulePass):
     """Puts main's buffers into one arena by their lifetimes; results and arena become arguments; @main_sizes computes their sizes."""
 
     name: ClassVar[str] = "tir-plan-memory"
+    rounding: ClassVar[Rounding] = EXACT
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
