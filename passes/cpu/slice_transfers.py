@@ -1,7 +1,9 @@
-"""tir-slice-transfers: transfers of several rows, or not along a buffer's last dimensions, go through a subview.
+"""tir-slice-transfers: transfers of several rows, or not along a buffer's last dimensions, go through a subview; those of one element
+(vectors of rank 0) become loads and stores.
 
 Along other dimensions, upstream's patterns would widen the vector by unit dimensions in between, drop them, and widen it again, for ever.
 Rows of one subview are at constant distances from one address; without it, each row's address is computed from all indices.
+Upstream lowers transfers of rank 0 only where the buffer's last stride is 1.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +16,8 @@ from legato.passes.pipeline.base import ModulePass, PassContext
 
 @dataclass(frozen=True)
 class SliceTransfers(ModulePass):
-    """Transfers of several rows, or not along a buffer's last dimensions, become transfers of a subview of their dimensions."""
+    """Transfers of several rows, or not along a buffer's last dimensions, become transfers of a subview of their dimensions; those of one
+    element become loads and stores."""
 
     name: ClassVar[str] = "tir-slice-transfers"
 
@@ -31,9 +34,24 @@ def slice_transfers(module: ir.Module) -> None:
         dims = stepped_dims(op.attributes["permutation_map"].value)
         if not isinstance(type_, ir.MemRefType) or dims is None:
             continue
+        if not dims and len(op.operands) == type_.rank + 2:   # the buffer; the padding, or what is written: no mask
+            with ir.InsertionPoint(op), op.location:
+                move_element(op, buffer)
+            continue
         if dims != list(range(type_.rank - len(dims), type_.rank)) or has_whole_rows(op, buffer, len(dims)):
             with ir.InsertionPoint(op), op.location:
                 slice_transfer(op, buffer, dims)
+
+
+def move_element(op: ir.Operation, buffer: int) -> None:
+    """Replaces a transfer of a vector of rank 0, which is always in bounds, by a load or a store."""
+    indices = list(op.operands)[buffer + 1: buffer + 1 + op.operands[buffer].type.rank]
+    if buffer == 0:
+        element = memref.LoadOp(op.operands[0], indices).result
+        op.results[0].replace_all_uses_with(vector.BroadcastOp(op.results[0].type, element).result)
+    else:
+        memref.StoreOp(vector.ExtractOp(op.operands[0], [], []).result, op.operands[1], indices)
+    op.erase()
 
 
 def has_whole_rows(op: ir.Operation, buffer: int, rank: int) -> bool:

@@ -132,16 +132,16 @@ class CollapsePlan:
 
     def _match(self, nest: StructuredOp, joined: set[tuple[int, int]], value: ir.Value, loops: list[int | None]) -> bool:
         """Drops the pairs of loops and of an operand's dimensions that disagree. Returns whether any was dropped."""
-        pairs = {(a, b): i for i, (a, b) in enumerate(pairwise(loops))}
+        pairs = list(pairwise(loops))
         wanted = self.tensors.get(value, set())
         changed = False
-        for pair, i in pairs.items():
+        for i, pair in enumerate(pairs):
             if i in wanted and pair not in joined:
                 wanted.discard(i)
                 changed = True
         for pair in list(joined):
-            apart = (pair[0] in loops or pair[1] in loops) and (pair not in pairs or pairs[pair] not in wanted)
-            if apart:
+            together = sum(found == pair and i in wanted for i, found in enumerate(pairs))
+            if any(loops.count(loop) != together for loop in pair):   # a loop may index several dimensions: a diagonal
                 joined.discard(pair)
                 changed = True
         return changed

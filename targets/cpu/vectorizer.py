@@ -83,12 +83,12 @@ class Vectorizer:
         """One handle for each of the ``count`` ops of a handle."""
         return [handle] if count == 1 else self.script.op("one", f"split_handle {handle}", count)
 
-    def tile(self, handle: str, sizes: Sequence[int]) -> tuple[str, str | None]:
-        """The tile and its innermost loop; the op itself and None where all sizes are 0."""
+    def tile(self, handle: str, sizes: Sequence[int], along: int | None = None) -> tuple[str, str | None]:
+        """The tile, and the loop over dimension ``along`` (None: the innermost); the op itself and None where all sizes are 0."""
         if not any(sizes):
             return handle, None
         tile, loops = self.script.tile(handle, sizes)
-        return tile, loops[-1]
+        return tile, loops[-1 if along is None else sum(size != 0 for size in sizes[:along])]
 
     def peel(self, loop: str) -> tuple[str, str]:
         """The generic op in the loop of whole tiles, and the one in the last, partial iteration."""
@@ -103,7 +103,7 @@ class Vectorizer:
         sizes = [1 if kind == PARALLEL and e != 1 else 0 for kind, e in zip(nest.iterator_types, extents)]
         extent = extents[loop]
         sizes[loop] = 0 if limit else self.strip(nest, extent)
-        tile, around = self.tile(handle, sizes)
+        tile, around = self.tile(handle, sizes, loop if sizes[loop] else None)
         if not sizes[loop]:
             self.whole(self.tile(tile, steps)[0], nest, extent, limit)
             return

@@ -5,13 +5,14 @@ import re
 import shutil
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from fuzzing import Kind, Outcome, attempt, subject
+from fuzzing import Kind, Outcome, Program, attempt, subject
 
 PROGRAMS_OF_A_WORKER = 1000   # then a fresh one: compiled code and contexts are not given back
 
@@ -56,10 +57,16 @@ def _work(name: str, chunks: Connection, results: Connection, log: str) -> None:
     faulthandler.enable(file)
     make = subject(name)
     while seeds := chunks.recv():
-        programs = [make(seed) for seed in seeds]
-        outcomes = attempt(programs, seeds[0])
-        results.send([(outcome, program.features, dict(program.files()) if outcome.finding else {})
-                      for program, outcome in zip(programs, outcomes, strict=True)])
+        answers: dict[int, tuple[Outcome, Mapping[str, int], Mapping[str, str | bytes]]] = {}
+        programs: dict[int, Program] = {}
+        for seed in seeds:
+            try:
+                programs[seed] = make(seed)
+            except Exception:
+                answers[seed] = Outcome("error", f"the generator fails\n{traceback.format_exc()}"), {}, {}
+        for (seed, program), outcome in zip(programs.items(), attempt([*programs.values()], seeds[0]), strict=True):
+            answers[seed] = outcome, program.features, dict(program.files()) if outcome.finding else {}
+        results.send([answers[seed] for seed in seeds])
 
 
 class _Worker:
@@ -146,7 +153,7 @@ class Campaign:
             answers = worker.results.recv()
         except (EOFError, OSError):
             worker.process.join(5)
-            if worker.process.exitcode == 1:   # Python's own end: the fuzzer is at fault
+            if worker.process.exitcode == 1:   # an exception outside of programs: the fuzzer is at fault
                 raise RuntimeError(f"{self.name}, seeds {worker.seeds}:\n{worker.log.read_text()}") from None
             self._ended(worker, "crash")
             return

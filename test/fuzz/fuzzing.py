@@ -66,7 +66,7 @@ class Function:
 
     ``build``: a module of it in a context, without weights. ``calls``: what its inputs are at each call. ``verify``: the number of the
     call, what its inputs were and what the outputs are, by name; a text that says what is wrong, or nothing; ``InvalidProgramError``
-    where the oracle refuses. ``shown``: the files that reproduce it.
+    where the oracle refuses. ``shown``: the files that reproduce it. ``alone``: it cannot be compiled with others.
     """
 
     build: Callable[[ir.Context], legato.Module]
@@ -74,6 +74,7 @@ class Function:
     verify: Callable[[int, Arrays, Arrays], str]
     shown: Mapping[str, str | bytes]
     features: Counter[str] = field(default_factory=Counter)
+    alone: bool = False
 
     def files(self) -> Mapping[str, str | bytes]:
         return self.shown
@@ -99,16 +100,16 @@ def subject(name: str) -> Subject:
 def attempt(programs: Sequence[Program], seed: int) -> list[Outcome]:
     """Runs programs, at once where that is possible. ``seed``: decides for which CPU level, and whether for two threads."""
     target = Random(f"target {seed}").choice(TARGETS)
-    functions = [one for one in programs if isinstance(one, Function)]
-    if len(functions) == len(programs) > 1:
+    functions = {n: one for n, one in enumerate(programs) if isinstance(one, Function) and not one.alone}
+    found: dict[int, Outcome] = {}
+    if len(functions) > 1:
         try:
-            return together(functions, target)
+            found = dict(zip(functions, together([*functions.values()], target)))
         except Exception:
-            outcomes = [_alone(one, target) for one in functions]
-            if all(one.kind == "ok" for one in outcomes):
-                outcomes[0] = Outcome("error", f"only of {len(programs)} programs together\n{target}\n{traceback.format_exc()}")
-            return outcomes
-    return [_alone(one, target) for one in programs]
+            found = {n: _alone(one, target) for n, one in functions.items()}
+            if all(one.kind == "ok" for one in found.values()):
+                found[min(found)] = Outcome("error", f"only of {len(found)} programs together\n{target}\n{traceback.format_exc()}")
+    return [found[n] if n in found else _alone(one, target) for n, one in enumerate(programs)]
 
 
 def _alone(program: Program, target: str) -> Outcome:

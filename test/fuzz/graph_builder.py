@@ -4,6 +4,7 @@ Floats are evaluated in 64 bits, whatever their declared type is, by the operato
 the symbolic sizes have other values, and a shape is a list of sizes by call. A node whose result is not finite in its declared type at
 some call is not added.
 """
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,14 +74,20 @@ class Node:
     evaluate: Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 
 
-# the reference's own is right for rank 4 only (onnx 1.23)
-INSTEAD: dict[str, Callable[..., np.ndarray]] = {"GlobalMaxPool": lambda x: x.max(tuple(range(2, x.ndim)), keepdims=True)}
+# The reference's own (onnx 1.23): GlobalMaxPool is right for rank 4 only, LpNormalization adds signed numbers up for p=1, Erf computes in
+# 32 bits.
+INSTEAD: dict[str, Callable[..., np.ndarray]] = {
+    "GlobalMaxPool": lambda x: x.max(tuple(range(2, x.ndim)), keepdims=True),
+    "LpNormalization": lambda x, axis, p: x / (np.abs(x) ** p).sum(axis, keepdims=True) ** (1 / p),
+    "Erf": lambda x: np.vectorize(math.erf, otypes=[np.float64])(x),
+}
 
 
 def evaluator(proto: NodeProto, reads: Sequence[Value]) -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
     """The reference's operator for a node; ``reads``: its inputs and what its bodies capture."""
     if proto.op_type in INSTEAD:
-        return lambda arrays: [INSTEAD[proto.op_type](*arrays)]
+        attributes = {one.name: helper.get_attribute_value(one) for one in proto.attribute}
+        return lambda arrays: [INSTEAD[proto.op_type](*arrays, **attributes)]
     names, domains = [value.name for value in reads], [helper.make_opsetid("", OPSET)]
     try:
         run = ReferenceEvaluator(helper.make_function("fuzz", "one", names, list(proto.output), [proto], domains))

@@ -1,4 +1,5 @@
 """Growth by elementwise nodes."""
+import ml_dtypes
 import numpy as np
 from graph_builder import BOOL, F16, F32, F64, I32, I64, INTS, Graph, is_float, weighted
 from onnx import helper
@@ -108,7 +109,7 @@ def clip(g: Graph) -> None:
     value = g.pick(lambda v: is_float(v.dtype) or v.dtype in (I32, I64))
     if value:
         number = F64 if is_float(value.dtype) else value.dtype
-        low, high = (g.constant(np.full((), n, number), value.dtype) for n in (-1, g.rng.choice((0, 1, 3))))
+        low, high = (g.constant(np.array(n).astype(number), value.dtype) for n in (-1, g.rng.choice((0, 1, 3))))
         g.add("Clip", [value, low if g.rng.random() < 0.8 else None, high if g.rng.random() < 0.8 else None], value.dtype)
 
 
@@ -124,8 +125,8 @@ def cast(g: Graph) -> None:
         to = g.rng.choice((*g.floats, *g.floats, I64, I32, *INTS, BOOL))
         if not is_float(to) and to != BOOL and is_float(value.dtype):
             value = (g.add("Round" if g.rng.random() < 0.5 else "Floor", [value], value.dtype) or [value])[0]
-        low, high = (0, 0) if to == BOOL or is_float(to) else (np.iinfo(to).min, np.iinfo(to).max)
-        if to == BOOL or is_float(to) or all(((a >= low) & (a <= high)).all() for a in value.arrays):
+        low, high = (0, 0) if to == BOOL or is_float(to) else (ml_dtypes.iinfo(to).min, ml_dtypes.iinfo(to).max)
+        if to == BOOL or is_float(to) or all(low <= int(n) <= high for a in value.arrays for n in a.flat):
             made = g.add("Cast", [value], to, to=helper.np_dtype_to_tensor_dtype(to))
             for one in made:   # the reference rounds to the type; so do we
                 one.arrays = [a.astype(to).astype(np.float64) for a in one.arrays] if is_float(to) else one.arrays

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 import ml_dtypes
 import numpy as np
 import onnxruntime
-from graph_builder import BF16, Graph, Node, Value, is_float
+from graph_builder import BF16, F32, F64, Graph, Node, Value, is_float
 
 onnxruntime.set_default_logger_severity(4)
 SAMPLES = 24
@@ -14,6 +14,7 @@ Equal Expand Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual
 Min Neg OneHot Pad Range ReduceMax ReduceMin Relu Reshape ReverseSequence Round Shape Sign Size Slice SpaceToDepth Split Squeeze Tile TopK
 Transpose Trilu Unsqueeze Where GlobalMaxPool MatMulInteger ThresholdedRelu
 """.split())
+STASHES = ("LayerNormalization", "GroupNormalization", "RMSNormalization", "HardSwish")   # computed in, or with a factor of, 32 bits
 
 
 def epsilon(dtype: np.dtype) -> float:
@@ -41,12 +42,14 @@ def perturbed(graph: Graph, call: int, seed: int) -> dict[str, np.ndarray]:
     known = {value.name: value.arrays[call] for value in (*graph.inputs, *graph.constants)}
     for node in graph.nodes:
         arrays = [known[value.name] for value in node.reads]
-        coarsest = max((value.dtype for value in (*node.outputs, *node.reads) if is_float(value.dtype)), key=epsilon, default=None)
+        types = [value.dtype for value in (*node.outputs, *node.reads) if is_float(value.dtype)]
+        types += [F32] if node.proto.op_type in STASHES else []
+        coarsest = max(types, key=epsilon) if types else None
         if _rounds(node) and coarsest is not None:
             arrays = [_noisy(a, coarsest, numpy) if is_float(value.dtype) else a for a, value in zip(arrays, node.reads)]
         for value, array in zip(node.outputs, node.evaluate(arrays), strict=True):
             wide = array.astype(np.float64) if is_float(value.dtype) else array
-            known[value.name] = _noisy(wide, value.dtype, numpy) if is_float(value.dtype) and _rounds(node) else wide
+            known[value.name] = _noisy(wide, coarsest or F64, numpy) if is_float(value.dtype) and _rounds(node) else wide
     return known
 
 

@@ -127,7 +127,8 @@ def graph(seed: int) -> Function:
             raise InvalidProgramError(f"the reference differs from onnxruntime and us: {operators(g)}")
         return f"{ours}\nonnxruntime: {'none' if theirs is None else others or 'as expected'}\n{operators(g)}"
 
-    return Function(lambda context: legato.from_onnx(model, context=context), calls, verify, _files(proto, calls), _features(g))
+    counted = any(node.proto.op_type == "Compress" for node in g.nodes)   # its size has a name of its own
+    return Function(lambda context: legato.from_onnx(model, context=context), calls, verify, _files(proto, calls), _features(g), counted)
 
 
 def operators(g: Graph) -> str:

@@ -1,0 +1,70 @@
+"""Kernels written as plain loops that `make fuzz` found not to compile, as small as they still failed."""
+import numpy as np
+import pytest
+
+import legato
+from legato.script import tir as T
+
+
+@T.prim_func
+def one_element_of_strided_rows(C: T.Buffer((8, 2), "float32")):
+    """A vector of rank 0 was written to a buffer whose last stride is 2."""
+    for i0, i1 in T.grid(1, 4):
+        C[i1 * 2 + 1, i0 * 2 + 1] = 1.0
+
+
+@T.prim_func
+def vectors_along_the_outermost_loop(A: T.Buffer((8, 6), "float32"), C: T.Buffer((6, 6, 6), "float32")):
+    """The schedule for x86-64 peeled the innermost loop, not that of the vectors."""
+    for i0, i1, i2 in T.grid(6, 6, 3):
+        C[i1, i2 * 2 + 1, i0] = A[i2, i1] * 2.0
+
+
+@T.prim_func
+def diagonal_of_a_cube(A: T.Buffer((3, 3, 3), "float32"), C: T.Buffer((3, 1), "float32")):
+    """Dimensions that one loop indexes were collapsed."""
+    for i0 in range(3):
+        C[i0 % 3, i0 // 3] = A[i0, i0, i0] * 2.0
+
+
+@T.prim_func
+def diagonal_with_a_loop_between(A: T.Buffer((4, 5, 4), "float32"), C: T.Buffer((4, 5), "float32")):
+    """Two loops were collapsed though one of them indexes a dimension elsewhere, too."""
+    for i, j in T.grid(4, 5):
+        C[i, j] = A[i, j, i]
+
+
+@T.prim_func
+def diagonal_across_vectors(A: T.Buffer((4, 14, 22), "float32"), C: T.Buffer((1, 32), "float32")):
+    """Upstream vectorizes no operand that is read along a diagonal."""
+    for i0, i1 in T.grid(8, 4):
+        C[0, i0 * 4 + i1] = A[i1, i0, i0]
+
+
+def strided():
+    c = np.zeros((8, 2), np.float32)
+    c[1::2, 1] = 1
+    return c
+
+
+def outermost(a):
+    c = np.zeros((6, 6, 6), np.float32)
+    c[:, 1::2] = 2 * a[:3].T[:, :, None]
+    return c
+
+
+KERNELS = {
+    one_element_of_strided_rows: ([], strided),
+    vectors_along_the_outermost_loop: ([(8, 6)], outermost),
+    diagonal_of_a_cube: ([(3, 3, 3)], lambda a: 2 * np.einsum("iii->i", a)[:, None]),
+    diagonal_with_a_loop_between: ([(4, 5, 4)], lambda a: np.einsum("iji->ij", a)),
+    diagonal_across_vectors: ([(4, 14, 22)], lambda a: np.einsum("jii->ij", a[:, :8, :8]).reshape(1, 32)),
+}
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm{cpu=x86-64}"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
+def test_compiles(kernel, target):
+    shapes, reference = KERNELS[kernel]
+    arrays = [np.random.default_rng(n).random(shape, np.float32) for n, shape in enumerate(shapes)]
+    np.testing.assert_array_equal(legato.compile(kernel, target)(*arrays), reference(*arrays))
