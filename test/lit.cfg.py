@@ -1,9 +1,10 @@
 """lit's configuration: ``lit -v test`` from the repository, for an editable install and for a wheel installed in another environment.
 
 The tools are those of the Python that runs lit. Features that tests may require: the CPU's vector extensions as Linux names them
-(avx2, avx512f, ...), x86_64, aarch64, and optional packages (onnxruntime, intel-openmp, scipy, tokenizers), openmp, cc.
+(avx2, avx512f, ...), x86_64, aarch64, and optional packages (onnxruntime, intel-openmp, scipy, tokenizers), openmp, cc, onednn.
 """
 # ruff: noqa: F821 (lit defines config and lit_config)
+import ctypes
 import importlib.util
 import os
 import platform
@@ -58,5 +59,11 @@ config.available_features.update(package for package in ("onnxruntime", "scipy",
                                  if importlib.util.find_spec(package) is not None)
 if any(shutil.which(compiler) for compiler in ("cc", "clang", "gcc")):
     config.available_features.add("cc")
+try:
+    has_onednn = hasattr(ctypes.CDLL("libdnnl.so.2"), "dnnl_pooling_forward_desc_init")   # of 2.x
+except OSError:
+    has_onednn = False
+if has_onednn or "LEGATO_TEST_ONEDNN" in os.environ:
+    config.available_features.add("onednn")
 if list((Path(sys.prefix) / "lib").glob("libiomp5.so*")) or any(Path("/usr/lib").glob("**/libomp.so*")):
     config.available_features.add("openmp")
