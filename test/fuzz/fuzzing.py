@@ -88,6 +88,7 @@ Subject = Callable[[int], Program]
 SUBJECTS = {
     "graphs": "graph_programs:graph",
     "kernels": "kernel_programs:kernel",
+    "schedules": "schedule_programs:schedule",
 }
 
 

@@ -1,0 +1,125 @@
+"""Kernels under schedules of random steps, against numpy: a step that is refused leaves the kernel as it was, and the trace replays."""
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+from fuzzing import Arrays, Function, typed
+from kernel_programs import kernel_of, parameter
+from scheduled_kernels import REFERENCES
+from statement_chains import NAMES, statement_chain
+
+import legato
+from legato import Schedule, ScheduleError
+from legato.core.mlir import ir
+from legato.frontends.script.functions import PrimFunc
+
+FACTORS = [[None, 4], [2, None], [None, 3], [None, 2, 2], [5, None], [None, 1], [None, 16]]
+LAYOUTS = [lambda i, j: (j, i), lambda i, j: (j // 4, i, j % 4), lambda i, j: (i // 2, j, i % 2)]
+STEPS: dict[str, Callable[..., Any]] = {
+    "split": lambda s, r, b, loop, around: s.split(loop, r.choice(FACTORS)),
+    "fuse": lambda s, r, b, loop, around: s.fuse(*around[r.randrange(len(around)):][:r.randint(1, 3)]),
+    "reorder": lambda s, r, b, loop, around: s.reorder(*r.sample(around, r.randint(1, len(around)))),
+    "parallel": lambda s, r, b, loop, around: s.parallel(loop),
+    "vectorize": lambda s, r, b, loop, around: s.vectorize(loop),
+    "unroll": lambda s, r, b, loop, around: s.unroll(loop),
+    "cache_read": lambda s, r, b, loop, around: s.cache_read(b, r.randrange(2), r.choice(("local", "global"))),
+    "cache_write": lambda s, r, b, loop, around: s.cache_write(b, 0, r.choice(("local", "global"))),
+    "set_scope": lambda s, r, b, loop, around: s.set_scope(b, 0, r.choice(("local", "global"))),
+    "transform_layout": lambda s, r, b, loop, around: s.transform_layout(b, 0, r.choice(LAYOUTS)),
+    "compute_at": lambda s, r, b, loop, around: s.compute_at(b, loop, r.random() < 0.3),
+    "reverse_compute_at": lambda s, r, b, loop, around: s.reverse_compute_at(b, loop, r.random() < 0.3),
+    "compute_inline": lambda s, r, b, loop, around: s.compute_inline(b),
+    "reverse_compute_inline": lambda s, r, b, loop, around: s.reverse_compute_inline(b),
+    "decompose_reduction": lambda s, r, b, loop, around: s.decompose_reduction(b, loop),
+    "rfactor": lambda s, r, b, loop, around: s.rfactor(loop, r.randrange(2)),
+    "blockize": lambda s, r, b, loop, around: s.blockize(loop),
+    "add_unit_loop": lambda s, r, b, loop, around: s.add_unit_loop(r.choice([b, loop])),
+    "annotate": lambda s, r, b, loop, around: s.annotate(r.choice([b, loop]), "pragma_note", r.randrange(4)),
+    "pad": lambda s, r, b, loop, around: s.pad(b, [r.choice([1, 4, 8]) for _ in around]),
+    "pack": lambda s, r, b, loop, around: s.pack(b, 0, (4, 8)),
+}
+SHAPES = {"matmul_relu": [(16, 24), (24, 32)], "three_steps": [(30, 40)], "row_sum": [(8, 96)], "blur": [(34,)]}
+ATTACHES = ("compute_at", "reverse_compute_at", "compute_inline", "reverse_compute_inline")
+WEIGHTED = [*STEPS, *ATTACHES, "split", "reorder"]
+
+
+def alive(handles: Sequence[Any]) -> list[Any]:
+    """The handles whose block is still there."""
+    return [handle for handle in handles if repr(handle) != "<gone>"]
+
+
+def scheduled(module: legato.Module, seed: int, taken: Counter[str]) -> Schedule:
+    """The kernel of the module under random steps. ``taken``: counts those that were not refused. AssertionError for one that was, and
+    changed the kernel."""
+    r, sch = Random(f"steps {seed}"), Schedule(module)
+    known = sch.get_child_blocks(sch.get_loops(sch.get_output_blocks()[0])[0])
+    for _ in range(r.randint(2, 12)):
+        found = alive([*known, *(p for b in alive(known) for p in sch.get_producers(b))])
+        if not found:
+            break
+        block = r.choice(found)
+        around = sch.get_loops(block)
+        loops = [*around, *sch.get_loops(r.choice(found))]
+        if not around:
+            break
+        name, before = r.choice(WEIGHTED), str(sch.mod)
+        try:
+            made = STEPS[name](sch, r, block, r.choice(loops), around)
+        except ScheduleError as error:
+            assert str(sch.mod) == before, f"{name} was refused, and changed the kernel: {error}"
+            taken["refused step"] += 1
+            continue
+        taken[f"step {name}"] += 1
+        known = [*found, *([made] if hasattr(made, "operation") and made.operation.name == "tir.block" else [])][-8:]
+    return sch
+
+
+def schedule(seed: int) -> Function:
+    """A kernel and its schedule by number: one of four kernels, or a random chain of statements."""
+    numpy = np.random.default_rng(seed)
+    if seed % 3 == 0:
+        kernel = Random(seed).choice([*REFERENCES])
+        text, reference = "", REFERENCES[kernel]
+
+        def want(given: Arrays) -> list[np.ndarray]:
+            return [reference(*given.values())]
+
+        arrays = {name: (numpy.random(size) - 0.5).astype(np.float32) for name, size in zip("AB", SHAPES[kernel.__name__])}
+    else:
+        chain = statement_chain(seed)
+        text = re.sub(r"\b(n|m|k)\b", rf"\g<1>{seed}", chain.text) if f"{NAMES[0]}, {NAMES[1]}" in chain.text else chain.text
+        kernel = None
+        arrays = {name: numpy.standard_normal(shape, np.float32) for name, shape in chain.shapes.items()}
+
+        def want(given: Arrays) -> list[np.ndarray]:
+            return chain.reference({parameter(name): array for name, array in given.items()})
+
+    taken: Counter[str] = Counter()
+
+    def start(context: ir.Context) -> legato.Module:
+        return (kernel if isinstance(kernel, PrimFunc) else kernel_of(text)).module(context)
+
+    def build(context: ir.Context) -> legato.Module:
+        taken.clear()
+        sch = scheduled(start(context), seed, taken)
+        assert sch.mod.operation.verify()
+        again = Schedule(start(context)).replay(sch.trace)
+        assert str(again) == str(sch), "the trace replays to another kernel"
+        return sch.mod
+
+    def verify(call: int, given: Arrays, found: Arrays) -> str:
+        del call
+        for (name, array), expected in zip(found.items(), want(given), strict=True):
+            difference = typed(name, array, expected)
+            if not difference and not np.allclose(array, expected, rtol=1e-3, atol=1e-4 * max(1.0, np.abs(expected).max(initial=0))):
+                difference = f"output {name}: by {np.abs(array - expected).max()}"
+            if difference:
+                return difference
+        return ""
+
+    spelled = {spelling: array for name, array in arrays.items() for spelling in (name, f"{name}_")}
+    return Function(build, [spelled], verify, {"kernel.py": f"# {kernel.__name__ if kernel else 'chain'}, steps of seed {seed}\n{text}\n"},
+                    taken)
