@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
     from legato import artifacts, cache, kernels, mlir, patterns, script
+    from legato.bisecting import bisect
     from legato.check_module import check
     from legato.checking.checker import PassChecker
     from legato.checking.errors import CheckFailed
@@ -63,6 +64,7 @@ _WHERE = {
     "UnsupportedError": ".core.errors",
     "attach_schedule": ".schedule.attach",
     "check": ".check_module",
+    "bisect": ".bisecting",
     "compile": ".driver",
     "explain": ".driver",
     "from_onnx": ".frontends.onnx",
@@ -94,8 +96,8 @@ _RENAMED = {"module": "ir_module"}   # old names, which work and warn
 __all__ = [
     "Backend", "CheckFailed", "Executable", "LegatoError", "Module", "ModulePass", "PassChecker", "PassContext", "PassFailed", "Pipeline",
     "PipelineError", "Refusal", "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts", "attach_schedule",
-    "cache", "check", "compile", "explain", "from_onnx", "from_torch", "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic",
-    "load", "lower", "lower_intrinsic", "mlir", "onnx_op", "option", "partition", "patterns", "profile", "reduce",
+    "bisect", "cache", "check", "compile", "explain", "from_onnx", "from_torch", "ir_module", "kernel", "kernels", "legalize",
+    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "mlir", "onnx_op", "option", "partition", "patterns", "profile", "reduce",
     "register_pass", "register_target", "register_tensor_intrinsic", "relax", "replace", "rewrite", "script", "tir", "view",
 ]
 

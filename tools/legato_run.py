@@ -13,6 +13,7 @@ from legato.tools.models import TARGET, add_compile_options, count_option, dim_o
 EXAMPLES = """examples:
   legato-run model.onnx --random                              compile, run on random inputs, show the outputs
   legato-run model.onnx --random --check onnxruntime          and compare with onnxruntime
+  legato-run model.onnx --random --check onnxruntime --bisect    which layer differs first, and the errors of all
   legato-run model.onnx --random --check onnxruntime --bench 50
   legato-run model.onnx --random --backend openvino           parts that OpenVINO supports run there
   legato-run model.onnx --random --dim n=7                    a value for the symbol n
@@ -36,6 +37,8 @@ def parser() -> argparse.ArgumentParser:
                    "code is always compared")
     p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with another runtime's; exit code 1 if they differ")
     p.add_argument("--tolerance", type=float, default=1e-4, help="largest relative error accepted by --check: max|a-b| / max|b|")
+    p.add_argument("--bisect", action="store_true", help="with --check: name the first layer whose value differs, with a table of errors "
+                   "by layer; all values become outputs, and it says where that changes what fusion does")
     p.add_argument("--bench", type=count_option, metavar="N", help="time N calls (median), alternating with the runtime of --check")
     p.add_argument("--profile", nargs="?", const="table", choices=["table", "json"], help="time each kernel call over --bench runs "
                    "(default: 20): a table, or JSON, with the model's layers, arithmetic, memory traffic and the machine's peaks")
@@ -106,6 +109,8 @@ def check_options(options: argparse.Namespace) -> None:
         raise UsageError("--check compares with onnxruntime, which wants the .onnx file")
     if options.check and importlib.util.find_spec("onnxruntime") is None:
         raise LegatoError("--check compares with onnxruntime, which is not installed: pip install onnxruntime")
+    if options.bisect and not options.check:
+        raise UsageError("--bisect says where --check finds a difference: give both")
     if saved and (options.shape or options.target != TARGET or options.backend):
         raise UsageError("--shape, --target and --backend are for a compile: a saved model has them in it")
     if options.verify and not saved:
@@ -122,9 +127,9 @@ def check_options(options: argparse.Namespace) -> None:
 
 def run(options: argparse.Namespace, begun: float) -> int:
     """Runs the model as the command line asks. Returns the exit code: 1 if --check fails. Raises UsageError and LegatoError."""
+    from legato.comparison import Peer, random_inputs, relative_error, symbol_in
     from legato.core.errors import LegatoError
     from legato.runtime.code_file import is_saved_model
-    from legato.tools.models import Peer, random_inputs, relative_error, symbol_in
     from legato.tools.output import check_output
 
     check_options(options)
@@ -158,11 +163,26 @@ def run(options: argparse.Namespace, begun: float) -> int:
         print(f"check: greatest relative error against onnxruntime {max(errors, default=0.0):.1e}, "
               f"{'within' if good else 'ABOVE'} {options.tolerance:g}")
         code = 0 if good else 1
+    if options.bisect and model is not None:
+        code = bisect(model, inputs, options)
     if options.profile:
         profile(exe, inputs, options)
     elif options.bench:
         bench(exe, inputs, peer, options.bench)
     return code
+
+
+def bisect(model: Any, inputs: dict[str, Any], options: argparse.Namespace) -> int:
+    """Prints the errors by layer. Returns the exit code: 1 if a layer, or an output, differs."""
+    from legato.bisecting import bisect as bisected
+    from legato.tools.compile_checks import look_up
+    from legato.tools.user_file import register_user_files
+
+    chosen = look_up(options, register_user_files(options.load))
+    found = bisected(model.onnx, inputs, tolerance=options.tolerance, shapes=dict(options.shape) or None, target=chosen.target,
+                     backends=chosen.backends, backend_options=dict(options.backend) or None)
+    print(found)
+    return 1 if found.first or found.outputs > options.tolerance else 0
 
 
 def name_and_file(option: str, text: str) -> tuple[str, str]:

@@ -138,6 +138,9 @@ def leave(block: ir.Block) -> None:
             for op in stacks[:1]:
                 ir.Operation.create("llvm.intr.stackrestore", [], [op.results[0]])
         results = owner.opview.type.results if owner.name == "func.func" else []
+        if not all(isinstance(type_, ir.IntegerType | ir.IndexType) for type_ in results):
+            raise PassFailed(f"a fault cannot be reported by @{owner.opview.name.value}, which returns "
+                             f"{', '.join(map(str, results))}: run the pass on lowered IR, where main returns a status", owner)
         failed = [arith.constant(type_, -1) for type_ in results]
         ir.Operation.create(LEAVES[owner.name], [], failed)
 

@@ -133,7 +133,7 @@ def test_optional_inputs_and_attributes_go():
 
 def test_a_wrong_result_is_found_in_a_model():
     """Compiled code beside another that is wrong for one op: what is left is that op."""
-    from legato.tools.models import random_inputs
+    from legato.comparison import random_inputs
 
     def fails(proto):
         other = onnx.ModelProto()

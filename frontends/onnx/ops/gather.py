@@ -80,16 +80,20 @@ def one_hot(node):
 
 def _fold_compress(node, data, condition):
     axis = node.integer("axis", None)
-    return None if data.dtype == object else np.compress(condition, data, None if axis is None else node.axis(axis, data.ndim))
+    if data.dtype == object or condition.ndim != 1:
+        return None
+    return np.compress(condition, data, None if axis is None else node.axis(axis, data.ndim))
 
 
 @op("Compress", 9, 11, 28, fold=_fold_compress)
 def compress(node):
     """Compress: a take at the nonzero positions of the condition; the size of the result depends on data."""
     data, axis, condition = node.x(0), node.integer("axis", None), node.x(1)
+    if relax.TensorType.of(condition.type).rank != 1:
+        raise Malformed(f"its condition is {condition.type}; it is a vector")
     if axis is None:
         data, axis = relax.reshape(data, shape=[-1]), 0
-    axis = axis % relax.TensorType.of(data.type).rank
+    axis = node.axis(axis, relax.TensorType.of(data.type).rank)
     (length,) = dims.dims(condition.type)
     within = dims.minimum(length, dims.dims(data.type)[axis])
     if within != length:    # onnxruntime does not look at conditions beyond the axis

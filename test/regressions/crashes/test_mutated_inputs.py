@@ -37,3 +37,31 @@ func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
 }""")
     legato.Pipeline("tir-init-outputs").run(module)
     assert "call @f(%arg0, %arg1)" in str(module)
+
+
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_a_condition_that_is_no_vector(is_constant):
+    """It was a ValueError about unpacking, and of numpy."""
+    info = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 2]), helper.make_tensor_value_info("c", TensorProto.BOOL, [1, 2]),
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])]
+    stored = [helper.make_tensor("c", TensorProto.BOOL, [1, 2], [True, False])] if is_constant else []
+    nodes = [helper.make_node("Compress", ["x", "c"], ["y"])]
+    graph = helper.make_graph(nodes, "g", info[:1] if is_constant else info[:2], info[2:], stored)
+    with pytest.raises(LegatoError, match=r"its condition is .*; it is a vector"):
+        legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+
+
+def test_bounds_of_a_function_that_returns_tensors():
+    """cpu-check-bounds made an integer constant of main's type, which the bindings do not survive."""
+    module = Module.parse("""func.func private @f(%x: memref<8xf32>, %i: index) attributes {tir.prim_func} {
+  %0 = memref.load %x[%i] : memref<8xf32>
+  memref.store %0, %x[%i] : memref<8xf32>
+  return
+}
+func.func @main(%x: memref<8xf32>, %i: index) -> f32 {
+  call @f(%x, %i) : (memref<8xf32>, index) -> ()
+  %0 = arith.constant 1.0 : f32
+  return %0 : f32
+}""")
+    with pytest.raises(LegatoError, match="a fault cannot be reported by @main, which returns f32"):
+        legato.Pipeline("tir-check-bounds").run(module)
