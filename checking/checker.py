@@ -146,8 +146,8 @@ class PassChecker:
             if not meets(main, sizes):
                 continue
             slow = time.perf_counter() - started > SLOW and found
-            of_sizes = [run for kind in samples(main, sizes, KINDS[:1] if found else KINDS, self.seed)
-                        if not (slow and found) and (run := self._first(state, kind)) is not None]
+            kinds = () if slow else KINDS[:1] if found else KINDS[:self.samples]
+            of_sizes = [run for kind in samples(main, sizes, kinds, self.seed) if (run := self._first(state, kind)) is not None]
             enough += bool(of_sizes)
             found += of_sizes
         self.report.samples = [str(sample) for sample, _ in found[:self.samples]]

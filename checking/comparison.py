@@ -37,8 +37,10 @@ def _shown(value: object) -> str:
 
 
 def alike(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """An array of plain elements (booleans as bytes, signless integers) with the dtype that its value has in the graph."""
-    if array.dtype == dtype or array.dtype.itemsize != dtype.itemsize or {array.dtype.kind, dtype.kind} - set("iub"):
+    """An array of plain elements (booleans as bytes, signless integers, half floats as integers) with the dtype that its value has in
+    the graph."""
+    halves = dtype.itemsize == 2 and array.dtype.kind in "iu"
+    if array.dtype == dtype or array.dtype.itemsize != dtype.itemsize or ({array.dtype.kind, dtype.kind} - set("iub") and not halves):
         return array
     return np.ascontiguousarray(array).view(dtype)
 

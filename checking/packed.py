@@ -52,7 +52,7 @@ class PackedFunctions:
                 return [Memory.holding(one) for one in results]
             for into, array in zip(operands[len(operands) - outputs:], results):
                 into.array()[...] = array.view(into.dtype) if array.dtype != into.dtype else array
-            return []
+            return list(operands[len(operands) - outputs:]) if types else []
         return [_as_type(array, type_) for array, type_ in zip(results, types)]
 
     def _called(self, name: str, arguments: Sequence[Any], outputs: list[np.ndarray]) -> list[np.ndarray]:

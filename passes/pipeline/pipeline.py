@@ -202,12 +202,14 @@ class PassPipeline:
             context.kernels.clear()
             run_upstream([step.text for step in work], module)
             return
+        observer, context.observer = context.observer, None  # pipelines inside of a pass are not followed
         with ir.Location.unknown():
             try:
                 work.pass_.run(module, context)
             except ir.MLIRError as error:
                 raise failed_of(error) from error
             finally:
+                context.observer = observer
                 if not work.pass_.keeps_kernels:
                     context.kernels.clear()
 

@@ -3,12 +3,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import tvm_ffi
 from checked_models import rows
 
 import legato
+from legato.artifacts import Closure
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.passes.pipeline.rounding import EXACT, REORDERED, Rounding
+from legato.patterns import is_op, wildcard
 
 
 @dataclass(frozen=True)
@@ -118,3 +121,48 @@ func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {
 }""")
     report = legato.check(module, "cse")
     assert report.notes and "nothing was checked" in report.notes[0] and "test.there_is_none" in report.notes[0]
+
+
+class WrongExp(legato.Backend):
+    """A backend whose code of exp errs by a tenth."""
+
+    name = "wrong_exp"
+    patterns = [("exp", is_op("relax.exp")(wildcard()))]
+    factor = 1.1
+
+    def codegen(self, module, options):
+        names = tuple(f.name.value for f in module.functions())
+        return [Closure(lambda x, out: np.copyto(out, (np.exp(x) * self.factor).astype(np.float32)), names)]
+
+
+class RightExp(WrongExp):
+    name = "right_exp"
+    factor = 1.0
+
+
+def test_the_code_of_a_backend_is_compared_with_its_graph_ops():
+    with pytest.raises(legato.CheckFailed) as caught:
+        legato.check(subtraction(), backends=[WrongExp()], last="relax", samples=1)
+    assert caught.value.pass_name == "relax-run-codegen" and "result 'y'" in str(caught.value)
+    report = legato.check(subtraction(), backends=[RightExp()], last="bufferized", samples=1)
+    assert not report.notes and {name for name, _ in report.unchecked} <= {"tir-lower-packed", "tir-profile-main"}
+
+
+def test_a_packed_function_is_called_once_for_equal_arguments():
+    calls = []
+
+    @tvm_ffi.register_global_func("test_check.twice", override=True)
+    def twice(x, y):
+        calls.append(np.from_dlpack(x).tobytes())
+        np.copyto(np.from_dlpack(y), np.add(np.from_dlpack(x), np.from_dlpack(x)))
+
+    module = legato.Module.parse("""
+func.func private @f(tensor<3xf32>, tensor<3xf32> {tir.out}) -> tensor<3xf32> attributes {relax.packed = "test_check.twice"}
+func.func @main(%a: tensor<3xf32> {relax.name = "a"}) -> tensor<3xf32> {
+  %e = tensor.empty() : tensor<3xf32>
+  %0 = func.call @f(%a, %e) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %1 = "relax.exp"(%0) : (tensor<3xf32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}""")
+    report = legato.check(module, "relax-legalize{target=llvm}", samples=1)
+    assert not report.notes and report.changed == 1 and len(calls) == len(set(calls)) > 0
