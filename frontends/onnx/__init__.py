@@ -3,6 +3,7 @@ import logging
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import onnx
 
@@ -34,7 +35,7 @@ def from_onnx(
     model: "str | os.PathLike[str] | bytes | onnx.ModelProto",
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
-    context: ir.Context | None = None,
+    context: Any = None,   # an ir.Context, which the bindings' stubs do not have
     entries: Sequence[Entry] = (),
 ) -> Module:
     """Imports an ONNX model as a relax function ``main`` with its weights.

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from legato.core.errors import LegatoError
-from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.frontends.onnx import import_model
 from legato.frontends.onnx.entry import Entry
@@ -28,7 +27,7 @@ def from_torch(
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Mapping[str, Any] | Sequence[Any] | None = None,
-    context: ir.Context | None = None,
+    context: Any = None,   # an ir.Context, which the bindings' stubs do not have
     entries: Sequence[Entry] = (),
 ) -> Module:
     """Imports a PyTorch module, or a program of ``torch.export``, as a relax function ``main`` with its weights.

@@ -1,0 +1,54 @@
+"""py.typed: a program of a user's, checked strictly by pyright against the package as it is installed."""
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = '''
+import numpy as np
+
+import legato
+
+module = legato.from_onnx("model.onnx", shapes={"x": [1, "n"]})
+exe = legato.compile(module, target="llvm{threads=2}", verify_each=True)
+y = exe(np.zeros((4, 4), np.float32))
+path = exe.save("model.legato")
+names: list[str] = [one.name for one in exe.inputs]
+seconds: float = exe.report.seconds
+rules: list[str | None] = [record.rule for record in exe.explain().records]
+loaded: legato.Executable = legato.load(path)
+profile = legato.profile(loaded, np.zeros((4, 4), np.float32), runs=3)
+longest: float = max(call.seconds for call in profile.calls)
+picture = legato.view(module, profile=profile).save("graph.svg")
+lowered: legato.Module = legato.lower(module, last="fused")
+legato.Pipeline("canonicalize,cse").run(module)
+
+
+@legato.register_pass
+class CountOps(legato.ModulePass):
+    """Counts the functions."""
+
+    name = "count-functions"
+    most: int = legato.option(3, "at most")
+
+    def run(self, module: legato.Module, context: legato.PassContext) -> None:
+        context.report["count"] = min(self.most, len(module.functions()))
+
+
+made: CountOps = CountOps()
+wrong: int = legato.compile(module)
+'''
+
+
+@pytest.mark.skipif(shutil.which("pyright", path=str(Path(sys.executable).parent)) is None, reason="pyright is not installed")
+def test_a_strict_program(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    command = [str(Path(sys.executable).parent / "pyright"), "--outputjson", "--pythonpath", sys.executable, "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = [(one["range"]["start"]["line"], one["rule"], one["message"]) for one in json.loads(done.stdout)["generalDiagnostics"]]
+    last = len(PROGRAM.splitlines()) - 1
+    assert [(line, rule) for line, rule, _ in found] == [(last, "reportAssignmentType")], found
