@@ -4,6 +4,7 @@ import math
 import numpy as np
 
 from legato.dialects import relax
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.broadcasting import expanded_to
 from legato.frontends.onnx.entry import Entry, op
 from legato.frontends.onnx.problems import Refused
@@ -111,13 +112,11 @@ def hardmax(node):
     dims = node.dims()
     if node.version < 13 and any(size != 1 for size in dims[axis + 1 :]):
         raise Refused(f"a Hardmax over the axes from {axis} on as one (opset < 13) is not supported")
-    if not isinstance(dims[axis], int):
-        raise Refused(f"the size {dims[axis]} of its axis {axis} is known only at run time")
     if dims[axis] == 0:
         return node.x()
     chosen = relax.argmax(node.x(), axis=axis, keepdims=True)
-    numbers = np.arange(dims[axis]).reshape([-1] + [1] * (len(dims) - axis - 1))
-    return relax.astype(relax.equal(chosen, node.literal(numbers)), dtype=node.dtype())
+    numbers = relax.reshape(run_time.counted(dims[axis]), shape=[dims[axis]] + [1] * (len(dims) - axis - 1))
+    return relax.astype(relax.equal(chosen, numbers), dtype=node.dtype())
 
 
 ENTRIES = (*_NAMED, gelu, swish, prelu, clip, softmax, log_softmax, hardmax)

@@ -50,11 +50,14 @@ def constant_of_shape(node):
 
 @op("EyeLike", 9, 22)
 def eye_like(node):
-    """EyeLike, of static sizes."""
+    """EyeLike."""
     dtype = dtype_of(node.integer("dtype")) if node.has("dtype") else node.dtype()
     sizes = node.dims()
-    if len(sizes) != 2 or not all(isinstance(size, int) for size in sizes) or math.prod(sizes) > MADE_ELEMENTS:
-        raise Refused(f"a diagonal matrix of shape {list(sizes)} is not supported, only a small one of two sizes known at compile time")
+    if len(sizes) != 2:
+        raise Malformed(f"its input must have two axes, has the shape {list(sizes)}")
+    if not all(isinstance(size, int) for size in sizes) or math.prod(sizes) > MADE_ELEMENTS:
+        rows = relax.expand_dims(relax.add(run_time.counted(sizes[0]), run_time.literal(node.integer("k", 0))), axis=[1])
+        return _in(relax.equal(rows, relax.expand_dims(run_time.counted(sizes[1]), axis=[0])), np.dtype(dtype))
     return np.eye(*sizes, k=node.integer("k", 0), dtype=dtype)
 
 

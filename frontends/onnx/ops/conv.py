@@ -1,7 +1,7 @@
 """Convolutions and transposed convolutions."""
 from legato.dialects import relax
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.ops.windows import auto_padding, check_kernel, read_window
+from legato.frontends.onnx.ops.windows import auto_padding, check_kernel, read_window, shifted
 from legato.frontends.onnx.problems import Malformed, Refused
 
 
@@ -19,7 +19,7 @@ def _with_bias(node, y, rank: int):
 def conv(node):
     """Conv. Negative padding becomes a relax.pad before it."""
     window, groups = read_window(node, node.dims(1)[2:]), node.integer("group", 1)
-    x = node.x(0)
+    x, window = shifted(node, node.x(0), window, 0.0)
     padding = window.padding
     if any(p < 0 for p in padding):
         x, padding = relax.pad(x, pads=[0, 0, *padding[: window.rank], 0, 0, *padding[window.rank :]]), [0] * len(padding)

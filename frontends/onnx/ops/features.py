@@ -116,18 +116,28 @@ def array_feature_extractor(node):
     return relax.take(x, relax.reshape(node.x(1), shape=[-1]), axis=x.type.rank - 1)
 
 
+def _places(node) -> int:
+    """The number of elements of the size of an AffineGrid."""
+    (count,) = node.dims(1) if node.rank(1) == 1 else (None,)
+    if not isinstance(count, int):
+        raise Refused(f"a size of the shape {list(node.dims(1))} is not supported, only a vector of a length known at import")
+    return count
+
+
 @op("AffineGrid", 20)
 def affine_grid(node):
     """AffineGrid: the places of an image's pixels, from -1 to 1 along each axis, moved by a matrix: [n, (d,) h, w, 2 or 3]."""
-    align, rank = node.flag("align_corners"), node.dims()[-2]
-    if node.rank() != 3 or rank not in (2, 3) or node.dims()[-1] != rank + 1:
-        raise Malformed(f"its theta must have the shape [n, 2, 3] or [n, 3, 4], has {list(node.dims())}")
+    align, rank = node.flag("align_corners"), _places(node) - 2
+    found = node.dims()[1:]
+    if node.rank() != 3 or rank not in (2, 3) or any(isinstance(size, int) and size != rank + axis for axis, size in enumerate(found)):
+        raise Malformed(f"its theta must have the shape [n, 2, 3] or [n, 3, 4] for a size of 4 or 5 elements, has {list(node.dims())}")
+    for axis, size in enumerate(found):
+        if size != rank + axis:
+            node.require_equal(size, rank + axis, f"its theta to have {rank + axis} elements along axis {axis + 1}")
     if node.by_data(1):
         sizes = run_time.symbols(node, run_time.integers(node, 1, "sizes"), "size")
     else:
         sizes = node.sizes(1, "the size")
-    if len(sizes) != rank + 2:
-        raise Malformed(f"its size must have {rank + 2} elements, has {len(sizes)}")
     if sizes[0] != node.dims()[0]:
         node.require_equal(sizes[0], node.dims()[0], f"the batch that it is to make, {sizes[0]}, to be that of its theta, {node.dims()[0]}")
     image = sizes[2:]
@@ -143,7 +153,8 @@ def affine_grid(node):
         parts.append(relax.expand_dims(relax.broadcast_to(along, shape=list(image)), axis=[rank]))
     parts.append(relax.broadcast_to(f64(1), shape=[*image, 1]))
     places = relax.reshape(relax.astype(relax.concat(parts, axis=rank), dtype=node.dtype()), shape=[relax.dims.product(image), rank + 1])
-    grid = relax.matmul(places, relax.permute_dims(node.x(), axes=[0, 2, 1]))
+    theta = node.x() if found == (rank, rank + 1) else relax.reshape(node.x(), shape=[node.dims()[0], rank, rank + 1])
+    grid = relax.matmul(places, relax.permute_dims(theta, axes=[0, 2, 1]))
     return relax.reshape(grid, shape=[node.dims()[0], *image, rank])
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from legato.core.dtypes import kind
 from legato.dialects import relax
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.ops.windows import read_window
+from legato.frontends.onnx.ops.windows import read_window, shifted
 from legato.frontends.onnx.problems import Refused
 
 
@@ -13,14 +13,22 @@ def max_pool(node):
     """MaxPool, without indices."""
     node.ignore("storage_order")  # concerns the second output only, which is not supported
     window, ceil_mode = read_window(node, None), node.flag("ceil_mode")
-    return _pool(node.x(), "max", window, ceil_mode)
+    lowest = -np.inf if kind(node.dtype()) == "float" else np.iinfo(node.dtype()).min
+    x, window = shifted(node, node.x(), window, float(lowest))
+    return _pool(x, "max", window, ceil_mode)
 
 
 @op("AveragePool", 7, 10, 11, 19, 22)
 def average_pool(node):
     """AveragePool."""
     window, ceil_mode = read_window(node, None), node.flag("ceil_mode")
-    return _pool(node.x(), "avg", window, ceil_mode, count_include_pad=node.flag("count_include_pad"))
+    x, unpadded = shifted(node, node.x(), window, 0.0)
+    counts_padding = node.flag("count_include_pad")
+    y = _pool(x, "avg", unpadded, ceil_mode, count_include_pad=counts_padding)
+    if counts_padding or not any(window.shifts):
+        return y
+    ones = relax.broadcast_to(node.literal(1, node.dtype()), shape=[1, 1, *node.dims()[2:]])
+    return relax.divide(y, _pool(shifted(node, ones, window, 0.0)[0], "avg", unpadded, ceil_mode, count_include_pad=False))
 
 
 def _pool(x, name: str, window, ceil_mode: bool, **attributes):
@@ -32,6 +40,8 @@ def _pool(x, name: str, window, ceil_mode: bool, **attributes):
 def lp_pool(node):
     """LpPool: the average of the p-th powers, times the size of the window, to the power 1/p."""
     p, window, ceil_mode = node.integer("p", 2), read_window(node, None), node.flag("ceil_mode")
+    if any(window.shifts):
+        raise Refused("auto_pad over an axis of symbolic size is not supported with a stride")
     if ceil_mode or p < 1:
         raise Refused(f"ceil_mode = {int(ceil_mode)}, p = {p} is not supported")
     x, dtype = relax.abs(node.x()), node.dtype()

@@ -9,7 +9,7 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import Size, floor_divide, product
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.ops.sampling import linear_taps, number, summed
+from legato.frontends.onnx.ops.sampling import Extents, linear_taps, number, summed
 from legato.frontends.onnx.ops.windows import auto_padding
 from legato.frontends.onnx.problems import Malformed, Refused
 
@@ -23,8 +23,7 @@ def roi_align(node):
     if ratio < 1:
         raise Refused("sampling_ratio = 0 asks for a number of places that depends on the regions at run time")
     images, channels, *sizes = node.dims()
-    if not all(isinstance(size, int) for size in sizes):
-        raise Refused(f"the sizes of its image, {sizes}, are known only at run time")
+    extents = Extents(node)
     regions, dtype = node.dims(1)[0], node.dtype()
     rois = relax.subtract(relax.multiply(node.x(1), number(node.x(1), scale)), number(node.x(1), 0.5 if half else 0.0))
     corner = lambda i: relax.strided_slice(rois, begin=[i], end=[i + 1], axes=[1])  # noqa: E731
@@ -36,13 +35,13 @@ def roi_align(node):
         steps = (np.arange(count)[:, None] + (np.arange(ratio) + 0.5) / ratio).reshape(1, -1) / count
         place = relax.add(start, relax.multiply(length, node.literal(steps, dtype)))
         axes.append([(relax.expand_dims(index, axis=[2 - axis]), relax.expand_dims(weight, axis=[2 - axis]))
-                     for index, weight in _clamped_taps(place, size)])  # [regions, places, 1], [regions, 1, places]
+                     for index, weight in _clamped_taps(extents, place, size)])  # [regions, places, 1], [regions, 1, places]
     image = relax.reshape(relax.permute_dims(node.x(), axes=[1, 0, 2, 3]), shape=[channels, relax.dims.product([images, *sizes])])
-    first = relax.multiply(relax.astype(node.x(2), dtype=np.int64), node.literal(math.prod(sizes), np.int64))
+    first = relax.multiply(relax.astype(node.x(2), dtype=np.int64), run_time.vector(node, [product(sizes)]))
     first = relax.expand_dims(first, axis=[1, 2])
     combine, found = relax.add if mode == "avg" else relax.maximum, None
     for (row, height), (column, width) in itertools.product(*axes):
-        index = relax.add(first, relax.add(relax.multiply(row, number(row, sizes[1])), column))
+        index = relax.add(first, relax.add(relax.multiply(row, extents.number(row, sizes[1])), column))
         value = relax.multiply(relax.take(image, index, axis=1), relax.multiply(height, width))
         found = value if found is None else combine(found, value)
     found = relax.reshape(found, shape=[channels, regions, bins[0], ratio, bins[1], ratio])
@@ -50,12 +49,12 @@ def roi_align(node):
     return relax.permute_dims(found, axes=[1, 0, 2, 3])
 
 
-def _clamped_taps(place: ir.Value, size: int) -> list[tuple[ir.Value, ir.Value]]:
+def _clamped_taps(extents: Extents, place: ir.Value, size: Size) -> list[tuple[ir.Value, ir.Value]]:
     """The two neighbours of a point and their weights: clamped up to one pixel outside, 0 beyond."""
-    inside = relax.logical_and(relax.greater_equal(place, number(place, -1)), relax.less_equal(place, number(place, size)))
-    place = relax.clip(place, min=0.0, max=float(size - 1))
+    inside = relax.logical_and(relax.greater_equal(place, number(place, -1)), relax.less_equal(place, extents.number(place, size)))
+    place = extents.inside(place, size)
     low = relax.floor(place)
-    high, rest = relax.minimum(relax.add(low, number(low, 1)), number(low, size - 1)), relax.subtract(place, low)
+    high, rest = relax.minimum(relax.add(low, number(low, 1)), extents.number(low, size - 1)), relax.subtract(place, low)
     weights = [relax.where(inside, weight, number(rest, 0)) for weight in (relax.subtract(number(rest, 1), rest), rest)]
     return [(relax.astype(index, dtype=np.int64), weight) for index, weight in zip((low, high), weights)]
 
@@ -120,8 +119,9 @@ def deform_conv(node):
     batch, channels, *sizes = node.dims()
     outputs, inputs, *kernel = node.dims(1)
     groups, moved = node.integer("group", 1), node.integer("offset_group", 1)
-    if node.rank() != 4 or not all(isinstance(size, int) for size in (channels, *sizes, outputs, *kernel)):
-        raise Refused(f"an input of shape {list(node.dims())} is not supported, only images of sizes known at import")
+    if node.rank() != 4 or not all(isinstance(size, int) for size in (channels, outputs, *kernel)):
+        raise Refused(f"an input of shape {list(node.dims())} with weights of {list(node.dims(1))} is not supported, only images with a "
+                      "number of channels and a kernel known at import")
     if channels % groups or outputs % groups or channels != inputs * groups or channels % moved:
         raise Malformed(f"{channels} channels in {groups} groups and {moved} offset groups do not fit weights of {list(node.dims(1))}")
     node.integers("kernel_shape", kernel)
@@ -129,7 +129,7 @@ def deform_conv(node):
     pads = auto_padding(node, sizes, kernel, strides, dilations)
     taps, out = math.prod(kernel), list(node.dims(2)[2:])
     offsets = relax.reshape(node.x(2), shape=[batch, moved, taps, 2, *out])
-    mask = relax.reshape(node.x(4), shape=[batch, moved, 1, taps * relax.dims.product(out)]) if node.given(4) else None
+    mask = relax.reshape(node.x(4), shape=[batch, moved, 1, taps * product(out)]) if node.given(4) else None
     columns = []
     for group in range(moved):
         places = []
@@ -138,20 +138,19 @@ def deform_conv(node):
             offset = relax.reshape(offset, shape=[batch, taps, *out])
             along = np.arange(kernel[axis]) * dilations[axis] - pads[axis]
             base = np.broadcast_to(along[:, None] if axis == 0 else along, kernel).reshape(1, taps, 1, 1)
-            if not isinstance(out[axis], int):
-                raise Refused(f"the size of its output, {out[axis]}, is known only at run time")
-            steps = (np.arange(out[axis]) * strides[axis]).reshape([1, 1, -1, 1] if axis == 0 else [1, 1, 1, -1])
-            place = relax.add(relax.add(offset, node.literal(base, node.dtype())), node.literal(steps, node.dtype()))
-            places.append(linear_taps(relax.reshape(place, shape=[batch, taps * math.prod(out)]), sizes[axis]))
+            steps = relax.multiply(relax.astype(run_time.counted(out[axis]), dtype=node.dtype()), node.literal(strides[axis], node.dtype()))
+            steps = relax.reshape(steps, shape=[1, 1, out[0], 1] if axis == 0 else [1, 1, 1, out[1]])
+            place = relax.add(relax.add(offset, node.literal(base, node.dtype())), steps)
+            places.append(linear_taps(Extents(node), relax.reshape(place, shape=[batch, taps * product(out)]), sizes[axis]))
         count = channels // moved
         part = relax.strided_slice(node.x(), begin=[group * count], end=[(group + 1) * count], axes=[1])
-        read = summed(relax.reshape(part, shape=[batch, count, math.prod(sizes)]), sizes, places)
+        read = summed(Extents(node), relax.reshape(part, shape=[batch, count, product(sizes)]), sizes, places)
         if mask is not None:
             weight = relax.strided_slice(mask, begin=[group], end=[group + 1], axes=[1])
             read = relax.multiply(read, relax.squeeze(weight, axis=[1]))
         columns.append(read)
     every = columns[0] if moved == 1 else relax.concat(columns, axis=1)
-    every = relax.reshape(every, shape=[batch, groups, inputs * taps, math.prod(out)])
+    every = relax.reshape(every, shape=[batch, groups, inputs * taps, product(out)])
     weights = relax.reshape(node.x(1), shape=[groups, outputs // groups, inputs * taps])
     y = relax.reshape(relax.matmul(weights, every), shape=[batch, outputs, *out])
     return relax.add(y, relax.expand_dims(node.x(3), axis=[1, 2])) if node.given(3) else y

@@ -1,14 +1,18 @@
 """Sampling images between their pixels: weighted sums of neighbours."""
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
+from legato.dialects.relax.dims import Size
 from legato.dialects.relax.types import TensorType
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import op
-from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.problems import Malformed
 
 _CUBIC = -0.75
 Tap = tuple[ir.Value, ir.Value | None]  # indices along an axis, and their weights (None: 1)
@@ -21,19 +25,19 @@ def grid_sample(node):
     mode, padding = node.text("mode", linear, "nearest", cubic), node.text("padding_mode", "zeros", "border", "reflection")
     aligned, rank = node.flag("align_corners"), node.rank() - 2
     sizes = node.dims()[2:]
-    if not all(isinstance(size, int) for size in (*sizes, node.dims(1)[-1])):
-        raise Refused(f"the sizes of its image, {list(sizes)}, or of its grid's last axis, {node.dims(1)[-1]}, are known only at run time")
-    if rank < 1 or node.rank(1) != node.rank() or node.dims(1)[-1] != rank:
+    if rank < 1 or node.rank(1) != node.rank() or (node.dims(1)[-1] != rank and isinstance(node.dims(1)[-1], int)):
         raise Malformed(f"its grid of shape {list(node.dims(1))} does not fit an input of shape {list(node.dims())}")
+    if node.dims(1)[-1] != rank:
+        node.require_equal(node.dims(1)[-1], rank, f"the last axis of its grid to have {rank} elements, one for each axis of its image")
     out = list(node.dims(1)[1:-1])
     grid = node.x(1) if node.dtype(1) in (np.float32, np.float64) else relax.astype(node.x(1), dtype=np.float32)
     taps = []
     for axis, size in enumerate(sizes):
         place = relax.strided_slice(grid, begin=[rank - 1 - axis], end=[rank - axis], axes=[rank + 1])
         place = relax.reshape(place, shape=[node.dims(1)[0], relax.dims.product(out)])
-        taps.append(_SampledAxis(size, padding, aligned).taps(place, mode.removeprefix("bi")))
+        taps.append(_SampledAxis(Extents(node), size, padding, aligned).taps(place, mode.removeprefix("bi")))
     flat = relax.reshape(node.x(0), shape=[*node.dims()[:2], relax.dims.product(sizes)])
-    return relax.reshape(summed(flat, sizes, taps), shape=[*node.dims()[:2], *out])
+    return relax.reshape(summed(Extents(node), flat, sizes, taps), shape=[*node.dims()[:2], *out])
 
 
 def number(like: ir.Value, value: float) -> ir.Value:
@@ -41,25 +45,48 @@ def number(like: ir.Value, value: float) -> ir.Value:
     return relax.constant(np.asarray(value, TensorType.of(like.type).dtype))
 
 
+@dataclass(frozen=True)
+class Extents:
+    """Sizes of images, which may be symbolic, as numbers beside tensors of a node."""
+
+    node: Any
+
+    def number(self, like: ir.Value, size: Size) -> ir.Value:
+        """A size as a scalar of a tensor's element type."""
+        if isinstance(size, int):
+            return number(like, size)
+        return relax.astype(relax.reshape(run_time.vector(self.node, [size]), shape=[]), dtype=TensorType.of(like.type).dtype)
+
+    def inside(self, place: ir.Value, size: Size) -> ir.Value:
+        """Coordinates clamped to those of the pixels of an axis."""
+        if isinstance(size, int):
+            return relax.clip(place, min=0.0, max=float(size - 1))
+        return relax.minimum(relax.maximum(place, number(place, 0)), self.number(place, size - 1))
+
+
 class _SampledAxis:
     """One axis of an image, and its padding."""
 
-    def __init__(self, size: int, padding: str, aligned: bool) -> None:
+    def __init__(self, extents: Extents, size: Size, padding: str, aligned: bool) -> None:
         """``padding``: zeros, border or reflection; ``aligned``: -1 and 1 are the centres of the outer pixels, not their edges."""
-        self.size, self.padding, self.aligned = size, padding, aligned
+        self.extents, self.size, self.padding, self.aligned = extents, size, padding, aligned
+
+    def _number(self, like: ir.Value, size: Size) -> ir.Value:
+        return self.extents.number(like, size)
 
     def taps(self, place: ir.Value, mode: str) -> list[Tap]:
         """The taps of coordinates from -1 to 1."""
         one = number(place, 1)
         if self.aligned:
-            place = relax.multiply(relax.divide(relax.add(place, one), number(place, 2)), number(place, self.size - 1))
+            place = relax.multiply(relax.divide(relax.add(place, one), number(place, 2)), self._number(place, self.size - 1))
         else:
-            place = relax.divide(relax.subtract(relax.multiply(relax.add(place, one), number(place, self.size)), one), number(place, 2))
+            doubled = relax.multiply(relax.add(place, one), self._number(place, self.size))
+            place = relax.divide(relax.subtract(doubled, one), number(place, 2))
         if mode == "nearest":
             place = relax.round(place)
         # cubic weights come from the unclamped coordinate, as in PyTorch and onnxruntime
         if self.padding == "border" and mode != "cubic":
-            place = relax.clip(place, min=0.0, max=float(self.size - 1))
+            place = self.extents.inside(place, self.size)
         elif self.padding == "reflection":
             place = self._reflected(place)
         return [self._tap(place, None)] if mode == "nearest" else self.between(place, mode)
@@ -75,29 +102,33 @@ class _SampledAxis:
     def _reflected(self, place: ir.Value) -> ir.Value:
         """The coordinate reflected into the axis, as often as necessary."""
         begin, length = (0.0, self.size - 1) if self.aligned else (-0.5, self.size)
-        if not length:
+        if isinstance(length, int) and not length:
             return relax.multiply(place, number(place, 0))
-        away = relax.mod(relax.subtract(place, number(place, begin)), number(place, 2 * length))
-        back = relax.subtract(number(place, 2 * length), away)
-        return relax.add(relax.minimum(away, back), number(place, begin))
+        alone, period = None, self._number(place, 2 * length)
+        if not isinstance(length, int):  # of an axis of one pixel all coordinates become 0
+            alone = relax.equal(period, number(place, 0))
+            place, period = relax.where(alone, relax.multiply(place, number(place, 0)), place), relax.maximum(period, number(place, 1))
+        away = relax.mod(relax.subtract(place, number(place, begin)), period)
+        reflected = relax.add(relax.minimum(away, relax.subtract(period, away)), number(place, begin))
+        return reflected if alone is None else relax.where(alone, place, reflected)
 
     def _tap(self, index: ir.Value, weight: ir.Value | None) -> Tap:
         """An index inside the axis; with zero padding the weight is 0 for indices outside."""
         if self.padding == "reflection":
             return self._inside(self._reflected(index)), weight
         if self.padding == "zeros":
-            inside = relax.logical_and(relax.greater_equal(index, number(index, 0)), relax.less(index, number(index, self.size)))
+            inside = relax.logical_and(relax.greater_equal(index, number(index, 0)), relax.less(index, self._number(index, self.size)))
             weight = number(index, 1) if weight is None else weight
             weight = relax.where(inside, weight, number(index, 0))
         return self._inside(index), weight
 
     def _inside(self, index: ir.Value) -> ir.Value:
-        return relax.astype(relax.clip(index, min=0.0, max=float(self.size - 1)), dtype=np.int64)
+        return relax.astype(self.extents.inside(index, self.size), dtype=np.int64)
 
 
-def linear_taps(place: ir.Value, size: int) -> list[Tap]:
+def linear_taps(extents: Extents, place: ir.Value, size: Size) -> list[Tap]:
     """The two neighbours of coordinates in pixels; 0 outside."""
-    return _SampledAxis(size, "zeros", True).between(place, "linear")
+    return _SampledAxis(extents, size, "zeros", True).between(place, "linear")
 
 
 def _linear(rest: ir.Value) -> list[ir.Value]:
@@ -118,7 +149,7 @@ def _cubic(rest: ir.Value) -> list[ir.Value]:
             polynomial(relax.add(left, number(rest, 1)), *far)]
 
 
-def summed(flat: ir.Value, sizes: Sequence[int], taps: Sequence[Sequence[Tap]]) -> ir.Value:
+def summed(extents: Extents, flat: ir.Value, sizes: Sequence[Size], taps: Sequence[Sequence[Tap]]) -> ir.Value:
     """The weighted sum, [batch, channels, places], of the pixels of [batch, channels, pixels] at each combination of the axes' taps,
     [batch, places]."""
     batch, channels, _ = TensorType.of(flat.type).dims
@@ -126,7 +157,7 @@ def summed(flat: ir.Value, sizes: Sequence[int], taps: Sequence[Sequence[Tap]]) 
     for combination in itertools.product(*taps):
         index, weight = None, None
         for size, (place, factor) in zip(sizes, combination):
-            index = place if index is None else relax.add(relax.multiply(index, number(index, size)), place)
+            index = place if index is None else relax.add(relax.multiply(index, extents.number(index, size)), place)
             weight = factor if weight is None or factor is None else relax.multiply(weight, factor)
         assert index is not None
         places = TensorType.of(index.type).dims[1]

@@ -1,9 +1,22 @@
 """Kernels, strides and paddings of convolutions and pools."""
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
 
-from legato.dialects.relax.dims import Size
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from legato.core.mlir import ir
+from legato.dialects import relax
+from legato.dialects.relax.dims import Size, ceil_divide, floor_divide, maximum
+from legato.frontends.onnx import run_time
 from legato.frontends.onnx.problems import Malformed, Refused
+
+
+@dataclass(frozen=True)
+class Shift:
+    """SAME_* padding of an axis of symbolic size: the windows begin at ``begin`` of the padded axis, and reach over ``length`` elements."""
+
+    begin: Size
+    length: Size
 
 
 @dataclass(frozen=True)
@@ -14,6 +27,7 @@ class Window:
     strides: list[int]
     dilations: list[int]
     padding: list[int]
+    shifts: tuple[Shift | None, ...] = ()
 
     @property
     def rank(self) -> int:
@@ -34,8 +48,23 @@ def read_window(node, kernel: Sequence[Size] | None) -> Window:
     if not 1 <= rank <= 3:
         raise Refused(f"{rank} spatial axes are not supported, only 1 to 3")
     strides, dilations = _positive(node, "strides", rank), _positive(node, "dilations", rank)
-    padding = auto_padding(node, sizes, named, strides, dilations)
-    return Window(named, strides, dilations, padding)
+    shifts: list[Shift | None] = [None] * rank
+    padding = auto_padding(node, sizes, named, strides, dilations, shifts)
+    return Window(named, strides, dilations, padding, tuple(shifts))
+
+
+def shifted(node, x: ir.Value, window: Window, value: float) -> tuple[ir.Value, Window]:
+    """The input with SAME_* padding of its symbolic axes done by ``value``, and the window without it."""
+    padding = list(window.padding)
+    for axis, shift in enumerate(window.shifts):
+        if shift is not None:
+            begin, end = padding[axis], padding[window.rank + axis]
+            padding[axis] = padding[window.rank + axis] = 0
+            pads = [0] * (2 * x.type.rank)
+            pads[axis + 2], pads[x.type.rank + axis + 2] = begin, end
+            x = relax.pad(x, pads=pads, value=value)
+            x = relax.take(x, relax.add(run_time.counted(shift.length), run_time.vector(node, [shift.begin])), axis=axis + 2)
+    return x, replace(window, padding=padding, shifts=())
 
 
 def check_kernel(node, kernel: Sequence[Size]) -> list[int]:
@@ -55,8 +84,10 @@ def _positive(node, name: str, rank: int) -> list[int]:
     return values
 
 
-def auto_padding(node, sizes: Sequence[Size], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> list[int]:
-    """The value of ``pads``, or the padding computed from ``auto_pad``."""
+def auto_padding(node, sizes: Sequence[Size], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
+                 shifts: list[Shift | None] | None = None) -> list[int]:
+    """The value of ``pads``, or the padding computed from ``auto_pad``. With ``shifts``, it takes an entry for each axis whose padding is
+    known only at run time; the padding of such an axis is the most that it may be."""
     rank = len(kernel)
     mode = node.text("auto_pad", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
     pads = node.integers("pads", [0] * (2 * rank))
@@ -67,14 +98,20 @@ def auto_padding(node, sizes: Sequence[Size], kernel: Sequence[int], strides: Se
     if mode == "VALID":
         return [0] * (2 * rank)
     begins, ends = [], []
-    for size, k, stride, dilation in zip(sizes, kernel, strides, dilations):
+    for axis, (size, k, stride, dilation) in enumerate(zip(sizes, kernel, strides, dilations)):
         extent = dilation * (k - 1) + 1
         if stride == 1:
             total = extent - 1
         elif isinstance(size, int):
             total = max((-(-size // stride) - 1) * stride + extent - size, 0)
-        else:
+        elif shifts is None:
             raise Refused(f"auto_pad = '{mode}' with a stride of {stride} over an axis of symbolic size {size} is not supported")
+        else:
+            length = (ceil_divide(size, stride) - 1) * stride + extent
+            needed, most = maximum(length - size, 0), extent // 2
+            half = floor_divide(needed, 2)
+            shifts[axis] = Shift(most - (half if mode == "SAME_UPPER" else needed - half), length)
+            total = 2 * most
         small, large = total // 2, total - total // 2
         begins.append(small if mode == "SAME_UPPER" else large)
         ends.append(large if mode == "SAME_UPPER" else small)

@@ -1,0 +1,79 @@
+"""Ops on images whose sizes are known only at run time: one compile each, called with several sizes, 1 among them, against onnxruntime."""
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import legato
+
+RNG = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def check(op_type, kept, calls, constants=(), opset=22, **attributes):
+    """A node whose inputs have symbolic sizes, but for the axes ``kept`` of each, in some calls."""
+    names = [f"x{number}" for number in range(len(calls[0]))]
+    inputs = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype),
+                                            [size if axis in static else f"{name}_{axis}" for axis, size in enumerate(array.shape)])
+              for name, array, static in zip(names, calls[0], kept)]
+    weights = [numpy_helper.from_array(array, name) for name, array in constants]
+    node = helper.make_node(op_type, [*names, *(name for name, _ in constants)], ["y"], **attributes)
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    exe, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString())
+    for arrays in calls:
+        expected = session.run(None, dict(zip(names, arrays)))[0]
+        found = exe(*arrays)
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=str([array.shape for array in arrays]))
+
+
+IMAGES = [(2, 3, 5, 7), (1, 1, 1, 1), (1, 2, 1, 6), (2, 3, 8, 2)]
+
+
+@pytest.mark.parametrize(("mode", "padding", "align"), [("linear", "zeros", 0), ("linear", "reflection", 1), ("nearest", "border", 0),
+                                                        ("cubic", "reflection", 0), ("cubic", "border", 1)])
+def test_grid_sample(mode, padding, align):
+    calls = [(normal(*shape), (RNG.random((shape[0], 3, 4, 2)) * 2.6 - 1.3).astype(np.float32)) for shape in IMAGES]
+    if mode == "nearest":  # halves are rounded differently after errors of the last bit
+        calls = [(x, np.round(grid * 97) / np.float32(97.3)) for x, grid in calls]
+    check("GridSample", [(), (3,)], calls, mode=mode, padding_mode=padding, align_corners=align)
+
+
+def test_grid_sample_of_volumes():
+    calls = [(normal(*shape), (RNG.random((shape[0], 2, 3, 4, 3)) * 2.4 - 1.2).astype(np.float32))
+             for shape in ((2, 3, 4, 5, 6), (1, 1, 1, 2, 1))]
+    check("GridSample", [(), (4,)], calls, mode="linear", padding_mode="zeros")
+
+
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("kernel", "stride"), [((3, 2), (2, 2)), ((2, 5), (2, 3))])
+def test_same_padding(mode, kernel, stride):
+    calls = [(normal(1, 3, height, width),) for height, width in ((7, 8), (1, 1), (6, 5), (2, 9), (12, 4))]
+    window = {"auto_pad": mode, "strides": stride}
+    check("Conv", [(1,)], calls, [("w", normal(4, 3, *kernel))], **window)
+    check("MaxPool", [(1,)], calls, kernel_shape=kernel, **window)
+    check("AveragePool", [(1,)], calls, kernel_shape=kernel, **window)
+
+
+def test_roi_align():
+    rois = np.array([[1, 1, 4, 5], [0, 0, 9, 2], [3.5, 2, 3.6, 8]], np.float32)
+    calls = [(normal(2, 3, *shape), rois, np.array([0, 1, 0])) for shape in ((9, 7), (1, 1), (3, 12))]
+    check("RoiAlign", [(), (1,), ()], calls, opset=16, output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.7)
+
+
+def test_deform_conv():
+    weight = normal(3, 2, 2, 2)
+    calls = [(normal(1, 2, h, w), weight, normal(1, 8, h - 1, w - 1)) for h, w in ((5, 6), (2, 2), (3, 8))]
+    check("DeformConv", [(1,), range(4), (1,)], calls, [("b", normal(3))], kernel_shape=[2, 2])
+
+
+def test_one_hot_shapes():
+    calls = [(normal(*shape),) for shape in ((3, 5), (1, 1), (4, 1), (2, 7))]
+    for axis in (0, 1):
+        check("Hardmax", [()], calls, axis=axis)
+    for k in (0, 2, -1):
+        check("EyeLike", [()], calls, k=k, dtype=TensorProto.FLOAT)
