@@ -1,4 +1,4 @@
-# make demo | test | test-sanitized | lint | docs | test-wheel | bench | fuzz     (each sets up .venv by itself)
+# make demo | test | test-sanitized | lint | docs | test-wheel | bench | fuzz | node-suite     (each sets up .venv by itself)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ SANITIZED := test/targets/generic test/targets/cpu test/frontends test/schedule 
 WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sanitized lint docs test-wheel bench fuzz clean
+.PHONY: help demo test test-sanitized lint docs test-wheel bench fuzz node-suite clean
 
 help:
 	@sed -n '1s/^# //p' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ MINUTES ?= 60
 SEED ?= 0
 fuzz: $(STAMP)
 	$(BIN)/python test/fuzz/fuzz.py $(SUBJECTS) --minutes $(MINUTES) --seed $(SEED) $(FUZZ)
+
+# ONNX's tests of single nodes through compiled code; WRITE=--write writes their list and docs/onnx-nodes.md
+node-suite: $(STAMP)
+	$(BIN)/python test/frontends/node_suite.py $(WRITE) $(CASES)
 
 clean:
 	rm -rf $(VENV) $(WHEEL_VENV) build dist *.egg-info

@@ -238,13 +238,14 @@ def check_written(kernel: func.FuncOp) -> None:
 
 
 def is_unwritten(value: ir.Value, outputs: Sequence[ir.Value]) -> bool:
-    """Whether a tensor is, in any shape, an empty one or one of ``outputs``, or the content of a buffer of theirs without a writer."""
+    """Whether a tensor with elements is, in any shape, a ``tensor.empty`` or one of ``outputs``, or the content of a buffer of theirs
+    without a writer."""
     while not isinstance(value.owner, ir.Block) and value.owner.name in (*RESHAPES, "builtin.unrealized_conversion_cast"):
         value = value.owner.operands[0]
     if isinstance(value.owner, ir.Block):
         return value in outputs
     if value.owner.name != "bufferization.to_tensor":
-        return value.owner.name == "tensor.empty"
+        return value.owner.name == "tensor.empty" and 0 not in value.type.shape
     users = [use.owner.operation.name for use in value.owner.operands[0].uses]
     return all(name in ("bufferization.to_tensor", "memref.load", "memref.dim") for name in users)
 

@@ -149,3 +149,12 @@ def test_the_number_of_axes_must_be_known_where_the_rank_depends_on_it():
 def test_explain_names_the_node():
     text = str(legato.explain(legato.from_onnx(proto_of(CASES["ReduceSum, keepdims"], True))))
     assert "relax.size_of" in text and "the_node" in text
+
+
+def test_sums_of_nothing():
+    """Numpy is the oracle: onnxruntime keeps an axis of size 0."""
+    node = Node("ReduceSum", [(ints(1),)], {"keepdims": 1}, data=(X[:, :0],))
+    for symbolic in (False, True):
+        exe = legato.compile(legato.from_onnx(proto_of(node, symbolic)))
+        for axis in (0, 1, -1):
+            np.testing.assert_array_equal(exe(X[:, :0], ints(axis)), X[:, :0].sum(axis=axis, keepdims=True))

@@ -124,7 +124,7 @@ def split_to_sequence(node):
     return SequenceValue([ComputedValue(part) for part in parts], dtype)
 
 
-@op("Optional", 15)
+@op("Optional", 15, 28)
 def optional(node):
     """Optional: its value, or an optional without one."""
     if not node.given(0):
@@ -134,13 +134,13 @@ def optional(node):
     return node.value(0)
 
 
-@op("OptionalHasElement", 15, 18)
+@op("OptionalHasElement", 15, 18, 28)
 def optional_has_element(node):
     """OptionalHasElement, which is known at import."""
     return np.array(node.given(0) and not isinstance(node.value(0), EmptyOptional))
 
 
-@op("OptionalGetElement", 15, 18)
+@op("OptionalGetElement", 15, 18, 28)
 def optional_get_element(node) -> Value:
     """OptionalGetElement: the value."""
     value = node.value(0)
