@@ -21,7 +21,7 @@ _FAR = 1 << 31
 
 
 @dataclass(frozen=True)
-class Rule:
+class ResizeRule:
     """How a node maps output coordinates to input coordinates, and how it weighs the neighbours."""
 
     mode: str
@@ -113,7 +113,7 @@ def _axis(axis: int, size: int | Dim, scale: float, roi=(0.0, 1.0), count: int |
     return _ResizedAxis(axis, size, count, scale, roi)
 
 
-def _apply(node, rule: Rule, axes: list[_ResizedAxis], extrapolation: float = 0.0) -> ir.Value:
+def _apply(node, rule: ResizeRule, axes: list[_ResizedAxis], extrapolation: float = 0.0) -> ir.Value:
     """The input with these axes resized."""
     x, outsides = weighable(node, rule), []
     if any(a.count == 0 for a in axes):     # nothing to compute, and no weights for it
@@ -151,7 +151,7 @@ def _multiplied(node, x: ir.Value, matrix: np.ndarray, axis: int) -> ir.Value:
     return x if axis == rank - 1 else relax.permute_dims(x, axes=[order.index(a) for a in range(rank)])
 
 
-def _repeats(rule: Rule, a: _ResizedAxis) -> bool:
+def _repeats(rule: ResizeRule, a: _ResizedAxis) -> bool:
     """Whether an axis of symbolic size has each of its elements repeated: nearest resizing by a whole number."""
     times, sample = round(a.scale), 5
     if rule.mode != "nearest" or times != a.scale:
@@ -167,7 +167,7 @@ def _repeated(x: ir.Value, a: _ResizedAxis) -> ir.Value:
     return relax.reshape(spread, shape=[*sizes[: a.axis], sizes[a.axis] * times, *sizes[a.axis + 1 :]])
 
 
-def _known(node, rule: Rule, axes: list[int], scales: list[float], counts: list[int | None] | None = None,
+def _known(node, rule: ResizeRule, axes: list[int], scales: list[float], counts: list[int | None] | None = None,
            rois: list[tuple[float, float]] | None = None) -> list[_ResizedAxis] | None:
     """The axes with what becomes of them; None where the model has to compute it."""
     if len(scales) != len(axes):
@@ -181,7 +181,7 @@ def _known(node, rule: Rule, axes: list[int], scales: list[float], counts: list[
 
 def _upsample(node) -> ir.Value:
     """Upsample, and Resize of opset 10: coordinates by division, and the left neighbour."""
-    rule, axes = Rule(node.text("mode", "nearest", "linear"), "asymmetric"), list(range(node.rank()))
+    rule, axes = ResizeRule(node.text("mode", "nearest", "linear"), "asymmetric"), list(range(node.rank()))
     if node.version == 7:
         found = _known(node, rule, axes, node.numbers("scales"))
         if found is None:
@@ -219,7 +219,7 @@ def _resize(node) -> ir.Value:
         return _upsample(node)
     modes = ["pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
     modes += ["tf_half_pixel_for_nn"] if node.version < 13 else ["half_pixel_symmetric"]
-    rule = Rule(
+    rule = ResizeRule(
         node.text("mode", "nearest", "linear", "cubic"),
         node.text("coordinate_transformation_mode", "half_pixel", *modes),
         node.text("nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),

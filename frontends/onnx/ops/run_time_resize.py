@@ -116,7 +116,7 @@ def weighable(node, rule) -> ir.Value:
 
 
 def resized(node, rule, axes: Sequence[RunTimeAxis], extrapolation: float) -> ir.Value:
-    """The input with these axes resized by ``rule`` (``resize.Rule``)."""
+    """The input with these axes resized by ``rule`` (``resize.ResizeRule``)."""
     x, dtype, rank = weighable(node, rule), node.dtype(), node.rank()
     outsides = []
     for axis in axes:
@@ -152,7 +152,7 @@ def _is_one(scale: ir.Value) -> bool:
 
 
 def _places(node, rule, axis: RunTimeAxis) -> ir.Value:
-    """The input coordinate of each element of the resized axis: [count], as ``resize.Rule.place`` says."""
+    """The input coordinate of each element of the resized axis: [count], as ``resize.ResizeRule.place`` says."""
     x = as_f64(run_time.counted(axis.count))
     size, count = (as_f64(run_time.vector(node, [value])) for value in (axis.size, axis.count))
     width, last = relax.multiply(axis.scale, size), relax.subtract(size, f64(1))
