@@ -42,7 +42,7 @@ def alike(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     halves = dtype.itemsize == 2 and array.dtype.kind in "iu"
     if array.dtype == dtype or array.dtype.itemsize != dtype.itemsize or ({array.dtype.kind, dtype.kind} - set("iub") and not halves):
         return array
-    return np.ascontiguousarray(array).view(dtype)
+    return np.ascontiguousarray(array).reshape(array.shape).view(dtype)   # it makes an axis for a scalar
 
 
 def is_float(dtype: np.dtype) -> bool:
