@@ -80,10 +80,10 @@ def test_integers_of_few_bits_wrap():
 
 
 def model(nodes, inputs, outputs, constants=None, opset=25):
-    values = [[helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape) for name, dtype, shape in some]
-              for some in (inputs, outputs)]
+    given, made = ([helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
+                    for name, dtype, shape in some] for some in (inputs, outputs))
     initializers = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
-    graph = helper.make_graph(nodes, "g", *values, initializers)
+    graph = helper.make_graph(nodes, "g", given, made, initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=12)
 
 

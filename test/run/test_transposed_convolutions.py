@@ -18,7 +18,8 @@ def model(x, w, symbolic, **attributes):
 
 
 def by_onnxruntime(proto, x):
-    return onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"x": x})[0])
 
 
 # kernel, stride, dilation, padding, output padding, groups: phases in one convolution, in several, without taps, with negative padding
