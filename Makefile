@@ -9,7 +9,7 @@ SANITIZED := test/targets/generic test/targets/cpu test/frontends test/schedule 
 WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sanitized lint docs test-wheel bench fuzz node-suite clean
+.PHONY: help demo test test-sanitized lint docs test-wheel bench fuzz fuzz-inputs node-suite clean
 
 help:
 	@sed -n '1s/^# //p' $(MAKEFILE_LIST)
@@ -62,6 +62,10 @@ fuzz: $(STAMP)
 # ONNX's tests of single nodes through compiled code; WRITE=--write writes their list and docs/onnx-nodes.md
 node-suite: $(STAMP)
 	$(BIN)/python test/frontends/node_suite.py $(WRITE) $(CASES)
+
+# mutated inputs: ONNX bytes, IR text, pipelines, saved files, command lines; what a finding read is in build/fuzz
+fuzz-inputs: $(STAMP)
+	$(BIN)/python test/fuzz/mutated_inputs.py --minutes $(MINUTES) --seed $(SEED) --keep build/fuzz/inputs
 
 clean:
 	rm -rf $(VENV) $(WHEEL_VENV) build dist *.egg-info

@@ -69,7 +69,10 @@ def range_(node):
     dtype = node.dtype()
     if node.by_data(0, 1, 2):
         return _range_by_data(node)
-    start, limit, delta = (node.known(index, what).item() for index, what in enumerate(("the start", "the limit", "the delta")))
+    given = [node.known(index, what) for index, what in enumerate(("the start", "the limit", "the delta"))]
+    if any(array.size != 1 for array in given):
+        raise Malformed(f"its start, limit and delta are scalars, and have the shapes {', '.join(str(list(a.shape)) for a in given)}")
+    start, limit, delta = (array.item() for array in given)
     if delta == 0:
         raise Malformed("its delta is 0")
     if not any(isinstance(value, Dim) for value in (start, limit, delta)):

@@ -65,3 +65,12 @@ func.func @main(%x: memref<8xf32>, %i: index) -> f32 {
 }""")
     with pytest.raises(LegatoError, match="a fault cannot be reported by @main, which returns f32"):
         legato.Pipeline("tir-check-bounds").run(module)
+
+
+def test_a_range_of_vectors():
+    """It was a ValueError of numpy."""
+    stored = [helper.make_tensor(name, TensorProto.INT64, [2], [1, 4]) for name in ("start", "limit", "delta")]
+    graph = helper.make_graph([helper.make_node("Range", ["start", "limit", "delta"], ["y"])], "g", [],
+                              [helper.make_tensor_value_info("y", TensorProto.INT64, ["n"])], stored)
+    with pytest.raises(LegatoError, match="its start, limit and delta are scalars, and have the shapes"):
+        legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))

@@ -1,0 +1,1 @@
+"""Mutated inputs: what a user can hand to Legato, slightly damaged. ``python test/fuzz/mutated_inputs.py`` runs them."""

@@ -1,0 +1,9 @@
+"""A few mutated inputs of each kind, by fixed seeds, in child processes; `make fuzz-inputs` runs thousands."""
+import mutated_inputs
+import pytest
+
+
+@pytest.mark.parametrize(("kinds", "count"), [(["onnx", "text", "pipeline", "saved", "options"], 120), (["valid"], 60)])
+def test_no_mutated_input_is_a_finding(kinds, count):
+    results = mutated_inputs.run(count=count, seed=2, minutes=None, kinds=kinds, quiet=True)
+    assert results.findings == [] and sum(results.cases.values()) > count * 0.8
