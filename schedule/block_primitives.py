@@ -240,6 +240,9 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     if len(writers) != 1 or REDUCE in writers[0].kinds:
         raise ScheduleError(f"reverse_compute_inline: the producer of '{buffer_name(produced[0])}' is a reduction: its value is "
                             "known only when it is finished (reverse_compute_at takes it then)")
+    if any(op.parent != block.operation for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]):   # a pad, mostly
+        raise ScheduleError(f"reverse_compute_inline: block '{block.name}' reads '{buffer_name(produced[0])}' under a condition; the "
+                            "producer has no steps for the rest of its domain")
     top = own_nest(block)
     allocate_first(kernel, block)
     loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]

@@ -27,6 +27,9 @@ def pack(kernel: Kernel, block: BlockOp, at: int | str, tiles: list[int]) -> Non
     others = [u.owner.operation.name for u in buffer.uses if u.owner.operation.name != "memref.load"]
     if others:
         raise ScheduleError(f"pack: '{buffer_name(buffer)}' is used by {others[0]}, which would not find it")
+    made = buffer.owner
+    if isinstance(made, ir.Block) or made.name != "bufferization.to_buffer" or not isinstance(made.operands[0], ir.BlockArgument):
+        raise ScheduleError(f"pack: '{buffer_name(buffer)}' is neither a parameter of the kernel nor written by one of its blocks")
     pack_parameter(kernel, buffer, tiles)
 
 

@@ -65,11 +65,11 @@ def scheduled(module: legato.Module, seed: int, taken: Counter[str]) -> Schedule
         loops = [*around, *sch.get_loops(r.choice(found))]
         if not around:
             break
-        name, before = r.choice(WEIGHTED), str(sch.mod)
+        name, before = r.choice(WEIGHTED), str(sch.module)
         try:
             made = STEPS[name](sch, r, block, r.choice(loops), around)
         except ScheduleError as error:
-            assert str(sch.mod) == before, f"{name} was refused, and changed the kernel: {error}"
+            assert str(sch.module) == before, f"{name} was refused, and changed the kernel: {error}"
             taken["refused step"] += 1
             continue
         taken[f"step {name}"] += 1
@@ -105,10 +105,10 @@ def schedule(seed: int) -> Function:
     def build(context: ir.Context) -> legato.Module:
         taken.clear()
         sch = scheduled(start(context), seed, taken)
-        assert sch.mod.operation.verify()
+        assert sch.module.operation.verify()
         again = Schedule(start(context)).replay(sch.trace)
         assert str(again) == str(sch), "the trace replays to another kernel"
-        return sch.mod
+        return sch.module
 
     def verify(call: int, given: Arrays, found: Arrays) -> str:
         del call

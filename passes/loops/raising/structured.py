@@ -15,17 +15,27 @@ from legato.passes.loops.raising.views import TensorSlice, TensorView, collapsed
 @dataclass
 class Tensors:
     """``current``: the tensor that each buffer holds; a buffer that is not written yet has none. ``own``: buffers that the kernel
-    allocates."""
+    allocates. ``begun``: the empty tensors that first writes of a part went into."""
 
     sizes: KernelSizes
     current: dict[ir.Value, ir.Value]
     names: dict[ir.Value, str]
     own: set[ir.Value]
+    begun: dict[ir.Value, ir.Value] = field(default_factory=dict)
 
     def read(self, buffer: ir.Value) -> ir.Value:
-        """The tensor that a buffer holds. Kept where nothing was written to it."""
+        """The tensor that a buffer holds. Kept where nothing was written to it. What no write reaches of an output is 0."""
         if buffer not in self.current:
             raise Kept(f"'{self.names.get(buffer, 'a buffer')}' is read before anything is written there")
+        empty = self.begun.pop(buffer, None)
+        if empty is not None and buffer not in self.own:
+            uses = [(use.owner, use.operand_number) for use in empty.uses]
+            with ir.InsertionPoint.after(empty.owner.operation):
+                zeros = linalg.fill(zero(buffer.type.element_type), outs=[empty])
+            for owner, number in uses:
+                owner.operands[number] = zeros
+            if self.current[buffer] == empty:
+                self.current[buffer] = zeros
         return self.current[buffer]
 
     def empty(self, shape: list[Size], element: ir.Type) -> ir.Value:
@@ -35,7 +45,8 @@ class Tensors:
     def whole(self, buffer: ir.Value) -> ir.Value:
         """The tensor that a slice is inserted into: the buffer's, or an empty one."""
         if buffer not in self.current:
-            return self.empty(list(self.sizes.shape(buffer)), buffer.type.element_type)
+            self.begun[buffer] = self.empty(list(self.sizes.shape(buffer)), buffer.type.element_type)
+            return self.begun[buffer]
         return self.current[buffer]
 
 

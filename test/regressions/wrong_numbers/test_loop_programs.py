@@ -59,6 +59,19 @@ def reads_what_it_did_not_write(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), 
         C[i] = A[i] - C[i]
 
 
+@T.prim_func
+def reads_more_than_a_block_wrote(A: T.Buffer((5, 5), "float32"), C: T.Buffer((5,), "float32")):
+    for i0, i1 in T.grid(1, 5):
+        with T.block("b"):
+            vi0 = T.axis.spatial(1, i0)
+            _vi1 = T.axis.reduce(5, i1)
+            with T.init():
+                C[vi0] = 1.0
+            C[vi0] = C[vi0] * 2.0
+    for i0 in range(5):
+        C[i0] = T.min(C[i0], A[i0, i0])
+
+
 def skewed(a, c):
     c = c.copy()
     for i in range(4):
@@ -78,6 +91,7 @@ FOUND = {
     filled_diagonal: ([], lambda: 3 * np.eye(3, dtype=np.float32)),
     skewed_in_place: ([(4,), (4, 8)], skewed),
     reads_what_it_did_not_write: ([(4,)], mixed),
+    reads_more_than_a_block_wrote: ([(5, 5)], lambda a: np.minimum(np.array([32, 0, 0, 0, 0], np.float32), a.diagonal())),
 }
 
 
