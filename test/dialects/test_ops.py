@@ -148,13 +148,13 @@ def test_upstream_passes_see_pure_ops():
 
 def test_building_and_verifying_is_fast():
     module, (x, w, b), ip = function_of('tensor<?x8x16xf32, #relax.dims<["n", 8, 16]>>', "tensor<16x16xf32>", "tensor<16xf32>")
-    start = time.perf_counter()
+    start = time.process_time()
     with ip:
         for _ in range(300):
             y = relax.add(relax.matmul(x, w), b)
             relax.softmax(relax.layer_norm(relax.gelu(y), b, b, epsilon=1e-12), axis=-1)
     assert module.operation.verify()
-    assert time.perf_counter() - start < 2.0, "1,500 ops take 0.25 s on a quiet machine"
+    assert time.process_time() - start < 2.0, "1,500 ops take 0.25 s on a quiet machine"
 
 
 class Npu(ext.Dialect, name="npu_test"):

@@ -35,9 +35,9 @@ def operations(module):
 
 @pytest.mark.parametrize("path", LIGHT, ids=lambda path: path.stem)
 def test_light_models(path):
-    started = time.perf_counter()
+    started = time.process_time()
     module = from_onnx(path, context=CONTEXT)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     module.module.operation.verify()
     module.check_weights()
     assert str(module.function().type.results[0]).startswith("tensor<1x1000")
