@@ -1,10 +1,8 @@
 """ONNX's own tests of single nodes: each computes what it should, or is refused, as onnx_node_passes.txt says (node_suite.py).
 
 All cases are imported here, in the way that the list says, and those that take tensors run by the dialect's numpy semantics, with a symbol
-for every size; a part of them, another one each day, is compiled. ``make node-suite`` compiles all.
+for every size; one of forty is compiled. ``make node-suite`` compiles all.
 """
-import datetime
-
 import numpy as np
 import pytest
 from interpret import interpret
@@ -54,9 +52,8 @@ def test_imports(cases, known):
 
 
 def test_a_part_compiled(cases, known):
-    number = datetime.date.today().toordinal() % PARTS
-    wrong = [f"{name}: {one.way} {one.reason}" for name, one in run(part(cases, number, PARTS)) if one.way != known[name].way]
-    assert not wrong, f"not as the list says, in part {number}/{PARTS}:\n" + "\n".join(wrong)
+    wrong = [f"{name}: {one.way} {one.reason}" for name, one in run(part(cases, 0, PARTS)) if one.way != known[name].way]
+    assert not wrong, "not as the list says:\n" + "\n".join(wrong)
 
 
 def test_with_symbols(cases, known):
