@@ -74,3 +74,16 @@ def test_a_range_of_vectors():
                               [helper.make_tensor_value_info("y", TensorProto.INT64, ["n"])], stored)
     with pytest.raises(LegatoError, match="its start, limit and delta are scalars, and have the shapes"):
         legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+
+
+@pytest.mark.parametrize(("op", "words"), [
+    ("transpose ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) permutation = ", "expected a list after 'permutation ='"),
+    ("broadcast ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) dimensions = 1", "expected a list after 'dimensions ='"),
+    ("reduce { arith.addf } ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) dimensions = x", "line 2: linalg.reduce: expected a list"),
+    ("transpose ins(%x : tensor<2x2xf32>) outs(%y : tensor<2x2xf32>) permutation = [ ]", "linalg.transpose of no axes")])
+def test_lists_that_are_left_out(op, words):
+    """Upstream's parser ended by a signal."""
+    text = f"func.func @f(%x: tensor<2x2xf32>, %y: tensor<2x2xf32>) {{\n  %0 = linalg.{op}\n  return\n}}"
+    for given in (text, text.encode()):
+        with pytest.raises(LegatoError, match=words):
+            Module.parse(given)
