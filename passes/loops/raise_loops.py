@@ -135,7 +135,7 @@ def finish(kernel: func.FuncOp, end: ir.Operation, tensors: Tensors) -> None:
     for number, value in enumerate(list(end.operands)):
         if isinstance(value.owner, ir.Block) or value.owner.name != "bufferization.to_tensor":
             raise Kept("a result is not what a buffer holds")
-        end.operands[number] = tensors.read(value.owner.operands[0])
+        end.operands[number] = tensors.held(value.owner.operands[0])
     tir.tie_outputs(kernel)
     for number, (value, out) in enumerate(tir.results_with_outputs(kernel)):
         if not tir.is_tied(value, out):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import legato
+
 PROGRAM = '''
 import numpy as np
 
@@ -46,7 +48,8 @@ wrong: int = legato.compile(module)
 @pytest.mark.skipif(shutil.which("pyright", path=str(Path(sys.executable).parent)) is None, reason="pyright is not installed")
 def test_a_strict_program(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    config = {"typeCheckingMode": "strict", "extraPaths": [str(Path(legato.__file__).parents[1])]}   # for editable installs
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
     command = [str(Path(sys.executable).parent / "pyright"), "--outputjson", "--pythonpath", sys.executable, "program.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     found = [(one["range"]["start"]["line"], one["rule"], one["message"]) for one in json.loads(done.stdout)["generalDiagnostics"]]

@@ -49,8 +49,8 @@ def in_loops(module):
     names = []
     for kernel in tir.prim_funcs(module.module):
         sch.work_on(kernel.name.value)
-        names += [block.name for block in tir.walk.blocks(sch.mod.function(kernel.name.value).operation)]
-    return sch.mod, names
+        names += [block.name for block in tir.walk.blocks(sch.module.function(kernel.name.value).operation)]
+    return sch.module, names
 
 
 @pytest.mark.parametrize(("name", "shape"), [(name, shape) for name, case in MODELS.items() for shape in case[3]], ids=str)

@@ -4,7 +4,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from legato.tools import legato_compile, legato_opt, legato_run, models
+from legato import comparison
+from legato.tools import legato_compile, legato_opt, legato_run
 
 WEIGHT = np.arange(1600, dtype=np.float32).reshape(4, 400) / 1000
 
@@ -125,5 +126,5 @@ def test_an_option_of_the_other_tool(folder, capsys):
 
 def test_sizes_of_random_inputs():
     sizes = {"n": 5}
-    assert [models.size_of(s, sizes) for s in (3, "n", "m", "n * 2", "n * 2 + 1", "n - 1", "?")] == [3, 5, 8, 10, 11, 4, 8]
-    assert [models.symbol_in(s) for s in (3, "n", "n * 2 + 1", "?")] == [None, "n", "n", None]
+    assert [comparison.size_of(s, sizes) for s in (3, "n", "m", "n * 2", "n * 2 + 1", "n - 1", "?")] == [3, 5, 8, 10, 11, 4, 8]
+    assert [comparison.symbol_in(s) for s in (3, "n", "n * 2 + 1", "?")] == [None, "n", "n", None]

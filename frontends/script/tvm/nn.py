@@ -68,18 +68,23 @@ def conv(rank: int) -> Any:
     return op
 
 
-def conv2d_transpose(data: Any, weight: Any, strides: Any = (1, 1), padding: Any = (0, 0), output_padding: Any = (0, 0),
-                     dilation: Any = (1, 1), groups: int = 1, data_layout: str = "NCHW", kernel_layout: str = "IOHW",
-                     out_layout: Any = None, out_dtype: Any = None) -> ir.Value:
-    """2-D transposed convolution, layouts NCHW and IOHW only."""
-    check_out_layout(out_layout, data_layout)
-    if (data_layout, kernel_layout) != ("NCHW", "IOHW"):
-        raise Misuse(f"R.nn.conv2d_transpose has the layouts NCHW and IOHW, not {data_layout} and {kernel_layout}: R.permute_dims turns "
-                      "a tensor")
-    x, w = accumulated(tensor(data), tensor(weight), out_dtype)
-    return relax.conv2d_transpose(x, w, strides=per_axis(strides, 2, "strides"), padding=paddings(padding, 2),
-                                  output_padding=per_axis(output_padding, 2, "output_padding"), dilations=per_axis(dilation, 2, "dilation"),
-                                  groups=groups)
+def conv_transpose(rank: int) -> Any:
+    """Makes the function for ``R.nn.conv<rank>d_transpose``, with channels first only."""
+    data = LAYOUTS[rank][0]
+    kernel = f"IO{data[2:]}"
+
+    def op(data: Any, weight: Any, strides: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1,
+           data_layout: str = data, kernel_layout: str = kernel, out_layout: Any = None, out_dtype: Any = None) -> ir.Value:
+        check_out_layout(out_layout, data_layout)
+        if (data_layout, kernel_layout) != (LAYOUTS[rank][0], kernel):
+            raise Misuse(f"R.nn.conv{rank}d_transpose has the layouts {LAYOUTS[rank][0]} and {kernel}, not {data_layout} and "
+                         f"{kernel_layout}: R.permute_dims turns a tensor")
+        x, w = accumulated(tensor(data), tensor(weight), out_dtype)
+        return relax.OPS[f"conv{rank}d_transpose"].build(
+            x, w, strides=per_axis(strides, rank, "strides"), padding=paddings(padding, rank),
+            output_padding=per_axis(output_padding, rank, "output_padding"), dilations=per_axis(dilation, rank, "dilation"), groups=groups)
+
+    return op
 
 
 def pool(kind: str, rank: int) -> Any:
@@ -288,10 +293,11 @@ def batch_flatten(data: Any) -> ir.Value:
 
 
 OPS: dict[str, Any] = {
-    **{f"conv{n}d": conv(n) for n in LAYOUTS}, **{f"{kind}_pool{n}d": pool(kind, n) for kind in ("max", "avg") for n in LAYOUTS},
+    **{f"conv{n}d": conv(n) for n in LAYOUTS}, **{f"conv{n}d_transpose": conv_transpose(n) for n in LAYOUTS},
+    **{f"{kind}_pool{n}d": pool(kind, n) for kind in ("max", "avg") for n in LAYOUTS},
     **{f"adaptive_avg_pool{n}d": adaptive_avg_pool(n) for n in LAYOUTS}, **{n: unary(n) for n in ("relu", "gelu", "selu", "silu")},
     **{n: unary(n) for n in UNARY if n in ("sigmoid", "tanh")}, "leaky_relu": leakyrelu, "attention_bias": attention, "identity": identity,
     **{f.__name__: f for f in (
-        conv2d_transpose, pad, pixel_shuffle, relu6, leakyrelu, gelu_tanh, softplus, softmax, log_softmax, prelu, dropout, batch_norm,
+        pad, pixel_shuffle, relu6, leakyrelu, gelu_tanh, softplus, softmax, log_softmax, prelu, dropout, batch_norm,
         layer_norm, rms_norm, group_norm, instance_norm, cross_entropy_with_logits, attention, batch_flatten)},
 }

@@ -15,27 +15,25 @@ from legato.passes.loops.raising.views import TensorSlice, TensorView, collapsed
 @dataclass
 class Tensors:
     """``current``: the tensor that each buffer holds; a buffer that is not written yet has none. ``own``: buffers that the kernel
-    allocates. ``begun``: the empty tensors that first writes of a part went into."""
+    allocates. ``begun``: the buffers whose first write was of a part."""
 
     sizes: KernelSizes
     current: dict[ir.Value, ir.Value]
     names: dict[ir.Value, str]
     own: set[ir.Value]
-    begun: dict[ir.Value, ir.Value] = field(default_factory=dict)
+    begun: set[ir.Value] = field(default_factory=set)
 
     def read(self, buffer: ir.Value) -> ir.Value:
-        """The tensor that a buffer holds. Kept where nothing was written to it. What no write reaches of an output is 0."""
+        """The tensor that a buffer holds, for a nest that reads it. Kept where nothing was written to it, and where only parts of an output
+        were: what no write reaches is 0, or what the caller has there."""
+        if buffer in self.begun and buffer not in self.own:
+            raise Kept(f"'{self.names.get(buffer, 'a buffer')}' is read where parts of it were written")
+        return self.held(buffer)
+
+    def held(self, buffer: ir.Value) -> ir.Value:
+        """The tensor that a buffer holds. Kept where nothing was written to it."""
         if buffer not in self.current:
             raise Kept(f"'{self.names.get(buffer, 'a buffer')}' is read before anything is written there")
-        empty = self.begun.pop(buffer, None)
-        if empty is not None and buffer not in self.own:
-            uses = [(use.owner, use.operand_number) for use in empty.uses]
-            with ir.InsertionPoint.after(empty.owner.operation):
-                zeros = linalg.fill(zero(buffer.type.element_type), outs=[empty])
-            for owner, number in uses:
-                owner.operands[number] = zeros
-            if self.current[buffer] == empty:
-                self.current[buffer] = zeros
         return self.current[buffer]
 
     def empty(self, shape: list[Size], element: ir.Type) -> ir.Value:
@@ -45,8 +43,8 @@ class Tensors:
     def whole(self, buffer: ir.Value) -> ir.Value:
         """The tensor that a slice is inserted into: the buffer's, or an empty one."""
         if buffer not in self.current:
-            self.begun[buffer] = self.empty(list(self.sizes.shape(buffer)), buffer.type.element_type)
-            return self.begun[buffer]
+            self.begun.add(buffer)
+            return self.empty(list(self.sizes.shape(buffer)), buffer.type.element_type)
         return self.current[buffer]
 
 

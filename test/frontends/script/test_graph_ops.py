@@ -35,12 +35,12 @@ def conv(x, w, stride=1, pad=0, dilation=1, groups=1):
 
 
 def conv_transpose(x, w, stride, pad, extra):
-    n, _, h, wide = x.shape
-    y = np.zeros((n, w.shape[1], (h - 1) * stride + w.shape[2] + extra, (wide - 1) * stride + w.shape[3] + extra), x.dtype)
-    for i in range(h):
-        for j in range(wide):
-            y[:, :, i * stride:i * stride + w.shape[2], j * stride:j * stride + w.shape[3]] += np.einsum("nc,cohw->nohw", x[:, :, i, j], w)
-    return y[:, :, pad:y.shape[2] - pad, pad:y.shape[3] - pad]
+    """A transposed convolution of any number of spatial axes, channels first."""
+    y = np.zeros((len(x), w.shape[1], *((size - 1) * stride + k + extra for size, k in zip(x.shape[2:], w.shape[2:]))), x.dtype)
+    for place in np.ndindex(*x.shape[2:]):
+        part = tuple(slice(at * stride, at * stride + k) for at, k in zip(place, w.shape[2:]))
+        y[(slice(None), slice(None), *part)] += np.einsum("nc,co...->no...", x[(slice(None), slice(None), *place)], w)
+    return y[(slice(None), slice(None), *(slice(pad, size - pad) for size in y.shape[2:]))]
 
 
 def pool(x, size, stride, how):
@@ -168,7 +168,7 @@ FAMILIES = {
         "R.outer(c, d)": lambda v: np.outer(v["c"], v["d"]),
     }),
     "convolutions": ({"x": (1, 4, 9, 9), "w": (6, 4, 3, 3), "g": (6, 2, 3, 3), "t": (4, 5, 3, 3), "s": (2, 3, 10), "k": (5, 3, 3),
-                      "v": (1, 2, 5, 5, 5), "k3": (3, 2, 2, 2, 2)}, {
+                      "v": (1, 2, 5, 5, 5), "k3": (3, 2, 2, 2, 2), "t1": (3, 4, 3), "t3": (2, 3, 2, 2, 2)}, {
         "R.nn.conv2d(x, w)": lambda v: conv(v["x"], v["w"]),
         "R.nn.conv2d(x, w, strides=(2, 2), padding=(1, 1), dilation=(1, 1), data_layout='NCHW', kernel_layout='OIHW', out_dtype='void')":
             lambda v: conv(v["x"], v["w"], 2, 1),
@@ -176,6 +176,8 @@ FAMILIES = {
         "R.nn.conv2d(R.permute_dims(x, [0, 2, 3, 1]), R.permute_dims(w, [2, 3, 1, 0]), data_layout='NHWC', kernel_layout='HWIO')":
             lambda v: conv(v["x"], v["w"]).transpose(0, 2, 3, 1),
         "R.nn.conv2d_transpose(x, t, strides=(2, 2), padding=(1, 1), output_padding=(1, 1))": lambda v: conv_transpose(v["x"], v["t"], 2, 1, 1),
+        "R.nn.conv1d_transpose(s, t1, strides=2, padding=1)": lambda v: conv_transpose(v["s"], v["t1"], 2, 1, 0),
+        "R.nn.conv3d_transpose(v, t3, strides=(2, 2, 2), output_padding=1)": lambda v: conv_transpose(v["v"], v["t3"], 2, 0, 1),
         "R.nn.conv1d(s, k, strides=2, padding=1)": lambda v: conv(v["s"], v["k"], 2, 1),
         "R.nn.conv3d(v, k3, padding=(1, 1, 1))": lambda v: conv(v["v"], v["k3"], 1, 1),
     }),
@@ -278,7 +280,7 @@ def test_remainders_are_printed_as_they_are_read():
 
 OWN = {"constant", "concat", "lrn", "depth_to_space", "space_to_depth", "log1p", "expm1", "reciprocal", "elu", "celu", "softsign",
        "hard_sigmoid", "hard_swish", "mish", "thresholded_relu", "matmul_integer", "conv2d_integer",
-       "dynamic_broadcast_to", "matmul_quantized", "size_of"}  # TVM has these otherwise, or not at all
+       "dynamic_broadcast_to", "matmul_quantized", "size_of", "bitcast"}  # TVM has these otherwise, or not at all
 
 
 def test_every_op_of_relax_is_reached():

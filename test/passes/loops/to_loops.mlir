@@ -39,6 +39,26 @@ func.func private @padded(%x: tensor<4xf32>, %out: tensor<6xf32> {tir.out}) -> t
 
 // -----
 
+// What is more than nests goes through buffers, without blocks: a slice at a place that is not known.
+// CHECK-LABEL: func.func private @shifted(
+// CHECK-NOT: tensor.extract_slice
+// CHECK-NOT: "tir.block"
+// CHECK: "tir.for"
+// SCRIPT-LABEL: def shifted(
+// SCRIPT: out[i] = -x0[n1 + i]
+func.func private @shifted(%x: tensor<8xf32>, %k: index, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32> attributes {tir.prim_func} {
+  %part = tensor.extract_slice %x[%k] [4] [1] : tensor<8xf32> to tensor<4xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%part : tensor<4xf32>) outs(%out : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // One empty tensor that two fills start from: each gets its own buffer, or the second would overwrite the first.
 // CHECK-LABEL: func.func private @two_sums(
 // CHECK-COUNT-2: "tir.alloc_buffer"

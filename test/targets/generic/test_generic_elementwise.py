@@ -20,6 +20,7 @@ ATTRIBUTES = [
     ("celu", {"alpha": 2.5}),
     ("hard_sigmoid", {"alpha": 0.3, "beta": 0.4}),
     ("thresholded_relu", {"alpha": 0.2}),
+    ("bitcast", {"dtype": "i32"}),
 ]
 
 
