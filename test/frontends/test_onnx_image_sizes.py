@@ -25,7 +25,7 @@ def check(op_type, kept, calls, constants=(), opset=22, **attributes):
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
     exe, session = legato.compile(legato.from_onnx(proto)), onnxruntime.InferenceSession(proto.SerializeToString())
     for arrays in calls:
-        expected = session.run(None, dict(zip(names, arrays)))[0]
+        expected = np.asarray(session.run(None, dict(zip(names, arrays)))[0])
         found = exe(*arrays)
         assert found.shape == expected.shape
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=str([array.shape for array in arrays]))
