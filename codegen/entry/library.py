@@ -1,4 +1,5 @@
 """The entry's functions that all models share, in the LLVM dialect."""
+import io
 from functools import cache
 
 from legato.codegen.entry import describe, faults, instance, messages
@@ -21,21 +22,23 @@ TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-un
 
 
 @cache
-def pool_library() -> str:
+def pool_library() -> bytes:
     """The functions of the pool of threads, likewise, for a model with parallel loops."""
     return _lowered(compile_functions([parallel, retain_pool, release_pool]))
 
 
 @cache
-def library(calls_packed: bool, has_frame: bool, is_profiled: bool, is_checked: bool = False) -> str:
-    """The module as text, compiled and lowered once per process. The tables of the model, @legato.main and @main_sizes are only
+def library(calls_packed: bool, has_frame: bool, is_profiled: bool, is_checked: bool = False) -> bytes:
+    """The module as bytecode, compiled and lowered once per process. The tables of the model, @legato.main and @main_sizes are only
     declared."""
     roots = [create, *(CALLED_BY_MAIN if calls_packed or has_frame else ()), *(CALLED_WITH_FRAME if has_frame else ()),
              *(CALLED_WHEN_PROFILED if is_profiled else ()), *(CALLED_WHEN_CHECKED if is_checked else ())]
     return _lowered(compile_functions(roots, RARE))
 
 
-def _lowered(text: str) -> str:
+def _lowered(text: str) -> bytes:
     module = ir.Module.parse(text)
     run_on(module.operation, TO_LLVM)
-    return str(module)
+    written = io.BytesIO()
+    module.operation.write_bytecode(written)
+    return written.getvalue()

@@ -1,6 +1,7 @@
 """The metadata of a compiled model as JSON, which the runtime reads from the module or from a saved model."""
 import json
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from legato.core.ir_helpers import find
@@ -76,6 +77,7 @@ def _value(value: BoundaryValue) -> dict:
     return {"name": value.name, "dtype": value.dtype, "shape": list(value.shown)}
 
 
+@cache
 def _version() -> str:
     try:
         return version("legato")

@@ -1,10 +1,15 @@
 """The relax dialect and the encoding that names symbolic dimensions."""
 
+from legato.core.emitted_once import emitted_once
 from legato.core.mlir import ext, ir
 
 
 class Relax(ext.Dialect, name="relax"):
     """Graphs of tensor ops with symbolic shapes."""
+
+    @classmethod
+    def _emit_module(cls) -> ir.Module:
+        return emitted_once(cls, super()._emit_module)
 
 
 class DimsAttr(Relax.Attribute, name="dims"):

@@ -1,6 +1,7 @@
 """The tir dialect."""
 
-from legato.core.mlir import ext
+from legato.core.emitted_once import emitted_once
+from legato.core.mlir import ext, ir
 
 
 class Tir(ext.Dialect, name="tir"):
@@ -22,3 +23,7 @@ class Tir(ext.Dialect, name="tir"):
     }
     ```
     """
+
+    @classmethod
+    def _emit_module(cls) -> ir.Module:
+        return emitted_once(cls, super()._emit_module)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from legato.core.errors import LegatoError
 
@@ -60,6 +61,7 @@ def print_items(items: tuple[Item, ...]) -> str:
     return ",".join(map(str, items))
 
 
+@lru_cache(256)
 def parse_pipeline(text: str) -> tuple[Item, ...]:
     """The items of a pipeline's text. Whitespace and comments (``//`` to the end of the line) between them are ignored, and an enclosing
     ``builtin.module(...)`` is removed.
