@@ -10,6 +10,7 @@ import numpy as np
 
 from legato.checking.errors import Misbehaved, NotEvaluated
 from legato.core.dtypes import numpy_dtype
+from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 
 GUARD = 4096        # bytes before and after each buffer
@@ -25,7 +26,7 @@ def memory_dtype(element: ir.Type) -> np.dtype:
         return INDEX
     try:
         return numpy_dtype(element)
-    except Exception as error:
+    except LegatoError as error:
         raise NotEvaluated(str(error)) from error
 
 
@@ -54,6 +55,18 @@ class Root:
         start = GUARD + -(whole.ctypes.data + GUARD) % ALIGNMENT
         return Root(whole, whole[start:start + size])
 
+    @staticmethod
+    def holding(data: np.ndarray) -> Root:
+        """An allocation with a copy of some bytes."""
+        made = Root.allocate(data.size)
+        made.data[:] = data
+        return made
+
+    @property
+    def address(self) -> int:
+        """Of the first byte."""
+        return self.data.ctypes.data
+
     def is_intact(self) -> bool:
         """Whether the guards are as they were."""
         start = self.data.ctypes.data - self.whole.ctypes.data
@@ -62,13 +75,15 @@ class Root:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """A memref: elements of a root at ``offset``, with ``sizes`` and ``strides``, all in elements of ``dtype``."""
+    """A memref: elements at ``offset``, with ``sizes`` and ``strides``, all in elements of ``dtype``. The offset counts from ``base``, in
+    bytes of the root; a ``memref.view`` has a base of its own."""
 
     root: Root
     dtype: np.dtype
     offset: int
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
+    base: int = 0
 
     @staticmethod
     def fresh(dtype: np.dtype, sizes: Sequence[int]) -> Memory:
@@ -90,17 +105,23 @@ class Memory:
         """A view as an array. Misbehaved if it leaves the allocation."""
         if 0 in self.sizes:
             return np.empty(self.sizes, self.dtype)
-        last = self.offset + sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides) if stride > 0)
-        first = self.offset + sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides) if stride < 0)
-        if first < 0 or (last + 1) * self.dtype.itemsize > self.root.data.size:
-            raise Misbehaved(f"a view of elements {first} to {last} of {self.dtype} leaves its buffer of {self.root.data.size} bytes")
+        first, end = self.span()
+        if first < 0 or end > self.root.data.size:
+            raise Misbehaved(f"a view of {self.dtype}, of the bytes {first} to {end}, leaves its buffer of {self.root.data.size} bytes")
         width = self.dtype.itemsize
-        return np.ndarray(self.sizes, self.dtype, self.root.data, self.offset * width, [stride * width for stride in self.strides])
+        start, steps = self.base + self.offset * width, [stride * width for stride in self.strides]
+        return np.ndarray(self.sizes, self.dtype, self.root.data, start, steps)
+
+    def span(self) -> tuple[int, int]:
+        """The first byte of the root that an element covers, and the one behind the last; for a memref that has elements."""
+        steps = [(size - 1) * stride for size, stride in zip(self.sizes, self.strides)]
+        first, last = self.offset + sum(min(n, 0) for n in steps), self.offset + sum(max(n, 0) for n in steps)
+        return self.base + first * self.dtype.itemsize, self.base + (last + 1) * self.dtype.itemsize
 
     @property
     def address(self) -> int:
-        """Of the allocation's first byte."""
-        return self.root.data.ctypes.data
+        """Of the byte from which the offset counts."""
+        return self.root.address + self.base
 
 
 def contiguous(sizes: Sequence[int]) -> tuple[int, ...]:

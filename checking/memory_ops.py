@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def _materialize(op: ir.Operation, source: Any, into: Any) -> Any:
 
 def _reinterpret(op: ir.Operation, source: Memory, *dynamic: int) -> Memory:
     (offset,), sizes, strides = _slice(op, dynamic)
-    return Memory(source.root, source.dtype, offset, tuple(sizes), tuple(strides))
+    return replace(source, offset=offset, sizes=tuple(sizes), strides=tuple(strides))
 
 
 def _subview(op: ir.Operation, source: Memory, *dynamic: int) -> Memory:
@@ -92,7 +93,7 @@ def _subview(op: ir.Operation, source: Memory, *dynamic: int) -> Memory:
     start = source.offset + sum(o * s for o, s in zip(offsets, source.strides))
     strides = [step * stride for step, stride in zip(steps, source.strides)]
     kept = kept_axes(sizes, op.results[0].type.shape)
-    return Memory(source.root, source.dtype, start, tuple(sizes[n] for n in kept), tuple(strides[n] for n in kept))
+    return replace(source, offset=start, sizes=tuple(sizes[n] for n in kept), strides=tuple(strides[n] for n in kept))
 
 
 def kept_axes(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
@@ -110,17 +111,18 @@ def kept_axes(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
 
 def _memory_shape(op: ir.Operation, source: Memory, sizes: tuple[int, ...]) -> Memory:
     if source.strides == contiguous(source.sizes) or 0 in source.sizes:
-        return Memory(source.root, source.dtype, source.offset, sizes, contiguous(sizes))
+        return replace(source, sizes=sizes, strides=contiguous(sizes))
     view = source.array()
     reshaped = view.view()
     reshaped.shape = sizes   # an AttributeError would be a copy
-    return Memory(source.root, source.dtype, source.offset, sizes, tuple(s // source.dtype.itemsize for s in reshaped.strides))
+    return replace(source, sizes=sizes, strides=tuple(s // source.dtype.itemsize for s in reshaped.strides))
 
 
 def _view(op: ir.Operation, source: Memory, shift: int, *sizes: int) -> Memory:
     type_ = op.results[0].type
     dtype, shape = memory_dtype(type_.element_type), shape_of(type_, sizes)
-    return Memory(source.root, dtype, (source.offset * source.dtype.itemsize + shift) // dtype.itemsize, shape, contiguous(shape))
+    base = source.base + source.offset * source.dtype.itemsize + shift
+    return Memory(source.root, dtype, 0, shape, contiguous(shape), base)
 
 
 def _load(op: ir.Operation, source: Memory, *indices: int) -> Any:
@@ -143,7 +145,7 @@ def _copy(op: ir.Operation, source: Memory, into: Memory) -> None:
 
 
 def _metadata(op: ir.Operation, source: Memory) -> tuple[Any, ...]:
-    base = Memory(source.root, source.dtype, 0, (), ())
+    base = replace(source, offset=0, sizes=(), strides=())
     return (base, source.offset, *source.sizes, *source.strides)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from legato.checking.buffers import INDEX, Memory, memory_dtype
-from legato.checking.entry import call_entry, entry_of
+from legato.checking.entry import EntryRunner
 from legato.checking.errors import Misbehaved, NotEvaluated
 from legato.checking.inputs import InputSample
 from legato.checking.interpreter import Interpreter, SeenValue
@@ -23,7 +23,6 @@ from legato.dialects.relax.markers import SYMBOL, WEIGHT
 from legato.dialects.tir.markers import ARENA, FRAME, FUNCTIONS, HELD, LATE_ARENAS, OUT
 from legato.passes.memory.signature import Boundary
 from legato.passes.pipeline.base import PassContext
-from legato.runtime.executable import Executable
 
 Moved = Callable[[np.ndarray], np.ndarray]
 
@@ -58,8 +57,8 @@ class CheckedState:
         return next((f for f in self.module.functions() if f.name.value == self.entry), None)
 
     @cached_property
-    def _entry(self) -> Executable:
-        return entry_of(self.module, self.context)
+    def _entry(self) -> EntryRunner:
+        return EntryRunner(self.module, self.context)
 
     def run(self, sample: InputSample, moved: Moved | None = None, number: int = 0) -> MainRun:
         """Runs main. ``moved``, ``number``: a change of all values, and its number. NotEvaluated, Misbehaved, or LegatoError where a graph
@@ -73,7 +72,7 @@ class CheckedState:
     def _run(self, sample: InputSample, moved: Moved | None) -> MainRun:
         main = self.main
         if main is None:
-            return MainRun(call_entry(self._entry, sample), [])
+            return MainRun(self._entry(sample.arrays), [])
         kernels = NativeKernels(self.module, self.kept.kernels, self.context, self.target)
         interpreter = Interpreter(self.module, kernels, PackedFunctions(self.module, self.kept.packed), moved)
         refuse_late(main)

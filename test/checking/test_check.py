@@ -181,3 +181,30 @@ func.func @main(%a: tensor<f32> {relax.name = "a"}) -> tensor<i1> {
 }""")
     report = legato.check(module, "relax-legalize{target=llvm}", samples=3)
     assert report.changed == 1 and not report.notes and not report.unchecked
+
+
+def test_views_of_the_arena_count_from_a_base_of_their_own():
+    module = legato.Module.parse("""
+func.func @main(%a: tensor<6x4xf32> {relax.name = "a"}) -> tensor<4x3x2xf32> {
+  %0 = "relax.softmax"(%a) {axis = 1 : i64} : (tensor<6x4xf32>) -> tensor<6x4xf32>
+  %1 = "relax.softmax"(%0) {axis = 0 : i64} : (tensor<6x4xf32>) -> tensor<6x4xf32>
+  %2 = "relax.reshape"(%1) {shape = #relax.dims<[2, 3, 4]>} : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
+  %3 = "relax.permute_dims"(%2) {axes = array<i64: 2, 1, 0>} : (tensor<2x3x4xf32>) -> tensor<4x3x2xf32>
+  return %3 : tensor<4x3x2xf32>
+}""")
+    lowered = legato.lower(module, last="bufferized")
+    assert "memref.expand_shape" in str(lowered) and "memref.view" in str(lowered)
+    report = legato.check(lowered, "tir-expand-metadata", samples=1)
+    assert report.changed == 1 and not report.unchecked
+
+
+def test_the_plain_lowering_is_as_exact_as_numpy():
+    module = legato.Module.parse("""
+func.func @main(%a: tensor<3xf32> {relax.name = "a"}) -> (tensor<3xf32>, tensor<3xf32>) {
+  %0 = "relax.log1p"(%a) : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = "relax.expm1"(%a) : (tensor<3xf32>) -> tensor<3xf32>
+  return %0, %1 : tensor<3xf32>, tensor<3xf32>
+}""")
+    checker = legato.PassChecker([np.array([1e-6, -1e-12, 1.0], np.float32)])
+    legato.Pipeline("relax-legalize{target=llvm}", check=checker).run(module)
+    assert checker.report.changed == 1 and not checker.report.unchecked
