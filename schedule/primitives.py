@@ -11,6 +11,7 @@ from legato.schedule import (
     layout_primitives,
     loop_primitives,
     note_primitives,
+    product_primitives,
     query_primitives,
     reduction_primitives,
     tensor_primitives,
@@ -76,6 +77,7 @@ PRIMITIVES: dict[str, Callable] = {
     "reverse_compute_inline": on_block(block_primitives.reverse_compute_inline),
     "decompose_reduction": on_block_and_loop(reduction_primitives.decompose_reduction),
     "rfactor": on_loop(reduction_under), "blockize": on_loop(tensor_primitives.blockize),
+    "tile_product": on_block(product_primitives.tile_product),
     "tensorize": on_either(tensor_primitives.tensorize), "pack": on_block(layout_primitives.pack), "pad": on_block(layout_primitives.pad),
 }
 

@@ -1,8 +1,9 @@
 """Vectorization of one loop: its body is rewritten on vectors whose lanes are the iterations."""
+from collections.abc import Sequence
 
 from legato.analysis.indices.forms import linear
 from legato.analysis.lanes import MOST_LANES, NotVectorizable, lanes_of
-from legato.core.ir_helpers import body
+from legato.core.ir_helpers import body, terminator
 from legato.core.mlir import arith, ir, math, scf, vector
 from legato.dialects.tir.loops import ForOp, constant_of
 
@@ -16,11 +17,11 @@ def vectorize(loop: ForOp) -> None:
     lower = loop.bounds[0]
     with ir.InsertionPoint(loop), loop.operation.location:
         if lanes == extent:
-            LaneBuilder(loop.variable, lower, lanes).block(loop.block)
+            LaneBuilder(loop, lower, lanes).block(loop.block)
         else:
             around = scf.ForOp(lower, loop.bounds[1], arith.ConstantOp(ir.IndexType.get(), lanes).result)
             with ir.InsertionPoint(around.body):
-                LaneBuilder(loop.variable, around.induction_variable, lanes).block(loop.block)
+                LaneBuilder(loop, around.induction_variable, lanes).block(loop.block)
                 scf.YieldOp([])
     loop.operation.erase()
 
@@ -34,7 +35,8 @@ def varying_values(block: ir.Block, variable: ir.Value) -> set[ir.Value]:
             for region in op.operation.regions:
                 for nested in region.blocks:
                     visit(nested)
-            if any(v in varying for v in op.operation.operands):
+            given = [v for region in op.operation.regions for nested in region.blocks for v in terminator(nested).operands]
+            if any(v in varying for v in (*op.operation.operands, *given)):
                 varying.update(op.operation.results)
 
     visit(block)
@@ -55,7 +57,7 @@ def check(block: ir.Block, variable: ir.Value) -> None:
                 if differs:
                     place(op, 1, variable, varying)
             elif op.name in ("scf.if", "scf.for"):
-                if differs or len(op.results):
+                if differs or (len(op.results) and op.name == "scf.for"):
                     raise NotVectorizable(f"a {op.name} in it goes different ways in different lanes")
                 for region in op.regions:
                     for nested in region.blocks:
@@ -86,19 +88,21 @@ def place(op: ir.Operation, first: int, variable: ir.Value, varying: set[ir.Valu
 class LaneBuilder:
     """Builds the body on vectors at the insertion point."""
 
-    def __init__(self, variable: ir.Value, start: ir.Value, lanes: int):
+    def __init__(self, loop: ForOp, start: ir.Value, lanes: int):
         self.lanes = lanes
-        self.variable = variable
-        self.first = {variable: start}             # the value in the first lane
+        self.variable = loop.variable
+        self.first = {self.variable: start}        # the value in the first lane
         self.vectors: dict[ir.Value, ir.Value] = {}  # all lanes of values that differ
-        self.varying = {variable}
+        self.varying = varying_values(loop.block, self.variable)
 
-    def block(self, block: ir.Block) -> None:
-        """Builds the ops of a block; values made in it are forgotten after it."""
+    def block(self, block: ir.Block, results: Sequence[ir.Value] = ()) -> list[ir.Value]:
+        """Builds the ops of a block; values made in it are forgotten after it. ``results``: what it gives its values to. Returns those."""
         first, vectors = dict(self.first), dict(self.vectors)
         for op in body(block):
             self.op(op)
+        given = [self.vector(v) if r in self.varying else self.scalar(v) for r, v in zip(results, terminator(block).operands)]
         self.first, self.vectors = first, vectors  # values made inside are not visible after the block
+        return given
 
     def op(self, op: ir.Operation) -> None:
         """Builds one op: stores and varying ops on vectors, others as scalars."""
@@ -109,18 +113,12 @@ class LaneBuilder:
             elif not differs:
                 self.uniform(op)
             else:
-                self.varying.update(op.results)
                 self.varied(op)
 
     def uniform(self, op: ir.Operation) -> None:
         """Builds an op that is equal in all lanes, as a scalar."""
         if op.name == "scf.if":
-            regions = [r for r in op.regions if len(r.blocks)]
-            made = scf.IfOp(self.scalar(op.operands[0]), has_else=len(regions) > 1)
-            for region, block in zip(regions, (made.then_block, made.else_block) if len(regions) > 1 else (made.then_block,)):
-                with ir.InsertionPoint(block):
-                    self.block(region.blocks[0])
-                    scf.YieldOp([])
+            self.condition(op)
         elif op.name == "scf.for":
             made = scf.ForOp(*(self.scalar(v) for v in op.operands))
             self.first[op.regions[0].blocks[0].arguments[0]] = made.induction_variable
@@ -129,6 +127,17 @@ class LaneBuilder:
                 scf.YieldOp([])
         else:
             self.first.update(zip(op.results, self.clone(op)))
+
+    def condition(self, op: ir.Operation) -> None:
+        """Builds an ``scf.if`` that all lanes take alike; its results may differ."""
+        regions = [r for r in op.regions if len(r.blocks)]
+        types = [ir.VectorType.get([self.lanes], r.type) if r in self.varying else r.type for r in op.results]
+        made = scf.IfOp(self.scalar(op.operands[0]), types, has_else=len(regions) > 1)
+        for region, block in zip(regions, (made.then_block, made.else_block) if len(regions) > 1 else (made.then_block,)):
+            with ir.InsertionPoint(block):
+                scf.YieldOp(self.block(region.blocks[0], list(op.results)))
+        for result, new in zip(op.results, made.results):
+            (self.vectors if result in self.varying else self.first)[result] = new
 
     def clone(self, op: ir.Operation) -> list[ir.Value]:
         """A clone of an op on first-lane values. Returns its results."""

@@ -39,6 +39,7 @@ STEPS: dict[str, Callable[..., Any]] = {
     "add_unit_loop": lambda s, r, b, loop, around: s.add_unit_loop(r.choice([b, loop])),
     "annotate": lambda s, r, b, loop, around: s.annotate(r.choice([b, loop]), "pragma_note", r.randrange(4)),
     "pad": lambda s, r, b, loop, around: s.pad(b, [r.choice([1, 4, 8]) for _ in around]),
+    "tile_product": lambda s, r, b, loop, around: s.tile_product(b, [r.choice([1, 4, 7, 8]) for _ in range(3)]),
     "pack": lambda s, r, b, loop, around: s.pack(b, 0, (4, 8)),
 }
 SHAPES = {"matmul_relu": [(16, 24), (24, 32)], "three_steps": [(30, 40)], "row_sum": [(8, 96)], "blur": [(34,)]}

@@ -145,6 +145,14 @@ def transform_layout(sch):
     assert "memref<4x16x8xf32>" in str(sch)
 
 
+def tile_product(sch):
+    init, left, right, product, result = sch.tile_product(sch.get_block("C"), [5, 16, 7])
+    assert names(sch, "C") == [(n, e, "serial") for n, e in zip("bijlmnk", (1, 4, 2, 4, 5, 16, 7))]
+    sch.reverse_compute_inline(sch.get_block("D"))
+    sch.vectorize(sch.get_loops(product)[5])
+    sch.unroll(sch.get_loops(result)[3])
+
+
 CASES = [
     (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
     (matmul_relu, unroll), (three_steps, bind), (matmul_relu, cache_read), (matmul_relu, cache_write), (three_steps, compute_at),
@@ -152,6 +160,7 @@ CASES = [
     (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),
     (matmul_relu, decompose_reduction), (matmul_relu, decompose_reduction_with_rests), (three_steps, split_inside_of_a_block),
     (row_sum, rfactor), (matmul_relu, set_scope), (matmul_relu, transform_layout),
+    (matmul_relu, tile_product),
 ]
 
 

@@ -29,6 +29,7 @@ STEPS = {
     "blockize": lambda s, r, b, loop, around: s.blockize(loop),
     "add_unit_loop": lambda s, r, b, loop, around: s.add_unit_loop(r.choice([b, loop])),
     "pad": lambda s, r, b, loop, around: s.pad(b, [r.choice([1, 4, 8]) for _ in around]),
+    "tile_product": lambda s, r, b, loop, around: s.tile_product(b, [r.choice([1, 4, 7, 8]) for _ in range(3)]),
     "pack": lambda s, r, b, loop, around: s.pack(b, 0, (4, 8)),
 }
 

@@ -81,3 +81,41 @@ func.func private @kinds(%x: tensor<8x16xf32>, %out: tensor<8x2xf32> {tir.out}) 
   %y = bufferization.to_tensor %b restrict writable : memref<8x2xf32> to tensor<8x2xf32>
   return %y : tensor<8x2xf32>
 }
+
+// -----
+
+// A condition that is the same in all lanes gives vectors.
+// CHECK-LABEL: func.func private @rows_or_zero(
+// CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %[[I:.*]], %c3
+// CHECK: %[[ROW:.*]] = scf.if %[[INSIDE]] -> (vector<16xf32>) {
+// CHECK: %[[LOADED:.*]] = vector.load %{{.*}}[%[[I]], %c0] : memref<3x16xf32>, vector<16xf32>
+// CHECK: scf.yield %[[LOADED]] : vector<16xf32>
+// CHECK: scf.yield %{{.*}} : vector<16xf32>
+// CHECK: vector.store %[[ROW]]
+func.func private @rows_or_zero(%x: tensor<3x16xf32>, %out: tensor<8x16xf32> {tir.out}) -> tensor<8x16xf32> attributes {tir.prim_func, tir.state = "written"} {
+  %a = bufferization.to_buffer %x : tensor<3x16xf32> to memref<3x16xf32>
+  %b = bufferization.to_buffer %out : tensor<8x16xf32> to memref<8x16xf32>
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant 0.0 : f32
+  "tir.for"(%c0, %c8) ({
+  ^bb0(%i: index):
+    "tir.for"(%c0, %c16) ({
+    ^bb0(%j: index):
+      %inside = arith.cmpi slt, %i, %c3 : index
+      %v = scf.if %inside -> f32 {
+        %0 = memref.load %a[%i, %j] : memref<3x16xf32>
+        scf.yield %0 : f32
+      } else {
+        scf.yield %zero : f32
+      }
+      memref.store %v, %b[%i, %j] : memref<8x16xf32>
+      "tir.yield"() : () -> ()
+    }) {name = "j", kind = "vectorized"} : (index, index) -> ()
+    "tir.yield"() : () -> ()
+  }) {name = "i"} : (index, index) -> ()
+  %y = bufferization.to_tensor %b restrict writable : memref<8x16xf32> to tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}
