@@ -8,7 +8,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.dialects.relax.dims import Size
+from legato.dialects.relax.dims import Size, maximum
 from legato.dialects.relax.requirements import Requirement, require, requirements
 from legato.frontends.onnx.expansion import Expansion
 from legato.frontends.onnx.graph import node_name
@@ -259,6 +259,15 @@ class OnnxNode:
         """Calls check that two sizes are equal. ``needs``: what the node needs, for the error."""
         main = self._emitter.function
         require(main, [*requirements(main), Requirement(found, f"{self.op_type} '{self.label}' needs {needs}", wanted)])
+
+    def require_at_least(self, found: Size, least: Size, needs: str) -> None:
+        """Calls check that a size is not less than another. ``needs``: as above. Malformed where it never is."""
+        room = found - least
+        if isinstance(room, int):
+            if room < 0:
+                raise Malformed(f"it needs {needs}")
+            return
+        self.require_equal(found, maximum(found, least), needs)
 
     # outputs
 

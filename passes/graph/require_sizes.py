@@ -20,6 +20,7 @@ from legato.dialects.relax.assumed import assumptions
 from legato.dialects.relax.dim import lower_bound
 from legato.dialects.relax.markers import NAME
 from legato.dialects.relax.requirements import Requirement, require, requirements
+from legato.dialects.relax.window import data_layouts
 from legato.passes.graph.functions import CONSTANT, graph_ops, is_graph_op, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -119,7 +120,7 @@ def window_requirements(op: ir.Operation) -> Iterator[Requirement]:
     attrs, sizes = relax.attributes_of(op.opview), dims.dims(op.operands[0].type)
     strides, rank = attrs["strides"], len(attrs["strides"])
     is_pool = "kernel" in attrs
-    layout = attrs["layout"] if is_pool else attrs["data_layout"]
+    layout = attrs.get("layout", data_layouts(rank)[0]) if is_pool else attrs["data_layout"]
     if is_pool:
         kernel = attrs["kernel"]
     else:
@@ -155,7 +156,7 @@ def broadcast_requirements(op: ir.Operation) -> Iterator[Requirement]:
             yield Requirement(dims.broadcast_size(size, wanted), text, wanted)
 
 
-WINDOWS = [f"relax.{name}{rank}d" for name in ("conv", "max_pool", "avg_pool") for rank in (1, 2, 3)]
+WINDOWS = [f"relax.{name}{rank}d" for name in ("conv", "max_pool", "avg_pool", "arg_max_pool") for rank in (1, 2, 3)]
 REQUIREMENTS = {**dict.fromkeys(WINDOWS, window_requirements), "relax.argmax": extreme_requirements, "relax.argmin": extreme_requirements,
                 **dict.fromkeys((f"relax.conv{rank}d_transpose" for rank in (1, 2, 3)), transposed_requirements),
                 "relax.strided_slice": slice_requirements, "relax.pad": pad_requirements,

@@ -22,6 +22,7 @@ from legato.targets.generic import (
     scatter,
     softmax,
     space,
+    suppression,
     topk,
 )
 
@@ -47,5 +48,6 @@ RULES = (
     *scatter.RULES,
     *space.RULES,
     *topk.RULES,
+    *suppression.RULES,
     *count.RULES,
 )

@@ -2,7 +2,8 @@
 from collections.abc import Sequence
 
 from legato.core.mlir import arith, ir, linalg
-from legato.targets.builders.element import Element, index
+from legato.dialects.relax.window import data_layouts
+from legato.targets.builders.element import Element, boolean, index
 from legato.targets.builders.pointwise import element, read, stored
 from legato.targets.builders.sizes import Size, dim, dims, largest, minus, plus, times
 from legato.targets.builders.sizes import index as index_value
@@ -22,7 +23,8 @@ class Windows:
 
     def __init__(self, k, x: ir.Value, out: ir.Value):
         a = k.attrs
-        self.layout, self.kernel, self.strides, self.dilations = a["layout"], a["kernel"], a["strides"], a["dilations"]
+        self.kernel, self.strides, self.dilations = a["kernel"], a["strides"], a["dilations"]
+        self.layout = a.get("layout", data_layouts(len(self.kernel))[0])
         self.ceil_mode = a["ceil_mode"]
         self.begins, self.ends = a["padding"][: len(self.kernel)], a["padding"][len(self.kernel):]
         self.places = positions(self.layout)
@@ -131,4 +133,36 @@ def avg_pool(k, x, out):
     return elementwise(out, [sums, *varying], average)
 
 
-RULES = (*max_pool, *avg_pool)
+@kernel("relax.arg_max_pool1d", "relax.arg_max_pool2d", "relax.arg_max_pool3d")
+def arg_max_pool(k, x, out):
+    """A reduction of pairs of element and place. -1 marks a window of which no element was seen, as padding never counts."""
+    kind, place, windows = element(k.input_types[0]), element(k.output_types[0]), Windows(k, x, out)
+    e, rank = kind.wide, len(windows.kernel)
+    source = windows.padded(x, kind.const(kind.lowest))
+    span = empty(windows.kernel, x.type.element_type)   # only its shape is used: that of the window
+    positions, taps = names(rank, "o"), names(rank, "k")
+    reads = [f"{o} * {stride} + {t} * {d}" for o, t, stride, d in zip(positions, taps, windows.strides, windows.dilations)]
+
+    def body(x: ir.Value, _: ir.Value, best: ir.Value, found: ir.Value) -> list[ir.Value]:
+        at, inside = index_value(0), boolean().const(True)
+        for i in range(rank):
+            here = arith.muli(loop_index(2 + i), index_value(windows.strides[i]))
+            here = arith.addi(here, arith.muli(loop_index(2 + rank + i), index_value(windows.dilations[i])))
+            here = arith.subi(here, index_value(windows.begins[i]))
+            size = index_value(windows.inputs[i])
+            inside = arith.andi(inside, arith.cmpi(arith.CmpIPredicate.ult, here, size))
+            at = arith.addi(arith.muli(at, size), here)
+        x = read(x, kind)
+        is_first, greater = place.compare("lt", found, place.const(0)), e.compare("gt", x, best)
+        if e.is_float:
+            best_is_number = arith.xori(e.is_nan(best), boolean().const(True))
+            greater = arith.andi(arith.ori(greater, e.is_nan(x)), best_is_number)
+        wins = arith.andi(inside, arith.ori(is_first, greater))
+        return [arith.select(wins, x, best), arith.select(wins, index().cast(at, place), found)]
+
+    values, places = filled(empty(dims(out), e.type), e.const(e.lowest)), filled(out, place.const(-1))
+    order = ", ".join(["n", "c", *positions, *(f"+{t}" for t in taps)])
+    return compute([values, places], order, [(source, ", ".join(["n", "c", *reads])), (span, ", ".join(taps))], body)[1]
+
+
+RULES = (*max_pool, *avg_pool, *arg_max_pool)

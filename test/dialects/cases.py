@@ -94,6 +94,8 @@ def _windows() -> list[Case]:
             ]
             if kind == "avg":
                 options += [{**some, "count_include_pad": True}, {**some, "count_include_pad": True, "ceil_mode": True}]
+            else:
+                made += [Case(f"arg_max_pool{rank}d", (x,), {**kernel, **o}, (11, 9)) for o in options[:4]]
             made += [Case(f"{kind}_pool{rank}d", ((2, *x[2:], 4) if "layout" in o else x,), {**kernel, **o}, (11, 9)) for o in options]
     transpose = [
         {},
@@ -159,6 +161,8 @@ def _reductions() -> list[Case]:
     made.append(Case("cumsum", ((5, 7),), {"axis": 1}, (5,), {0: "int32"}, 9))
     options = ({"k": 3}, {"k": 7, "largest": False}, {"k": 2, "axis": 0}, {"k": 0})
     made += [Case("topk", ((5, 7),), a, () if a.get("axis") == 0 else (5,)) for a in options]
+    boxes = ((2, 11, 4), (2, 3, 11), (2, 3, 11), ())
+    made += [Case("non_max_suppression", boxes, {"k": k}, (3, 11), {2: "bool"}) for k in (4, 0, 20)]
     made.append(Case("topk", ((5, 7, 3),), {"k": 4, "axis": 1}, (5, 3), {0: "int32"}, 3))
     return made
 

@@ -78,6 +78,28 @@ def _pool(op_type):
     return run
 
 
+def _arg_pool(x, kernel, strides, padding, dilations, ceil_mode):
+    attrs = {"kernel_shape": kernel, "strides": strides, "pads": padding, "dilations": dilations, "ceil_mode": int(ceil_mode)}
+    places = onnx_op("MaxPool", [x], attrs, runtime=True, output=1)
+    planes = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *[1] * (x.ndim - 2))
+    return places - planes * np.prod(x.shape[2:], dtype=np.int64)
+
+
+def _non_max_suppression(boxes, scores, candidates, threshold, k):
+    """By onnxruntime, which sorts corners, and takes a threshold of scores in place of a mask."""
+    without_area = (boxes[..., :2] > boxes[..., 2:]).any(-1, keepdims=True)
+    boxes = np.where(without_area, np.tile(boxes[..., :2], 2), boxes)
+    scores, least = np.where(candidates, scores, np.float32(-np.inf)), np.array([np.finfo(np.float32).min])
+    # a threshold is from 0 to 1: below 0 all boxes that overlap at all go, and above 1 none
+    limit = np.clip(threshold, 0, 1).reshape(1)
+    rows = np.asarray(onnx_op("NonMaxSuppression", [boxes, scores, np.array([k]), limit, least], runtime=True))
+    result = np.full((*scores.shape[:2], k), -1, np.int64)
+    for batch, category in np.ndindex(*scores.shape[:2]):
+        found = rows[(rows[:, 0] == batch) & (rows[:, 1] == category), 2]
+        result[batch, category, : len(found)] = found
+    return result
+
+
 def _reduce(op_type):
     def run(x, axis, keepdims):
         axes = list(range(x.ndim)) if axis is None else axis
@@ -236,6 +258,8 @@ ORACLES = {
     "instance_norm": _onnx("InstanceNormalization", runtime=True),
     **{f"conv{rank}d": _conv for rank in (1, 2, 3)},
     **{f"conv{rank}d_transpose": _conv_transpose for rank in (1, 2, 3)},
+    **{f"arg_max_pool{rank}d": _arg_pool for rank in (1, 2, 3)},
+    "non_max_suppression": _non_max_suppression,
     **{f"max_pool{rank}d": _pool("MaxPool") for rank in (1, 2, 3)},
     **{f"avg_pool{rank}d": _pool("AveragePool") for rank in (1, 2, 3)},
     **{name: _reduce(f"Reduce{name.capitalize()}") for name in ("sum", "prod", "max", "min")},

@@ -3,6 +3,7 @@ from legato.dialects.relax.ops import (  # noqa: F401
     binary,
     conv,
     count,
+    detection,
     gather,
     integers,
     matmul,

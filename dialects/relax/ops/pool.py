@@ -53,6 +53,33 @@ def _max(rank):
     return max_pool
 
 
+def _arg_max(rank):
+    def arg_max_pool(x, kernel, strides, padding, dilations, ceil_mode):
+        count = window.output_sizes(x.shape[2:], kernel, strides, padding, dilations, ceil_mode, overhang=True)
+        lowest = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
+        places = np.arange(np.prod(x.shape[2:], dtype=int)).reshape(1, 1, *x.shape[2:])
+        filled = [_padded(a, rank, kernel, strides, padding, dilations, count, fill) for a, fill in ((x, lowest), (places, -1))]
+        taps, inside = (window.windows(a, kernel, strides, dilations, count) for a in filled)
+        taps = taps.reshape(*taps.shape[:-rank], np.prod(kernel))
+        inside = np.broadcast_to(inside.reshape(1, 1, *taps.shape[2:]), taps.shape)
+        first = (inside >= 0).argmax(-1)    # of windows in which all elements are the lowest
+        best = taps.argmax(-1)
+        best = np.where(np.take_along_axis(inside, best[..., None], -1)[..., 0] < 0, first, best)
+        return np.take_along_axis(inside, best[..., None], -1)[..., 0].astype(np.int64)
+
+    return arg_max_pool
+
+
+def _arg_result(rank):
+    pooled = _result(rank)
+
+    def result_type(x: TensorType, kernel, strides, padding, dilations, ceil_mode) -> TensorType:
+        layout = window.data_layouts(rank)[0]
+        return pooled(x, kernel, strides, padding, dilations, ceil_mode, layout).with_dtype(np.int64)
+
+    return result_type
+
+
 def _average(rank):
     def avg_pool(x, kernel, strides, padding, dilations, ceil_mode, layout, count_include_pad):
         first = window.data_layouts(rank)[0]
@@ -103,7 +130,32 @@ def _pool(kind, rank):
     )
 
 
+def _arg_pool(rank):
+    axes = f"{rank} spatial {'axis' if rank == 1 else 'axes'}"
+    define(
+        f"arg_max_pool{rank}d",
+        f"Where the greatest element of each window over {axes} lies: its number among the elements of these axes, in row-major order.\n\n"
+        f"Of equal elements the first counts; a NaN is greater than every number. The windows are those of `max_pool{rank}d`.",
+        {"x": Operand(NUMBER, f"input, {window.data_layouts(rank)[0]}")},
+        _arg_max(rank),
+        _arg_result(rank),
+        example(
+            f"arg_max_pool{rank}d",
+            "%x",
+            f"kernel = array<i64: {', '.join(['2'] * rank)}>, strides = array<i64: {', '.join(['2'] * rank)}>",
+            f"tensor<1x4{'x8' * rank}xf32>",
+            f"tensor<1x4{'x4' * rank}xi64>",
+        ),
+        kernel=Ints(),
+        strides=Ints([1] * rank),
+        padding=Ints([0] * (2 * rank)),
+        dilations=Ints([1] * rank),
+        ceil_mode=Bool(False),
+    )
+
+
 for _rank in (1, 2, 3):
     _pool("max", _rank)
+    _arg_pool(_rank)
 for _rank in (1, 2, 3):
     _pool("avg", _rank)

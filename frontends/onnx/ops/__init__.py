@@ -7,6 +7,7 @@ from legato.frontends.onnx.ops import (
     constants,
     control,
     conv,
+    detection,
     einsum,
     features,
     gather,
@@ -34,12 +35,13 @@ from legato.frontends.onnx.ops import (
     tensor_sequences,
     training,
     unary,
+    unpool,
 )
 
 _FAMILIES = (
-    activations, arithmetic, casts, constants, control, conv, einsum, features, gather, integers, logic, loops, matmul, microsoft,
-    microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions, resize, sampling,
-    sequences, shape, slices, spectral, tensor_sequences, training, unary,
+    activations, arithmetic, casts, constants, control, conv, detection, einsum, features, gather, integers, logic, loops, matmul,
+    microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions, resize,
+    sampling, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

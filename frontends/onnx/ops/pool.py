@@ -4,18 +4,21 @@ import numpy as np
 from legato.core.dtypes import kind
 from legato.dialects import relax
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.unpool import numbered_elements
 from legato.frontends.onnx.ops.windows import read_window, shifted
 from legato.frontends.onnx.problems import Refused
 
 
 @op("MaxPool", 1, 8, 10, 11, 12, 22)
 def max_pool(node):
-    """MaxPool, without indices."""
-    node.ignore("storage_order")  # concerns the second output only, which is not supported
-    window, ceil_mode = read_window(node, None), node.flag("ceil_mode")
+    """MaxPool; where its greatest elements lie is a pool of its own."""
+    window, ceil_mode, by_columns = read_window(node, None), node.flag("ceil_mode"), node.flag("storage_order")
     lowest = -np.inf if kind(node.dtype()) == "float" else np.iinfo(node.dtype()).min
-    x, window = shifted(node, node.x(), window, float(lowest))
-    return _pool(x, "max", window, ceil_mode)
+    x, unpadded = shifted(node, node.x(), window, float(lowest))
+    y = _pool(x, "max", unpadded, ceil_mode) if node.used[0] else None
+    if not any(node.used[1:]):
+        return y
+    return y, numbered_elements(node, _pool(x, "arg_max", unpadded, ceil_mode), x, window, by_columns)
 
 
 @op("AveragePool", 7, 10, 11, 19, 22)

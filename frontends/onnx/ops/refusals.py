@@ -5,6 +5,5 @@ _REASONS = {
     "random numbers are not supported": (
         "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
     ),
-    "how many elements it gives depends on data": ("NonMaxSuppression",),
 }  # fmt: skip
 REASONS = {op_type: reason for reason, op_types in _REASONS.items() for op_type in op_types}

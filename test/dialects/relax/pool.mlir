@@ -83,3 +83,24 @@ func.func @avg_pool3d_2(%arg0: tensor<2x4x?x?x10xf32, #relax.dims<[2, 4, "n", "m
   %0 = "relax.avg_pool3d"(%arg0) {kernel = array<i64: 3, 2, 3>} : (tensor<2x4x?x?x10xf32, #relax.dims<[2, 4, "n", "m", 10]>>) -> tensor<2x4x?x?x8xf32, #relax.dims<[2, 4, "n - 2", "m - 1", 8]>>
   return %0 : tensor<2x4x?x?x8xf32, #relax.dims<[2, 4, "n - 2", "m - 1", 8]>>
 }
+
+// CHECK-LABEL: @arg_max_pool1d(
+// CHECK: "relax.arg_max_pool1d"(%arg0) {kernel = array<i64: 3>} : (tensor<2x4x?xui8, #relax.dims<[2, 4, "n"]>>) -> tensor<2x4x?xi64, #relax.dims<[2, 4, "n - 2"]>>
+func.func @arg_max_pool1d(%arg0: tensor<2x4x?xui8, #relax.dims<[2, 4, "n"]>>) -> tensor<2x4x?xi64, #relax.dims<[2, 4, "n - 2"]>> {
+  %0 = "relax.arg_max_pool1d"(%arg0) {kernel = array<i64: 3>} : (tensor<2x4x?xui8, #relax.dims<[2, 4, "n"]>>) -> tensor<2x4x?xi64, #relax.dims<[2, 4, "n - 2"]>>
+  return %0 : tensor<2x4x?xi64, #relax.dims<[2, 4, "n - 2"]>>
+}
+
+// CHECK-LABEL: @arg_max_pool2d(
+// CHECK: "relax.arg_max_pool2d"(%arg0) {ceil_mode = true, kernel = array<i64: 3, 2>, strides = array<i64: 2, 2>} : (tensor<2x4x8x8xf32>) -> tensor<2x4x4x4xi64>
+func.func @arg_max_pool2d(%arg0: tensor<2x4x8x8xf32>) -> tensor<2x4x4x4xi64> {
+  %0 = "relax.arg_max_pool2d"(%arg0) {ceil_mode = true, kernel = array<i64: 3, 2>, strides = array<i64: 2, 2>} : (tensor<2x4x8x8xf32>) -> tensor<2x4x4x4xi64>
+  return %0 : tensor<2x4x4x4xi64>
+}
+
+// CHECK-LABEL: @arg_max_pool3d(
+// CHECK: "relax.arg_max_pool3d"(%arg0) {kernel = array<i64: 2, 2, 2>} : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x7x7x7xi64>
+func.func @arg_max_pool3d(%arg0: tensor<1x4x8x8x8xf32>) -> tensor<1x4x7x7x7xi64> {
+  %0 = "relax.arg_max_pool3d"(%arg0) {kernel = array<i64: 2, 2, 2>} : (tensor<1x4x8x8x8xf32>) -> tensor<1x4x7x7x7xi64>
+  return %0 : tensor<1x4x7x7x7xi64>
+}

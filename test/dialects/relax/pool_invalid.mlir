@@ -77,3 +77,27 @@ func.func @no_count_in_max(%x: tensor<1x4x8xf32>) {
   %0 = "relax.max_pool1d"(%x) {kernel = array<i64: 2>, count_include_pad = true} : (tensor<1x4x8xf32>) -> tensor<1x4x7xf32>
   return
 }
+
+// -----
+
+func.func @arg_max_pool1d(%x: tensor<1x4xf32>) {
+  // expected-error@+1 {{'relax.arg_max_pool1d' op operand 'x' must have rank 3, has [1, 4]}}
+  %0 = "relax.arg_max_pool1d"(%x) {kernel = array<i64: 2>} : (tensor<1x4xf32>) -> tensor<1x4xi64>
+  return
+}
+
+// -----
+
+func.func @arg_max_pool2d(%x: tensor<1x4xf32>) {
+  // expected-error@+1 {{'relax.arg_max_pool2d' op operand 'x' must have rank 4, has [1, 4]}}
+  %0 = "relax.arg_max_pool2d"(%x) {kernel = array<i64: 2, 2>} : (tensor<1x4xf32>) -> tensor<1x4xi64>
+  return
+}
+
+// -----
+
+func.func @arg_max_pool3d(%x: tensor<1x4xf32>) {
+  // expected-error@+1 {{'relax.arg_max_pool3d' op operand 'x' must have rank 5, has [1, 4]}}
+  %0 = "relax.arg_max_pool3d"(%x) {kernel = array<i64: 2, 2, 2>} : (tensor<1x4xf32>) -> tensor<1x4xi64>
+  return
+}

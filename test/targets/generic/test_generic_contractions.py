@@ -182,6 +182,17 @@ WINDOWS = [
 
 
 def pool_cases():
+    for dtype in dtypes_of("arg_max_pool2d"):
+        yield Case("arg_max_pool2d", [small((2, 3, 7, 6), dtype)], WINDOWS[3])
+    special = np.array([[[-np.inf, -np.inf, np.nan, 1, np.inf, -np.inf, -np.inf]]], np.float32)
+    yield Case("arg_max_pool1d", [special], {"kernel": [2], "padding": [1, 1]})
+    for window in WINDOWS:
+        x, symbols = small((2, 3, 7, 6), np.dtype(np.float32)), {"n": 2, "h": 7, "w": 6}
+        yield Case("arg_max_pool2d", [x], window)
+        yield Case("arg_max_pool2d", [x], window, shapes=[["n", 3, "h", "w"]], symbols=symbols)
+    for rank in (1, 3):
+        yield Case(f"arg_max_pool{rank}d", [normal(2, 3, *(7, 6, 5)[:rank])],
+                   {"kernel": [3, 2, 2][:rank], "strides": [2, 2, 1][:rank], "padding": [1] * (2 * rank), "ceil_mode": True})
     for kind in ("max", "avg"):
         for dtype in dtypes_of(f"{kind}_pool2d"):
             for layout in ("NCHW", "NHWC"):

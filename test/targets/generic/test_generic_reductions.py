@@ -70,6 +70,18 @@ def topk_cases():
     yield Case("topk", [normal(0, 4)], {"k": 2})
 
 
+def suppression_cases():
+    rng = np.random.default_rng(0)
+    for batches, classes, boxes, k in ((2, 3, 20, 4), (1, 2, 50, 50), (1, 1, 1, 3), (2, 2, 7, 0), (2, 0, 5, 2), (0, 2, 5, 2), (1, 2, 0, 2)):
+        low = rng.integers(0, 8, (batches, boxes, 2)) / np.float32(8)
+        given = [np.concatenate([low, low + rng.integers(0, 5, low.shape) / np.float32(8)], 2).astype(np.float32),
+                 rng.integers(0, 6, (batches, classes, boxes)).astype(np.float32), rng.random((batches, classes, boxes)) > 0.3,
+                 np.array(rng.choice([0, 0.25, 0.5]), np.float32)]
+        yield Case("non_max_suppression", given, {"k": k})
+        shapes = [["b", "n", 4], ["b", "c", "n"], ["b", "c", "n"], []]
+        yield Case("non_max_suppression", given, {"k": k}, shapes=shapes, symbols={"b": batches, "c": classes, "n": boxes})
+
+
 def softmax_cases():
     for op in ("softmax", "log_softmax"):
         for dtype in dtypes_of(op):
@@ -125,6 +137,6 @@ def norm_cases():
     yield Case("lrn", [normal(2, 4, 3)], {"size": 3}, shapes=[["n", "c", 3]], symbols={"n": 2, "c": 4})
 
 
-@pytest.mark.parametrize("cases", [reduction_cases, arg_cases, cumulative_cases, topk_cases, softmax_cases, norm_cases])
+@pytest.mark.parametrize("cases", [reduction_cases, arg_cases, cumulative_cases, topk_cases, suppression_cases, softmax_cases, norm_cases])
 def test_semantics(cases):
     assert failures(list(cases())) == []

@@ -15,7 +15,7 @@ from test_generic_contractions import (
 )
 from test_generic_elementwise import binary_cases, other_cases, unary_cases
 from test_generic_movement import CASES as MOVEMENT
-from test_generic_reductions import arg_cases, cumulative_cases, norm_cases, reduction_cases, softmax_cases, topk_cases
+from test_generic_reductions import arg_cases, cumulative_cases, norm_cases, reduction_cases, softmax_cases, suppression_cases, topk_cases
 
 from legato.core.mlir import interpreter, ir
 from legato.dialects import relax, tir
@@ -29,6 +29,7 @@ FAMILIES = [
     arg_cases,
     cumulative_cases,
     topk_cases,
+    suppression_cases,
     softmax_cases,
     norm_cases,
     matmul_cases,

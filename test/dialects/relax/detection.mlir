@@ -1,0 +1,8 @@
+// RUN: legato-opt %s --verify-roundtrip | filecheck %s
+
+// CHECK-LABEL: @non_max_suppression(
+// CHECK: "relax.non_max_suppression"(%arg0, %arg1, %arg2, %arg3) {k = 3 : i64} : ({{.*}}) -> tensor<2x5x3xi64>
+func.func @non_max_suppression(%arg0: tensor<2x?x4xf32, #relax.dims<[2, "n", 4]>>, %arg1: tensor<2x5x?xf32, #relax.dims<[2, 5, "n"]>>, %arg2: tensor<2x5x?xi1, #relax.dims<[2, 5, "n"]>>, %arg3: tensor<f32>) -> tensor<2x5x3xi64> {
+  %0 = "relax.non_max_suppression"(%arg0, %arg1, %arg2, %arg3) {k = 3 : i64} : (tensor<2x?x4xf32, #relax.dims<[2, "n", 4]>>, tensor<2x5x?xf32, #relax.dims<[2, 5, "n"]>>, tensor<2x5x?xi1, #relax.dims<[2, 5, "n"]>>, tensor<f32>) -> tensor<2x5x3xi64>
+  return %0 : tensor<2x5x3xi64>
+}

@@ -1,0 +1,39 @@
+// RUN: legato-opt %s --split-input-file --verify-diagnostics
+
+func.func @corners(%boxes: tensor<2x8x3xf32>, %scores: tensor<2x5x8xf32>, %candidates: tensor<2x5x8xi1>, %threshold: tensor<f32>) {
+  // expected-error@+1 {{'relax.non_max_suppression' op operands must be boxes [batch, boxes, 4] and scores [batch, classes, boxes], found [2, 8, 3] and [2, 5, 8]}}
+  %0 = "relax.non_max_suppression"(%boxes, %scores, %candidates, %threshold) {k = 3 : i64} : (tensor<2x8x3xf32>, tensor<2x5x8xf32>, tensor<2x5x8xi1>, tensor<f32>) -> tensor<2x5x3xi64>
+  return
+}
+
+// -----
+
+func.func @scores(%boxes: tensor<2x8x4xf32>, %scores: tensor<2x5x9xf32>, %candidates: tensor<2x5x9xi1>, %threshold: tensor<f32>) {
+  // expected-error@+1 {{'relax.non_max_suppression' op operand 'scores' is [2, 5, 9], which does not fit the boxes [2, 8, 4]}}
+  %0 = "relax.non_max_suppression"(%boxes, %scores, %candidates, %threshold) {k = 3 : i64} : (tensor<2x8x4xf32>, tensor<2x5x9xf32>, tensor<2x5x9xi1>, tensor<f32>) -> tensor<2x5x3xi64>
+  return
+}
+
+// -----
+
+func.func @candidates(%boxes: tensor<2x8x4xf32>, %scores: tensor<2x5x8xf32>, %candidates: tensor<2x6x8xi1>, %threshold: tensor<f32>) {
+  // expected-error@+1 {{'relax.non_max_suppression' op operand 'candidates' is [2, 6, 8], expected [2, 5, 8], the shape of the scores}}
+  %0 = "relax.non_max_suppression"(%boxes, %scores, %candidates, %threshold) {k = 3 : i64} : (tensor<2x8x4xf32>, tensor<2x5x8xf32>, tensor<2x6x8xi1>, tensor<f32>) -> tensor<2x5x3xi64>
+  return
+}
+
+// -----
+
+func.func @threshold(%boxes: tensor<2x8x4xf32>, %scores: tensor<2x5x8xf32>, %candidates: tensor<2x5x8xi1>, %threshold: tensor<1xf32>) {
+  // expected-error@+1 {{'relax.non_max_suppression' op operand 'threshold' must be a scalar, has [1]}}
+  %0 = "relax.non_max_suppression"(%boxes, %scores, %candidates, %threshold) {k = 3 : i64} : (tensor<2x8x4xf32>, tensor<2x5x8xf32>, tensor<2x5x8xi1>, tensor<1xf32>) -> tensor<2x5x3xi64>
+  return
+}
+
+// -----
+
+func.func @places(%boxes: tensor<2x8x4xf32>, %scores: tensor<2x5x8xf32>, %candidates: tensor<2x5x8xi1>, %threshold: tensor<f32>) {
+  // expected-error@+1 {{'relax.non_max_suppression' op attribute 'k' is -1, expected 0 or more}}
+  %0 = "relax.non_max_suppression"(%boxes, %scores, %candidates, %threshold) {k = -1 : i64} : (tensor<2x8x4xf32>, tensor<2x5x8xf32>, tensor<2x5x8xi1>, tensor<f32>) -> tensor<2x5x3xi64>
+  return
+}
