@@ -12,6 +12,7 @@ from legato.core.errors import LegatoError
 from legato.core.notebook import bytes_text, counted, html_table
 from legato.core.reports import ExplanationLike, ReportLike
 from legato.runtime.arrays import is_extended, is_padded, passable, resolved, to_numpy, unsupported
+from legato.runtime.forms import flattened, folded
 from legato.runtime.recorder import Recorder
 from legato.runtime.signature import Parameter, Signature, weight_bytes
 
@@ -23,7 +24,8 @@ class Executable:
     """A compiled model: ``exe(x)``, ``exe(x, mask)`` or ``exe(ids=x, mask=m)``.
 
     Arguments are numpy arrays, or CPU tensors that support DLPack (torch, JAX). The result is a numpy array, or a tuple of them for
-    several outputs, writable and owned by the caller; for torch tensors as arguments, tvm-ffi returns torch tensors. Raises TypeError for
+    several outputs, writable and owned by the caller; for torch tensors as arguments, tvm-ffi returns torch tensors. A sequence of an ONNX
+    model is a list of arrays of fixed length, and an optional without a value None, in both directions. Raises TypeError for
     a wrong number or type of arguments or a wrong element type, ValueError for a wrong shape; the message names the argument, what was
     expected and what was given. numpy arrays that are not contiguous, not aligned or not in native byte order are copied; such tensors of
     other libraries are rejected. torch's lazy negation is applied; arrays with masked elements are rejected.
@@ -38,7 +40,8 @@ class Executable:
         self._signature = signature
         self._function = function
         self._save = save
-        self._names = [p.name for p in signature.inputs]
+        self._names = [p.name for p in signature.takes or signature.inputs]
+        self._takes, self._gives = signature.takes, signature.gives
         self.report: ReportLike = cast(Any, None)   # the driver's Report; None for a model that was not compiled in this process
         self.explained: ExplanationLike | None = None   # its Explanation, likewise
         self._count = len(signature.outputs)
@@ -69,6 +72,8 @@ class Executable:
     def __call__(self, *args: Any, **named: Any) -> Any:
         if named:
             args = self._in_order(args, named)
+        if self._takes:
+            args = tuple(flattened(self._takes, self.inputs, args))
         for arg in args:
             if type(arg) is not _ndarray:
                 args = self._resolved(args)
@@ -108,7 +113,7 @@ class Executable:
         return error
 
     def _named(self, number: int) -> str:
-        return f" '{self._names[number]}'" if number < len(self._names) else ""
+        return f" '{self.inputs[number].name}'" if number < len(self.inputs) else ""
 
     def with_function(self, function: Callable[..., Any]) -> "Executable":
         """The same model by another instance of it."""
@@ -157,14 +162,16 @@ class Executable:
         return html_table(("", "name", "element type", "shape"), rows, about)
 
     def _given(self, result: Any) -> Any:
-        if self._count == 1 and not self._padded:
+        if self._count == 1 and not self._padded and not self._gives:
             return self._to_numpy(result) if type(result) is tvm_ffi.Tensor else result
         items = [_item(result, i) for i in range(self._count)] if self._count > 1 else [result]   # 10 times as fast as iterating the Array
         arrays = [self._to_numpy(item) if type(item) is tvm_ffi.Tensor else item for item in items]
         for number, dtype in self._padded.items():
             if isinstance(arrays[number], np.ndarray):
                 arrays[number] = arrays[number].view(dtype)
-        return tuple(arrays) if self._count > 1 else arrays[0]
+        if self._gives:
+            arrays = folded(self._gives, arrays)
+        return tuple(arrays) if len(arrays) > 1 else arrays[0]
 
     def _in_order(self, args: tuple, named: dict[str, Any]) -> tuple:
         names = self._names

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from legato.core.errors import LegatoError
+from legato.runtime.forms import ValueForm, forms_of, grouped
 
 FORMAT = 2   # of the saved files whose metadata this version reads
 
@@ -31,7 +32,8 @@ class Signature:
     that the code calls, passed after the weights; callers: for each, a description of its callers. cpu, features: LLVM's names, empty if
     the code is not for a specific CPU. openmp: whether the code calls an OpenMP runtime.
     threads: that it uses. version: the Legato that compiled it. text: the
-    JSON.
+    JSON. takes, gives: where an input or output is a list of tensors, or none, what a caller gives and gets; else empty. ``inputs`` and
+    ``outputs`` have the tensors: ``images[0]``, ``images[1]``.
     """
 
     inputs: tuple[Parameter, ...]
@@ -46,12 +48,15 @@ class Signature:
     threads: int
     version: str
     text: str
+    takes: tuple[ValueForm, ...] = ()
+    gives: tuple[ValueForm, ...] = ()
 
     def __str__(self) -> str:
-        def listed(parameters: tuple[Parameter, ...]) -> str:
-            return ", ".join(f"{p.name}: {p}" for p in parameters)
+        def listed(parameters: tuple[Parameter, ...], forms: tuple[ValueForm, ...]) -> str:
+            forms = forms or tuple(ValueForm(p.name) for p in parameters)
+            return ", ".join(f"{form.name}: {form.shown(parts)}" for form, parts in grouped(forms, parameters))
 
-        return f"main({listed(self.inputs)}) -> ({listed(self.outputs)})"
+        return f"main({listed(self.inputs, self.takes)}) -> ({listed(self.outputs, self.gives)})"
 
     @staticmethod
     def parse(text: str, where: str = "the module") -> "Signature":
@@ -63,7 +68,8 @@ class Signature:
         return Signature(
             _parameters(data["inputs"]), _parameters(data["outputs"]), tuple(data["symbols"]), _parameters(data["weights"]),
             tuple(data.get("packed", ())), tuple(data.get("callers", ())), data["target"]["cpu"], data["target"]["features"],
-            data["openmp"], data.get("threads", 1), data["legato"], text)
+            data["openmp"], data.get("threads", 1), data["legato"], text, forms_of(data.get("input_forms", ())),
+            forms_of(data.get("output_forms", ())))
 
 
 def weight_bytes(weight: Parameter) -> int:

@@ -130,6 +130,7 @@ def run(options: argparse.Namespace, begun: float) -> int:
     from legato.comparison import Peer, random_inputs, relative_error, symbol_in
     from legato.core.errors import LegatoError
     from legato.runtime.code_file import is_saved_model
+    from legato.runtime.forms import by_name
     from legato.tools.output import check_output
 
     check_options(options)
@@ -148,8 +149,10 @@ def run(options: argparse.Namespace, begun: float) -> int:
     refuse_unknown("output", [name for name, _ in files], [spec.name for spec in exe.outputs])
     refuse_unknown("symbol", dict(options.dim), sorted({s for spec in exe.inputs for d in spec.shape if (s := symbol_in(d))}))
     inputs = (random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}) | given
+    takes = exe.signature.takes
+    inputs = by_name(takes, [spec.name for spec in exe.inputs], inputs) if takes else inputs
     try:
-        outputs = as_tuple(exe(**inputs))
+        outputs = tensors_of(exe(**inputs))
     except (TypeError, ValueError, MemoryError) as error:  # errors about arguments
         raise LegatoError(str(error)) from error
     for spec, value in zip(exe.outputs, outputs) if options.profile != "json" else ():
@@ -158,7 +161,7 @@ def run(options: argparse.Namespace, begun: float) -> int:
     code, peer = 0, None
     if options.check and model is not None:
         peer = Peer(model.onnx)
-        errors = [relative_error(a, b) for a, b in zip(outputs, peer(inputs), strict=True)]
+        errors = [relative_error(a, b) for a, b in zip(outputs, tensors_of(tuple(peer(inputs))), strict=True)]
         good = max(errors, default=0.0) <= options.tolerance
         print(f"check: greatest relative error against onnxruntime {max(errors, default=0.0):.1e}, "
               f"{'within' if good else 'ABOVE'} {options.tolerance:g}")
@@ -234,9 +237,10 @@ def refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> Non
             raise UsageError(f"the model has no {what} '{name}'; it has {', '.join(known) or 'none'}")
 
 
-def as_tuple(value: Any) -> tuple[Any, ...]:
-    """The outputs of a call as a tuple."""
-    return value if isinstance(value, tuple) else (value,)
+def tensors_of(value: Any) -> tuple[Any, ...]:
+    """The tensors of a call's outputs, one of which may be a list of them or None."""
+    outputs = value if isinstance(value, tuple) else (value,)
+    return tuple(tensor for one in outputs for tensor in (one if isinstance(one, list) else [] if one is None else [one]))
 
 
 def summary(value: Any) -> str:

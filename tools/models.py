@@ -15,16 +15,23 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--load", action="append", default=[], metavar="FILE.py",
                         help="run a Python file first, and use the rules, targets and backends that it defines")
     parser.add_argument("--shape", action="append", type=dims_option, default=[], metavar="NAME=DIMS",
-                        help="an input's shape: numbers and symbols")
+                        help="an input's shape: numbers and symbols; of a sequence one for each tensor: 2,3;n,3;")
     parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep nothing in the cache of compiled models")
 
 
-def dims_option(text: str) -> tuple[str, list[int | str]]:
-    """Parses ``name=1,3,n`` to a name and its dimensions. Raises ``argparse.ArgumentTypeError``."""
+def dims_option(text: str) -> tuple[str, list[int | str] | list[list[int | str]]]:
+    """Parses ``name=1,3,n`` to a name and its dimensions, and ``name=1,3;n,3;`` to a name and those of each tensor of a sequence. Raises
+    ``argparse.ArgumentTypeError``."""
     name, equals, dims = text.rpartition("=")
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"'{text}' is no shape: write NAME=1,3,n")
-    return name, [int(d) if re.fullmatch(r"\d+", d) else d for d in re.split(r"[,x]", dims) if d]
+    if ";" in dims:
+        return name, [_sizes(part) for part in dims.removesuffix(";").split(";")]
+    return name, _sizes(dims)
+
+
+def _sizes(text: str) -> list[int | str]:
+    return [int(d) if re.fullmatch(r"\d+", d) else d for d in re.split(r"[,x]", text) if d]
 
 
 def backend_option(text: str) -> tuple[str, str]:

@@ -6,16 +6,17 @@ from importlib.metadata import PackageNotFoundError, version
 
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
-from legato.dialects.relax.markers import CALLERS
+from legato.dialects.relax.markers import CALLERS, INPUT_FORMS, OUTPUT_FORMS
 from legato.dialects.tir.markers import PROFILED, THREADS
 from legato.passes.memory.signature import Boundary, BoundaryValue, packed_functions
 
 FORMAT = 2   # increased when older runtimes cannot read a new saved model
+FORMS = {"input_forms": INPUT_FORMS, "output_forms": OUTPUT_FORMS}
 
 
 def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
     """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions called), callers (a description of each
-    one's callers), target (cpu, features), openmp."""
+    one's callers), target (cpu, features), openmp, input_forms and output_forms (where an input or output is no tensor)."""
     return json.dumps({
         "format": FORMAT,
         "legato": _version(),
@@ -24,6 +25,7 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
         "symbols": list(boundary.symbols),
         "weights": [_value(v) for v in boundary.weights],
         "packed": packed_functions(main),
+        **{key: _forms(main.attributes[name]) for key, name in FORMS.items() if name in main.attributes},
         **({"callers": [text.value for text in main.attributes[CALLERS]]} if CALLERS in main.attributes else {}),
         "target": target_of(main),
         "openmp": uses_openmp(module),
@@ -71,6 +73,10 @@ def threads_of(module: ir.Module) -> int:
 def pool_threads(module: ir.Module) -> int:
     """The threads of the model's own pool: what its parallel loops ask for, 1 if no loop uses the pool."""
     return max((op.attributes[THREADS].value for op in module.body.operations if THREADS in op.attributes), default=1)
+
+
+def _forms(attribute: ir.Attribute) -> list[list]:
+    return [[element.value for element in row] for row in attribute]
 
 
 def _value(value: BoundaryValue) -> dict:

@@ -13,8 +13,9 @@ from legato.core.mlir import func, ir
 from legato.core.weights import WeightStore
 from legato.dialects import load_dialects, make_context
 from legato.dialects.module import Module
-from legato.dialects.relax.markers import NAME
+from legato.dialects.relax.markers import INPUT_FORMS, NAME, OUTPUT_FORMS
 from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.forms import Inputs, Shapes, outputs, rows
 from legato.frontends.onnx.graph import check_names, check_text
 from legato.frontends.onnx.importer import Importer, Scope
 from legato.frontends.onnx.inputs import input_types
@@ -22,7 +23,6 @@ from legato.frontends.onnx.ops import ENTRIES
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
 from legato.frontends.onnx.reader import ModelSource, check_opset, opset_versions, read_model
 from legato.frontends.onnx.registry import onnx_op, registered
-from legato.frontends.onnx.sequences import EmptyOptional, SequenceValue
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import POISON, ComputedValue, Emitter, Value
 
@@ -34,7 +34,7 @@ __all__ = ["Entry", "Malformed", "Problem", "Refused", "from_onnx", "onnx_op", "
 def from_onnx(
     model: "str | os.PathLike[str] | bytes | onnx.ModelProto",
     *,
-    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    shapes: Shapes | None = None,
     context: Any = None,   # an ir.Context, which the bindings' stubs do not have
     entries: Sequence[Entry] = (),
 ) -> Module:
@@ -42,7 +42,8 @@ def from_onnx(
 
     ``model``: the path of a file, its bytes, or the protobuf. External data is memory-mapped from the files beside the model. ``shapes``
     replaces the declared shapes of inputs, by name: sizes are ints, or names (or expressions of names, ``"past + seq"``) for dynamic
-    sizes; a size given for a named dimension replaces that dimension in all inputs. Legato's dialects are loaded into ``context``; by
+    sizes; a size given for a named dimension replaces that dimension in all inputs. For an input that is a sequence it says the number of
+    tensors, or lists their shapes, for an optional without a value None. Legato's dialects are loaded into ``context``; by
     default a new context is made. ``entries`` adds ops for this import only, or replaces some: ``@op("MyOp", 1, domain="my.domain")``;
     ``legato.onnx_op`` registers them for all imports of the process.
 
@@ -53,7 +54,7 @@ def from_onnx(
     return import_model(read_model(model), shapes=shapes, context=context, entries=entries)
 
 
-def import_model(source: ModelSource, *, shapes: Mapping[str, Sequence[int | str]] | None = None, context: ir.Context | None = None,
+def import_model(source: ModelSource, *, shapes: Shapes | None = None, context: ir.Context | None = None,
                  entries: Sequence[Entry] = ()) -> Module:
     """``from_onnx`` for a model that is read already, whose initializers may lie in arrays."""
     label, graph = source.label, source.proto.graph
@@ -66,7 +67,8 @@ def import_model(source: ModelSource, *, shapes: Mapping[str, Sequence[int | str
     problems = Problems()
     with loaded, ir.Location.unknown():
         stored = {tensor.name for tensor in graph.initializer}
-        types = input_types([value for value in graph.input if value.name not in stored], shapes, problems)
+        inputs = Inputs([value for value in graph.input if value.name not in stored], shapes, problems)
+        types = input_types(inputs.tensors, inputs.shapes, problems)
         module, function = _empty_main({name: t.ir() for name, t in types.items() if t is not None})
         weights = WeightStore()
         known = {**ENTRIES, **registered(), **{(entry.domain, entry.op_type): entry for entry in entries}}
@@ -81,13 +83,20 @@ def import_model(source: ModelSource, *, shapes: Mapping[str, Sequence[int | str
         importer.expansion.check_functions(graph, importer.functions)
         scope = Scope(opsets)
         arguments = iter(function.arguments)
-        scope.values.update((name, POISON if t is None else ComputedValue(next(arguments))) for name, t in types.items())
+        scope.values.update(inputs.values({name: POISON if t is None else ComputedValue(next(arguments)) for name, t in types.items()}))
         importer.add_initializers(graph, scope)
         with ir.InsertionPoint(function.entry_block):
             results = importer.run(graph.node, [value.name for value in graph.output], scope)
-            _check_outputs(graph, results, problems, label, sizes=not shapes)
+            forms, returned = outputs(graph.output, results)
+            _check_outputs(returned, problems, label, sizes=not shapes)
             problems.raise_all(label)
-            _return(function, [value.name for value in graph.output], [value.emit(importer.emitter) for value in results])
+            if not returned:
+                names = ", ".join(form.name for form in forms)
+                raise LegatoError(f"{label} has no tensors among its outputs ({names}): there is nothing to compute")
+            _return(function, [value.name for value, _ in returned], [value.emit(importer.emitter) for _, value in returned])
+            for name, attribute in ((INPUT_FORMS, rows(inputs.forms)), (OUTPUT_FORMS, rows(forms))):
+                if attribute is not None:
+                    function.attributes[name] = attribute
     LOGGER.info("%s: %d nodes, opset %s, %d weights of %.1f MB", label, len(graph.node), opsets.get("", "none"), len(weights),
                 weights.nbytes / 1e6)
     return Module(module, weights)
@@ -115,15 +124,11 @@ def _named(names) -> ir.ArrayAttr:
     return ir.ArrayAttr.get([ir.DictAttr.get({NAME: ir.StringAttr.get(name)}) for name in names])
 
 
-def _check_outputs(graph: onnx.GraphProto, results: Sequence[Value], problems: Problems, label: str, sizes: bool) -> None:
+def _check_outputs(outputs: Sequence[tuple[onnx.ValueInfoProto, Value]], problems: Problems, label: str, sizes: bool) -> None:
     """Adds a problem for each output whose declared element type is not that of its value, and warns of one whose declared shape is not;
     ``sizes``: compare sizes, too."""
-    for declared, value in zip(graph.output, results):
+    for declared, value in outputs:
         if value is POISON:
-            continue
-        if isinstance(value, (SequenceValue, EmptyOptional)):
-            what = "a sequence" if isinstance(value, SequenceValue) else "an optional without a value"
-            problems.append(Problem(declared.name, "output", "", None, f"it is {what}; a model returns tensors only"))
             continue
         if not _same_shape(declared.type.tensor_type, value, sizes):
             given = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?") for dim in declared.type.tensor_type.shape.dim]

@@ -22,10 +22,6 @@ def input_types(values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, pr
     LegatoError if ``shapes`` does not fit the model.
     """
     shapes = dict(shapes or {})
-    unknown = shapes.keys() - {value.name for value in values}
-    if unknown:
-        inputs = ", ".join(value.name for value in values) or "none"
-        raise LegatoError(f"shapes names '{min(unknown)}', which is no input; the inputs are: {inputs}")
     names = _Names()
     bound: dict[str, Size] = {}
     types: dict[str, TensorType | None] = {}
@@ -87,7 +83,7 @@ def _declared(value: onnx.ValueInfoProto, override: Sequence[int | str] | None, 
     dtype = dtype_of(tensor.elem_type)
     if not tensor.HasField("shape"):
         if override is None:
-            raise Refused(f"its rank is not known: say what it is with shapes={{'{value.name}': [...]}}")
+            raise Refused(f"its rank is not known: say what it is with shapes={_example(value.name)}")
         return TensorType(tuple(_given(size, value.name, names) for size in override), dtype)
     declared = [_size(dim, f"{value.name}_{axis}", names) for axis, dim in enumerate(tensor.shape.dim)]
     if override is None:
@@ -99,6 +95,11 @@ def _declared(value: onnx.ValueInfoProto, override: Sequence[int | str] | None, 
         if isinstance(old, Dim) and old.is_symbol and bound.setdefault(str(old), new) != new:
             raise LegatoError(f"shapes gives the dimension '{old}' two sizes: {bound[str(old)]} and {new} (in the input '{value.name}')")
     return TensorType(result, dtype)
+
+
+def _example(name: str) -> str:
+    sequence, bracket, _ = name.rpartition("[")
+    return f"{{'{sequence}': [[...], ...]}}" if bracket else f"{{'{name}': [...]}}"
 
 
 def _size(dim: onnx.TensorShapeProto.Dimension, fresh: str, names: _Names) -> Size:

@@ -127,7 +127,7 @@ def _outcome(case: Case, way: str) -> Outcome:
     proto, given = with_constants(case, way)
     exe = None
     try:
-        exe = legato.compile(legato.from_onnx(proto))
+        exe = legato.compile(legato.from_onnx(proto, shapes=lengths(given)))
         results = exe(*(np.asarray(v, order="C") if isinstance(v, np.ndarray) else v for v in given.values()))
     except legato.UnsupportedError as error:
         return Outcome(REFUSED, reason_of(error))
@@ -136,6 +136,12 @@ def _outcome(case: Case, way: str) -> Outcome:
         return Outcome(REFUSED if is_refused else "wrong", f"at the call: {error}" if is_refused else f"{type(error).__name__}: {error}")
     problem = difference(case, results if isinstance(results, tuple) else (results,))
     return Outcome(way) if problem is None else Outcome("wrong", problem)
+
+
+def lengths(given: dict) -> dict:
+    """What is known at import of sequences and of optionals without a value: the shapes of their tensors."""
+    return {name: None if value is None else [list(part.shape) for part in value] for name, value in given.items()
+            if value is None or isinstance(value, list)}
 
 
 def reason_of(error: Exception) -> str:

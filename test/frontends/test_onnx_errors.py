@@ -145,17 +145,17 @@ def test_everything_unsupported_is_listed_at_once_and_nothing_else():
         node("Relu", "v", "a", "fine"),  # follows from the one before
         node("Bernoulli", "a", "b", "dice"),  # follows too, but would not do by itself
         node("Softmax", "x", "c", "soft", axis=1, temperature=2.0),
-        node("MaxPool", "z", "d indices", "pool", kernel_shape=[1]),
-        node("Sum", "b c d indices", "y", "sum"),
+        node("BatchNormalization", "z s s s s", "d mean", "norm"),
+        node("Sum", "b c d mean", "y", "sum"),
     ]
     inputs = [value("x", X), value("z", np.ones((1, 1, 4), np.float32))]
-    error = refuses(model(nodes, inputs, ["y"], 20, {"k": np.array([1])}), kind=UnsupportedError)
+    error = refuses(model(nodes, inputs, ["y"], 20, {"k": np.array([1]), "s": np.ones(1, np.float32)}), kind=UnsupportedError)
     assert str(error).splitlines() == [
         "model 'test' asks for what Legato does not do, in 4 places:",
         "  noise (RandomNormalLike, opset 20): random numbers are not supported",
         "  dice (Bernoulli, opset 20): random numbers are not supported",
         "  soft (Softmax, opset 20): attribute 'temperature' of Softmax is not supported",
-        "  pool (MaxPool, opset 20): its output 1 is used, which is not supported",
+        "  norm (BatchNormalization, opset 20): its output 1 is used, which is not supported",
     ]
     first = error.problems[0]
     assert (first.name, first.op, first.domain, first.opset) == ("noise", "RandomNormalLike", "", 20)
@@ -255,7 +255,7 @@ def test_types():
         refuses(proto, f"s (input): {text} is not supported", kind=UnsupportedError)
     sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, [2])
     proto = model([node("SequenceLength", "s", "y")], [sequence], ["y"])
-    refuses(proto, "s (input): it is a sequence; only tensors", kind=UnsupportedError)
+    refuses(proto, "s (input): it is a sequence: say how many tensors it has, or their shapes: shapes={'s': 2} or ", kind=UnsupportedError)
     unranked = helper.make_tensor_value_info("s", TensorProto.FLOAT, None)
     proto = model([node("Relu", "s", "y")], [unranked], ["y"])
     refuses(proto, "s (input): its rank is not known: say what it is with shapes={'s': [...]}", kind=UnsupportedError)

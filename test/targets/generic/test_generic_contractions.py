@@ -186,7 +186,7 @@ def pool_cases():
         yield Case("arg_max_pool2d", [small((2, 3, 7, 6), dtype)], WINDOWS[3])
     special = np.array([[[-np.inf, -np.inf, np.nan, 1, np.inf, -np.inf, -np.inf]]], np.float32)
     yield Case("arg_max_pool1d", [special], {"kernel": [2], "padding": [1, 1]})
-    for window in WINDOWS:
+    for window in WINDOWS[1::2]:
         x, symbols = small((2, 3, 7, 6), np.dtype(np.float32)), {"n": 2, "h": 7, "w": 6}
         yield Case("arg_max_pool2d", [x], window)
         yield Case("arg_max_pool2d", [x], window, shapes=[["n", 3, "h", "w"]], symbols=symbols)

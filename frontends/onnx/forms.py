@@ -1,0 +1,144 @@
+"""Inputs and outputs of a model that are sequences of tensors, or optionals: in main each tensor is an argument or a result of its own.
+
+How many tensors a sequence has, and whether an optional has a value, is known at import: ``shapes`` says it of inputs, the graph computes
+it of outputs. What a caller sees is on main (``relax.input_forms``, ``relax.output_forms``).
+"""
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir
+from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
+from legato.frontends.onnx.sequences import EmptyOptional, SequenceValue
+from legato.frontends.onnx.tensors import dtype_of
+from legato.frontends.onnx.values import POISON, Value
+
+NONE = -1
+
+Shape = Sequence[int | str]
+Shapes = Mapping[str, "Shape | Sequence[Shape] | int | None"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A model's input or output. ``count``: the tensors of a sequence, NONE for an optional without a value, None for a tensor."""
+
+    name: str
+    count: int | None = None
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of its tensors."""
+        return [self.name] if self.count is None else [f"{self.name}[{number}]" for number in range(max(self.count, 0))]
+
+    def attribute(self) -> ir.ArrayAttr:
+        """The row for main's attribute: the name, and the count if it is no tensor."""
+        i64 = ir.IntegerType.get_signless(64)
+        return ir.ArrayAttr.get([ir.StringAttr.get(self.name), *([] if self.count is None else [ir.IntegerAttr.get(i64, self.count)])])
+
+
+def rows(forms: Sequence[Form]) -> ir.ArrayAttr | None:
+    """Main's attribute; None if all are tensors."""
+    return None if all(form.count is None for form in forms) else ir.ArrayAttr.get([form.attribute() for form in forms])
+
+
+def tensor_of(type_: onnx.TypeProto) -> onnx.TypeProto:
+    """The type inside of optionals and sequences."""
+    kind = type_.WhichOneof("value")
+    if kind == "optional_type":
+        return tensor_of(type_.optional_type.elem_type)
+    return tensor_of(type_.sequence_type.elem_type) if kind == "sequence_type" else type_
+
+
+def is_sequence(type_: onnx.TypeProto) -> bool:
+    """Whether a type is a sequence, or an optional one."""
+    kind = type_.WhichOneof("value")
+    return is_sequence(type_.optional_type.elem_type) if kind == "optional_type" else kind == "sequence_type"
+
+
+class Inputs:
+    """A model's inputs as tensors: ``tensors`` and their ``shapes``, named after the input (``images[0]``), and the ``forms``."""
+
+    def __init__(self, values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, problems: Problems) -> None:
+        """LegatoError if ``shapes`` does not fit the model. What cannot be imported is added to the problems."""
+        self._values, self._problems = {value.name: value for value in values}, problems
+        self.forms: list[Form] = []
+        self.tensors: list[onnx.ValueInfoProto] = []
+        self.shapes: dict[str, Shape] = {}
+        given = dict(shapes or {})
+        unknown = given.keys() - self._values.keys()
+        if unknown:
+            inputs = ", ".join(self._values) or "none"
+            raise LegatoError(f"shapes names '{min(unknown)}', which is no input; the inputs are: {inputs}")
+        for value in values:
+            self._add(value, value.name in given, given.get(value.name))
+
+    def _add(self, value: onnx.ValueInfoProto, is_given: bool, shape) -> None:
+        if is_given and shape is None:
+            if value.type.WhichOneof("value") != "optional_type":
+                raise LegatoError(f"shapes says that the input '{value.name}' has no value, which only an optional can be without")
+            self.forms.append(Form(value.name, NONE))
+        elif is_sequence(value.type):
+            self._add_sequence(value, shape)
+        else:
+            if isinstance(shape, int) or (is_given and any(not isinstance(size, (int, str)) for size in shape)):
+                raise LegatoError(f"shapes gives the input '{value.name}' {shape}: it is no sequence, so it has one shape, a list of sizes")
+            self.forms.append(Form(value.name))
+            self.tensors.append(value)
+            if is_given:
+                self.shapes[value.name] = shape
+
+    def _add_sequence(self, value: onnx.ValueInfoProto, shape) -> None:
+        name = value.name
+        if shape is None:
+            reason = (f"it is a sequence: say how many tensors it has, or their shapes: shapes={{'{name}': 2}} or "
+                      f"shapes={{'{name}': [['n', 3], ['m', 3]]}}")
+            self._problems.append(Problem(name, "input", "", None, reason))
+            return
+        if not isinstance(shape, int) and any(isinstance(part, (int, str)) for part in shape):
+            raise LegatoError(f"shapes gives the input '{name}' {list(shape)}: it is a sequence, of which it says the number of tensors, "
+                              "or a list of their shapes")
+        form = Form(name, shape if isinstance(shape, int) else len(shape))
+        if isinstance(shape, int) and shape < 0:
+            raise LegatoError(f"shapes gives the input '{name}' {shape} tensors: expected 0 or more")
+        self.forms.append(form)
+        for number, part in enumerate(form.parts):
+            tensor = onnx.ValueInfoProto(name=part, type=tensor_of(value.type))
+            for dim in tensor.type.tensor_type.shape.dim:
+                if dim.dim_param:   # the tensors of a sequence may differ in their sizes
+                    dim.dim_param = f"{dim.dim_param}_{number}"
+            self.tensors.append(tensor)
+            if not isinstance(shape, int):
+                self.shapes[part] = shape[number]
+
+    def values(self, tensors: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
+        """Each input by name, of the values of its tensors. POISON where there is a problem."""
+        known = {form.name: form for form in self.forms}
+        for name, value in self._values.items():
+            form = known.get(name)
+            parts = [tensors[part] for part in form.parts] if form is not None else [POISON]
+            if any(part is POISON for part in parts):
+                yield name, POISON
+            elif form is None or form.count is None:
+                yield name, parts[0]
+            elif form.count == NONE:
+                yield name, EmptyOptional()
+            else:
+                try:
+                    yield name, SequenceValue(parts, dtype_of(tensor_of(value.type).tensor_type.elem_type))
+                except (Refused, Malformed) as problem:
+                    self._problems.append(Problem(name, "input", "", None, str(problem), isinstance(problem, Malformed)))
+                    yield name, POISON
+
+
+def outputs(declared: Sequence[onnx.ValueInfoProto], values: Sequence[Value]) -> tuple[list[Form], list[tuple[onnx.ValueInfoProto, Value]]]:
+    """The forms of a model's outputs, and their tensors with the types that the model declares of them."""
+    forms, found = [], []
+    for one, value in zip(declared, values):
+        count = len(value.parts) if isinstance(value, SequenceValue) else NONE if isinstance(value, EmptyOptional) else None
+        forms.append(Form(one.name, count))
+        parts = value.parts if isinstance(value, SequenceValue) else [] if count == NONE else [value]
+        found += [(onnx.ValueInfoProto(name=name, type=tensor_of(one.type)), part) for name, part in zip(forms[-1].parts, parts)]
+    return forms, found
