@@ -22,7 +22,7 @@ Shapes = Mapping[str, "Shape | Sequence[Shape] | int | None"]
 
 
 @dataclass(frozen=True)
-class Form:
+class ModelForm:
     """A model's input or output. ``count``: the tensors of a sequence, NONE for an optional without a value, None for a tensor."""
 
     name: str
@@ -39,7 +39,7 @@ class Form:
         return ir.ArrayAttr.get([ir.StringAttr.get(self.name), *([] if self.count is None else [ir.IntegerAttr.get(i64, self.count)])])
 
 
-def rows(forms: Sequence[Form]) -> ir.ArrayAttr | None:
+def rows(forms: Sequence[ModelForm]) -> ir.ArrayAttr | None:
     """Main's attribute; None if all are tensors."""
     return None if all(form.count is None for form in forms) else ir.ArrayAttr.get([form.attribute() for form in forms])
 
@@ -64,7 +64,7 @@ class Inputs:
     def __init__(self, values: Sequence[onnx.ValueInfoProto], shapes: Shapes | None, problems: Problems) -> None:
         """LegatoError if ``shapes`` does not fit the model. What cannot be imported is added to the problems."""
         self._values, self._problems = {value.name: value for value in values}, problems
-        self.forms: list[Form] = []
+        self.forms: list[ModelForm] = []
         self.tensors: list[onnx.ValueInfoProto] = []
         self.shapes: dict[str, Shape] = {}
         given = dict(shapes or {})
@@ -79,13 +79,13 @@ class Inputs:
         if is_given and shape is None:
             if value.type.WhichOneof("value") != "optional_type":
                 raise LegatoError(f"shapes says that the input '{value.name}' has no value, which only an optional can be without")
-            self.forms.append(Form(value.name, NONE))
+            self.forms.append(ModelForm(value.name, NONE))
         elif is_sequence(value.type):
             self._add_sequence(value, shape)
         else:
             if isinstance(shape, int) or (is_given and any(not isinstance(size, (int, str)) for size in shape)):
                 raise LegatoError(f"shapes gives the input '{value.name}' {shape}: it is no sequence, so it has one shape, a list of sizes")
-            self.forms.append(Form(value.name))
+            self.forms.append(ModelForm(value.name))
             self.tensors.append(value)
             if is_given:
                 self.shapes[value.name] = shape
@@ -100,7 +100,7 @@ class Inputs:
         if not isinstance(shape, int) and any(isinstance(part, (int, str)) for part in shape):
             raise LegatoError(f"shapes gives the input '{name}' {list(shape)}: it is a sequence, of which it says the number of tensors, "
                               "or a list of their shapes")
-        form = Form(name, shape if isinstance(shape, int) else len(shape))
+        form = ModelForm(name, shape if isinstance(shape, int) else len(shape))
         if isinstance(shape, int) and shape < 0:
             raise LegatoError(f"shapes gives the input '{name}' {shape} tensors: expected 0 or more")
         self.forms.append(form)
@@ -133,12 +133,15 @@ class Inputs:
                     yield name, POISON
 
 
-def outputs(declared: Sequence[onnx.ValueInfoProto], values: Sequence[Value]) -> tuple[list[Form], list[tuple[onnx.ValueInfoProto, Value]]]:
+Typed = tuple[onnx.ValueInfoProto, Value]
+
+
+def outputs(declared: Sequence[onnx.ValueInfoProto], values: Sequence[Value]) -> tuple[list[ModelForm], list[Typed]]:
     """The forms of a model's outputs, and their tensors with the types that the model declares of them."""
     forms, found = [], []
     for one, value in zip(declared, values):
         count = len(value.parts) if isinstance(value, SequenceValue) else NONE if isinstance(value, EmptyOptional) else None
-        forms.append(Form(one.name, count))
+        forms.append(ModelForm(one.name, count))
         parts = value.parts if isinstance(value, SequenceValue) else [] if count == NONE else [value]
         found += [(onnx.ValueInfoProto(name=name, type=tensor_of(one.type)), part) for name, part in zip(forms[-1].parts, parts)]
     return forms, found

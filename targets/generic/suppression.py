@@ -33,9 +33,11 @@ def non_max_suppression(k, boxes, scores, candidates, threshold, out):
         def gather(place: ir.Value, size: ir.Value, values: ir.Value, places: ir.Value) -> list[ir.Value]:
             """Stores each box behind the candidates so far, where the next overwrites it unless it is one."""
             at = [batch, category, place]
-            values = tensor.InsertOp(read(extract(scores, at), e), values, [size]).result
+            score = read(extract(scores, at), e)
+            values = tensor.InsertOp(score, values, [size]).result
             places = tensor.InsertOp(arith.index_cast(I64(64), place), places, [size]).result
-            counts = arith.extui(I64(64), read(extract(candidates, at), is_candidate))
+            counts = arith.andi(read(extract(candidates, at), is_candidate), arith.cmpf(arith.CmpFPredicate.ORD, score, score))
+            counts = arith.extui(I64(64), counts)
             return [arith.addi(size, arith.index_cast(ir.IndexType.get(), counts)), values, places]
 
         size, *heap = _loop(number, [index_value(0), *heap], gather)

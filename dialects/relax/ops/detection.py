@@ -23,7 +23,7 @@ class NonMaxSuppression(RelaxOp, name="non_max_suppression"):
     """
 
     boxes = Operand(FLOAT, "corners of each box, [batch, boxes, 4]")
-    scores = Operand(FLOAT, "of each box for each class, [batch, classes, boxes]; no NaN among the candidates")
+    scores = Operand(FLOAT, "of each box for each class, [batch, classes, boxes]; a box with a NaN is no candidate")
     candidates = Operand(BOOL, "the boxes to look at, of the scores' shape", own_dtype=True)
     threshold = Operand(FLOAT, "a scalar")
     k = OneSize(doc="the number of places for each class")
@@ -48,9 +48,10 @@ class NonMaxSuppression(RelaxOp, name="non_max_suppression"):
     def compute(boxes, scores, candidates, threshold, k):
         result = np.full((*scores.shape[:2], k), -1, np.int64)
         for batch, category in np.ndindex(*scores.shape[:2]):
+            allowed = candidates[batch, category] & ~np.isnan(scores[batch, category])
             order = np.argsort(-scores[batch, category], kind="stable")
             kept: list[int] = []
-            for place in order[candidates[batch, category][order]]:
+            for place in order[allowed[order]]:
                 if len(kept) < k and not (_overlaps(boxes[batch, place], boxes[batch, kept]) > threshold).any():
                     kept.append(place)
             result[batch, category, : len(kept)] = kept

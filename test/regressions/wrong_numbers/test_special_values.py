@@ -17,7 +17,7 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 1.0, -1.0, 2.5, -
 OPEN = {
     "max_pool1d": "NaN: onnxruntime skips it, we give it, as torch does",
     "max_pool2d": "NaN", "max_pool3d": "NaN", "arg_max_pool1d": "NaN", "arg_max_pool2d": "NaN", "arg_max_pool3d": "NaN",
-    "non_max_suppression": "NaN: among the scores of candidates undefined; a box with a NaN overlaps none",
+    "non_max_suppression": "NaN: a box with one overlaps none",
     "topk": "NaN: onnxruntime's order of it is accidental; here it is greater than every number, as in torch",
     "argmax": "NaN: that of the first in onnxruntime only where it comes first; here the first NaN is the greatest, as in numpy",
     "argmin": "NaN",
