@@ -52,7 +52,7 @@ class GpuMachine(Protocol):
     """A GPU as code is made for it: ``targets.gpu.machine.Gpu``.
 
     ``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep; ``block``: threads in a block, by
-    default; ``shared_bytes``: the most that a block's shared buffers can take.
+    default; ``shared_bytes``: the most that a block's shared buffers can take; ``schedules``: whether kernels get default schedules.
     """
 
     @property
@@ -63,6 +63,8 @@ class GpuMachine(Protocol):
     def block(self) -> int: ...
     @property
     def shared_bytes(self) -> int: ...
+    @property
+    def schedules(self) -> bool: ...
 
 
 MachineLike = CpuMachine | GpuMachine
@@ -200,7 +202,8 @@ class TargetLike(Protocol):
         ...
 
     def schedule(self, kernel: Any) -> str | None:
-        """The transform script of a prim_func's schedule, or None; ``kernel``: its classification (``analysis.structured``)."""
+        """The transform script of a prim_func's schedule, or None; ``kernel``: its classification (``analysis.structured``), for a GPU a
+        ``analysis.block_kernel.BlockKernel``."""
         ...
 
     def packing(self, kernel: Any) -> PackingLike | None:

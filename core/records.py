@@ -63,7 +63,8 @@ class KernelRecord:
 
     ``kernel``: its function; ``ops``: the graph ops that it computes, with the model's names; ``form``: structured, loops (as written),
     scheduled (by a schedule of its own); ``vectorized``: whether the target's schedule made vectors of it; ``reasons``: why it, or a part
-    of it, stays scalar, or why its loops were not raised; ``part_of``: the kernel that was cut into this and others.
+    of it, stays scalar, or why its loops were not raised; ``part_of``: the kernel that was cut into this and others; ``schedule``: on a
+    GPU, the name of the default schedule, "" for a thread for each point.
     """
 
     kernel: str
@@ -72,3 +73,4 @@ class KernelRecord:
     vectorized: bool
     reasons: tuple[str, ...] = ()
     part_of: str | None = None
+    schedule: str | None = None

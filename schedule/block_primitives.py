@@ -1,11 +1,11 @@
 """Primitives that move blocks: compute_at, reverse_compute_at, compute_inline, reverse_compute_inline."""
 from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.build import build
-from legato.analysis.indices.forms import in_loops, moving
+from legato.analysis.indices.forms import PLAIN, in_loops, moving, roots
 from legato.analysis.indices.linear import Linear
 from legato.core.ir_helpers import ancestors, body, copy, index
 from legato.core.mlir import arith, ir, scf
-from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, before_end
+from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, BlockOp, ForOp, before_end, constant_of, loop_of
 from legato.dialects.tir.walk import blocks, buffer_name, loops_around
 from legato.schedule.buffer_primitives import first_statement
 from legato.schedule.loop_primitives import nest
@@ -45,10 +45,11 @@ def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_thre
     ``all_threads``: the region of all threads of a block, not of one.
     """
     around = [a.opview for a in [loop.operation, *ancestors(loop.operation)] if a.name == "tir.for"]
-    outer = {a.variable for a in around if not (all_threads and (a.thread or "").startswith("threadIdx"))}
+    variables = {a.variable for a in around if not (all_threads and (a.thread or "").startswith("threadIdx"))}
     found: list[tuple[Linear, int]] = []
     for axis, size in enumerate(shape):
         forms = [place_of(op, axis) for op in touching]
+        outer = variables | {term for form in forms for term in form.terms if known_before(term, loop, touching, variables)}
         extents = {inner.variable: inner.extent for op in touching for inner in loops_around(op) if inner.variable not in outer
                    and inner.extent is not None}
         begins = [form.only(outer) for form in forms]
@@ -58,8 +59,22 @@ def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_thre
             found.append((Linear({}), size))
             continue
         low, high = min(r[0] for r in known), max(r[1] for r in known)
-        found.append((begins[0] + Linear({}, low), min(high - low + 1, size)) if high - low + 1 < size else (Linear({}), size))
+        if size == DYNAMIC or high - low + 1 < size:
+            found.append((begins[0] + Linear({}, low), high - low + 1))
+        else:
+            found.append((Linear({}), size))
     return found
+
+
+def known_before(value: ir.Value, loop: ForOp, touching: list[ir.Operation], variables: set[ir.Value]) -> bool:
+    """Whether a value is computed from these loop variables only, in a loop's body before what contains the accesses, or around it."""
+    if isinstance(value.owner, ir.Block) or not roots(value) <= variables:
+        return False
+    op = value.owner.operation
+    if op.block != loop.block:
+        return any(op.block == around.block for around in [loop.operation, *ancestors(loop.operation)])
+    first = next(o.operation for o in loop.block.operations if any(o.operation == t or o.operation in ancestors(t) for t in touching))
+    return op.is_before_in_block(first)
 
 
 def place_of(access: ir.Operation, axis: int) -> Linear:
@@ -67,14 +82,34 @@ def place_of(access: ir.Operation, axis: int) -> Linear:
     return moving(in_loops(indices_of(access)[axis], quotients=False))
 
 
+def bound_of(block: BlockOp, axis: int, what: str) -> ir.Value:
+    """The number of values of an axis of unknown extent. ScheduleError unless the axis is the variable of a loop from 0 with that many."""
+    loop = loop_of(block.values[axis])
+    if loop is None or constant_of(loop.bounds[0]) != 0 or kept_inside(loop.bounds[1]):
+        raise ScheduleError(f"{what}: the extent of the axis {block.axes[axis]} of block '{block.name}' is not known")
+    return loop.bounds[1]
+
+
+def kept_inside(value: ir.Value) -> bool:
+    """Whether a value is computed in a loop."""
+    op = value.owner.owner.operation if isinstance(value.owner, ir.Block) else value.owner.operation
+    return any(a.name == "tir.for" for a in (op, *ancestors(op)))
+
+
 def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]], shape: dict[int, int], place: ir.InsertionPoint,
-           unit_loops: bool) -> None:
+           unit_loops: bool, what: str) -> None:
     """Moves a block into new loops at a place: the axes in ``begins`` iterate over a region, the others over all their values."""
+    whole = [n for n, extent in enumerate(block.extents) if extent is None and (n not in begins or begins[n][1] == DYNAMIC)]
+    bounds = {n: bound_of(block, n, what) for n in whole}
+    sizes = {n: bounds[n] if n in bounds else bound_of(block, n, what) if shape[n] == DYNAMIC else shape[n] for n in begins}
     allocate_first(kernel, block)
     old = kernel.top(block)
+    for value in [*bounds.values(), *(v for v in sizes.values() if isinstance(v, ir.Value))]:
+        hoist_size(value, kernel.top(first_statement(kernel)))
     ranges = [begins[n][1] if n in begins else extent for n, extent in enumerate(block.extents)]
     with place, block.operation.location:
-        made = nest([(e, SERIAL, f"ax{n}", None) for n, e in enumerate(ranges) if e != 1 or unit_loops])
+        made = nest([((index(0), bounds[n]) if n in bounds else e, SERIAL, f"ax{n}", None) for n, e in enumerate(ranges)
+                     if e != 1 or unit_loops])
         variables = iter(made)
         with before_end(made[-1].block) if made else place:
             values, tests = [], []
@@ -82,8 +117,9 @@ def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]]
                 variable = next(variables).variable if extent != 1 or unit_loops else None
                 begin = begins[n][0] if n in begins else Linear({})
                 values.append(build(begin + Linear({variable: 1} if variable is not None else {})))
-                if n in begins and overflows(begin, extent, shape[n]):
-                    tests.append(arith.CmpIOp(arith.CmpIPredicate.slt, values[-1], index(shape[n])).result)
+                if n in begins and n not in bounds and overflows(begin, extent, shape[n]):
+                    size = sizes[n]
+                    tests.append(arith.CmpIOp(arith.CmpIPredicate.slt, values[-1], index(size) if isinstance(size, int) else size).result)
             here = arith.ConstantOp(ir.IndexType.get(), 0).operation  # marks the block's new place
     for n, value in enumerate(values):
         block.operation.operands[n] = value
@@ -97,6 +133,16 @@ def rebind(kernel: Kernel, block: BlockOp, begins: dict[int, tuple[Linear, int]]
     here.erase()
     if old != block.operation:
         kernel.erase(old)
+
+
+def hoist_size(value: ir.Value, first: ir.Operation) -> None:
+    """Moves the computation of a size from sizes of buffers in front of an op of the kernel's body."""
+    if isinstance(value.owner, ir.Block) or value.owner.operation.block != first.block or value.owner.operation.is_before_in_block(first):
+        return
+    op = value.owner.operation
+    for operand in op.operands:
+        hoist_size(operand, first)
+    op.move_before(first)
 
 
 def allocate_first(kernel: Kernel, block: BlockOp) -> None:
@@ -118,14 +164,13 @@ def only_writer(kernel: Kernel, buffer: ir.Value, block: BlockOp, what: str) -> 
 
 def overflows(begin: Linear, extent: int, size: int) -> bool:
     """Whether a region may reach beyond a dimension."""
-    known = {}
-    for value in begin.terms:
-        owner = value.owner
-        if not isinstance(owner, ir.Block) or owner.owner.operation.name != "tir.for" or owner.owner.operation.opview.extent is None:
-            return True
-        known[value] = owner.owner.operation.opview.extent
-    span = begin.range(known)
-    return span is None or span[1] + extent > size
+    if size == DYNAMIC:
+        return True
+    form = Linear({}, begin.constant)
+    for value, factor in begin.terms.items():
+        form = form + in_loops(value).times(factor)
+    bounds = PLAIN.bounds(form)
+    return bounds is None or not isinstance(bounds[1], int) or bounds[1] + extent > size
 
 
 def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
@@ -148,12 +193,10 @@ def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = F
             raise ScheduleError(f"compute_at: '{buffer_name(buffer)}' is also read outside of the loop {loop.name}")
     store = accesses(block, "memref.store")[0]
     axes = plain_axes(store, block, "compute_at")
-    if None in block.extents:
-        raise ScheduleError(f"compute_at: block '{block.name}' has an axis of unknown extent")
     shape = list(buffer.type.shape)
     parts = region(loop, consumers, shape, all_threads=is_shared(buffer))
     first = next(op for op in loop.block.operations if any(op.operation == c or op.operation in ancestors(c) for c in consumers))
-    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first), unit_loops)
+    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first), unit_loops, "compute_at")
 
 
 def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = False) -> None:
@@ -181,11 +224,10 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
     if any(plain_axes(op, block, "reverse_compute_at") != axes for op in loads) or REDUCE in block.kinds:
         raise ScheduleError(f"reverse_compute_at: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
-    if None in block.extents:
-        raise ScheduleError(f"reverse_compute_at: block '{block.name}' has an axis of unknown extent")
     shape = list(produced[0].type.shape)
     parts = region(loop, stores, shape)
-    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), before_end(loop.block), unit_loops)
+    rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), before_end(loop.block), unit_loops,
+           "reverse_compute_at")
 
 
 # --- inlining ---

@@ -1,5 +1,6 @@
 """Primitives on loops: split, fuse, reorder, and the kinds of loops."""
 from itertools import pairwise
+from math import prod
 
 from legato.analysis.indices.forms import roots
 from legato.analysis.lanes import lanes_of
@@ -7,7 +8,16 @@ from legato.core.ir_helpers import ancestors, body, find, index, move_before, re
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import PARALLEL, REDUCE, SERIAL, THREAD, THREADS, UNROLLED, VECTORIZED, BlockOp, ForOp, before_end, make_for
 from legato.dialects.tir.walk import blocks
-from legato.schedule.state import Kernel, ScheduleError, arithmetic, dependent_axes, is_shared, require_static, statements
+from legato.schedule.state import (
+    Kernel,
+    ScheduleError,
+    arithmetic,
+    dependent_axes,
+    from_zero,
+    is_shared,
+    require_static,
+    statements,
+)
 
 MOST_UNROLLED = 1024
 LONGEST_NAME = 100  # limit for names of fused loops, which repeated splits and fusions would double
@@ -15,31 +25,49 @@ LONGEST_NAME = 100  # limit for names of fused loops, which repeated splits and 
 
 def split(kernel: Kernel, loop: ForOp, factors: list[int]) -> list[ForOp]:
     """Replaces a loop by nested ones; one of the factors may be -1, which is computed. Where they do not divide, the last iteration
-    is partial."""
-    extent = require_static(loop, "split")
+    is partial. Of a loop whose extent is not known, the -1 is the extent of the loop that has it, and the last iteration may be."""
+    from_zero(loop, "split")
+    extent = loop.extent
     if not factors or any(f < 1 and f != -1 for f in factors) or factors.count(-1) > 1:
         raise ScheduleError(f"split: the factors are positive, one of them may be None; not {factors}")
-    known = 1
-    for f in factors:
-        known *= f if f != -1 else 1
-    factors = [f if f != -1 else -(-extent // known) for f in factors]
-    total = 1
-    for f in factors:
-        total *= f
-    if total < extent:
-        raise ScheduleError(f"split: the factors {factors} make {total} steps, and the loop {loop.name} has {extent}")
+    known = prod(f for f in factors if f != -1)
+    if extent is None and -1 not in factors:
+        raise ScheduleError(f"split: the extent of the loop {loop.name} is not known, and the factors {factors} make {known} steps: one of "
+                            "them has to be None")
+    if extent is not None:
+        factors = [f if f != -1 else -(-extent // known) for f in factors]
+        if prod(factors) < extent:
+            raise ScheduleError(f"split: the factors {factors} make {prod(factors)} steps, and the loop {loop.name} has {extent}")
+    with ir.InsertionPoint(outermost(loop, [loop.bounds[1]])), loop.operation.location:
+        bounds = [f if f != -1 else (index(0), steps_of(loop.bounds[1], known)) for f in factors]
     with ir.InsertionPoint(loop), loop.operation.location:
-        made = nest([(f, loop.kind if n == 0 else SERIAL, f"{loop.name}_{n}", None) for n, f in enumerate(factors)])
+        made = nest([(b, loop.kind if n == 0 else SERIAL, f"{loop.name}_{n}", None) for n, b in enumerate(bounds)])
         into = made[-1].block
         with before_end(into):
             value = made[0].variable
-            for step, factor in zip(made[1:], factors[1:]):
-                value = plus(times(value, factor), step.variable)
+            for step, bound in zip(made[1:], bounds[1:]):
+                value = plus(times(value, bound) if isinstance(bound, int) else arith.MulIOp(value, bound[1]).result, step.variable)
         take(loop, into, value)
-        if total > extent:
-            limit(into, value, extent)
+        if extent is None or prod(factors) > extent:
+            limit(into, value, extent if extent is not None else loop.bounds[1])
     kernel.erase(loop.operation)
     return made
+
+
+def steps_of(extent: ir.Value, each: int) -> ir.Value:
+    """How many steps of ``each`` iterations an extent takes, the last one partial."""
+    return arith.DivUIOp(plus(extent, index(each - 1)), index(each)).result if each > 1 else extent
+
+
+def outermost(loop: ForOp, values: list[ir.Value]) -> ir.Operation:
+    """The outermost of a loop and those around it in front of which these values are known."""
+    found = loop.operation
+    for around in [a for a in ancestors(loop.operation) if a.name == "tir.for"]:
+        if any(around == o or around in ancestors(o) for v in values
+               for o in [v.owner.owner.operation if isinstance(v.owner, ir.Block) else v.owner.operation]):
+            break
+        found = around
+    return found
 
 
 def nest(loops: list[tuple[int | tuple[ir.Value, ir.Value], str, str, str | None]]) -> list[ForOp]:
@@ -58,13 +86,14 @@ def take(loop: ForOp, into: ir.Block, value: ir.Value) -> None:
     move_before(body(loop.block), terminator(into))
 
 
-def limit(block: ir.Block, value: ir.Value, extent: int) -> None:
+def limit(block: ir.Block, value: ir.Value, extent: int | ir.Value) -> None:
     """Puts the blocks in a block under the predicate ``value < extent``."""
     for op in [b.operation for b in blocks(block.owner.operation) if block.owner.operation in ancestors(b.operation)]:
         if any(a.name == "tir.block" for a in within(op, block.owner.operation)):
             continue  # the one around it has it already
         with ir.InsertionPoint(op), op.location:
-            test = scf.IfOp(arith.CmpIOp(arith.CmpIPredicate.slt, value, index(extent)).result)
+            bound = index(extent) if isinstance(extent, int) else extent
+            test = scf.IfOp(arith.CmpIOp(arith.CmpIPredicate.slt, value, bound).result)
             with ir.InsertionPoint(test.then_block):
                 end = scf.YieldOp([])
         op.move_before(end.operation)
@@ -82,23 +111,28 @@ def plus(a: ir.Value, b: ir.Value) -> ir.Value:
 
 def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
     """Replaces perfectly nested loops by one."""
-    extents = [require_static(loop, "fuse") for loop in loops]
+    for loop in loops:
+        from_zero(loop, "fuse")
+    extents = [loop.extent for loop in loops]
     for outer, inner in pairwise(loops):
         if statements(outer.block) != [inner.operation]:
             raise ScheduleError(f"fuse: the loop {inner.name} does not stand directly in {outer.name}, alone")
-    total = 1
-    for e in extents:
-        total *= e
     first, last = loops[0], loops[-1]
     kind = fused_kind(loops)
+    inner = [loop.bounds[1] for loop, extent in zip(loops, extents) if extent is None and loop is not first]
+    if any(not isinstance(bound.owner, ir.Block) and first.operation in ancestors(bound.owner.operation) for bound in inner):
+        raise ScheduleError(f"fuse: the extent of a loop inside of {first.name} is computed in it")
+    with ir.InsertionPoint(outermost(first, [loop.bounds[1] for loop in loops if loop.extent is None])), first.operation.location:
+        total = product([extent if extent is not None else loop.bounds[1] for loop, extent in zip(loops, extents)])
     with ir.InsertionPoint(first), first.operation.location:
         name = "_".join([*(loop.name for loop in loops), "fused"])
-        made = make_for(index(0), index(total), kind, name if len(name) <= LONGEST_NAME else "fused", first.thread)
+        made = make_for(index(0), total, kind, name if len(name) <= LONGEST_NAME else "fused", first.thread)
         with before_end(made.block):
             rest, values = made.variable, []
-            for extent in reversed(extents[1:]):
-                values.insert(0, arith.RemUIOp(rest, index(extent)).result)
-                rest = arith.DivUIOp(rest, index(extent)).result
+            for loop, extent in reversed(list(zip(loops, extents))[1:]):
+                size = index(extent) if extent is not None else loop.bounds[1]
+                values.insert(0, arith.RemUIOp(rest, size).result)
+                rest = arith.DivUIOp(rest, size).result
             values.insert(0, rest)
     for loop, value in zip(loops, values):
         loop.variable.replace_all_uses_with(value)
@@ -107,6 +141,18 @@ def fuse(kernel: Kernel, loops: list[ForOp]) -> list[ForOp]:
     move_before(body(last.block), terminator(made.block))
     kernel.erase(first.operation)
     return [made]
+
+
+def product(extents: list[int | ir.Value]) -> ir.Value:
+    """The product of extents."""
+    known = prod(e for e in extents if isinstance(e, int))
+    dynamic = [e for e in extents if not isinstance(e, int)]
+    if not dynamic:
+        return index(known)
+    total = dynamic[0]
+    for one in dynamic[1:]:
+        total = arith.MulIOp(total, one).result
+    return times(total, known)
 
 
 def fused_kind(loops: list[ForOp]) -> str:

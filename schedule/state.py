@@ -166,6 +166,12 @@ def predicate_of(block: BlockOp) -> ir.Operation | None:
     return parent.operation if parent.name == "scf.if" else None
 
 
+def from_zero(loop: ForOp, what: str) -> None:
+    """ScheduleError where a loop does not start at 0."""
+    if linear(loop.bounds[0]) != Linear({}):
+        raise ScheduleError(f"{what}: the loop {loop.name} does not begin at 0")
+
+
 def require_static(loop: ForOp, what: str) -> int:
     """The extent of a loop from 0. ScheduleError where it is dynamic, or the loop does not start at 0."""
     if loop.extent is None or linear(loop.bounds[0]) != Linear({}):

@@ -15,9 +15,10 @@ from legato.targets.cpu.schedules import schedule
 from legato.targets.cpu.winograd import choose_winograd
 from legato.targets.generic import RULES as GENERIC_RULES
 from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.schedules import schedule as gpu_schedule
 from legato.targets.intrinsics.generic import RULES as GENERIC_INTRINSICS
 from legato.targets.intrinsics.libraries import GLSL, LIBDEVICE, LIBM, NVVM_NATIVE
-from legato.targets.pipelines import NVVM_STAGES, VULKAN_STAGES, cpu_stages
+from legato.targets.pipelines import cpu_stages, nvvm_stages, vulkan_stages
 from legato.targets.target import Target
 
 PRECISIONS = (None, "f32", "bf16")   # to which factors of f32 may be rounded; None is f32
@@ -47,9 +48,13 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_CUMULATIVE, 
                   "matmul-precision=bf16 for products of f32 rounded to bf16, where the CPU multiplies those faster, "
                   "check-bounds=true for kernels that check each index at run time, fill-memory=true for fresh memory full of NaNs")
 GPU = Target("gpu", parents=(GENERIC,), runs=False, doc="what all GPUs share")
-NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80"},
-              make_machine=lambda options: Gpu(approx=options["approx"]), stages=NVVM_STAGES,
-              doc="NVIDIA's GPUs, by LLVM's NVVM: approx=true for the device's approximating instructions, chip=sm_90a|... for PTX")
-VULKAN = Target("vulkan", parents=(GPU,), rules=GLSL, make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10), stages=VULKAN_STAGES,
-                runs=True, engine="vulkan", doc="GPUs of all makers, by SPIR-V")
+NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80", "schedules": True},
+              make_machine=lambda options: Gpu(approx=options["approx"], schedules=options["schedules"]),
+              schedule_function=classified(gpu_schedule), stages=nvvm_stages,
+              doc="NVIDIA's GPUs, by LLVM's NVVM: approx=true for the device's approximating instructions, chip=sm_90a|... for PTX, "
+                  "schedules=false for kernels without default schedules")
+VULKAN = Target("vulkan", parents=(GPU,), rules=GLSL, options={"schedules": True},
+                make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, grid=65535, schedules=options["schedules"]),
+                schedule_function=classified(gpu_schedule), stages=vulkan_stages, runs=True, engine="vulkan",
+                doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules")
 TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

@@ -36,7 +36,7 @@ class Explanation:
         """The explanation as JSON: ``{"target", "chain", "ops": [{"op", "name", "target", "rule", "source", "operands", "results",
         "layers", "refused": [{"target", "rule", "reason"}], ...}],
         "partition": [{"backend", "pattern", "ops", "function", "reason"}], "outputs": [{"kernel", "output", "reason", "size"}],
-        "kernels": [{"kernel", "ops", "form", "vectorized", "reasons", "part_of"}]}``."""
+        "kernels": [{"kernel", "ops", "form", "vectorized", "reasons", "part_of", "schedule"}]}``."""
         ops = []
         for record in self.records:
             one = asdict(record)
@@ -162,10 +162,11 @@ def _kernels(records: Sequence[KernelRecord]) -> list[str]:
     """A table of the kernels that run, with the graph ops in each, and the reasons for those that stay scalar."""
     if not records:
         return []
-    rows = [("kernel", "vectors", "computes")]
+    rows = [("kernel", "vectors" if all(r.schedule is None for r in records) else "schedule", "computes")]
     notes: list[list[str]] = [[]]
     for r in records:
-        made = {"loops": "as written", "scheduled": "own schedule"}.get(r.form) or ("yes" if r.vectorized else "no")
+        made = {"loops": "as written", "scheduled": "own schedule"}.get(r.form) or (
+            ("yes" if r.vectorized else "no") if r.schedule is None else r.schedule or "a thread a point")
         rows.append((f"@{r.kernel}", made, _first(r.ops) or (f"part of @{r.part_of}" if r.part_of else "a kernel written by hand")))
         said = "not raised" if r.form == "loops" else "scalar in part" if r.vectorized else "scalar"
         notes.append([f"      {said}: {reason}" for reason in r.reasons])

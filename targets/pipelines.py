@@ -6,6 +6,7 @@ replaced by the target's own text. A stage's name means the same on every target
 - relax: the graph, optimized;
 - legalized: calls of prim_funcs, one for each graph op, structured on tensors;
 - fused: fewer prim_funcs, in the form that schedules take;
+- schedules (GPUs): kernels carry their schedules, as transform scripts: the target's, where they have none;
 - scheduled: kernels tiled, vectorized, mapped to threads where a schedule says so; no tir loops are left; still tensors at the boundary;
 - bufferized: memrefs; memory is planned, packed functions are called through the entry's table;
 - outlined (GPUs): every kernel's loops are launches of functions of a gpu.module;
@@ -27,8 +28,8 @@ LEGALIZE = "relax-legalize{target=%s},relax-inline-callers,tir-raise-loops,tir-i
 # for kernels that hold more than a schedule takes
 PLAIN = "tir-materialize-factors,tir-convert-kernel-layout{target=%s}"
 SPLIT = "tir-group-factors{target=%s},tir-widen-factors,tir-split-kernels"
-FUSE = ("tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse),tir-tie-outputs,"
-        "tir-collapse-dims,func.func(canonicalize,cse)")
+FUSE = "tir-fuse,symbol-dce,func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse),tir-tie-outputs"
+COLLAPSE = "tir-collapse-dims,func.func(canonicalize,cse)"
 
 # half floats: rules for them first, then arithmetic in f32, then casts that the CPU lacks as integer arithmetic
 HALVES = ("tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
@@ -67,8 +68,8 @@ def cpu_stages(target: "Target") -> Stages:
     return (
         ("relax", f"{INFER},{integers}relax-quantized-weights,{GRAPH}"),
         ("legalized", LEGALIZE),
-        ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{'tir-prepare{target=%s}' if target.prepares else PREPARE},"
-                  f"tir-count-work,{winograd}tir-pack-weights{{target=%s}}"),
+        ("fused", f"{PLAIN},{rounded}{SPLIT},{attention}{FUSE},{COLLAPSE},"
+                  f"{'tir-prepare{target=%s}' if target.prepares else PREPARE},tir-count-work,{winograd}tir-pack-weights{{target=%s}}"),
         ("scheduled", "tir-split-windows,tir-expand-pads,tir-tile-attention{target=%s},tir-schedule{target=%s},tir-drop-unchanged,"
                       "tir-apply-schedules,tir-serialize-threads,tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces,cse,{fill}tir-plan-memory,tir-lower-packed,tir-profile-main"),
@@ -79,31 +80,42 @@ def cpu_stages(target: "Target") -> Stages:
 
 OLD_NAMES = {"loops": "scheduled"}  # of the stages of nvvm, whose stage outlined was called scheduled
 
-GPU_STAGES: Stages = (
-    ("relax", f"{INFER},{GRAPH}"),
-    ("legalized", LEGALIZE),
-    ("fused", FUSE),
-    ("scheduled", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
-    ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
-    ("outlined", "tir-prepare-parallel,func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,"
-                 "scf-parallel-loop-fusion),tir-launch-loops{target=%s},tir-sink-scalars,func.func(gpu-launch-sink-index-computations),gpu-kernel-outlining,"
-                 "canonicalize,cse,tir-name-kernels,tir-align-shared"),
-)
 
-NVVM_STAGES: Stages = (
-    *GPU_STAGES,
-    ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
-             "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,convert-gpu-to-nvvm,"
-             "convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),
-)
+def gpu_stages(target: "Target") -> Stages:
+    """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs."""
+    return (
+        ("relax", f"{INFER},{GRAPH}"),
+        ("legalized", LEGALIZE),
+        ("fused", FUSE if target.options.get("schedules") else f"{FUSE},{COLLAPSE}"),
+        ("schedules", "tir-default-schedules{target=%s}"),
+        ("scheduled", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
+        ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
+        ("outlined", "tir-prepare-parallel,func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,"
+                     "scf-parallel-loop-fusion),tir-launch-loops{target=%s},tir-sink-scalars,"
+                     "func.func(gpu-launch-sink-index-computations),"
+                     "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-align-shared"),
+    )
 
-VULKAN_STAGES: Stages = (
-    *GPU_STAGES,
-    ("spirv", "tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
-              "gpu.module(arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},math-extend-to-supported-types),"
-              "tir-halves-as-integers{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},"
-              "gpu.module(scf-parallel-for-to-nested-fors,expand-strided-metadata,lower-affine,fold-memref-alias-ops,"
-              "convert-vector-to-scf{full-unroll=1},arith-expand,canonicalize,cse),func.func(expand-strided-metadata,lower-affine),"
-              "tir-flatten-kernels,canonicalize,cse,gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
-              "tir-forbid-contraction"),
-)
+
+def nvvm_stages(target: "Target") -> Stages:
+    """The stages of NVIDIA's GPUs."""
+    return (
+        *gpu_stages(target),
+        ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
+                 "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,convert-gpu-to-nvvm,"
+                 "convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),
+    )
+
+
+def vulkan_stages(target: "Target") -> Stages:
+    """The stages of GPUs by Vulkan."""
+    return (
+        *gpu_stages(target),
+        ("spirv", "tir-legalize-intrinsics{target=%s only-with-halves=true},tir-lower-intrinsics{target=%s only-with-halves=true},"
+                  "gpu.module(arith-emulate-unsupported-floats{source-types=f16,bf16 target-type=f32},math-extend-to-supported-types),"
+                  "tir-halves-as-integers{target=%s},tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},"
+                  "gpu.module(scf-parallel-for-to-nested-fors,expand-strided-metadata,lower-affine,fold-memref-alias-ops,"
+                  "convert-vector-to-scf{full-unroll=1},arith-expand,canonicalize,cse),func.func(expand-strided-metadata,lower-affine),"
+                  "tir-flatten-kernels,canonicalize,cse,gpu.module(convert-math-to-spirv),convert-gpu-to-spirv,"
+                  "tir-forbid-contraction"),
+    )

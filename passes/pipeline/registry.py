@@ -59,6 +59,7 @@ PASSES: dict[str, str] = {
     "tir-schedule": "passes.structured.schedule:ScheduleKernels",
     "tir-drop-unchanged": "passes.structured.drop_unchanged:DropUnchanged",
     "tir-apply-schedules": "passes.loops.apply_schedules:ApplySchedules",
+    "tir-default-schedules": "passes.gpu.default_schedules:DefaultSchedules",
     "tir-lower-threads": "passes.gpu.lower_threads:LowerThreads",
     "tir-serialize-threads": "passes.gpu.serialize_threads:SerializeThreads",
     "tir-lower-loops": "passes.loops.lower_loops:LowerLoops",

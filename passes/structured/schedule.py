@@ -1,4 +1,5 @@
 """tir-schedule: applies the target's schedule, a transform script, to each prim_func."""
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -53,8 +54,8 @@ class ScheduleKernels(ModulePass):
                     run_script(UNPACK, kernel.operation, "the lowering of linalg.unpack")
 
 
-def kernel_records(module: ir.Module, context: PassContext) -> list[KernelRecord]:
-    """What is known of each kernel before it is scheduled, for ``explain``."""
+def kernel_records(module: ir.Module, context: PassContext, chosen: Mapping[str, str] | None = None) -> list[KernelRecord]:
+    """What is known of each kernel before it is scheduled, for ``explain``. ``chosen``: on a GPU, the names of the kernels' schedules."""
     names = kernel_origins(module)
     scripts, kept = context.report.get("schedule", {}), context.report.get("raise-loops", {})
     whole = {part: name for name, parts in context.report.get("split-kernels", {}).items() for part in parts}
@@ -66,6 +67,7 @@ def kernel_records(module: ir.Module, context: PassContext) -> list[KernelRecord
             form, reasons = ("loops", (kept[name],)) if state == WRITTEN and name in kept else (
                 "loops" if state == WRITTEN else "scheduled", ())
         else:
-            form, reasons = "structured", tuple(obstacles(context.kernels.of(kernel)))
-        records.append(KernelRecord(name, ops, form, bool(scripts.get(name)), reasons, whole.get(name)))
+            form, reasons = "structured", tuple(obstacles(context.kernels.of(kernel))) if chosen is None else ()
+        schedule = None if chosen is None else chosen.get(name, "")
+        records.append(KernelRecord(name, ops, form, bool(scripts.get(name)), reasons, whole.get(name), schedule))
     return records

@@ -31,7 +31,7 @@ ROOMS = {  # of passes/: the rooms that each may import
     "memory": "pipeline graph",
     "calls": "pipeline memory",
     "cpu": "pipeline graph legalize structured loops calls",
-    "gpu": "pipeline legalize loops calls",
+    "gpu": "pipeline legalize structured loops calls",
 }
 ABOVE_ALL = {"tools", "legato", "examples"}  # "legato": the files of the package itself, the face and the driver
 

@@ -137,7 +137,7 @@ class Conflicts:
         a, b = (self.touched(one, kept) for one in (first, second)) if can_count(loop) else (None, None)
         if a is None or b is None or any(x != y or x for (x, _), (y, _) in zip(a.columns, b.columns)):
             return True
-        rows = [[*(t.steps[one.variable] for one in outer), *(c for _, c in t.columns)] for t in (a, b)]
+        rows = [[np.zeros_like(t.thread), *(t.steps[one.variable] for one in outer), *(c for _, c in t.columns)] for t in (a, b)]
         keys = np.concatenate(as_keys(rows))
         _, low, high = spans(keys, np.concatenate([a.thread, b.thread]))
         _, begin, end = spans(keys, np.concatenate([t.steps[loop.variable] for t in (a, b)]))
@@ -151,7 +151,7 @@ class Conflicts:
             return False
         steps = [found.steps[loop.variable] for loop in kept]
         columns = [c for _, c in found.columns]
-        places, values = (as_keys([[*steps, *some]])[0] for some in (columns[:len(access.indices)], columns))
+        places, values = (as_keys([[np.zeros_like(found.thread), *steps, *some]])[0] for some in (columns[:len(access.indices)], columns))
         return len(np.unique(places)) == len(np.unique(values))
 
     def in_doubt(self, first: ThreadAccess, second: ThreadAccess) -> bool:
@@ -184,7 +184,7 @@ class Conflicts:
         found = self.touched(access, kept, blocks)
         if found is None or not found.exact:
             return None
-        keys = as_keys([[*(found.steps[loop.variable] for loop in kept), *(c for _, c in found.columns)]])[0]
+        keys = as_keys([[np.zeros_like(found.thread), *(found.steps[loop.variable] for loop in kept), *(c for _, c in found.columns)]])[0]
         order = np.lexsort((found.thread, keys))
         keys, thread = keys[order], found.thread[order]
         twice = np.nonzero((keys[1:] == keys[:-1]) & (thread[1:] != thread[:-1]))[0]
@@ -220,7 +220,7 @@ def meeting(thread: np.ndarray, left: list[np.ndarray], other: np.ndarray, right
     """Two different threads that touch one element: rows of ``left`` by ``thread``, rows of ``right`` by ``other``; None without any."""
     if not len(thread) or not len(other):
         return None
-    a, b = as_keys([left, right])
+    a, b = as_keys([[np.zeros_like(thread), *left], [np.zeros_like(other), *right]])
     mine, others = spans(a, thread), spans(b, other)
     _, i, j = np.intersect1d(mine[0], others[0], assume_unique=True, return_indices=True)
     low, high = np.minimum(mine[1][i], others[1][j]), np.maximum(mine[2][i], others[2][j])

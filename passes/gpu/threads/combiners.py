@@ -1,4 +1,5 @@
 """Combining ops of reductions, and their identity values."""
+from legato.analysis.indices.forms import linear
 from legato.core.mlir import arith, ir
 from legato.passes.gpu.threads.memory import buffer_of
 
@@ -20,7 +21,8 @@ def combiner_of(store: ir.Operation) -> tuple[ir.Operation, ir.Value] | None:
         load = None if isinstance(operand.owner, ir.Block) else operand.owner.operation
         if load is None or load.name != "memref.load" or buffer_of(load.operands[0]) != buffer_of(store.operands[1]):
             continue
-        if list(load.operands)[1:] == list(store.operands)[2:] and len(list(load.results[0].uses)) == 1:
+        places = list(load.operands)[1:], list(store.operands)[2:]
+        if all(linear(a) == linear(b) for a, b in zip(*places)) and len(list(load.results[0].uses)) == 1:
             return combiner, combiner.operands[1 - number]
     return None
 

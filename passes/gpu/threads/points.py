@@ -28,9 +28,7 @@ def thread_numbers(points: Points, axes: Sequence[LaunchAxis]) -> np.ndarray:
 
 
 def as_keys(rows: list[list[np.ndarray]]) -> list[np.ndarray]:
-    """Rows of several columns as one number each, equal for equal rows of all tables."""
-    if not rows[0]:
-        raise ValueError("no columns")
+    """Rows of several columns, at least one, as one number each, equal for equal rows of all tables."""
     totals = [np.zeros(len(table[0]), np.int64) for table in rows]
     for columns in zip(*rows):
         low = min((int(c.min()) for c in columns if c.size), default=0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from legato.analysis.accesses import chain, conditions, indices_of, loops_between
 from legato.analysis.indices.build import build
-from legato.analysis.indices.forms import linear
+from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.linear import Linear
 from legato.analysis.indices.points import MOST_POINTS, Sample, can_count
 from legato.core.diagnostics import PassFailed
@@ -55,6 +55,7 @@ def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], p
     ids = {a.id for a in launch.axes.values() if private or not a.is_thread}
     loops = {loop.variable for loop in around[0][:common]}
     forms = [[linear(i) for i in indices_of(a)] for a in accesses]
+    ids |= {term for form in forms for one in form for term in one.terms if comes_from(term, ids)}
     for outer in (ids | loops, ids):
         bases = [base_of([f[axis] for f in forms], outer) for axis in range(len(full))]
         touched = [touches(launch, a, f, bases, [loop for loop in c if loop.variable not in outer], outer)
@@ -65,6 +66,11 @@ def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], p
     if private:
         check_private(launch, made, touched, forms, bases)
     return shrink(full, accesses, forms, bases, touched)
+
+
+def comes_from(value: ir.Value, ids: set[ir.Value]) -> bool:
+    """Whether a value is computed from indices of the launch alone: a quotient, a remainder."""
+    return not isinstance(value.owner, ir.Block) and bool(found := roots(value)) and found <= ids
 
 
 def base_of(forms: list[Linear], outer: set[ir.Value]) -> Linear | None:

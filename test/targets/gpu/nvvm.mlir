@@ -1,14 +1,14 @@
 // Kernels for NVIDIA's GPUs, as far as the NVVM dialect and LLVM IR: no GPU is needed.
-// RUN: legato-compile %s --target nvvm --emit outlined -q | filecheck %s --check-prefix=GPU
-// RUN: legato-compile %s --target nvvm --emit nvvm -q | filecheck %s --check-prefix=NVVM
-// RUN: legato-compile %s --target nvvm --emit ll -q | filecheck %s --check-prefix=LL
-// RUN: legato-compile %s --target 'nvvm{approx=true}' --emit ll -q | filecheck %s --check-prefix=APPROX
+// RUN: legato-compile %s --target 'nvvm{schedules=false}' --emit outlined -q | filecheck %s --check-prefix=GPU
+// RUN: legato-compile %s --target 'nvvm{schedules=false}' --emit nvvm -q | filecheck %s --check-prefix=NVVM
+// RUN: legato-compile %s --target 'nvvm{schedules=false}' --emit ll -q | filecheck %s --check-prefix=LL
+// RUN: legato-compile %s --target 'nvvm{approx=true schedules=false}' --emit ll -q | filecheck %s --check-prefix=APPROX
 // RUN: not legato-compile %s --target nvvm -q -o %t.legato 2>&1 | filecheck %s --check-prefix=HERE
 
 // RUN: not legato-opt --tir-launch-loops=target=llvm --reproducer=none %s 2>&1 | filecheck %s --check-prefix=CPU
 // CPU: the target 'llvm' has no threads to map to: it is no GPU
 
-// An elementwise kernel of dynamic size: one thread for each element, 128 in a block; the last block may be partial.
+// Without default schedules. An elementwise kernel of dynamic size: one thread for each element, 128 in a block; the last block may be partial.
 // GPU-LABEL: func.func private @kernel_exp(
 // GPU: %[[N:.*]] = memref.dim
 // GPU: %[[BLOCKS:.*]] = arith.ceildivsi %{{.*}}, %c128

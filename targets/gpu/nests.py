@@ -1,0 +1,131 @@
+"""Schedules of kernels whose cost is memory: elementwise ops, copies, softmax, norms, reductions; and any other kernel of plain nests.
+
+Cheap blocks are inlined into their readers. What is left is put into launches: a reduction with the ops on its result, and several
+reductions of the same rows, share one (``groups``). In a launch of reductions the loops that all blocks have are bound to blocks, and
+to threads where several rows fit into a block; the others, with the reductions', are bound to threads, which combine their parts by
+shuffles or in shared memory. Results of reductions stay in registers, and what lies between two reductions is computed again.
+"""
+from dataclasses import dataclass
+
+from legato.analysis.block_kernel import BlockKernel, KernelBlock
+from legato.targets.gpu.elementwise import emit_elementwise
+from legato.targets.gpu.groups import LaunchGroup, fast_axis, groups_of, inlined, points_of
+from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.steps import Steps
+
+UNKNOWN_ROW = 1024     # the length of a row, and the number of rows, that a schedule is made for where they are not known
+UNKNOWN_ROWS = 4096
+FULL = 1 << 15         # threads from which on a grid keeps a device busy
+FEW_ROWS = 1024        # results that read the same elements, from which on each is computed by a thread
+LOADS_EACH = 4         # elements of a row for each thread, from which on a row gets more threads
+MOST_ROW_THREADS = 512
+WARP = 32
+
+
+def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
+    """The script; None for a kernel without blocks, or with outputs that nothing writes."""
+    if not kernel.blocks:
+        return None
+    gone = inlined(kernel)
+    groups = groups_of(kernel, gone)
+    shapes = [threads_of(group, machine) for group in groups]
+    name = "elementwise" if not any(group.reductions for group in groups) else (
+        "rows" if any(shape.across > 1 for shape in shapes) else "points")
+    steps = Steps(name)
+    for block in gone:
+        steps.inline(steps.block(block.name))
+    for group, shape in zip(groups, shapes):
+        if group.reductions:
+            emit_reductions(steps, group, shape)
+        else:
+            emit_elementwise(steps, group.root, machine)
+    return steps.text()
+
+
+@dataclass(frozen=True)
+class RowThreads:
+    """The threads of a block: ``rows`` along the shared axes, ``across`` along what is reduced; ``along``: whether neighbouring threads
+    reduce neighbours in memory, and not neighbouring rows."""
+
+    rows: int
+    across: int
+    along: bool
+
+
+def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
+    """The threads for the reductions of a group."""
+    rows = points_of([group.root.extents[axis] for axis in group.shared])
+    rows = UNKNOWN_ROWS if rows is None else max(rows, 1)
+    last = (group.root.extents[group.shared[-1]] or UNKNOWN_ROWS) if group.shared else 1
+    alone = RowThreads(min(machine.block, power(last)), 1, False)
+    reductions = group.reductions
+    if not reductions or not all(block.combines for block in reductions):
+        return alone
+    lengths = [points_of([block.extents[axis] for axis in block.reduced]) for block in reductions]
+    length = max(UNKNOWN_ROW if one is None else one for one in lengths)
+    fast = [(block, axis) for block in reductions if (axis := fast_axis(block)) is not None]
+    along = any(axis in block.reduced for block, axis in fast)
+    whole = all(len({a for load in block.loads for a in block.axes_of(load)} - {None}) and reads_all(block) for block in reductions)
+    if length < 2 or (rows >= FULL and not along) or (rows >= FEW_ROWS and not whole):
+        return alone
+    if along:
+        across = max(min(power(-(-length // LOADS_EACH)), MOST_ROW_THREADS), min(power(length), WARP))
+        return RowThreads(max(1, min(machine.block // across, power(last))), across, True)
+    across = min(power(-(-length // LOADS_EACH)), max(1, FULL // rows), machine.block // 4)
+    return RowThreads(min(WARP, power(last)), max(across, 1), False)
+
+
+def reads_all(block: KernelBlock) -> bool:
+    """Whether a load moves along all axes of a block: no element is read again."""
+    return any({axis for axis in block.axes_of(load) if axis is not None} >= {a for a in range(block.rank) if block.extents[a] != 1}
+               for load in block.loads)
+
+
+def power(number: int) -> int:
+    """The least power of two that is not less than a number."""
+    return 1 << max(number - 1, 0).bit_length()
+
+
+def emit_reductions(steps: Steps, group: LaunchGroup, shape: RowThreads) -> None:
+    """Appends the steps of one launch of reductions."""
+    root = steps.block(group.root.name)
+    loops = steps.loops(root, group.root.rank)
+    outer, inner = [loops[axis] for axis in group.shared], [loops[axis] for axis in group.inner]
+    across, row_axis = ("threadIdx.x", "threadIdx.y") if shape.along else ("threadIdx.y", "threadIdx.x")
+    steps.reorder([*outer, *inner])
+    if not outer:
+        outer = [steps.unit_loop(inner[0] if inner else root)]
+    if shape.rows > 1:   # along one axis: threads then differ in one index, and what is left for each of a register is plain
+        grid, row = steps.split(outer[-1], [-1, shape.rows])
+        steps.bind(steps.fuse([*outer[:-1], grid]), "blockIdx.x")
+        steps.bind(row, row_axis)
+    else:
+        row = steps.fuse(outer)
+        steps.bind(row, "blockIdx.x")
+    if not inner and shape.across > 1:
+        inner = [steps.unit_loop(root)]
+        steps.bind(inner[0], across)
+    else:
+        finish(steps, root, group.root, inner, shape, across)
+    depth = 2 if shape.rows > 1 else 1
+    for block, place in reversed(group.members.items()):
+        handle = steps.block(block.name)
+        steps.scope(handle, 0, "local")
+        steps.compute_at(handle, row)
+        own = steps.loops(handle, depth + block.rank)[depth:]
+        kept = [axis for axis in range(block.rank) if axis in place]
+        rest = [axis for axis in range(block.rank) if axis not in place]
+        if rest and kept:
+            steps.reorder([*(own[axis] for axis in kept), *(own[axis] for axis in rest)])
+        finish(steps, handle, block, [own[axis] for axis in rest], shape, across)
+
+
+def finish(steps: Steps, handle: str, block: KernelBlock, inner: list[str], shape: RowThreads, thread: str) -> None:
+    """Binds the inner loops of a block to the threads across a row; a reduction of one thread gets its init in front."""
+    if not inner:
+        return
+    if shape.across > 1:
+        _, lane = steps.split(steps.fuse(inner), [-1, shape.across])
+        steps.bind(lane, thread)
+    elif block.reduced:
+        steps.decompose(handle, inner[0])
