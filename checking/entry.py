@@ -70,7 +70,8 @@ def entry_of(module: Module, context: PassContext) -> Executable:
 def call_entry(executable: Executable, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The results of a call. NotEvaluated if the entry refuses it."""
     try:
-        results = executable(*arrays)
+        donated = set(executable.signature.donors)   # the call writes to these
+        results = executable(*(array.copy() if number in donated else array for number, array in enumerate(arrays)))
     except (LegatoError, RuntimeError, TypeError, ValueError) as error:
         raise NotEvaluated(f"a call of its compiled code is refused: {str(error).splitlines()[0]}") from error
     return [np.array(one) for one in (results if isinstance(results, tuple) else (results,))]

@@ -146,7 +146,8 @@ def _copy(op: ir.Operation, source: Memory, into: Memory) -> None:
 
 def _metadata(op: ir.Operation, source: Memory) -> tuple[Any, ...]:
     base = replace(source, offset=0, sizes=(), strides=())
-    return (base, source.offset, *source.sizes, *source.strides)
+    rank = op.operands[0].type.rank   # an argument of main is a bare pointer, of no axes
+    return (base, source.offset, *source.sizes[:rank], *source.strides[:rank])
 
 
 def _dim(op: ir.Operation, x: Any, axis: int) -> int:

@@ -21,7 +21,7 @@ from legato.core.mlir import func, ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import SYMBOL, WEIGHT
 from legato.dialects.tir.markers import ARENA, FRAME, FUNCTIONS, HELD, LATE_ARENAS, OUT
-from legato.passes.memory.signature import Boundary
+from legato.passes.memory.signature import Boundary, donors
 from legato.passes.pipeline.base import PassContext
 
 Moved = Callable[[np.ndarray], np.ndarray]
@@ -106,12 +106,15 @@ class MainArguments:
         sizes = self._sizes(state, interpreter, main, sample) if any(ARENA in of for of in marks) else []
         arena, shapes = (sizes[0], sizes[1:]) if sizes else (0, [])
         arrays = iter(zip(sample.names, sample.arrays))
+        donor = donors(main, Boundary.of(main))
+        self._donated = {sample.names[number] for number in donor if number >= 0}
         for type_, of in zip(types, marks, strict=True):
             if ARENA in of:
                 self.values.append(Memory.fresh(np.dtype(np.int8), [arena]))
             elif OUT in of:
+                number = donor[len(self.outputs)]
                 shape = self._shape(state, main, len(self.outputs), shapes)
-                self.outputs.append(Memory.fresh(memory_dtype(type_.element_type), shape))
+                self.outputs.append(self._inputs[number][1] if number >= 0 else Memory.fresh(memory_dtype(type_.element_type), shape))
                 self.values.append(self.outputs[-1])
             elif SYMBOL in of:
                 self.values.append(self._symbols[of[SYMBOL].value])
@@ -129,7 +132,8 @@ class MainArguments:
     def check_inputs(self) -> None:
         """Misbehaved if main has changed its inputs or weights, or has written outside of its results."""
         for name, memory, array in self._inputs:
-            if not np.array_equal(memory.array().reshape(-1).view(np.uint8), np.ascontiguousarray(array).reshape(-1).view(np.uint8)):
+            before = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            if name not in self._donated and not np.array_equal(memory.array().reshape(-1).view(np.uint8), before):
                 raise Misbehaved(f"main overwrites its input '{name}'")
             if not memory.root.is_intact():
                 raise Misbehaved(f"main writes outside of its input '{name}'")

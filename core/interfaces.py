@@ -150,6 +150,10 @@ class RuleLike(Protocol):
     def schedule(self) -> Any:
         """The schedule of the kernels that the rule makes (``schedule.attach.GivenSchedule``), or None."""
         ...
+    @property
+    def updates(self) -> int | None:
+        """The operand that the output of the rule's kernels starts as; None: they make it anew."""
+        ...
 
     def refusal(self, op: Any) -> str | None:
         """Why the rule does not take an op (an ``OpContext`` or ``IntrinsicContext``), or None."""

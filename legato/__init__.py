@@ -19,6 +19,7 @@ if _TYPE_CHECKING:
     from legato.core.diagnostics import PassFailed
     from legato.core.errors import LegatoError, Refusal, UnsupportedError
     from legato.dialects.module import Module
+    from legato.donating import donate
     from legato.driver import Report, compile, explain, lower
     from legato.frontends.onnx import from_onnx, onnx_op
     from legato.frontends.script.replace import replace
@@ -66,6 +67,7 @@ _WHERE = {
     "check": ".check_module",
     "bisect": ".bisecting",
     "compile": ".driver",
+    "donate": ".donating",
     "explain": ".driver",
     "from_onnx": ".frontends.onnx",
     "from_torch": ".frontends.torch",
@@ -96,7 +98,7 @@ _RENAMED = {"module": "ir_module"}   # old names, which work and warn
 __all__ = [
     "Backend", "CheckFailed", "Executable", "LegatoError", "Module", "ModulePass", "PassChecker", "PassContext", "PassFailed", "Pipeline",
     "PipelineError", "Refusal", "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts", "attach_schedule",
-    "bisect", "cache", "check", "compile", "explain", "from_onnx", "from_torch", "ir_module", "kernel", "kernels", "legalize",
+    "bisect", "cache", "check", "compile", "donate", "explain", "from_onnx", "from_torch", "ir_module", "kernel", "kernels", "legalize",
     "legalize_intrinsic", "load", "lower", "lower_intrinsic", "mlir", "onnx_op", "option", "partition", "patterns", "profile", "reduce",
     "register_pass", "register_target", "register_tensor_intrinsic", "relax", "replace", "rewrite", "script", "tir", "view",
 ]

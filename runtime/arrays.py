@@ -40,6 +40,16 @@ class _LazyTensor(Protocol):
     def resolve_neg(self) -> Any: ...
 
 
+def is_torch(value: Any) -> bool:
+    """Whether a value is a torch tensor."""
+    return isinstance(value, _LazyTensor)
+
+
+def is_negated(value: Any) -> bool:
+    """Whether a tensor's memory holds the negatives of its values."""
+    return isinstance(value, _LazyTensor) and value.is_neg()
+
+
 def _negated(value: _LazyTensor) -> Any:
     return value.resolve_neg() if value.is_neg() else value
 

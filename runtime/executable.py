@@ -12,6 +12,7 @@ from legato.core.errors import LegatoError
 from legato.core.notebook import bytes_text, counted, html_table
 from legato.core.reports import ExplanationLike, ReportLike
 from legato.runtime.arrays import is_extended, is_padded, passable, resolved, to_numpy, unsupported
+from legato.runtime.donated import check_donated
 from legato.runtime.forms import flattened, folded
 from legato.runtime.recorder import Recorder
 from legato.runtime.signature import Parameter, Signature, weight_bytes
@@ -31,6 +32,9 @@ class Executable:
     other libraries are rejected. torch's lazy negation is applied; arrays with masked elements are rejected.
 
     Any number of threads may call it at once: each call has its own buffers. Their memory is kept for later calls.
+
+    An input that is donated (``legato.donate``) is written to: the result that takes its memory is the argument itself. ValueError if it is
+    not writable, contiguous and aligned, or shares memory with another argument.
     """
 
     def __init__(self, signature: Signature, function: Callable[..., Any], save: Callable[[Path, str | None], Path],
@@ -47,6 +51,7 @@ class Executable:
         self._count = len(signature.outputs)
         self._takes_extended = any(is_extended(p.dtype) for p in signature.inputs)
         self._to_numpy = to_numpy if any(is_extended(p.dtype) for p in signature.outputs) else np.from_dlpack
+        self._donors = {output: number for output, number in enumerate(signature.donors) if number >= 0}
         self._padded = {number: p.dtype for number, p in enumerate(signature.outputs) if is_padded(p.dtype)}
 
     @property
@@ -74,19 +79,22 @@ class Executable:
             args = self._in_order(args, named)
         if self._takes:
             args = tuple(flattened(self._takes, self.inputs, args))
+        own = args
+        if self._donors:
+            check_donated(args, self.inputs, list(self._donors.values()))
         for arg in args:
             if type(arg) is not _ndarray:
                 args = self._resolved(args)
                 break
         if self._takes_extended:
-            return self._given(self._function(*self._passable(args)))
+            return self._given(self._function(*self._passable(args)), own)
         try:
-            return self._given(self._function(*args))
+            return self._given(self._function(*args), own)
         except (BufferError, TypeError, ValueError) as error:
             ready = self._passable(args)
             if all(new is old for new, old in zip(ready, args)):
                 raise self._refusal(args, error) from None
-        return self._given(self._function(*ready))
+        return self._given(self._function(*ready), own)
 
     def _passable(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments as tvm-ffi accepts them; TypeError for elements of fewer than 8 bits that are not those of the parameter."""
@@ -161,14 +169,17 @@ class Executable:
                  f"{weights} of weights")
         return html_table(("", "name", "element type", "shape"), rows, about)
 
-    def _given(self, result: Any) -> Any:
-        if self._count == 1 and not self._padded and not self._gives:
+    def _given(self, result: Any, args: Sequence[Any]) -> Any:
+        """The results of a call with these arguments, of which those that are donated are results themselves."""
+        if self._count == 1 and not self._padded and not self._gives and not self._donors:
             return self._to_numpy(result) if type(result) is tvm_ffi.Tensor else result
         items = [_item(result, i) for i in range(self._count)] if self._count > 1 else [result]   # 10 times as fast as iterating the Array
         arrays = [self._to_numpy(item) if type(item) is tvm_ffi.Tensor else item for item in items]
         for number, dtype in self._padded.items():
             if isinstance(arrays[number], np.ndarray):
                 arrays[number] = arrays[number].view(dtype)
+        for number, donor in self._donors.items():
+            arrays[number] = args[donor]
         if self._gives:
             arrays = folded(self._gives, arrays)
         return tuple(arrays) if len(arrays) > 1 else arrays[0]

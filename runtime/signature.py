@@ -9,7 +9,7 @@ import numpy as np
 from legato.core.errors import LegatoError
 from legato.runtime.forms import ValueForm, forms_of, grouped
 
-FORMAT = 2   # of the saved files whose metadata this version reads
+FORMAT = 3   # of the saved files whose metadata this version reads
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Parameter:
 class Signature:
     """A model's metadata.
 
+    donors: for each output, the number of the input whose memory it takes; -1 for memory of its own.
     weights: names are keys of the weight store, in the order in which their addresses are passed. packed: names of the packed functions
     that the code calls, passed after the weights; callers: for each, a description of its callers. cpu, features: LLVM's names, empty if
     the code is not for a specific CPU. openmp: whether the code calls an OpenMP runtime.
@@ -36,6 +37,7 @@ class Signature:
     ``outputs`` have the tensors: ``images[0]``, ``images[1]``.
     """
 
+    donors: tuple[int, ...]
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
     symbols: tuple[str, ...]
@@ -65,8 +67,10 @@ class Signature:
         if data["format"] > FORMAT:
             raise LegatoError(f"{where} was made by Legato {data['legato']}, which is newer than this one: its metadata has format "
                               f"{data['format']}, and this version reads up to {FORMAT}. Update legato, or compile the model again")
+        outputs = data["outputs"]
         return Signature(
-            _parameters(data["inputs"]), _parameters(data["outputs"]), tuple(data["symbols"]), _parameters(data["weights"]),
+            tuple(data.get("donors", [-1] * len(outputs))),
+            _parameters(data["inputs"]), _parameters(outputs), tuple(data["symbols"]), _parameters(data["weights"]),
             tuple(data.get("packed", ())), tuple(data.get("callers", ())), data["target"]["cpu"], data["target"]["features"],
             data["openmp"], data.get("threads", 1), data["legato"], text, forms_of(data.get("input_forms", ())),
             forms_of(data.get("output_forms", ())))

@@ -31,6 +31,8 @@ class Rule:
     argument of the function; each returns True, or the reason for a refusal. ``dtypes``: the element types that an intrinsic rule supports
     (empty: any); f16 and bf16 are computed in f32 if only f32 is among them. ``source``: file:line. ``schedule``: of the kernels that the
     rule makes, in place of the target's own: a function that takes its steps on a Schedule, a ``legato.Schedule``, or a script.
+    ``updates``: of a kernel rule, the operand that its one output starts as: the function gets the output in that operand's place as well,
+    and changes it, unless the operand is a constant.
     """
 
     op: str
@@ -44,6 +46,7 @@ class Rule:
     dtypes: tuple[str, ...] = ()
     layer: int = TARGETS_OWN
     schedule: Any = None
+    updates: int | None = None
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -89,9 +92,9 @@ def _decorator(ops: tuple[str, ...], form: Form, **options: Any) -> Callable[[Fu
     return make
 
 
-def kernel(*ops: str, priority: int = 0, when: When = (), schedule: Any = None) -> Callable[[Function], Any]:
+def kernel(*ops: str, priority: int = 0, when: When = (), schedule: Any = None, updates: int | None = None) -> Callable[[Function], Any]:
     """Decorator: makes a function a kernel rule: one ``Rule``, or a tuple for several ops. Registers nothing."""
-    return _decorator(ops, "kernel", priority=priority, when=when, schedule=schedule)
+    return _decorator(ops, "kernel", priority=priority, when=when, schedule=schedule, updates=updates)
 
 
 def rewrite(*ops: str, priority: int = 0, when: When = (), schedule: Any = None) -> Callable[[Function], Any]:

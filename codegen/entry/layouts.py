@@ -44,12 +44,14 @@ class AxisRow(Struct):
 
 
 class OutputRow(Struct):
-    """An output. ``first_size``: the index of its shape in the sizes; -1 if main requests its memory itself, once it knows the shape."""
+    """An output. ``first_size``: the index of its shape in the sizes; -1 if main requests its memory itself, once it knows the shape.
+    ``donor``: the number of the input whose memory it takes; -1 for memory of its own."""
 
     dtype: int
     rank: int
     first_size: int
     width: int
+    donor: int
 
 
 class SymbolRow(Struct):

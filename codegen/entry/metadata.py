@@ -8,21 +8,26 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS, INPUT_FORMS, OUTPUT_FORMS
 from legato.dialects.tir.markers import PROFILED, THREADS
-from legato.passes.memory.signature import Boundary, BoundaryValue, packed_functions
+from legato.passes.memory.signature import Boundary, BoundaryValue, donors, packed_functions
 
 FORMAT = 2   # increased when older runtimes cannot read a new saved model
+DONATING = 3   # of models that change arguments, which runtimes of format 2 would not protect
 FORMS = {"input_forms": INPUT_FORMS, "output_forms": OUTPUT_FORMS}
 
 
 def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
     """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions called), callers (a description of each
-    one's callers), target (cpu, features), openmp, input_forms and output_forms (where an input or output is no tensor)."""
+    one's callers), target (cpu, features), openmp, input_forms and output_forms (where an input or output is no tensor); donors (numbers
+    of inputs, or -1, by output) if any output takes an input's memory."""
+    given = donors(main, boundary)
+    donating = any(number >= 0 for number in given)
     return json.dumps({
-        "format": FORMAT,
+        "format": DONATING if donating else FORMAT,
         "legato": _version(),
         "inputs": [_value(v) for v in boundary.inputs],
         "outputs": [_value(v) for v in boundary.outputs],
         "symbols": list(boundary.symbols),
+        **({"donors": given} if donating else {}),
         "weights": [_value(v) for v in boundary.weights],
         "packed": packed_functions(main),
         **{key: _forms(main.attributes[name]) for key, name in FORMS.items() if name in main.attributes},

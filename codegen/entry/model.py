@@ -26,7 +26,7 @@ from legato.dialects.relax.markers import LATE_SYMBOLS, PACKED_RESULTS, SYMBOL, 
 from legato.dialects.relax.requirements import requirements
 from legato.dialects.tir.markers import ARENA, FRAME, FUNCTIONS, HELD, LATE_ARENAS, OUT
 from legato.passes.memory import signature
-from legato.passes.memory.signature import Boundary, BoundaryValue, linear_axis, packed_functions, value_of
+from legato.passes.memory.signature import Boundary, BoundaryValue, donors, linear_axis, packed_functions, value_of
 
 
 def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | None, threads: int,
@@ -91,10 +91,10 @@ def _tables(main: ir.OpView, boundary: Boundary, threads: int, is_checked: bool)
     for name, type_, which in main.attributes[PACKED_RESULTS] if PACKED_RESULTS in main.attributes else ():
         value = value_of(name.value, type_.value)
         add_row(value, f"{value}{which.value}", result_axes(value.shape))
-    for value in boundary.outputs:
+    for value, donor in zip(boundary.outputs, donors(main, boundary)):
         is_late = boundary.is_late(value.shape)
         outputs.append({"dtype": dlpack_dtype(value.dtype), "rank": len(value.shape), "first_size": -1 if is_late else sizes,
-                        "width": _width(value)})
+                        "width": _width(value), "donor": donor})
         sizes += 0 if is_late else len(value.shape)
     required = []
     for one in requirements(main):

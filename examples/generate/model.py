@@ -2,6 +2,9 @@
 
 The inputs are ``ids`` [1, seq] and, for each layer, the keys and values of the tokens before, [1, heads, past, width]; ``past`` may be 0.
 The outputs are the ``logits`` [1, vocabulary] of the last token, and the keys and values of all tokens, which the next call takes.
+
+In place, the keys and values are rooms for tokens, [1, heads, room, width], of which the first are taken, and ``at`` [1] is how many. The
+outputs are the rooms with the new tokens behind those: a ``TensorScatter``, for which the inputs can be donated.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-OPSET = 20
+OPSET, OPSET_IN_PLACE = 20, 24
 FLOAT_BITS = 32
 BLOCK = 32   # rows of a weight of few bits that share a scale
 
@@ -79,17 +82,18 @@ def quantized(weight: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
     return (numbers[..., ::2] | numbers[..., 1::2] << 4 if bits == 4 else numbers), scales
 
 
-def build(config: DecoderConfig, bits: int = FLOAT_BITS, seed: int = 0) -> tuple[onnx.ModelProto, int]:
-    """The model with weights of 32 (floats), 8 or 4 bits, and the bytes of the weights that each token reads."""
+def build(config: DecoderConfig, bits: int = FLOAT_BITS, seed: int = 0, in_place: bool = False) -> tuple[onnx.ModelProto, int]:
+    """The model with weights of 32 (floats), 8 or 4 bits, and the bytes of the weights that each token reads. ``in_place``: with rooms for
+    keys and values, which it writes to."""
     graph = _DecoderGraph(bits, seed)
     table = graph.constant("tokens.weight", graph.random.standard_normal((config.vocabulary, config.features), np.float32))
     x = graph.add("Gather", "tokens", table, "ids")
-    turns, mask = _positions(graph, config)
+    turns, mask = _positions(graph, config, in_place)
     caches = []
     for i in range(config.layers):
         past = [f"past.{i}.key", f"past.{i}.value"]
         present = [f"present.{i}.key", f"present.{i}.value"]
-        attended = _attention(graph, f"layers.{i}.attention", x, config, turns, mask, past, present)
+        attended = _attention(graph, f"layers.{i}.attention", x, config, turns, mask, past, present, in_place)
         x = graph.add("Add", f"layers.{i}.attention.add", x, attended)
         x = graph.add("Add", f"layers.{i}.mlp.add", x, _mlp(graph, f"layers.{i}.mlp", x, config))
         caches += zip(past, present)
@@ -100,32 +104,38 @@ def build(config: DecoderConfig, bits: int = FLOAT_BITS, seed: int = 0) -> tuple
     def cache(name: str, length: str) -> onnx.ValueInfoProto:
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, config.heads, length, config.width])
 
-    inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, [1, "seq"]), *(cache(past, "past") for past, _ in caches)]
+    before, after = ("room", "room") if in_place else ("past", "past + seq")
+    inputs = [helper.make_tensor_value_info("ids", TensorProto.INT64, [1, "seq"]), *(cache(past, before) for past, _ in caches)]
+    if in_place:
+        inputs.insert(1, helper.make_tensor_value_info("at", TensorProto.INT64, [1]))
     outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, config.vocabulary]),
-               *(cache(present, "past + seq") for _, present in caches)]
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+               *(cache(present, after) for _, present in caches)]
+    opsets = [helper.make_opsetid("", OPSET_IN_PLACE if in_place else OPSET), helper.make_opsetid("com.microsoft", 1)]
     whole = helper.make_graph(graph.nodes, "decoder", inputs, outputs, graph.initializers)
     return helper.make_model(whole, opset_imports=opsets, ir_version=10), graph.read
 
 
-def _positions(graph: _DecoderGraph, config: DecoderConfig) -> tuple[tuple[str, str], str]:
-    """The cosines and sines of the tokens' places, [seq, width / 2], and the mask [seq, past + seq], 0 or -inf."""
+def _positions(graph: _DecoderGraph, config: DecoderConfig, in_place: bool) -> tuple[tuple[str, str], str]:
+    """The cosines and sines of the tokens' places, [seq, width / 2], and the mask of those before, [seq, past + seq] or [seq, room], 0 or
+    -inf."""
     angles = np.outer(np.arange(config.length), 10000.0 ** (-np.arange(config.width // 2) / (config.width // 2)))
     zero, one = graph.constant("zero", np.int64(0)), graph.constant("one", np.int64(1))
-    past = graph.add("Squeeze", "past", graph.add("Shape", "past_shape", "past.0.key", start=2, end=3))
+    size = graph.add("Squeeze", "size", graph.add("Shape", "past_shape", "past.0.key", start=2, end=3))
+    past = graph.add("Squeeze", "past", "at") if in_place else size
     count = graph.add("Squeeze", "count", graph.add("Shape", "ids_shape", "ids", start=1, end=2))
     total = graph.add("Add", "total", past, count)
     places = graph.add("Range", "places", past, total, one)
     tables = (graph.constant(name, values.astype(np.float32)) for name, values in (("cosines", np.cos(angles)), ("sines", np.sin(angles))))
     cosines, sines = (graph.add("Gather", f"{table}_of_places", table, places) for table in tables)
     axis = graph.constant("axis", np.array([1], np.int64))
-    later = graph.add("Greater", "later", graph.add("Range", "all_places", zero, total, one), graph.add("Unsqueeze", "rows", places, axis))
+    before = graph.add("Range", "all_places", zero, size if in_place else total, one)
+    later = graph.add("Greater", "later", before, graph.add("Unsqueeze", "rows", places, axis))
     mask = graph.add("Where", "mask", later, graph.constant("hidden", np.float32(-np.inf)), graph.constant("seen", np.float32(0)))
     return (cosines, sines), mask
 
 
 def _attention(graph: _DecoderGraph, name: str, x: str, config: DecoderConfig, turns: tuple[str, str], mask: str, past: Sequence[str],
-               present: Sequence[str]) -> str:
+               present: Sequence[str], in_place: bool) -> str:
     normed = graph.norm(f"{name}.norm", x, config.features)
     split = graph.constant(f"{name}.split", np.array([1, -1, config.heads, config.width], np.int64))
 
@@ -135,7 +145,8 @@ def _attention(graph: _DecoderGraph, name: str, x: str, config: DecoderConfig, t
 
     q, k, v = (heads(part) for part in "qkv")
     q, k = (_turned(graph, f"{name}.{part}", value, turns) for part, value in (("q", q), ("k", k)))
-    keys, values = (graph.add("Concat", f"{name}.{part}_all", old, new, axis=2, outputs=[kept])
+    keys, values = (graph.add("TensorScatter", f"{name}.{part}_all", old, new, "at", axis=2, outputs=[kept]) if in_place else
+                    graph.add("Concat", f"{name}.{part}_all", old, new, axis=2, outputs=[kept])
                     for part, old, new, kept in zip("kv", past, (k, v), present))
     scaled = graph.add("Mul", f"{name}.scale", q, graph.constant(f"{name}.factor", np.float32(config.width ** -0.5)))
     scores = graph.add("MatMul", f"{name}.scores", scaled, graph.add("Transpose", f"{name}.columns", keys, perm=[0, 1, 3, 2]))

@@ -146,25 +146,29 @@ class Legalizer(Conversion):
         inside = [splat(v, CONSTANT) for v in context.operands]
         scalars = symbols_in(context.attrs)
         outputs = [tir.plain_type(t) for t in context.output_types]
-        passed = [v for v, constant in zip(context.operands, inside) if constant is None]
+        updated = updated_operand(rule, context.operands, inside, outputs)
+        passed = [v for number, (v, constant) in enumerate(zip(context.operands, inside)) if constant is None and number != updated]
         inputs = [tir.plain_type(v.type) for v in passed]
         key = (rule, context.name, tuple(context.input_types), tuple(context.output_types), tuple(inside), tuple(scalars),
                tuple(sorted((k, str(v)) for k, v in context.attrs.items())))
         if key not in self.kernels:
-            built = self.build(rule, context, inside, scalars, inputs, outputs)
+            built = self.build(rule, context, inside, scalars, inputs, outputs, updated)
             if isinstance(built, Refusal):
                 return built
             self.kernels[key] = built
         context.kernel = self.kernels[key]
         operands = [context.plain(v) for v in passed] + [context.index(s) for s in scalars]
-        return tir.call_tir(self.kernels[key], operands, outputs, [context.sizes(t) for t in context.output_types])
+        starts = {} if updated is None else {0: context.plain(context.operands[updated])}
+        return tir.call_tir(self.kernels[key], operands, outputs, [context.sizes(t) for t in context.output_types], starts)
 
     def build(self, rule: RuleLike, context: OpContext, inside: list[Any], scalars: list[Any], inputs: list[ir.Type],
-              outputs: list[ir.Type]) -> "str | Refusal":
-        """Builds the kernel of a rule for this op. Returns its name; after a refusal the module is unchanged."""
+              outputs: list[ir.Type], updated: int | None) -> "str | Refusal":
+        """Builds the kernel of a rule for this op, whose output starts as the operand ``updated``. Returns its name; after a refusal the
+        module is unchanged."""
         def body(ins: list[ir.Value], outs: list[ir.Value]) -> Sequence[ir.Value]:
             given = iter(ins)
-            arguments = [next(given) if c is None else constant(c) for c in inside]
+            arguments = [constant(c) if c is not None else outs[0] if number == updated else next(given)
+                         for number, c in enumerate(inside)]
             values = rule(KernelContext(context, dict(zip(scalars, given))), *arguments, *outs)
             if isinstance(values, Refusal):
                 raise RuleRefused(values)
@@ -203,6 +207,15 @@ class Legalizer(Conversion):
             self.symbols.insert(function)
             self.kernels[key] = function.name.value
         return self.kernels[key]
+
+
+def updated_operand(rule: RuleLike, operands: Sequence[ir.Value], inside: Sequence[Any], outputs: Sequence[ir.Type]) -> int | None:
+    """The operand that a rule's kernel changes in place; None if the rule makes its output anew, or the operand is a constant of the
+    kernel, or of another type than the output."""
+    number = rule.updates
+    if number is None or inside[number] is not None or len(outputs) != 1 or tir.plain_type(operands[number].type) != outputs[0]:
+        return None
+    return number
 
 
 def constant(value: ir.Attribute) -> ir.Value:

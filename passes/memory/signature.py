@@ -11,7 +11,7 @@ from legato.core.dtypes import numpy_dtype
 from legato.core.errors import LegatoError, UnsupportedError
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, dims, symbol, symbol_name, symbols
-from legato.dialects.relax.markers import NAME, PACKED_NAMES, SIGNATURE, WEIGHT
+from legato.dialects.relax.markers import DONATED, NAME, PACKED_NAMES, SIGNATURE, WEIGHT
 from legato.dialects.tir.markers import OUT
 
 
@@ -19,6 +19,20 @@ def packed_functions(main: ir.OpView) -> list[str]:
     """The names of the packed functions that main calls, in the order of its table of functions."""
     attributes = main.operation.attributes
     return [name.value for name in attributes[PACKED_NAMES]] if PACKED_NAMES in attributes else []
+
+
+def donors(main: ir.OpView, boundary: "Boundary") -> list[int]:
+    """For each output of main, the number of the input whose memory it takes; -1 for memory of its own. LegatoError if there is no such
+    input, or it is another one's donor, too."""
+    attributes = main.operation.attributes
+    if DONATED not in attributes:
+        return [-1] * len(boundary.outputs)
+    found = list(ir.DenseI64ArrayAttr(attributes[DONATED]))
+    taken = [number for number in found if number >= 0]
+    if len(found) != len(boundary.outputs) or len(taken) != len(set(taken)) or any(n >= len(boundary.inputs) for n in taken):
+        raise LegatoError(f"{DONATED} of main names for each of {len(boundary.outputs)} outputs one of {len(boundary.inputs)} inputs, "
+                          f"or -1, and no input twice; it is {found}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ KINDS: dict[str, tuple[str, Callable[[ir.Attribute], bool]]] = {
                     ("an array", lambda a: isinstance(a, ir.ArrayAttr))),
     **dict.fromkeys((relax.EXTERNAL, tir.SCHEDULE), ("a symbol", lambda a: isinstance(a, ir.SymbolRefAttr | ir.FlatSymbolRefAttr))),
     **dict.fromkeys((tir.HELD, tir.LATE_ARENAS), ("an integer", lambda a: isinstance(a, ir.IntegerAttr))),
-    tir.INPLACE: ("an array of i64", lambda a: isinstance(a, ir.DenseI64ArrayAttr)),
+    **dict.fromkeys((relax.DONATED, tir.INPLACE), ("an array of i64", lambda a: isinstance(a, ir.DenseI64ArrayAttr))),
 }
 
 

@@ -28,6 +28,11 @@ _COMBINE = {"add": Element.add, "mul": Element.mul, "max": Element.max, "min": E
 _OF_BOOLEANS = {"add": arith.ori, "mul": arith.andi, "max": arith.ori, "min": arith.andi}
 
 
+def started(x: ir.Value, out: ir.Value) -> ir.Value:
+    """The output with the tensor's contents, which it may have already."""
+    return out if x == out else copy(x, out)
+
+
 def _written(k, result: ir.Value, update: ir.Value, places: Sequence[ir.Value]) -> ir.Value:
     """``result`` with one element replaced by the update, or combined with it."""
     kind, reduction = element(k.input_types[0]), k.attrs["reduction"]
@@ -51,7 +56,7 @@ def scatter_elements(k, x, indices, updates, out):
         places[axis] = place(extract(indices, here), kind, size)
         return _written(k, result, extract(updates, here), places)
 
-    return loop_nest(dims(indices), copy(x, out), body)
+    return loop_nest(dims(indices), started(x, out), body)
 
 
 @kernel("relax.scatter_nd")
@@ -64,7 +69,7 @@ def scatter_nd(k, x, indices, updates, out):
         named = [place(extract(indices, [*here[:rows], index_value(t)]), kind, sizes[t]) for t in range(depth)]
         return _written(k, result, extract(updates, here), [*named, *here[rows:]])
 
-    return loop_nest(dims(updates), copy(x, out), body)
+    return loop_nest(dims(updates), started(x, out), body)
 
 
 RULES = (scatter_elements, scatter_nd)

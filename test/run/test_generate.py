@@ -1,14 +1,35 @@
 """The example of a language model: one compile serves the prompt, single tokens and parts of a prompt, and the tokens are onnxruntime's."""
+from dataclasses import replace
+
 import numpy as np
 import onnxruntime
 import pytest
 
 import legato
-from legato.examples.generate.generate import generate
+from legato.examples.generate.generate import ROOM, generate
 from legato.examples.generate.model import DecoderConfig, build
 
 CONFIG = DecoderConfig(vocabulary=101, layers=2, features=64, heads=4, hidden=96, length=64)
 PROMPT = [5, 6, 7, 8, 9]
+
+
+def test_tokens_of_the_decoder_in_place():
+    """Rooms for keys and values are written to, and grow; onnxruntime's are values."""
+    config = replace(CONFIG, length=ROOM + 30)
+    model, _ = build(config, in_place=True)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3   # it warns of each copy of a cache
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    names = [value.name for value in session.get_inputs()]
+    executable = legato.compile(legato.donate(legato.from_onnx(model), names[2:]))
+
+    def reference(*values):
+        return session.run(None, dict(zip(names, values)))
+
+    assert generate(executable, config, PROMPT, ROOM, True).tokens == generate(reference, config, PROMPT, ROOM, True).tokens
+    caches = [np.zeros((1, 4, 8, 16), np.float32) for _ in range(4)]
+    given = executable(np.array([PROMPT]), np.array([0]), *caches)
+    assert all(one is other for one, other in zip(given[1:], caches))
 
 
 @pytest.mark.parametrize("bits", [32, 8, 4])

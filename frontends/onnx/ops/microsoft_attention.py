@@ -238,7 +238,7 @@ def _cached(node, index: int, new: ir.Value, before: ir.Value, total: Size) -> i
     old = node.x(index)
     if not (isinstance(more, int) and more == 0):
         old = relax.concat([old, relax.broadcast_to(number(0, old), shape=[batch, heads, more, depth])], axis=2)
-    return written(node.with_inputs(old, new, before), old, new, 2, circular=False)
+    return written(node.with_inputs(old, new, before), old, new, 2)
 
 
 ENTRIES = (multi_head_attention, attention, rotary_embedding, group_query_attention)

@@ -13,22 +13,31 @@ def tensor_scatter(node):
     axis = node.axis(node.integer("axis", -2), node.rank())
     if node.rank(1) != node.rank():
         raise Malformed(f"its update has rank {node.rank(1)}, its cache {node.rank()}")
-    old, new = node.x(0), node.x(1)
-    if node.given(2):
-        return written(node, old, new, axis, circular)
-    rest = relax.strided_slice(old, begin=[node.dims(1)[axis]], end=[node.dims(0)[axis]], axes=[axis])
-    return relax.concat([new, rest], axis=axis)
-
-
-def written(node, old, new, axis: int, circular: bool):
-    """The cache with the update's element at each position that it covers."""
     if axis == 0:
         raise Malformed("its axis is 0, which is that of the examples")
+    return relax.scatter_nd(node.x(0), written_places(node, axis, circular), node.x(1))
+
+
+def written_places(node, axis: int, circular: bool):
+    """Where each slice of the update is written to: indices into the cache's axes up to and including ``axis``, in a last axis."""
+    sizes, count = node.dims()[:axis], node.dims(1)[axis]
+    behind = counted(count)
+    if node.given(2):
+        first = relax.expand_dims(relax.astype(node.x(2), dtype=np.int64), axis=list(range(1, axis + 1)))
+        behind = relax.add(first, behind)
+    if circular:
+        behind = relax.mod(behind, size_value(node.dims()[axis]))
+    around = [relax.expand_dims(counted(size), axis=list(range(1, axis - number + 1))) for number, size in enumerate(sizes)]
+    shape = [*sizes, count]
+    parts = [relax.expand_dims(relax.broadcast_to(part, shape=shape), axis=[len(shape)]) for part in (*around, behind)]
+    return relax.concat(parts, axis=len(shape))
+
+
+def written(node, old, new, axis: int):
+    """The cache with the update's element at each position that it covers; positions outside of the cache are dropped."""
     size, count = node.dims()[axis], node.dims(1)[axis]
     places = counted(size)
     number = relax.subtract(places, relax.expand_dims(relax.astype(node.x(2), dtype=np.int64), axis=[1]))  # [examples, size]
-    if circular:
-        number = relax.mod(number, size_value(size))
     zero, end = node.literal(0, np.int64), size_value(count)
     inside = relax.logical_and(relax.greater_equal(number, zero), relax.less(number, end))
     number = relax.where(inside, number, zero)

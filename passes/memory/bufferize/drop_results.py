@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import terminator
+from legato.core.ir_helpers import find, terminator
 from legato.core.locations import origin
 from legato.core.mlir import func, ir
 from legato.dialects import tir
@@ -31,6 +31,7 @@ class DropResults(ModulePass):
         with module.context, ir.Location.unknown():
             in_place = {f.name.value for f in on_tensors(module.module) if (tir.is_prim_func(f) or f.is_external) and drop_results(f)}
             drop_call_results([c for c in calls_in(module.module) if c.attributes["callee"].value in in_place])
+            drop_copies(module.module)
 
 
 def drop_results(function: func.FuncOp) -> bool:
@@ -55,6 +56,13 @@ def drop_results(function: func.FuncOp) -> bool:
     if "res_attrs" in function.attributes:
         del function.attributes["res_attrs"]
     return True
+
+
+def drop_copies(module: ir.Module) -> None:
+    """Erases copies of buffers to themselves, which copies of results to their outputs have become."""
+    for copy in find(module.operation, "memref.copy"):
+        if copy.operands[0] == copy.operands[1]:
+            copy.erase()
 
 
 def drop_call_results(calls: list[ir.Operation]) -> None:

@@ -1,5 +1,6 @@
 """tir-prepare-main: prepares main for bufferization: plain tensor types, results that alias nothing, declared accesses of
 declarations."""
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,8 @@ from legato.core.mlir import arith, bufferization, func, ir, tensor
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import RETURNS
-from legato.passes.memory.bufferize.functions import on_tensors
+from legato.passes.memory.bufferize.donated import in_memory_of, is_whole
+from legato.passes.memory.bufferize.functions import donated, on_tensors
 from legato.passes.memory.bufferize.reads import WHOLE_VIEWS, separate_reads
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
@@ -81,12 +83,17 @@ def fresh_root(value: ir.Value) -> ir.Value | None:
 
 
 def own_results(function: func.FuncOp) -> None:
-    """Copies returned values that are arguments, constants, parts of something, or returned twice."""
+    """Copies returned values that are arguments, constants, parts of something, or returned twice; those that take the memory of arguments
+    are computed there, or copied there."""
     block = function.body.blocks[0]
     last = block.operations[len(block.operations) - 1].operation
     seen: set[ir.Value] = set()
+    donors = donated(function)
     for i, value in enumerate(list(last.operands)):
         if not isinstance(value.type, ir.RankedTensorType):
+            continue
+        if i in donors and is_whole(value, donors[i]):
+            last.operands[i] = donors[i]
             continue
         root = fresh_root(value)
         if root is not None and root not in seen:
@@ -94,17 +101,19 @@ def own_results(function: func.FuncOp) -> None:
             continue
         with ir.InsertionPoint(last), last.location:
             last.operands[i] = bufferization.AllocTensorOp(value.type, [], copy=value).result
-    protect_arguments(function)
+    for i, argument in donors.items():   # behind all that reads arguments
+        last.operands[i] = in_memory_of(argument, last.operands[i], last)
+    protect_arguments(function, {argument.arg_number for argument in donors.values()})
 
 
-def protect_arguments(function: func.FuncOp) -> None:
-    """Marks arguments as not writable: they belong to the caller."""
+def protect_arguments(function: func.FuncOp, donated: Set[int]) -> None:
+    """Marks arguments as not writable, since they belong to the caller, except for those that are donated."""
     count = len(function.type.inputs)
-    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [None] * count
+    given = list(function.attributes["arg_attrs"]) if "arg_attrs" in function.attributes else [ir.DictAttr.get({})] * count
     attributes = []
-    for old in given:
-        new = {a.name: a.attr for a in old} if old else {}
-        new["bufferization.writable"] = ir.BoolAttr.get(False)
+    for number, old in enumerate(given):
+        new = {a.name: a.attr for a in ir.DictAttr(old)}
+        new["bufferization.writable"] = ir.BoolAttr.get(number in donated)
         attributes.append(ir.DictAttr.get(new))
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
 

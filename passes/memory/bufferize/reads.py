@@ -3,6 +3,7 @@ from collections.abc import Callable, Set
 
 from legato.core.ir_helpers import everything
 from legato.core.mlir import bufferization, func, ir
+from legato.passes.memory.bufferize.functions import donated
 
 WHOLE_VIEWS = frozenset({"tensor.cast", "tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape"})
 VIEWS = WHOLE_VIEWS | {"tensor.extract_slice"}
@@ -63,7 +64,7 @@ def root_of(value: ir.Value, views: Set[str] = VIEWS) -> ir.Value:
 def _is_protected(root: ir.Value, function: func.FuncOp) -> bool:
     """Whether bufferization copies what would be written to the buffer."""
     if isinstance(root.owner, ir.Block):
-        return root.owner == function.body.blocks[0]
+        return root.owner == function.body.blocks[0] and root not in donated(function).values()
     return root.owner.name == "arith.constant"
 
 

@@ -14,7 +14,7 @@ sizes are checked (``@legato.late_check``). tir-lower-packed gives these declara
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -36,7 +36,7 @@ from legato.passes.memory.plan_memory.lifetimes import MainBuffer, find_buffers
 from legato.passes.memory.plan_memory.placement import Life, Placement, place
 from legato.passes.memory.plan_memory.sizes import MemrefSizes
 from legato.passes.memory.plan_memory.stages import Stage, find_stages, pass_sizes, stage_of
-from legato.passes.memory.signature import Boundary
+from legato.passes.memory.signature import Boundary, donors
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -75,11 +75,15 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     stages = find_stages(main, boundary.symbols, sizes)
     buffers = find_buffers(main)
     returned = list(_last(main).operands)
+    donor = donors(main, boundary)
     owners = _owners(returned, main)
     for op in owners:   # read while main still has its arguments; a cast may have hidden the size from the result
         _known(sizes.shape(op.results[0]), op)
     shapes = [value.shape if boundary.is_late(value.shape) and UNKNOWN not in value.shape else _known(sizes.shape(buffer), _last(main))
               for buffer, value in zip(returned, boundary.outputs, strict=True)]
+    elsewhere = {number for number, argument in enumerate(donor) if argument >= 0}
+    there = {number for number in elsewhere if _root(returned[number]) == main.arguments[donor[number]]}
+    owners = {op: number for op, number in owners.items() if number not in elsewhere}
     owners = {op: number for op, number in owners.items() if not _precedes(op, stages[stage_of(stages, shapes[number], op)].call)}
     placed = [(b, _known((sizes.bytes(b.alloc.results[0]),), b.alloc)[0]) for b in buffers if b.alloc not in owners and b.is_used]
     groups: list[list[tuple[MainBuffer, Size]]] = [[] for _ in stages]
@@ -89,7 +93,7 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     check_bytes(main, boundary, shapes, placed, [placement.total for placement in placements])
     plan = _Rewrite(main, boundary, sizes, placements[0].total, stages)
     plan.begin_stages([placement.total for placement in placements], shapes)
-    plan.results(owners, shapes)
+    plan.results(owners, shapes, there)
     for stage, (group, placement) in enumerate(zip(groups, placements)):
         for (buffer, _), offset in zip(group, placement.offsets):
             plan.view(buffer, offset, stage)
@@ -129,12 +133,18 @@ def _last(function: func.FuncOp) -> ir.Operation:
     return operations[len(operations) - 1].operation
 
 
+def _root(value: ir.Value) -> ir.Value:
+    """The value whose whole buffer a view is."""
+    while not isinstance(value.owner, ir.Block) and value.owner.name in WHOLE_VIEWS:
+        value = value.owner.operands[0]
+    return value
+
+
 def _owners(returned: list[ir.Value], main: func.FuncOp) -> dict[ir.Operation, int]:
     """The allocations that can be replaced by a result's memory, with the number of the result."""
     owners: dict[ir.Operation, int] = {}
     for number, value in enumerate(returned):
-        while not isinstance(value.owner, ir.Block) and value.owner.name in WHOLE_VIEWS:
-            value = value.owner.operands[0]
+        value = _root(value)
         op = None if isinstance(value.owner, ir.Block) else value.owner.operation
         if op is not None and op.name == "memref.alloc" and op.block == main.body.blocks[0] and op not in owners:
             owners[op] = number
@@ -237,9 +247,10 @@ class _Rewrite:
             again = with_shape(argument, shaped, shape, self.values)
         argument.replace_all_uses_except(again, again.owner.operation)
 
-    def results(self, owners: dict[ir.Operation, int], shapes: list[tuple[Size, ...]]) -> None:
-        """Computes results in the caller's memory where possible, and copies the others there at the end; main returns a code."""
-        claimed = set(owners.values())
+    def results(self, owners: dict[ir.Operation, int], shapes: list[tuple[Size, ...]], there: Set[int]) -> None:
+        """Computes results in the caller's memory where possible, and copies the others there at the end, but for those that are ``there``;
+        main returns a code."""
+        claimed = {*owners.values(), *there}
         for op, number in owners.items():
             type_ = ir.MemRefType(op.results[0].type)
             stage = self.stages[stage_of(self.stages, (*shapes[number], *self.sizes.shape(op.results[0])), op)]
