@@ -34,6 +34,14 @@ def test_the_kernels(names):
     assert find(legato.lower(names["row_sums"], "nvvm", last="outlined").operation, "gpu.shuffle")
 
 
+def test_the_product_in_tiles(names):
+    """Two tiles in shared memory, and one barrier before each of them is written and read."""
+    kernels = names["tiled"].operation
+    text = str(names["tiled"])
+    assert len(find(kernels, "gpu.launch_func")) == 1 and len(find(kernels, "gpu.barrier")) == 2
+    assert text.count("workgroup(") == 1 and "memref<32x8xf32, #gpu.address_space<workgroup>>" in text
+
+
 @pytest.mark.skipif(openmp_runtime() is None, reason="the emulation of threads needs an OpenMP runtime")
 def test_row_sums_in_emulation(names):
     exe = emulated(names["row_sums"], seed=None)

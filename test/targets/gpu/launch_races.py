@@ -15,6 +15,7 @@ from legato.core.ir_helpers import body, everything, find
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import constant_of
 
+LOADS, STORES = ("memref.load", "vector.load"), ("memref.store", "vector.store")
 LOOPS = ("scf.for", "tir.for")
 VIEWS = ("memref.subview", "memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.reinterpret_cast")
 FRESH = count()
@@ -22,7 +23,10 @@ FRESH = count()
 
 @dataclass(eq=False)
 class Access:
-    """A load or store of an element. ``path``: the loops and conditions around it, outermost first, with the number of the region."""
+    """A load or store of an element, or of a vector of neighbours.
+
+    ``path``: the loops and conditions around it, outermost first, with the number of the region.
+    """
 
     op: ir.Operation
     writes: bool
@@ -34,8 +38,14 @@ class Access:
         return self.op.operands[int(self.writes)]
 
     @property
+    def lanes(self) -> int:
+        """The number of elements, along the last dimension."""
+        type_ = (self.op.operands[0] if self.writes else self.op.results[0]).type
+        return type_.shape[0] if isinstance(type_, ir.VectorType) else 1
+
+    @property
     def indices(self) -> list[ir.Value]:
-        """The place of the element."""
+        """The place of the first element."""
         return list(self.op.operands)[1 + int(self.writes):]
 
 
@@ -88,7 +98,7 @@ def _not_modelled(launch: ir.Operation) -> list[str]:
         if op == launch or not buffers or op.name == "memref.dim":
             continue
         part = next((v for v in buffers if not isinstance(v.owner, ir.Block) and v.owner.operation.name in VIEWS), None)
-        if op.name not in ("memref.load", "memref.store") or part is not None:
+        if op.name not in (*LOADS, *STORES) or part is not None:
             found.append(f"{op}: not modelled")
     return found
 
@@ -122,8 +132,8 @@ def _statement(op: ir.Operation, path: list[tuple[ir.Operation, int]], pairs: li
     loops = [one for one, _ in path if one.name in LOOPS]
     if op.name == "gpu.barrier":
         return Stretch(barrier=True)
-    if op.name in ("memref.load", "memref.store"):
-        access = Access(op, op.name == "memref.store", path)
+    if op.name in (*LOADS, *STORES):
+        access = Access(op, op.name in STORES, path)
         if access.writes:
             pairs.append(Pair(access, access, loops))
         return Stretch([access], [access])
@@ -198,7 +208,10 @@ def _decide(pair: Pair, launch: ir.Operation, verdict: Verdict) -> None:
         assumed.append(late == early + step if pair.next_only else late > early)
     apart = [side.of(i) for side, access in zip(sides, (pair.first, pair.second)) for i in access.indices]
     half = len(apart) // 2
-    same = z3.And(True, *(a == b for a, b in zip(apart[:half], apart[half:])))
+    first, second = apart[:half], apart[half:]
+    same = z3.And(True, *(a == b for a, b in zip(first[:-1], second[:-1])))
+    if first:
+        same = z3.And(same, first[-1] < second[-1] + pair.second.lanes, second[-1] < first[-1] + pair.first.lanes)
     about = f"{pair.first.op} and {pair.second.op}" + (" in different steps of a loop" if pair.carried is not None else "")
     assumed += [one for side in sides for facts in side.defined.values() for one in facts]
     apart_or_equal = z3.Or(z3.Not(same), _one_value(pair, sides, launch))
@@ -217,7 +230,9 @@ def _decide(pair: Pair, launch: ir.Operation, verdict: Verdict) -> None:
 
 def _one_value(pair: Pair, sides: Sequence[_Side], launch: ir.Operation) -> Any:
     """That both threads write one number: they compute it alike, from elements that nobody writes in this launch."""
-    written = [store.operands[1] for store in find(launch, "memref.store")]
+    if max(pair.first.lanes, pair.second.lanes) > 1:
+        return z3.BoolVal(False)
+    written = [store.operands[1] for store in find(launch, *STORES)]
 
     def equal(value: ir.Value) -> Any:
         if constant_of(value) is not None or not _inside(value, launch):

@@ -1,0 +1,260 @@
+"""Schedules of products by tiles: matmuls, batches of them, and convolutions as products of gathered rows (implicit GEMM).
+
+A block of threads computes a tile of the result. It copies a tile of each operand to shared memory, by accesses of 16 bytes where the
+operand allows them, and each thread multiplies from there into its own part of the result, which stays in registers until what reads the
+result is computed.
+"""
+from dataclasses import dataclass
+from math import gcd, prod
+
+from legato.analysis.block_kernel import BlockKernel, KernelBlock
+from legato.analysis.products import NoProduct, ProductForm, product_of
+from legato.core.mlir import ir
+from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.steps import Steps
+
+LANES = 4          # columns of a vector of the result
+UNROLLED = 4       # steps of the depth that are copied
+MOST_GRID = 65535  # blocks on the axes y and z of a grid
+ENOUGH = 128       # blocks that keep a large device busy
+LONG = 1024        # depth from which on few blocks share it
+POINTS = 128       # threads of a block that adds up parts
+
+
+@dataclass(frozen=True)
+class ProductTiles:
+    """``rows``, ``columns``, ``depth``: of the tile of a block of threads; ``own_rows``, ``own_columns``: of that of a thread."""
+
+    rows: int
+    columns: int
+    depth: int
+    own_rows: int
+    own_columns: int
+
+    @property
+    def threads(self) -> tuple[int, int]:
+        """The threads along the columns and along the rows."""
+        return self.columns // self.own_columns, self.rows // self.own_rows
+
+
+TILES = (ProductTiles(128, 128, 16, 8, 8), ProductTiles(64, 64, 16, 8, 4), ProductTiles(32, 64, 16, 4, 4))
+SMALL = (ProductTiles(8, 32, 32, 1, 4), ProductTiles(16, 32, 32, 2, 4), ProductTiles(32, 32, 16, 4, 4))   # for few rows or blocks
+
+
+def choose(form: ProductForm) -> ProductTiles:
+    """The largest tiles that waste at most a quarter of the work and leave enough blocks; sizes that are not known count as long."""
+    rows, columns, batch = (form.extent(axes) for axes in (form.rows, form.columns, form.batch))
+    for tiles in TILES:
+        sides = ((rows, tiles.rows), (columns, tiles.columns))
+        blocks = prod(ENOUGH if size is None else -(-size // tile) for size, tile in (*sides, (batch, 1)))
+        full = all(size is None or 4 * size >= 3 * tile * -(-size // tile) for size, tile in sides)
+        if full and blocks >= ENOUGH and (rows is not None or tiles is not TILES[0]):
+            return tiles
+    return next((tiles for tiles in SMALL if rows is not None and rows <= tiles.rows), SMALL[-1])
+
+
+def product_in(kernel: BlockKernel) -> tuple[KernelBlock, ProductForm] | None:
+    """The only block of a kernel that is a product, if all others are elementwise."""
+    found: list[tuple[KernelBlock, ProductForm]] = []
+    for one in kernel.blocks:
+        try:
+            found.append((one, product_of(one.block)))
+        except NoProduct:
+            if one.reduced or len(one.stores) != 1:
+                return None
+    return found[0] if len(found) == 1 else None
+
+
+def around(kernel: BlockKernel, product: KernelBlock) -> tuple[list[KernelBlock], list[KernelBlock]]:
+    """The other blocks of a kernel in order: those that the product does not feed, and those that it does."""
+    after: list[KernelBlock] = []
+    reached = {id(product)}
+    for one in kernel.blocks:
+        if id(one) not in reached and any(id(w) in reached for buffer in one.read for w in kernel.writers(buffer)):
+            after.append(one)
+            reached.add(id(one))
+    return [one for one in kernel.blocks if id(one) not in reached], after
+
+
+def lanes(kernel: BlockKernel, machine: Gpu, run: int, buffer: ir.Value, tile: int) -> int:
+    """The elements that one access of an operand's tile moves; ``run``: those next to each other in the operand."""
+    element = buffer.type.element_type
+    wide = min(machine.lanes(element.width), LANES)
+    while buffer is not None and kernel.is_own(buffer):   # a pad, which is computed where its element is read
+        writers = kernel.writers(buffer)
+        if len(writers) != 1 or not moves_plainly(writers[0]):
+            return 1
+        buffer = writers[0].loads[0].buffer
+    return wide if run % wide == 0 and tile % wide == 0 else 1
+
+
+def moves_plainly(block: KernelBlock) -> bool:
+    """Whether a block reads one buffer, under conditions that its last axis has no part in, along this axis as it writes."""
+    if block.writes_axes is None or not block.writes_axes or len(block.loads) != 1:
+        return False
+    last, load, store = block.writes_axes[-1], block.loads[0], block.stores[0]
+    if load.indices[-1] != store.indices[-1] or any(block.depends(index, [last]) for index in load.indices[:-1]):
+        return False
+    tests = [op.operands[0] for op in block.ops if op.name == "scf.if"]
+    return not any(block.depends(test, [last]) for test in tests) and load.buffer.type.shape[-1] == store.buffer.type.shape[-1]
+
+
+def keeps_lanes(block: KernelBlock) -> bool:
+    """Whether a block reads neighbours, or one element, for neighbours that it writes."""
+    if not block.writes_axes:
+        return False
+    last = block.writes_axes[-1]
+    return all(not any(block.depends(index, [last]) for index in load.indices[:-1])
+               and (block.axis_of(load.indices[-1]) == last or not block.depends(load.indices[-1], [last]))
+               for load in block.loads if load.indices) and not any(op.name == "scf.if" for op in block.ops)
+
+
+def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
+    """The script of a kernel with one product; None for any other kernel, and for a product without rows or columns."""
+    found = product_in(kernel)
+    if found is None:
+        return None
+    product, form = found
+    if any(form.extent(axes) == 1 for axes in (form.rows, form.columns)):
+        return None
+    tiles = choose(form)
+    counts = [(form.extent(axes), tile) for axes, tile in ((form.rows, tiles.rows), (form.columns, tiles.columns), (form.batch, 1))]
+    if any(size is not None and -(-size // tile) > most for (size, tile), most in zip(counts, (machine.grid, MOST_GRID, MOST_GRID))):
+        return None
+    steps = Steps("product")
+    axis, parts = split_depth(form, tiles)
+    if parts > 1:
+        split(steps, kernel, machine, product, form, tiles, axis, parts)
+    else:
+        whole(steps, kernel, machine, product, form, tiles)
+    return steps.text()
+
+
+def split_depth(form: ProductForm, tiles: ProductTiles) -> tuple[int, int]:
+    """The axis of the depth of which blocks of threads take a part each, and how many parts; 1 where there are blocks enough."""
+    sizes = [form.extent(axes) for axes in (form.batch, form.rows, form.columns, form.depth)]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes) or known[-1] < LONG:
+        return 0, 1
+    axis = max(form.depth, key=lambda n: form.block.extents[n] or 0)
+    blocks, parts = known[0] * -(-known[1] // tiles.rows) * -(-known[2] // tiles.columns), 1
+    while blocks * parts < ENOUGH // 2 and (form.block.extents[axis] or 1) % (2 * parts) == 0 and known[-1] // (2 * parts) >= LONG // 8:
+        parts *= 2
+    return axis, parts
+
+
+def whole(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock, form: ProductForm, tiles: ProductTiles) -> None:
+    """Appends the steps of a product in one launch, with what reads its result."""
+    block = steps.block(product.name)
+    before, after = around(kernel, product)
+    inlined, readers = [steps.block(one.name) for one in before], [steps.block(one.name) for one in after]
+    made = tile(steps, block, tiles)
+    for one in inlined:
+        steps.inline(one)
+    for one in readers:
+        steps.step("reverse_compute_inline", [one])
+    widths = operand_lanes(kernel, machine, form, tiles)
+    finish(steps, made, tiles, widths, vectors=form.run(form.store, form.columns) % LANES == 0 and all(map(keeps_lanes, after)))
+
+
+def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock, form: ProductForm, tiles: ProductTiles, axis: int,
+          parts: int) -> None:
+    """Appends the steps of a product whose depth is cut into parts, and of a launch that adds these up for what reads the result."""
+    block = steps.block(product.name)
+    before, after = around(kernel, product)
+    inlined, readers = [steps.block(one.name) for one in before], [steps.block(one.name) for one in after]
+    outer, _ = steps.split(steps.loops(block, product.rank)[axis], [parts, -1])
+    pieces, total = steps.rfactor(outer, 0)
+    made = tile(steps, pieces, tiles)
+    for one in (*inlined, *readers[:-1]):
+        steps.inline(one)
+    chunk = (form.block.extents[axis] or 1) // parts
+    finish(steps, made, tiles, operand_lanes(kernel, machine, form, tiles, chunk),
+           vectors=form.run(form.store, form.columns) % LANES == 0)
+    spatial = len(product.spatial)
+    last = readers[-1] if readers else steps.cache_write(total, 0, "local")
+    rank = after[-1].rank if after else len(product.stores[0].indices)
+    if readers:
+        steps.scope(total, 0, "local")
+    _, thread = split_points(steps, steps.loops(last, rank))
+    steps.compute_at(total, thread)
+    steps.decompose(total, steps.loops(total, 3 + spatial)[-1])
+
+
+def split_points(steps: Steps, loops: list[str]) -> list[str]:
+    """Gives each point of a nest a thread."""
+    found = steps.split(steps.fuse(loops), [-1, POINTS])
+    steps.bind(found[0], "blockIdx.x")
+    steps.bind(found[1], "threadIdx.x")
+    return found
+
+
+def tile(steps: Steps, block: str, tiles: ProductTiles) -> list[str]:
+    """The five blocks of a product in tiles."""
+    return steps.step("tile_product", [block], f"tiles = array<i64: {tiles.rows}, {tiles.columns}, {tiles.depth}>", 5)
+
+
+def operand_lanes(kernel: BlockKernel, machine: Gpu, form: ProductForm, tiles: ProductTiles, chunk: int = 0) -> tuple[int, int]:
+    """The elements that one access of each operand moves. ``chunk``: the part of the depth's longest axis that a block takes, 0 for all."""
+    deep, wide = form.run(form.left, form.depth), form.run(form.left, form.rows)
+    run, size = (wide, tiles.rows) if wide > 1 >= deep else (gcd(deep, chunk), tiles.depth)
+    return (lanes(kernel, machine, run, form.left.buffer, size),
+            lanes(kernel, machine, form.run(form.right, form.columns), form.right.buffer, tiles.columns))
+
+
+def finish(steps: Steps, blocks: list[str], tiles: ProductTiles, widths: tuple[int, int], vectors: bool) -> None:
+    """Maps the loops of a product in tiles to threads. ``widths``: elements of an access of each operand; ``vectors``: whether the result
+    is written in vectors."""
+    init, left, right, multiply, result = blocks
+    across, down = tiles.threads
+    batch, rows, columns, *inner = steps.loops(result, 5)
+    for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
+        steps.bind(loop, f"blockIdx.{axis}")
+    spread(steps, inner, tiles, vectors)
+    spread(steps, steps.loops(init, 5)[3:], tiles, vectors=True)
+    copies(steps, left, tiles, widths[0])
+    copies(steps, right, tiles, widths[1])
+    m, n, k = steps.loops(multiply, 7)[4:]
+    coarse, fine = steps.split(k, [-1, UNROLLED])
+    y, i = steps.split(m, [down, tiles.own_rows])
+    j, x, lane = steps.split(n, [-1, across, LANES])
+    steps.reorder([y, x, coarse, fine, i, j, lane])
+    bind(steps, y, x)
+    for loop in (fine, i, j):
+        steps.unroll(loop)
+    steps.vectorize(lane)
+
+
+def spread(steps: Steps, loops: list[str], tiles: ProductTiles, vectors: bool) -> None:
+    """Gives each thread its part of a nest over the result's tile."""
+    across, down = tiles.threads
+    m, n = loops
+    y, i = steps.split(m, [down, tiles.own_rows])
+    j, x, lane = steps.split(n, [-1, across, LANES])
+    steps.reorder([y, x, i, j, lane])
+    bind(steps, y, x)
+    steps.unroll(i)
+    steps.unroll(j)
+    if vectors:
+        steps.vectorize(lane)
+    else:
+        steps.unroll(lane)
+
+
+def bind(steps: Steps, y: str, x: str) -> None:
+    """Binds loops to a block's threads."""
+    steps.bind(y, "threadIdx.y")
+    steps.bind(x, "threadIdx.x")
+
+
+def copies(steps: Steps, block: str, tiles: ProductTiles, wide: int) -> None:
+    """Gives each thread its part of the copy of an operand's tile. ``wide``: elements of one access."""
+    across, down = tiles.threads
+    outer, inner = steps.loops(block, 6)[4:]
+    if wide > 1:
+        inner, lane = steps.split(inner, [-1, wide])
+        steps.vectorize(lane)
+    turn, y, x = steps.split(steps.fuse([outer, inner]), [-1, down, across])
+    bind(steps, y, x)
+    if wide > 1:   # otherwise there are many turns, whose indices are computed for each element
+        steps.unroll(turn)

@@ -1,0 +1,109 @@
+"""Default schedules of products: results on Vulkan and under the emulator against onnxruntime in 64 bits, no races, and their PTX."""
+import re
+import shutil
+import subprocess
+
+import pytest
+from emulate import emulated
+from product_models import HALF, INT, batched, check, conv, feeds, gemm, matmul, model, random_nodes
+from vulkan_driver import needs_vulkan
+
+import legato
+from legato.core.ir_helpers import find
+from legato.driver import ptx
+from legato.targets.catalog import Catalog
+
+STATIC = [matmul(37, 41, 29), matmul(130, 68, 32, then="Relu"), gemm(65, 34, 20, True, False), gemm(65, 36, 20, False, True),
+          matmul(40, 48, 24, HALF), matmul(40, 36, 20, INT), matmul(8, 40, 33), batched((2, 3), (3,), 33, 40, 20),
+          batched((2, 1), (1, 3), 33, 40, 20), conv(1, 8, (14, 14), 16, 3, pad=1), conv(2, 3, (17, 17), 20, 7, 2, 3),
+          conv(2, 8, (10, 10), 12, 3, pad=1, groups=2), matmul(20, 33, 1536, then="Relu"), conv(1, 128, (7, 7), 16, 3, pad=1)]
+SYMBOLIC = [matmul("n", 48, 40, then="Relu"), matmul("n", "m", 33), batched(("b",), ("b",), 33, 20, "k"),
+            batched((3,), (3,), "n", "n", "k"), conv("b", 4, ("h", "h"), 20, 3, pad=1)]
+SIZES = [{"n": 5, "m": 7, "k": 9, "b": 2, "h": 8}, {"n": 100, "m": 70, "k": 33, "b": 3, "h": 11}, {"n": 1, "m": 1, "k": 1, "b": 1, "h": 3},
+         {"n": 0, "m": 4, "k": 0, "b": 2, "h": 4}]
+
+
+@pytest.mark.parametrize("nodes", [STATIC, SYMBOLIC], ids=["static", "symbolic"])
+def test_products_are_made_in_tiles(nodes):
+    """Each product, and nothing else, has the step in its schedule."""
+    lowered = legato.lower(legato.from_onnx(model(nodes)), "nvvm", last="schedules")
+    assert len(find(lowered.operation, "tir.sch_tile_product")) == len(nodes)
+
+
+@needs_vulkan
+def test_products_on_vulkan():
+    exe = legato.compile(legato.from_onnx(model(STATIC)), "vulkan")
+    given = feeds(STATIC)
+    check(STATIC, exe(**given), given)
+
+
+@needs_vulkan
+def test_products_of_symbolic_sizes_on_vulkan():
+    exe = legato.compile(legato.from_onnx(model(SYMBOLIC)), "vulkan")
+    for sizes in SIZES:
+        given = feeds(SYMBOLIC, **sizes)
+        check(SYMBOLIC, exe(**given), given)
+
+
+@needs_vulkan
+@pytest.mark.parametrize("seed", range(2))
+def test_products_by_chance_on_vulkan(seed):
+    nodes = random_nodes(seed)
+    given = feeds(nodes, seed)
+    check(nodes, legato.compile(legato.from_onnx(model(nodes)), "vulkan")(**given), given)
+
+
+def test_products_under_the_emulator():
+    """The kernels of nvvm, with threads that are held up at random."""
+    nodes = [matmul(37, 41, 18), conv(1, 4, (6, 6), 8, 3, pad=1), matmul(8, 12, 1024)]
+    given = feeds(nodes)
+    check(nodes, emulated(legato.from_onnx(model(nodes)), seed=1)(**given), given)
+
+
+@pytest.mark.parametrize("node", [matmul(37, 41, 29), matmul(200, 200, 36), gemm(40, 48, 21, True, True), matmul(8, 40, 1024),
+                                  conv(1, 8, (14, 14), 16, 3, pad=1)], ids=lambda node: node.op + str(node.shapes[0]))
+def test_products_have_no_races(node):
+    pytest.importorskip("z3")
+    from launch_races import check_launch, launches
+
+    lowered = legato.lower(legato.from_onnx(model([node])), "nvvm", last="scheduled")
+    found = [check_launch(launch) for launch in launches(lowered.module)]
+    assert max(one.proved for one in found) > 10 and not any(one.races or one.undecided for one in found)
+
+
+# what a kernel has by its tile: fused multiply-adds and loads from shared memory in a step, loads of 16 bytes; rows and columns
+TILES = {128: (2048, 256, 16), 64: (768, 128, 12), 32: (200, 64, 8)}
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_a_matmul_multiplies_from_registers(tile):
+    """Eight multiply-adds and more for each load from shared memory, accesses of 16 bytes, and no register in memory."""
+    pytest.importorskip("llvmlite")
+    size, multiplies, loads = TILES[tile]
+    text = ptx_of([matmul(size, size, 64, then="Relu")])
+    assert text.count("fma.rn.f32") == multiplies and len(re.findall(r"ld\.shared\S*\.v4", text)) == loads and multiplies >= 8 * loads
+    assert len(re.findall(r"ld\.shared", text)) == loads and text.count("bar.sync") == 2
+    assert len(re.findall(r"ld\.global\S*\.v4", text)) == len(re.findall(r"ld\.global", text)) == len(re.findall(r"st\.shared\.v4", text))
+    assert len(re.findall(r"st\.global\.v4", text)) == len(re.findall(r"st\.global", text)) > 0 and ".local" not in text
+    assembled(text)
+
+
+def test_products_assemble_without_spills():
+    pytest.importorskip("llvmlite")
+    assembled(ptx_of([matmul(37, 41, 29), gemm(65, 34, 20, True, True), matmul(40, 48, 24, HALF), matmul(9, 100, 64),
+                      conv(2, 3, (17, 17), 20, 7, 2, 3), matmul("n", "m", "k")]))
+
+
+def ptx_of(nodes):
+    """The PTX of a model."""
+    return ptx(legato.lower(legato.from_onnx(model(nodes)), "nvvm"), Catalog().resolve("nvvm"))
+
+
+def assembled(text):
+    """AssertionError where NVIDIA's assembler, if it is installed, refuses a text, or registers do not suffice."""
+    if shutil.which("ptxas") is None:
+        return
+    done = subprocess.run(["ptxas", "-v", "-arch=sm_80", "-o", "/dev/null", "/dev/stdin"], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
+    assert spills and all(one == ("0", "0") for one in spills), done.stderr
