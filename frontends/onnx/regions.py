@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from legato.core.mlir import arith, bufferization, builtin, ir, scf, tensor
 from legato.dialects import relax, tir
 from legato.dialects.relax.dims import UNKNOWN, Size, materialize
+from legato.dialects.relax.ops.count import sizes_of
 from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx.problems import Refused
 from legato.frontends.onnx.values import Emitter
@@ -38,31 +39,60 @@ def plain(value: ir.Value) -> ir.Value:
     return cast(value, tir.plain_type(value.type))
 
 
-def branch(condition: ir.Value, then: Callable[[], list[ir.Value]], other: Callable[[], list[ir.Value]]) -> list[ir.Value]:
-    """The values of one of two branches. ``condition``: a tensor of one boolean. Refused where the branches give tensors of different
-    types."""
-    trial = ir.Operation.create("scf.if", [], [_as_bit(condition)], regions=2)
+def branch(emitter: Emitter, condition: ir.Value, then: Callable[[], list[ir.Value]], other: Callable[[], list[ir.Value]], name: str,
+           ) -> list[ir.Value]:
+    """The values of one of two branches. ``condition``: a tensor of one boolean. Where the branches give tensors of different sizes, those
+    of the result are symbols named after ``name``. Refused where they give tensors of different element types or ranks."""
+    bit = _as_bit(condition)
+    trial = ir.Operation.create("scf.if", [], [bit], regions=2)
     try:
         found = []
         for region, build in zip(trial.regions, (then, other)):
             with ir.InsertionPoint(region.blocks.append()):
                 found.append(build())
             _refuse_sizes(region)
-        for number, (a, b) in enumerate(zip(*found, strict=True)):
-            if a.type != b.type:
-                raise Refused(f"its output {number} is a tensor of {TensorType.of(a.type)} in one branch and of {TensorType.of(b.type)} in "
-                              "the other; of a condition that is computed at run time, both give tensors of one shape")
         with ir.InsertionPoint(trial):
-            made = scf.IfOp(trial.operands[0], [tir.plain_type(value.type) for value in found[0]], has_else=True)
+            types = [_common_type(emitter, bit, (a, b), number, name) for number, (a, b) in enumerate(zip(*found, strict=True))]
+            # where the sizes differ, both branches store their tensor in one of the result's
+            outs = [_empty(emitter, type_.dims, type_) if any(value.type != type_.ir() for value in pair) else None
+                    for type_, pair in zip(types, zip(*found))]
+            made = scf.IfOp(bit, [tir.plain_type(type_.ir()) for type_ in types], has_else=True)
     except BaseException:
         trial.erase()
         raise
     for region, block, values in zip(trial.regions, (made.then_block, made.else_block), found):
         _move(region, block)
         with ir.InsertionPoint(block):
-            scf.YieldOp(list(map(plain, values)))
+            yielded = [plain(value) if out is None else _stored(_resized(plain(value), out.type), out) for value, out in zip(values, outs)]
+            scf.YieldOp(yielded)
     trial.erase()
-    return [cast(result, value.type) for result, value in zip(made.results, found[0])]
+    return [cast(result, type_.ir()) for result, type_ in zip(made.results, types)]
+
+
+def _common_type(emitter: Emitter, condition: ir.Value, pair: Sequence[ir.Value], number: int, name: str) -> TensorType:
+    """The type of a tensor that is one of two: sizes that differ become symbols, which the condition says."""
+    a, b = (TensorType.of(value.type) for value in pair)
+    if a == b:
+        return a
+    if (a.dtype, a.rank) != (b.dtype, b.rank):
+        raise Refused(f"its output {number} is a tensor of {a} in one branch and of {b} in the other; of a condition that is computed at "
+                      "run time, both give tensors of one rank and element type")
+    axes = [axis for axis in range(a.rank) if a.dims[axis] != b.dims[axis]]
+    if ir.InsertionPoint.current.block.owner.operation != emitter.function.operation:
+        raise Refused(f"its output {number} is a tensor of {a} in one branch and of {b} in the other, inside of a branch or loop that is "
+                      "decided at run time: there both give tensors of one shape")
+    i64, sizes = ir.IntegerType.get_signless(64), list(a.dims)
+    values = [arith.SelectOp(condition, *(materialize(type_.dims[axis], emitter.function) for type_ in (a, b))).result for axis in axes]
+    numbers = [arith.IndexCastOp(i64, value).result for value in values]
+    vector = tensor.FromElementsOp(ir.RankedTensorType.get([len(axes)], i64), numbers).result
+    for axis, size in zip(axes, sizes_of(vector, f"{name}_size")):
+        sizes[axis] = size
+    return a.with_dims(sizes)
+
+
+def _resized(value: ir.Value, type_: ir.Type) -> ir.Value:
+    """The tensor with a type that knows fewer sizes."""
+    return value if value.type == type_ else tensor.CastOp(type_, value).result
 
 
 def loop(emitter: Emitter, count: Size | ir.Value, states: Sequence[ir.Value], step: Step, stacked: Sequence[TensorType] = (),

@@ -84,3 +84,11 @@ def test_unique_refused():
     proto = model([helper.make_node("Unique", ["x"], ["y"])], [("x", TensorProto.FLOAT, ["n"])], [("y", TensorProto.FLOAT, None)])
     with pytest.raises(legato.UnsupportedError, match="known only at run time"):
         legato.from_onnx(proto)
+
+
+def test_only_the_size_of_what_is_found_is_used():
+    nodes = [helper.make_node("Compress", ["x", "c"], ["z"], axis=0), helper.make_node("Shape", ["z"], ["s"]),
+             helper.make_node("ConstantOfShape", ["s"], ["y"])]
+    proto = model(nodes, [("x", TensorProto.FLOAT, ["n", 3]), ("c", TensorProto.BOOL, ["n"])], [("y", TensorProto.FLOAT, None)])
+    for condition in ([True, False, True], [False] * 3):
+        check(proto, sparse(3, 3), np.array(condition))

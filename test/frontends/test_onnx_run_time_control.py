@@ -160,11 +160,35 @@ def test_if(shapes, tmp_path):
                 assert_same(results(one, {"x": x}), reference(proto, {"x": x}))
 
 
-def test_branches_of_different_shapes_are_refused():
+@pytest.mark.parametrize("then", ["Identity", "Relu", "Constant"])
+def test_branches_of_different_sizes(then, tmp_path):
+    """What the branches give has the sizes of one of them, in what follows and as an output."""
+    constant = {"value": numpy_helper.from_array(np.ones((2, 5), np.float32))} if then == "Constant" else {}
+    first = helper.make_node(then, [] if constant else ["x"], ["o1"], **constant)
+    branches = [helper.make_graph([first], "then", [], [info("o1", FLOAT, None)]),
+                helper.make_graph([helper.make_node("Concat", ["z", "z"], ["o2"], axis=0)], "else", [], [info("o2", FLOAT, None)])]
+    nodes = [helper.make_node("If", ["c"], ["r"], then_branch=branches[0], else_branch=branches[1]),
+             helper.make_node("Softmax", ["r"], ["s"], axis=1), helper.make_node("Transpose", ["r"], ["t"]),
+             helper.make_node("Shape", ["r"], ["k"])]
+    inputs = [info("c", BOOL, []), info("x", FLOAT, ["n", 3]), info("z", FLOAT, ["m", 4])]
+    proto = model(nodes, [one for one in inputs if then != "Constant" or one.name != "x"], ["r", "s", "t", "k"], 18)
+    exe = legato.compile(from_onnx(proto))
+    exe.save(tmp_path / "m.legato")
+    loaded = legato.load(tmp_path / "m.legato")
+    for n, m in ((2, 3), (5, 1), (0, 2), (3, 0)):
+        for condition in (True, False):
+            arrays = {"c": np.array(condition), "x": floats(n, 3), "z": floats(m, 4)}
+            arrays = {name: array for name, array in arrays.items() if then != "Constant" or name != "x"}
+            for one in (exe, loaded):
+                assert_same(results(one, arrays), reference(proto, arrays))
+
+
+def test_branches_of_different_ranks_are_refused():
     proto = chosen()
     relu = next(a for a in proto.graph.node[2].attribute if a.name == "then_branch").g.node[1]
     relu.op_type = "ReduceMax"
-    refuses(proto, "/if (If, opset 18): its output 0 is a tensor of [1, 1] f32 in one branch and of [n, 4] f32 in the other",
+    relu.attribute.append(helper.make_attribute("keepdims", 0))
+    refuses(proto, "/if (If, opset 18): its output 0 is a tensor of [] f32 in one branch and of [n, 4] f32 in the other",
             kind=UnsupportedError)
 
 

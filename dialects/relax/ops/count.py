@@ -22,6 +22,7 @@ class NonZero(RelaxOp, name="nonzero"):
     """
 
     PROMOTES = False
+    DEFINES_SIZES = True
     x = Operand(ANY)
     size = Str(doc="the symbol of the number of columns")
 

@@ -27,7 +27,7 @@ def if_(node):
                 return [node.emit(tensor) for tensor in tensors]
             return run
 
-        results = regions.branch(node.x(0), built(outer), built(inner))
+        results = regions.branch(node.emitter, node.x(0), built(outer), built(inner), node.label)
         return tuple(restored([ComputedValue(result) for result in results], forms[0]))
     return tuple(node.body(branches[bool(condition.item())])(()))
 
