@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
+from legato.analysis.indices.forms import linear
 from legato.analysis.products import NoProduct, ProductForm, product_of
 from legato.core.mlir import ir
 from legato.targets.gpu.machine import Gpu
@@ -93,7 +94,7 @@ def moves_plainly(block: KernelBlock) -> bool:
     if block.writes_axes is None or not block.writes_axes or len(block.loads) != 1:
         return False
     last, load, store = block.writes_axes[-1], block.loads[0], block.stores[0]
-    if load.indices[-1] != store.indices[-1] or any(block.depends(index, [last]) for index in load.indices[:-1]):
+    if linear(load.indices[-1]) != linear(store.indices[-1]) or any(block.depends(index, [last]) for index in load.indices[:-1]):
         return False
     tests = [op.operands[0] for op in block.ops if op.name == "scf.if"]
     return not any(block.depends(test, [last]) for test in tests) and load.buffer.type.shape[-1] == store.buffer.type.shape[-1]

@@ -2,6 +2,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 from emulate import emulated
@@ -92,6 +93,37 @@ def test_products_assemble_without_spills():
     pytest.importorskip("llvmlite")
     assembled(ptx_of([matmul(37, 41, 29), gemm(65, 34, 20, True, True), matmul(40, 48, 24, HALF), matmul(9, 100, 64),
                       conv(2, 3, (17, 17), 20, 7, 2, 3), matmul("n", "m", "k")]))
+
+
+DEPTHWISE = [conv(1, 8, (11, 9), 8, 3, pad=1, groups=8), conv(2, 12, (10, 10), 12, 3, 2, 1, groups=12, then=""),
+             conv(2, 4, (9, 12), 4, 5, pad=2, dilation=2, groups=4, then="Sigmoid"), conv("b", 8, (7, "w"), 8, 3, pad=1, groups=8),
+             replace(conv(1, 4, (8, 8), 4, 2, groups=4, then=""), shapes=((1, 4, 8, 8), (4, 1, 2, 2)))]
+
+
+@needs_vulkan
+def test_depthwise_convolutions_on_vulkan():
+    exe = legato.compile(legato.from_onnx(model(DEPTHWISE)), "vulkan")
+    for sizes in ({"b": 3, "w": 10}, {"b": 1, "w": 2}):
+        given = feeds(DEPTHWISE, **sizes)
+        check(DEPTHWISE, exe(**given), given)
+
+
+def test_depthwise_convolutions_sum_in_registers():
+    """A thread has four channels: nine vectors of the image and of the filter, in one launch, where the padding is not stored."""
+    pytest.importorskip("llvmlite")
+    text = ptx_of(DEPTHWISE[:1])
+    kernel = text[text.index(".entry fused_conv2d"):]
+    assert kernel.count("fma.rn.f32") == 36 and kernel.count("st.global.v4") == 1 and ".local" not in kernel
+    assert len(re.findall(r"ld\.global\S*\.v4", kernel)) == len(re.findall(r"ld\.global", kernel)) == 19
+    assembled(text)
+
+
+def test_convolutions_load_vectors_of_padded_images():
+    """Padding is along the image's sides: channels that are next to each other are inside of it together."""
+    pytest.importorskip("llvmlite")
+    text = ptx_of([conv(1, 16, (14, 14), 32, 3, pad=1)])
+    kernel = text[text.index(".entry fused_conv2d"):]
+    assert len(re.findall(r"ld\.global\S*\.v4", kernel)) == len(re.findall(r"ld\.global", kernel))
 
 
 def ptx_of(nodes):
