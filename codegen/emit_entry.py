@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from legato.codegen.entry.library import library, pool_library
+from legato.codegen.entry.library import cuda_library, library, pool_library
 from legato.codegen.entry.metadata import described_calls, metadata, pool_threads, target_of
-from legato.codegen.entry.model import has_frame, model_text
+from legato.codegen.entry.model import has_frame, is_for_cuda, model_text
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.tir.markers import MAIN_PROFILED, OUT_OF_BOUNDS, PRIM_FUNC, PROFILED
@@ -55,7 +55,7 @@ def emit_entry(module: ir.Module) -> None:
         calls = described_calls(profiled)
         del profiled.attributes[PROFILED]
     threads, is_checked = pool_threads(module), OUT_OF_BOUNDS in functions
-    texts = (library(bool(packed_functions(main)), has_frame(main), calls is not None, is_checked),
+    texts = (cuda_library() if is_for_cuda(main) else library(bool(packed_functions(main)), has_frame(main), calls is not None, is_checked),
              model_text(main, boundary, metadata(module, main, boundary), calls, threads, is_checked),
              *([pool_library()] if threads > 1 else []))
     cpu = target_of(main)["cpu"]

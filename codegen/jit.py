@@ -9,11 +9,13 @@ import numpy as np
 import tvm_ffi
 import tvm_ffi.libinfo
 
+from legato.codegen.device_code import embed_kernels
 from legato.core import cpu
 from legato.core.errors import LegatoError
 from legato.core.mlir import execution_engine, ir
 from legato.runtime import cached_model, package, packed, threads
 from legato.runtime.executable import Executable
+from legato.runtime.first_instance import first_instance_here_or_elsewhere
 from legato.runtime.packed import Artifacts
 from legato.runtime.recorder import Recorder
 from legato.runtime.signature import Parameter, Signature
@@ -29,7 +31,8 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     executable. opt_level: LLVM's, 0 to 3. artifacts: of backends, for parts of the model. made: machine code that was made of this module
     before. LegatoError for a module without an entry, an
     unknown CPU, a missing weight, a call of a function that no library has, a missing packed function, or a missing OpenMP runtime. Code
-    for a CPU that this machine lacks can be saved, but calls of it raise an error.
+    for a CPU or a device that this machine lacks can be saved, but calls of it raise an error. Kernels for a GPU become PTX: see
+    ``ptx.ptx``.
     """
     signature = Signature.parse(_metadata(module))
     if signature.cpu:
@@ -43,6 +46,7 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     _check_calls(module, libraries)
     if made is not None:
         return cached_model.executable(made, {weight.name: array for weight, array in zip(signature.weights, arrays)}, artifacts)
+    embed_kernels(module)
     with module.context:
         engine = execution_engine.ExecutionEngine(
             module, opt_level=opt_level, shared_libs=libraries, enable_object_dump=True, enable_pic=True)  # pyright: ignore[reportCallIssue]
@@ -55,7 +59,7 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
         return create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays), *functions, *events)
 
     calls = _text(module, "legato_calls")
-    function = _refusal(signature.cpu, lacking) if lacking else instance()
+    function = _refusal(signature.cpu, lacking) if lacking else first_instance_here_or_elsewhere(signature, instance)
     recorder = None if lacking else Recorder(lambda: calls, instance)
 
     def save(path: Path, linker: str | None) -> Path:

@@ -26,7 +26,7 @@ from legato.targets.target import Target
 
 FORMAT = "1"   # of entries
 OWN_DIALECTS = {"relax", "tir"}
-PACKAGES = ("torch-mlir", "mlir-python-bindings", "numpy", "ml_dtypes", "apache-tvm-ffi")
+PACKAGES = ("torch-mlir", "mlir-python-bindings", "numpy", "ml_dtypes", "apache-tvm-ffi", "llvmlite")
 
 
 def model_key(module: Module, target: Target) -> str | None:

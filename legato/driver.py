@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from legato.codegen.device_code import device_code, translated
+from legato.codegen.ptx import ptx as make_ptx
 from legato.core.deprecated import renamed_argument
 from legato.core.errors import LegatoError
-from legato.core.mlir import llvm
 from legato.core.notebook import counted, html_table
 from legato.dialects.loading import load_dialects
 from legato.dialects.module import Module
@@ -295,30 +296,17 @@ def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
     return explanation(report.target, report.details)
 
 
-def device_code(module: Module) -> dict[str, str]:
-    """The LLVM IR of each gpu.module of a fully lowered module, by name. LegatoError for kernels that are no LLVM IR."""
-    found = [op for op in module.module.body.operations if op.operation.name == "gpu.module"]
-    other = [inside.operation.name for op in found for inside in op.operation.regions[0].blocks[0].operations
-             if not inside.operation.name.startswith("llvm.")]
-    if other:
-        raise LegatoError(f"LLVM IR is made of kernels in the llvm dialect, and these are {other[0]}: a Vulkan device takes SPIR-V "
-                          "(--emit spirv)")
-    return {op.attributes["sym_name"].value: _translated(op) for op in found}
-
-
 def ptx(module: Module, target: Target) -> str:
     """The PTX of a fully lowered module's kernels, for the chip in the target's options. LegatoError: see ``codegen.ptx``."""
-    from legato.codegen.ptx import ptx
-
-    device = device_code(module)
+    device = device_code(module.module)
     if not device or "chip" not in target.options:
         raise LegatoError(f"PTX is made of kernels for NVIDIA's GPUs; lowered for '{target.name}', the module has none")
-    return ptx(list(device.values()), target.options["chip"])
+    return make_ptx(list(device.values()), target.options["chip"])
 
 
 def llvm_ir(module: Module) -> str:
     """The LLVM IR of a fully lowered module; of its gpu.modules, if it has some. LegatoError for ops of other dialects."""
-    device = device_code(module)
+    device = device_code(module.module)
     if device:
         return "\n".join(f"; gpu.module @{name}\n{code}" for name, code in device.items())
     module = module.clone()
@@ -326,9 +314,4 @@ def llvm_ir(module: Module) -> str:
     other = next((op for op in module.module.body.operations if not op.operation.name.startswith("llvm.")), None)
     if other is not None:  # upstream's translation crashes on ops of other dialects
         raise LegatoError(f"LLVM IR is made of a module that holds only the llvm dialect; it has {other.operation.name}")
-    return _translated(module.module)
-
-
-def _translated(module: Any) -> str:
-    with module.operation.context:
-        return llvm.translate_module_to_llvmir(module.operation)
+    return translated(module.module)

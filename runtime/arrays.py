@@ -18,6 +18,7 @@ _CODES = {np.dtype(getattr(ml_dtypes, name)): code for name, code in (
 )}
 _BY_NAME = {dtype.name: dtype for dtype, code in _CODES.items() if code != _CODE_UINT}
 _VERSIONED_TENSOR_AT = 32
+_CPU = 1    # DLPack's device type
 
 _capsule_name = ctypes.pythonapi.PyCapsule_GetName
 _capsule_name.restype, _capsule_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -138,6 +139,11 @@ def to_numpy(tensor: tvm_ffi.Tensor) -> np.ndarray:
     """A numpy array on the memory of a tensor, whose element type may be one of ml_dtypes (``np.from_dlpack`` does not support them)."""
     dtype = _BY_NAME.get(str(tensor.dtype))
     return np.from_dlpack(tensor) if dtype is None else np.from_dlpack(_Relabeled(tensor)).view(dtype)
+
+
+def on_host(tensor: tvm_ffi.Tensor, convert: Callable[[tvm_ffi.Tensor], np.ndarray]) -> np.ndarray | tvm_ffi.Tensor:
+    """``convert(tensor)`` for a tensor of the host; one of a device as it is."""
+    return convert(tensor) if tensor.__dlpack_device__()[0] == _CPU else tensor
 
 
 class _Alias:

@@ -17,6 +17,7 @@ from legato.runtime import package, packed, seal, threads, weights_file
 from legato.runtime.code_file import CodeFile, read_code
 from legato.runtime.digests import checksum_of
 from legato.runtime.executable import Executable
+from legato.runtime.first_instance import first_instance_here_or_elsewhere
 from legato.runtime.library import load_library
 from legato.runtime.recorder import Recorder
 from legato.runtime.signature import Parameter
@@ -83,4 +84,4 @@ def executable(model: CachedModel, weights: Mapping[str, np.ndarray], artifacts:
     def save(path: Path, linker: str | None) -> Path:
         return package.save(path, signature, arrays, lambda to: to.write_bytes(seal.unsealed(model.content)), artifacts)
 
-    return Executable(signature, instance(), save, Recorder(lambda: model.code.calls, instance))
+    return Executable(signature, first_instance_here_or_elsewhere(signature, instance), save, Recorder(lambda: model.code.calls, instance))

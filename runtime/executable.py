@@ -1,6 +1,7 @@
 """Compiled models as callables."""
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,7 @@ import tvm_ffi
 from legato.core.errors import LegatoError
 from legato.core.notebook import bytes_text, counted, html_table
 from legato.core.reports import ExplanationLike, ReportLike
-from legato.runtime.arrays import is_extended, is_padded, passable, resolved, to_numpy, unsupported
+from legato.runtime.arrays import is_extended, is_padded, on_host, passable, resolved, to_numpy, unsupported
 from legato.runtime.donated import check_donated
 from legato.runtime.forms import flattened, folded
 from legato.runtime.recorder import Recorder
@@ -26,7 +27,8 @@ class Executable:
 
     Arguments are numpy arrays, or CPU tensors that support DLPack (torch, JAX). The result is a numpy array, or a tuple of them for
     several outputs, writable and owned by the caller; for torch tensors as arguments, tvm-ffi returns torch tensors. A sequence of an ONNX
-    model is a list of arrays of fixed length, and an optional without a value None, in both directions. Raises TypeError for
+    model is a list of arrays of fixed length, and an optional without a value None, in both directions. A model for a GPU takes host
+    arrays, which it copies, and tensors of its device; with one of these, its results are tensors of the device. Raises TypeError for
     a wrong number or type of arguments or a wrong element type, ValueError for a wrong shape; the message names the argument, what was
     expected and what was given. numpy arrays that are not contiguous, not aligned or not in native byte order are copied; such tensors of
     other libraries are rejected. torch's lazy negation is applied; arrays with masked elements are rejected.
@@ -50,7 +52,8 @@ class Executable:
         self.explained: ExplanationLike | None = None   # its Explanation, likewise
         self._count = len(signature.outputs)
         self._takes_extended = any(is_extended(p.dtype) for p in signature.inputs)
-        self._to_numpy = to_numpy if any(is_extended(p.dtype) for p in signature.outputs) else np.from_dlpack
+        convert = to_numpy if any(is_extended(p.dtype) for p in signature.outputs) else np.from_dlpack
+        self._to_numpy = partial(on_host, convert=convert) if signature.device else convert
         self._donors = {output: number for output, number in enumerate(signature.donors) if number >= 0}
         self._padded = {number: p.dtype for number, p in enumerate(signature.outputs) if is_padded(p.dtype)}
 

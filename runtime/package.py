@@ -15,6 +15,7 @@ from legato.core.errors import LegatoError
 from legato.runtime import artifacts_file, threads, weights_file
 from legato.runtime.code_file import ARTIFACTS_MARK, WEIGHTS_MARK, CodeFile, is_current, read_code, set_digest
 from legato.runtime.executable import Executable
+from legato.runtime.first_instance import first_instance
 from legato.runtime.library import load_library
 from legato.runtime.linker import find_linker, link
 from legato.runtime.packed import Artifacts, resolve
@@ -84,7 +85,7 @@ def load(path: str | PathLike[str], weights: str | PathLike[str] | None = None, 
     Code and artifacts are compared with their digests before any of them runs. weights: the weights' file, if it is not beside the model.
     verify: compare the weights' bytes with their digest, too, which reads the whole file (about 1 s for 2 GB); otherwise their size and
     head are compared. LegatoError if the file is not such a model, was changed, was made by a newer or a much older Legato, or needs a CPU
-    or an OpenMP runtime that is missing, or if the weights or artifacts are missing, truncated or changed.
+    a device or an OpenMP runtime that is missing, or if the weights or artifacts are missing, truncated or changed.
     """
     path = Path(path).absolute()
     if path.is_dir():
@@ -131,7 +132,8 @@ def _load(code: CodeFile, weights: str | PathLike[str] | None, verify: bool) -> 
     def instance(*events: ctypes.c_void_p) -> Callable[..., Any]:
         return module["create"](Owner(module, data), *addresses, *packed, *events)
 
-    return Executable(signature, instance(), lambda to, linker: _copy(code, data, to), Recorder(lambda: code.calls, instance))
+    return Executable(signature, first_instance(signature, instance), lambda to, linker: _copy(code, data, to),
+                      Recorder(lambda: code.calls, instance))
 
 
 def _copy(code: CodeFile, weights: np.memmap | None, to: Path) -> Path:

@@ -32,9 +32,9 @@ class Signature:
     weights: names are keys of the weight store, in the order in which their addresses are passed. packed: names of the packed functions
     that the code calls, passed after the weights; callers: for each, a description of its callers. cpu, features: LLVM's names, empty if
     the code is not for a specific CPU. openmp: whether the code calls an OpenMP runtime.
-    threads: that it uses. version: the Legato that compiled it. text: the
-    JSON. takes, gives: where an input or output is a list of tensors, or none, what a caller gives and gets; else empty. ``inputs`` and
-    ``outputs`` have the tensors: ``images[0]``, ``images[1]``.
+    threads: that it uses. device: ``cuda`` for code that launches kernels by the CUDA driver, else empty. version: the Legato that
+    compiled it. text: the JSON. takes, gives: where an input or output is a list of tensors, or none, what a caller gives and gets; else
+    empty. ``inputs`` and ``outputs`` have the tensors: ``images[0]``, ``images[1]``.
     """
 
     donors: tuple[int, ...]
@@ -48,6 +48,7 @@ class Signature:
     features: str
     openmp: bool
     threads: int
+    device: str
     version: str
     text: str
     takes: tuple[ValueForm, ...] = ()
@@ -72,7 +73,7 @@ class Signature:
             tuple(data.get("donors", [-1] * len(outputs))),
             _parameters(data["inputs"]), _parameters(outputs), tuple(data["symbols"]), _parameters(data["weights"]),
             tuple(data.get("packed", ())), tuple(data.get("callers", ())), data["target"]["cpu"], data["target"]["features"],
-            data["openmp"], data.get("threads", 1), data["legato"], text, forms_of(data.get("input_forms", ())),
+            data["openmp"], data.get("threads", 1), data.get("device", ""), data["legato"], text, forms_of(data.get("input_forms", ())),
             forms_of(data.get("output_forms", ())))
 
 

@@ -51,8 +51,8 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_CUMULATIVE, 
 GPU = Target("gpu", parents=(GENERIC,), runs=False, doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80", "schedules": True},
               make_machine=lambda options: Gpu(approx=options["approx"], schedules=options["schedules"]),
-              schedule_function=classified(gpu_schedule), stages=nvvm_stages,
-              doc="NVIDIA's GPUs, by LLVM's NVVM: approx=true for the device's approximating instructions, chip=sm_90a|... for PTX, "
+              schedule_function=classified(gpu_schedule), stages=nvvm_stages, runs=True,
+              doc="NVIDIA's GPUs, by PTX and the CUDA driver: approx=true for the device's approximating instructions, chip=sm_90a|..., "
                   "schedules=false for kernels without default schedules")
 VULKAN = Target("vulkan", parents=(GPU,), rules=GLSL, options={"schedules": True},
                 make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, grid=65535, schedules=options["schedules"]),

@@ -10,7 +10,8 @@ replaced by the target's own text. A stage's name means the same on every target
 - scheduled: kernels tiled, vectorized, mapped to threads where a schedule says so; no tir loops are left; still tensors at the boundary;
 - bufferized: memrefs; memory is planned, packed functions are called through the entry's table;
 - outlined (GPUs): every kernel's loops are launches of functions of a gpu.module;
-- llvm, nvvm: the dialect that machine code is made of.
+- nvvm: the dialect that PTX is made of;
+- llvm: the dialect that the host's machine code is made of.
 """
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -104,6 +105,8 @@ def nvvm_stages(target: "Target") -> Stages:
         ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
                  "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,convert-gpu-to-nvvm,"
                  "convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),
+        ("llvm", f"tir-lift-globals,tir-call-driver{{target=%s}},func.func(canonicalize,cse),tir-pass-pointers,"
+                 f"func.func(convert-scf-to-cf),expand-strided-metadata,lower-affine,{LLVM},{CLEAN},tir-check-lowered,tir-emit-entry"),
     )
 
 

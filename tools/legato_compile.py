@@ -16,6 +16,7 @@ EXAMPLES = """examples:
   legato-compile model.onnx --emit ll -o model.ll             LLVM IR
   legato-compile model.onnx --target nvvm --emit nvvm         kernels for NVIDIA's GPUs
   legato-compile model.onnx --target 'nvvm{chip=sm_90a}' --emit ptx    the same as PTX (pip install 'legato[gpu]')
+  legato-compile model.onnx --target nvvm -o model.legato     a model for NVIDIA's GPUs
   legato-compile model.onnx --backend openvino -o model.legato    parts that OpenVINO supports run there, and are saved along
   legato-compile model.mlir --emit onnx -o model.onnx         the graph as an ONNX model
   legato-compile model.onnx -o model.legato --report-html report.html    a page about the compile

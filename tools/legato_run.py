@@ -15,6 +15,7 @@ EXAMPLES = """examples:
   legato-run model.onnx --random --check onnxruntime          and compare with onnxruntime
   legato-run model.onnx --random --check onnxruntime --bisect    which layer differs first, and the errors of all
   legato-run model.onnx --random --check onnxruntime --bench 50
+  legato-run model.onnx --random --target nvvm                on an NVIDIA GPU (pip install 'legato[gpu]')
   legato-run model.onnx --random --backend openvino           parts that OpenVINO supports run there
   legato-run model.onnx --random --dim n=7                    a value for the symbol n
   legato-run model.onnx --input x=x.npy --save y=y.npy
@@ -153,7 +154,7 @@ def run(options: argparse.Namespace, begun: float) -> int:
     inputs = by_name(takes, [spec.name for spec in exe.inputs], inputs) if takes else inputs
     try:
         outputs = tensors_of(exe(**inputs))
-    except (TypeError, ValueError, MemoryError) as error:  # errors about arguments
+    except (TypeError, ValueError, MemoryError, RuntimeError) as error:  # about arguments, or of a device
         raise LegatoError(str(error)) from error
     for spec, value in zip(exe.outputs, outputs) if options.profile != "json" else ():
         print(f"{spec.name}: {value.dtype}{list(value.shape)} {summary(value)}")

@@ -1,6 +1,6 @@
 """Checks of a value against the model's inputs."""
 from legato.codegen.entry.abi import CPU, DLTensor, TensorObject, TVMFFIAny
-from legato.codegen.entry.layouts import AXES, INPUTS, AxisRow
+from legato.codegen.entry.layouts import AXES, INPUTS, AxisRow, InputRow
 from legato.codegen.native.language import Words
 from legato.core.tvm_ffi_abi import DL_TENSOR, TENSOR
 
@@ -11,12 +11,16 @@ NO_TENSOR, DEVICE, DTYPE, RANK, SIZE, SYMBOL, STRIDES, NO_DATA, ALIGNMENT = rang
 def check(value: TVMFFIAny, number: int, symbols: Words, data_to: Words, detail_to: Words) -> int:
     """Checks a value against a row of the inputs; stores its data's address, and the symbols in its shape. RIGHT, or the kind of
     mismatch; ``detail_to`` gets the wrong axis, or the required alignment in bytes."""
-    row = INPUTS[number]
     tensor = tensor_of(value)
     if not tensor:
         return NO_TENSOR
     if tensor.device_type != CPU:
         return DEVICE
+    return check_tensor(tensor, INPUTS[number], symbols, data_to, detail_to)
+
+
+def check_tensor(tensor: DLTensor, row: InputRow, symbols: Words, data_to: Words, detail_to: Words) -> int:
+    """``check``, for a tensor wherever it is."""
     if tensor.dtype != row.dtype:
         return DTYPE
     if tensor.rank != row.rank:

@@ -140,11 +140,13 @@ class Events(Struct):
 
 class Instance(Struct):
     """An instance of the model. ``owner``: the object that owns its code and weights. ``array``: the function ffi.Array. ``events``: where
-    calls are recorded, or null. ``handles``: the address of each weight, then each packed function. Instances share nothing."""
+    calls are recorded, or null. ``device``: what it has on a GPU (cuda/layouts.py), or null. ``arenas``: on a GPU its lanes. ``handles``:
+    the address of each weight, then each packed function. Instances share nothing."""
 
     owner: Object
     array: Object
     events: Events
+    device: Pointer
     arenas: Annotated[Words, Inline(ARENAS)]
     handles: Annotated[Words, Inline(0)]
 

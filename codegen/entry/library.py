@@ -3,6 +3,10 @@ import io
 from functools import cache
 
 from legato.codegen.entry import describe, faults, instance, messages
+from legato.codegen.entry.cuda import device, driver, refusals
+from legato.codegen.entry.cuda import instance as cuda_instance
+from legato.codegen.entry.cuda.instance import create_on_device
+from legato.codegen.entry.cuda.launch import cuda_copy, cuda_launch, cuda_read, cuda_write
 from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, memory_at, open_frame, set_size
 from legato.codegen.entry.instance import create
 from legato.codegen.entry.packed import call_packed, call_value
@@ -13,9 +17,10 @@ from legato.codegen.native.compiler import compile_functions
 from legato.core.mlir import ir
 from legato.core.upstream import run_on
 
-RARE = (describe, faults, instance, messages)      # rarely called: creating an instance, and messages
+RARE = (describe, faults, instance, messages, device, driver, refusals, cuda_instance)     # creating an instance, and messages
 CALLED_BY_MAIN = (call_packed, call_value)      # if it calls packed functions: passes/calls/packed_stubs.py
 CALLED_WITH_FRAME = (call_returning, memory_at, set_size, frame_check, frame_arena, frame_result, memory_at, open_frame, close_frame)
+CALLED_ON_DEVICE = (cuda_launch, cuda_copy, cuda_read, cuda_write)      # passes/gpu/call_driver.py
 CALLED_WHEN_PROFILED = (clock, record)
 CALLED_WHEN_CHECKED = (faults.out_of_bounds, faults.faults)      # passes/cpu/check_bounds.py
 TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-unrealized-casts"
@@ -34,6 +39,12 @@ def library(calls_packed: bool, has_frame: bool, is_profiled: bool, is_checked: 
     roots = [create, *(CALLED_BY_MAIN if calls_packed or has_frame else ()), *(CALLED_WITH_FRAME if has_frame else ()),
              *(CALLED_WHEN_PROFILED if is_profiled else ()), *(CALLED_WHEN_CHECKED if is_checked else ())]
     return _lowered(compile_functions(roots, RARE))
+
+
+@cache
+def cuda_library() -> bytes:
+    """The functions of models for NVIDIA's GPUs, likewise."""
+    return _lowered(compile_functions([create_on_device, *CALLED_ON_DEVICE], RARE))
 
 
 def _lowered(text: str) -> bytes:

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.relax.markers import CALLERS, INPUT_FORMS, OUTPUT_FORMS
-from legato.dialects.tir.markers import PROFILED, THREADS
+from legato.dialects.tir.markers import CHIP, PROFILED, THREADS
 from legato.passes.memory.signature import Boundary, BoundaryValue, donors, packed_functions
 
 FORMAT = 2   # increased when older runtimes cannot read a new saved model
@@ -17,8 +17,8 @@ FORMS = {"input_forms": INPUT_FORMS, "output_forms": OUTPUT_FORMS}
 
 def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
     """One line of JSON: format, legato, inputs, outputs, symbols, weights, packed (functions called), callers (a description of each
-    one's callers), target (cpu, features), openmp, input_forms and output_forms (where an input or output is no tensor); donors (numbers
-    of inputs, or -1, by output) if any output takes an input's memory."""
+    one's callers), target (cpu, features), openmp, threads, device, input_forms and output_forms (where an input or output is no
+    tensor); donors (numbers of inputs, or -1, by output) if any output takes an input's memory."""
     given = donors(main, boundary)
     donating = any(number >= 0 for number in given)
     return json.dumps({
@@ -35,6 +35,7 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
         "target": target_of(main),
         "openmp": uses_openmp(module),
         "threads": threads_of(module),
+        **({"device": "cuda"} if CHIP in main.attributes else {}),
     }, separators=(",", ":"))
 
 

@@ -1,6 +1,7 @@
 """The part of the entry that is generated for each model: constant tables, and the call of main. Text in the LLVM dialect."""
 from collections.abc import Sequence
 
+from legato.codegen.entry.cuda.tables import cuda_tables
 from legato.codegen.entry.layouts import (
     AxisRow,
     Counts,
@@ -16,15 +17,16 @@ from legato.codegen.entry.layouts import (
     SymbolRow,
 )
 from legato.codegen.entry.metadata import target_of
+from legato.codegen.entry.texts import Strings, table_text, zeros_text
 from legato.codegen.native.body import constant_text
-from legato.codegen.native.language import Struct, fields, size_of
+from legato.codegen.native.language import fields, size_of
 from legato.core.cpu import REQUEST_TILES
 from legato.core.dtypes import as_dtype, dlpack_dtype
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import Size
 from legato.dialects.relax.markers import LATE_SYMBOLS, PACKED_RESULTS, SYMBOL, WEIGHT
 from legato.dialects.relax.requirements import requirements
-from legato.dialects.tir.markers import ARENA, FRAME, FUNCTIONS, HELD, LATE_ARENAS, OUT
+from legato.dialects.tir.markers import ARENA, CHIP, FRAME, FUNCTIONS, HELD, LATE_ARENAS, OUT, RUN
 from legato.passes.memory import signature
 from legato.passes.memory.signature import Boundary, BoundaryValue, donors, linear_axis, packed_functions, value_of
 
@@ -38,12 +40,12 @@ def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | 
     texts += [constant_text("legato_calls", calls, "external")] if calls is not None else []
     texts += [_digest_slot(what) for what, there in (("weights", boundary.weights), ("artifacts", packed_functions(main))) if there]
     if has_frame(main):
-        texts.append(_table(FrameCounts, "frame_counts", [_frame_counts(main)]))
+        texts.append(table_text(FrameCounts, "frame_counts", [_frame_counts(main)]))
     types = [str(a.type) for a in main.body.blocks[0].arguments]
     texts.append(_request_of_tiles(main))
     declared = [f"llvm.func @main({', '.join(types)}) -> i32"]
     declared += [f"llvm.func @main_profiled({', '.join([*types, '!llvm.ptr'])}) -> i32"] if calls is not None else []
-    return "\n".join([*texts, *_tables(main, boundary, threads, is_checked), *_pool(threads), _zeros("fault", Fault),
+    return "\n".join([*texts, *_tables(main, boundary, threads, is_checked), *_pool(threads), zeros_text("fault", Fault),
                       _call_of_main(main, boundary, calls is not None), *declared])
 
 
@@ -64,6 +66,11 @@ def has_frame(main: ir.OpView) -> bool:
     return HELD in main.attributes
 
 
+def is_for_cuda(main: ir.OpView) -> bool:
+    """Whether main launches kernels by the CUDA driver."""
+    return CHIP in main.attributes
+
+
 def _digest_slot(what: str) -> str:
     """A global with zeros, which saving a model replaces by the digest of a file saved beside it."""
     return constant_text(f"legato_{what}_digest", f"legato {what} digest: " + "0" * 32, "external")
@@ -75,7 +82,7 @@ def _frame_counts(main: ir.OpView) -> dict[str, int]:
 
 
 def _tables(main: ir.OpView, boundary: Boundary, threads: int, is_checked: bool) -> list[str]:
-    strings = _Strings()
+    strings = Strings()
     strings.add(f"main({', '.join(f'{v.name}: {v}' for v in boundary.inputs)})")
     late = [text.value for text in main.attributes[LATE_SYMBOLS]] if LATE_SYMBOLS in main.attributes else []
     symbols = [*boundary.symbols, *late]
@@ -106,10 +113,12 @@ def _tables(main: ir.OpView, boundary: Boundary, threads: int, is_checked: bool)
               "weights": len(boundary.weights), "packed": len(packed), "requirements": len(required), "threads": threads,
               "checked": int(is_checked)}
     return [
-        _table(Counts, "counts", [counts]), _table(InputRow, "inputs", inputs), _table(AxisRow, "axes", axes),
-        _table(OutputRow, "outputs", outputs),
-        _table(SymbolRow, "symbols", [{"name": strings.add(name)} for name in symbols]), _table(RequirementRow, "requirements", required),
-        _table(Packed, "packed", packed), constant_text("legato.strings", strings.text),
+        table_text(Counts, "counts", [counts]), table_text(InputRow, "inputs", inputs), table_text(AxisRow, "axes", axes),
+        table_text(OutputRow, "outputs", outputs),
+        table_text(SymbolRow, "symbols", [{"name": strings.add(name)} for name in symbols]),
+        table_text(RequirementRow, "requirements", required),
+        table_text(Packed, "packed", packed), *(cuda_tables(main, boundary, strings) if is_for_cuda(main) else []),
+        constant_text("legato.strings", strings.text),
     ]
 
 
@@ -126,42 +135,11 @@ def _pool(threads: int) -> list[str]:
     """The memory of the pool of threads; without one, the functions that the entry calls for it."""
     if threads == 1:
         return [f"llvm.func internal @legato.{name}_pool() {{\n  llvm.return\n}}" for name in ("retain", "release")]
-    return [_zeros("pool", Pool)]
-
-
-def _zeros(name: str, struct: type[Struct]) -> str:
-    """A global for a struct, at first with zeros."""
-    type_ = f"!llvm.array<{size_of(struct) // 8} x i64>"
-    return (f"llvm.mlir.global internal @legato.{name}() {{alignment = 64 : i64}} : {type_} {{\n  %0 = llvm.mlir.zero : {type_}\n"
-            f"  llvm.return %0 : {type_}\n}}")
-
-
-class _Strings:
-    """A sequence of zero-terminated texts."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self._bytes = 0
-
-    def add(self, text: str) -> int:
-        """Appends a text. Returns its offset in bytes."""
-        at = self._bytes
-        self.text += text + "\0"
-        self._bytes += len(text.encode()) + 1
-        return at
+    return [zeros_text("pool", Pool)]
 
 
 def _width(value: BoundaryValue) -> int:
     return as_dtype(value.dtype).itemsize
-
-
-def _table(struct: type[Struct], name: str, rows: Sequence[dict[str, int]]) -> str:
-    """A global with rows of a struct of words."""
-    columns = list(fields(struct))
-    # a constant cannot be empty; this row is not read
-    words = [[row[column] for column in columns] for row in rows] or [[0] * len(columns)]
-    return (f"llvm.mlir.global internal constant @legato.{name}(dense<{words}> : tensor<{len(words)}x{len(columns)}xi64>) : "
-            f"!llvm.array<{len(words)} x array<{len(columns)} x i64>>")
 
 
 def _call_of_main(main: ir.OpView, boundary: Boundary, is_profiled: bool) -> str:
@@ -183,6 +161,10 @@ def _call_of_main(main: ir.OpView, boundary: Boundary, is_profiled: bool) -> str
             operands.append("%arena" if ARENA in marks else "%frame")
             continue
         at, type_ = f"%a{number}", "!llvm.ptr"
+        if RUN in marks:    # what cuda/layouts.py has in the place of the blocks
+            lines.append("  %run = llvm.ptrtoint %blocks : !llvm.ptr to i64")
+            operands.append("%run")
+            continue
         if FUNCTIONS in marks:
             lines.append(f"  {at} = llvm.getelementptr %handles[{len(boundary.weights)}] : (!llvm.ptr) -> !llvm.ptr, i64")
             operands.append(at)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, get_type_hints
 
-from legato.codegen.native.language import EXPORTS, EXTERNS, mlir_type, plain
+from legato.codegen.native.language import EXPORTS, EXTERNS, POINTED, mlir_type, plain
 from legato.core.errors import LegatoError
 
 NAMESPACE = "legato."
@@ -182,7 +182,12 @@ class FunctionBody:
         of = signature(function)
         op = "llvm.call" if function in EXTERNS else "func.call"
         passed = [self.as_mlir(v, p.mlir) for v, p in zip(operands, of.parameters.values(), strict=True)]
-        text = f"{op} {how}@{self.program.use(function)}({', '.join(passed)}) : {of.function_type}"
+        if function in POINTED:
+            code, *passed = passed
+            types = ", ".join(p.mlir for p in list(of.parameters.values())[1:])
+            text = f"llvm.call {code}({', '.join(passed)}) : !llvm.ptr, ({types}) -> {of.result.mlir if of.result else '()'}"
+        else:
+            text = f"{op} {how}@{self.program.use(function)}({', '.join(passed)}) : {of.function_type}"
         if of.result is None:
             self.line(text)
             return None

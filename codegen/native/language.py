@@ -132,6 +132,7 @@ def table(rows: type[P], symbol: str) -> P:
 
 EXTERNS: dict[Callable[..., Any], str] = {}
 EXPORTS: dict[Callable[..., Any], str] = {}
+POINTED: set[Callable[..., Any]] = set()
 
 
 def extern(symbol: str = "") -> Callable[[F], F]:
@@ -141,6 +142,12 @@ def extern(symbol: str = "") -> Callable[[F], F]:
         return function
 
     return declare
+
+
+def pointed(function: F) -> F:
+    """A C function that is called by its address, the first operand: the declaration's body is ``...``."""
+    POINTED.add(function)
+    return function
 
 
 def exported(symbol: str) -> Callable[[F], F]:

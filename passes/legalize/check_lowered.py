@@ -13,18 +13,18 @@ CAST = "builtin.unrealized_conversion_cast"
 
 @dataclass(frozen=True)
 class CheckLowered(ModulePass):
-    """Refuses ops of other dialects than LLVM's (llvm: in the module; nvvm: in its gpu.modules). Changes nothing."""
+    """Refuses ops of other dialects than LLVM's (llvm: in the module, and NVVM's in its gpu.modules; nvvm: in these only). Changes
+    nothing."""
 
     name: ClassVar[str] = "tir-check-lowered"
     to: Literal["llvm", "nvvm"] = option("llvm", "what the module is lowered to")
 
     def run(self, module: Module, context: PassContext) -> None:
-        if self.to == "llvm":
-            refuse_others(module.module.operation, HOST, "LLVM")
-            return
         for op in module.module.body.operations:
             if op.operation.name == "gpu.module":
                 refuse_others(op.operation, DEVICE, "NVVM")
+            elif self.to == "llvm":
+                refuse_others(op.operation, HOST, "LLVM")
 
 
 def refuse_others(root: ir.Operation, dialects: tuple[str, ...], to: str) -> None:

@@ -92,6 +92,8 @@ PASSES: dict[str, str] = {
     "tir-slice-transfers": "passes.cpu.slice_transfers:SliceTransfers",
     "tir-lower-vectors": "passes.cpu.lower_vectors:LowerVectors",
     "tir-keep-vector-loops": "passes.cpu.keep_vector_loops:KeepVectorLoops",
+    "tir-lift-globals": "passes.gpu.lift_globals:LiftGlobals",
+    "tir-call-driver": "passes.gpu.call_driver:CallDriver",
     "tir-pass-pointers": "passes.cpu.pass_pointers:PassPointers",
     "tir-inline-alloca-scopes": "passes.cpu.inline_alloca_scopes:InlineAllocaScopes",
     "tir-check-bounds": "passes.cpu.check_bounds:CheckBounds",

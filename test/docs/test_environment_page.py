@@ -7,7 +7,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("core", "dialects", "analysis", "passes", "schedule", "codegen", "targets", "frontends", "runtime", "tools", "legato")
 PAGE = (ROOT / "docs" / "environment.md").read_text()
-READ = re.compile(r"os\.(?:environ\.get\(|environ\[|getenv\()\s*(\"?\w+\"?)")
+# in Python, and in the code of models for NVIDIA's GPUs
+READ = re.compile(r"(?:\bos\.(?:environ\.get\(|environ\[|getenv\()|= getenv\()\s*(\"?\w+\"?)")
 
 
 def constants(source: str) -> dict[str, Any]:
@@ -39,4 +40,5 @@ def test_the_table_has_the_variables_that_are_read():
 def test_no_other_way_to_read_one():
     ways = {line.strip() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") for line in path.read_text().splitlines()
             if re.search(r"\bos\.environ\b|getenv", line) and not READ.search(line)}
+    ways -= {"getenv,", "def getenv(name: Text) -> Text: ..."}
     assert not ways, ways

@@ -1,0 +1,40 @@
+"""The kernels of a lowered module: their LLVM IR, and their PTX in the module's own code."""
+from legato.codegen.native.body import constant_text
+from legato.codegen.ptx import ptx
+from legato.core.errors import LegatoError
+from legato.core.mlir import ir, llvm
+from legato.dialects.tir.markers import CHIP
+
+PTX = "legato.ptx"      # the global with the text: codegen/entry/cuda/layouts.py
+
+
+def device_code(module: ir.Module) -> dict[str, str]:
+    """The LLVM IR of each gpu.module of a lowered module, by name. LegatoError for kernels that are no LLVM IR."""
+    found = [op for op in module.body.operations if op.operation.name == "gpu.module"]
+    other = [inside.operation.name for op in found for inside in op.operation.regions[0].blocks[0].operations
+             if not inside.operation.name.startswith("llvm.")]
+    if other:
+        raise LegatoError(f"LLVM IR is made of kernels in the llvm dialect, and these are {other[0]}: a Vulkan device takes SPIR-V "
+                          "(--emit spirv)")
+    return {op.attributes["sym_name"].value: translated(op) for op in found}
+
+
+def translated(module: ir.Module | ir.OpView) -> str:
+    """The LLVM IR of a module, or of a gpu.module, in the llvm dialect."""
+    with module.operation.context:
+        return llvm.translate_module_to_llvmir(module.operation)
+
+
+def embed_kernels(module: ir.Module) -> None:
+    """Puts the PTX of a module's kernels, which its entry loads, into a global in their place; nothing for a module without kernels.
+    LegatoError: see ``ptx.ptx``."""
+    kernels = [op for op in module.body.operations if op.operation.name == "gpu.module"]
+    if not kernels:
+        return
+    main = next(op for op in module.body.operations if "sym_name" in op.attributes and op.attributes["sym_name"].value == "main")
+    text = ptx(list(device_code(module).values()), main.attributes[CHIP].value)
+    with module.context, ir.Location.unknown():
+        for op in list(module.body.operations):
+            if op in kernels or ("sym_name" in op.attributes and op.attributes["sym_name"].value == PTX):
+                op.operation.erase()
+        ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(constant_text(PTX, text)))

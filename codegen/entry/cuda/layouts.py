@@ -1,0 +1,127 @@
+"""Structs in memory that the functions for NVIDIA's GPUs read: a model's tables (written by tables.py), and what lives in a process."""
+from typing import Annotated
+
+from legato.codegen.entry.layouts import Instance
+from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, extern, table
+
+CUDA = 2             # DLPack's device types
+CUDA_MANAGED = 13
+
+
+class CudaModel(Struct):
+    """Numbers of a model. ``target``, ``chip``: offsets into the strings, of ``nvvm{chip=sm_90a}`` and ``sm_90a``. ``version``: of the
+    chip, 90. ``only``: which other chips run its code: 0 later ones, 1 none (``a``), 2 later ones of the same major version (``f``)."""
+
+    target: int
+    chip: int
+    version: int
+    only: int
+    kernels: int
+
+
+class KernelRow(Struct):
+    """The name of a kernel: an offset into the strings."""
+
+    name: int
+
+
+class SiteRow(Struct):
+    """A call in main: the graph ops that it computes, an offset into the strings."""
+
+    text: int
+
+
+class WeightRow(Struct):
+    """A weight: its size in bytes."""
+
+    size: int
+
+
+MODEL = table(CudaModel, "legato.cuda_model")
+KERNELS = table(KernelRow, "legato.cuda_kernels")
+SITES = table(SiteRow, "legato.cuda_sites")
+WEIGHTS = table(WeightRow, "legato.cuda_weights")
+PTX = table(Text, "legato.ptx")
+NAMES = table(Text, "legato.cuda_names")     # of the driver's functions, zero-terminated, one after the other
+
+
+class Driver(Struct):
+    """The addresses of the driver's functions, by their names, which all instances of the code share. ``ready``: 1 if they are there."""
+
+    ready: int
+    cuInit: Pointer
+    cuDeviceGetCount: Pointer
+    cuDeviceGet: Pointer
+    cuDeviceGetName: Pointer
+    cuDeviceGetAttribute: Pointer
+    cuDevicePrimaryCtxRetain: Pointer
+    cuDevicePrimaryCtxRelease_v2: Pointer
+    cuCtxPushCurrent_v2: Pointer
+    cuCtxPopCurrent_v2: Pointer
+    cuModuleLoadDataEx: Pointer
+    cuModuleUnload: Pointer
+    cuModuleGetFunction: Pointer
+    cuFuncSetAttribute: Pointer
+    cuLaunchKernel: Pointer
+    cuMemAlloc_v2: Pointer
+    cuMemFree_v2: Pointer
+    cuMemGetInfo_v2: Pointer
+    cuMemcpyHtoDAsync_v2: Pointer
+    cuMemcpyDtoHAsync_v2: Pointer
+    cuMemcpyDtoDAsync_v2: Pointer
+    cuStreamCreate: Pointer
+    cuStreamDestroy_v2: Pointer
+    cuStreamSynchronize: Pointer
+    cuStreamWaitEvent: Pointer
+    cuEventCreate: Pointer
+    cuEventRecord: Pointer
+    cuEventDestroy_v2: Pointer
+    cuGetErrorName: Pointer
+    cuGetErrorString: Pointer
+
+
+DRIVER = table(Driver, "legato.cuda_driver")
+
+
+class CudaDevice(Struct):
+    """What an instance has on its device. ``ordinal``: DLPack's and CUDA's number of the device; ``handle``: the driver's. ``weights``:
+    their memory. ``functions``: the kernels."""
+
+    ordinal: int
+    handle: int
+    context: Pointer
+    module: Pointer
+    weights: int
+    functions: Annotated[Words, Inline(0)]
+
+
+class Lane(Struct):
+    """What a call uses on the device, and a later one again: ``size`` bytes of memory, a stream, and an event, after which the memory is
+    free (``pending``: 1 until some stream waits for it)."""
+
+    memory: int
+    size: int
+    stream: Pointer
+    event: Pointer
+    pending: int
+
+
+class CudaRun(Struct):
+    """A call that is under way. ``failed``: the driver's code of the first failure, which has been raised; nothing more is launched."""
+
+    device: CudaDevice
+    stream: Pointer
+    failed: int
+
+
+class CudaResult(Struct):
+    """What frees a result on the device: its memory, the device, and the owner of the code that frees it."""
+
+    memory: int
+    handle: int
+    context: Pointer
+    owner: Pointer
+
+
+@extern("legato.main")
+def run_main(instance: Instance, data: Words, arena: Words, symbols: Words, run: CudaRun) -> Int32: ...

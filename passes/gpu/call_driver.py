@@ -1,0 +1,248 @@
+"""tir-call-driver: launches become calls of the entry's functions, which call the CUDA driver (codegen/entry/cuda/launch.py).
+
+Main and the functions that it calls get the call under way as an argument, and the functions a number that says for which graph ops they
+work. What they read and write of the device's memory, other than by launches, becomes calls, too.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import everything, find, index
+from legato.core.mlir import arith, func, ir, memref
+from legato.dialects.relax.markers import DONATED
+from legato.dialects.tir.markers import CHIP, KERNELS, RUN, SITES
+from legato.passes.gpu.host_functions import MAIN, add_arguments, callee_of, calls_of, extend_call, host_functions, ops_of
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+from legato.passes.pipeline.rounding import EXACT, Rounding
+
+if TYPE_CHECKING:
+    from legato.dialects.module import Module
+
+ENTRY_FUNCTIONS = {"legato.cuda_launch": 5, "legato.cuda_copy": 5, "legato.cuda_read": 4, "legato.cuda_write": 5}   # their operands
+READ = "legato.cuda_read"
+GRID = 6             # of a launch's operands: sizes of the grid and of blocks
+CLUSTER, SHARED, PARAMETERS = slice(7, 10), 10, 11     # of its operandSegmentSizes
+SIZES = 7            # words before a launch's parameters: grid, block, dynamic shared memory
+OWN = ("memref.alloca", "memref.alloc")     # the host's memory
+VIEWS = ("memref.subview", "memref.view", "memref.reinterpret_cast", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
+
+
+@dataclass(frozen=True)
+class CallDriver(ModulePass):
+    """Replaces gpu.launch_func, and other uses of the device's memory by the host, by calls of the entry's functions for CUDA. The
+    gpu.modules stay, for the PTX that is made of them."""
+
+    name: ClassVar[str] = "tir-call-driver"
+    rounding: ClassVar[Rounding] = EXACT
+    target: TargetText = option("nvvm", "the target whose chip the kernels are for")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        chip = context.target(self.target).options.get("chip")
+        if not isinstance(chip, str):
+            raise PassFailed(f"the target '{self.target}' has no option chip: its kernels are no PTX", module.operation)
+        with module.context, ir.Location.unknown():
+            call_driver(module.module, chip)
+
+
+def call_driver(module: ir.Module, chip: str) -> None:
+    """Works on one module, whose kernels are lowered. PassFailed for what the host cannot do with the device's memory."""
+    functions = host_functions(module)
+    main = functions[MAIN]
+    if DONATED in main.attributes and any(number >= 0 for number in ir.DenseI64ArrayAttr(main.attributes[DONATED])):
+        raise PassFailed("arguments are donated, whose memory results take, and a model on a device does not do that: compile it for a CPU "
+                         "(target llvm), or without donated arguments", main.operation)
+    kernels: dict[str, None] = {}
+    sites: dict[str, None] = {}
+    parameters = parameter_counts(module)
+    for name, function in functions.items():
+        site: ir.Value | None = None
+        if name == MAIN:
+            (run,) = add_arguments(function, [ir.IndexType.get()], {RUN: ir.UnitAttr.get()})
+        else:
+            run, site = add_arguments(function, [ir.IndexType.get()] * 2)
+        for op in everything(function.operation):
+            if op.name in ("gpu.launch_func", "memref.copy", "memref.load", "memref.store"):
+                with ir.InsertionPoint(op), op.location:
+                    rewrite(op, run, index(numbered(sites, "the model")) if site is None else site, kernels, parameters)
+        for call in calls_of(function):
+            if callee_of(call) in functions:
+                with ir.InsertionPoint(call), call.location:
+                    extend_call(call, [run, index(numbered(sites, ops_of(call))) if site is None else site])
+    declare(module)
+    main.attributes[CHIP] = ir.StringAttr.get(chip)
+    for mark, names in ((KERNELS, kernels), (SITES, sites)):
+        main.attributes[mark] = ir.ArrayAttr.get([ir.StringAttr.get(one) for one in names])
+
+
+def parameter_counts(module: ir.Module) -> dict[str, int]:
+    """The number of parameters of each lowered kernel."""
+    kernels = [op for op in find(module.operation, "llvm.func") if len(op.regions[0].blocks)]
+    return {ir.StringAttr(op.attributes["sym_name"]).value: len(op.regions[0].blocks[0].arguments) for op in kernels}
+
+
+def numbered(names: dict[str, None], name: str) -> int:
+    """The number of a name, which is added if it is new."""
+    names.setdefault(name)
+    return list(names).index(name)
+
+
+def rewrite(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, None], parameters: dict[str, int]) -> None:
+    """Puts a call in the place of an op that concerns the device."""
+    if op.name == "gpu.launch_func":
+        launch(op, run, site, kernels, parameters)
+    elif op.name == "memref.copy":
+        copy_on_device(op, run, site)
+    elif is_own(op.operands[0 if op.name == "memref.load" else 1]):
+        return
+    elif op.name == "memref.load":
+        read(op, run, site)
+    else:
+        write(op, run, site)
+    op.erase()
+
+
+def launch(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, None], parameters: dict[str, int]) -> None:
+    """Writes a launch's sizes and parameters to memory, and calls ``cuda_launch``."""
+    segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
+    if sum(segments[CLUSTER]) or segments[0]:
+        raise PassFailed("a launch with clusters or dependencies is not supported", op)
+    operands = list(op.operands)
+    first = sum(segments[:PARAMETERS])
+    shared = operands[sum(segments[:SHARED])] if segments[SHARED] else None
+    given = operands[first:first + segments[PARAMETERS]]
+    kernel = ir.SymbolRefAttr(op.attributes["kernel"]).value[-1]
+    words = [arith.index_cast(i64(), one) for one in operands[:GRID]]
+    words.append(constant(0) if shared is None else arith.extui(i64(), shared))
+    descriptors = [word for one in given for word in described(one)]
+    bare = [word for one in given for word in ([pointer(one)] if isinstance(one.type, ir.MemRefType) else [bits(one)])]
+    expected = parameters[kernel]
+    if expected not in (len(descriptors), len(bare)):
+        raise PassFailed(f"the kernel @{kernel} has {expected} parameters, and a launch gives {len(bare)} pointers and numbers", op)
+    passed = descriptors if expected == len(descriptors) else bare
+    buffer = on_stack(op, SIZES + len(passed))
+    for place, word in enumerate([*words, *passed]):
+        memref.store(word, buffer, [index(place)])
+    call("legato.cuda_launch", [run, site, index(numbered(kernels, kernel)), memref.extract_aligned_pointer_as_index(buffer),
+                                index(len(passed))])
+
+
+def on_stack(op: ir.Operation, count: int) -> ir.Value:
+    """Memory for so many words, until the function of ``op`` ends."""
+    while op.parent.name != "func.func":
+        op = op.parent
+    with ir.InsertionPoint.at_block_begin(op.block):
+        return memref.alloca(ir.MemRefType.get([count], i64()), [], [])
+
+
+def described(value: ir.Value) -> list[ir.Value]:
+    """An operand of a launch as upstream passes it: a buffer as its descriptor's words."""
+    if not isinstance(value.type, ir.MemRefType):
+        return [bits(value)]
+    at = pointer(value)
+    _, *layout = memref.ExtractStridedMetadataOp(value).results
+    return [at, at, *(arith.index_cast(i64(), one) for one in layout)]
+
+
+def pointer(buffer: ir.Value) -> ir.Value:
+    """The address of a buffer as a word."""
+    return arith.index_cast(i64(), memref.extract_aligned_pointer_as_index(buffer))
+
+
+def bits(value: ir.Value) -> ir.Value:
+    """A number as a word, whose first bytes are the number. PassFailed for another value."""
+    if isinstance(value.type, ir.IndexType):
+        return arith.index_cast(i64(), value)
+    if isinstance(value.type, ir.FloatType):
+        value = arith.bitcast(ir.IntegerType.get_signless(value.type.width), value)
+    if not isinstance(value.type, ir.IntegerType) or value.type.width > 64:
+        raise PassFailed(f"a launch takes buffers and numbers, and this is a {value.type}", value.owner)
+    return value if value.type.width == 64 else arith.extui(i64(), value)
+
+
+def copy_on_device(op: ir.Operation, run: ir.Value, site: ir.Value) -> None:
+    """Calls ``cuda_copy`` for a memref.copy of dense buffers."""
+    source, to = op.operands
+    for buffer in (source, to):
+        type_ = ir.MemRefType(buffer.type)
+        if is_own(buffer) or type_.affine_map != ir.AffineMap.get_identity(type_.rank):
+            raise PassFailed("a copy between launches takes dense buffers of the device", op)
+    size = index(item_bytes(ir.MemRefType(source.type).element_type))
+    for axis in range(ir.MemRefType(source.type).rank):
+        size = arith.muli(size, memref.dim(source, index(axis)))
+    call("legato.cuda_copy", [run, site, *(memref.extract_aligned_pointer_as_index(one) for one in (to, source)), size])
+
+
+def read(op: ir.Operation, run: ir.Value, site: ir.Value) -> None:
+    """Calls ``cuda_read`` for a memref.load."""
+    type_ = op.results[0].type
+    size = item_bytes(type_)
+    word = arith.index_cast(i64(), call(READ, [run, site, element(op.operands[0], list(op.operands)[1:], size), index(size)]))
+    if isinstance(type_, ir.IndexType):
+        value = arith.index_cast(type_, word)
+    else:
+        whole = ir.IntegerType.get_signless(type_.width)
+        value = word if type_.width == 64 else arith.trunci(whole, word)
+        value = arith.bitcast(type_, value) if isinstance(type_, ir.FloatType) else value
+    op.results[0].replace_all_uses_with(value)
+
+
+def write(op: ir.Operation, run: ir.Value, site: ir.Value) -> None:
+    """Calls ``cuda_write`` for a memref.store."""
+    value, buffer, *indices = op.operands
+    size = item_bytes(value.type)
+    word = arith.index_cast(ir.IndexType.get(), bits(value))
+    call("legato.cuda_write", [run, site, element(buffer, indices, size), word, index(size)])
+
+
+def element(buffer: ir.Value, indices: Sequence[ir.Value], size: int) -> ir.Value:
+    """The address of an element."""
+    rank = ir.MemRefType(buffer.type).rank
+    _, offset, *layout = memref.ExtractStridedMetadataOp(buffer).results
+    for at, stride in zip(indices, layout[rank:]):
+        offset = arith.addi(offset, arith.muli(at, stride))
+    return arith.addi(memref.extract_aligned_pointer_as_index(buffer), arith.muli(offset, index(size)))
+
+
+def is_own(buffer: ir.Value) -> bool:
+    """Whether a buffer is the host's: allocated by the function itself."""
+    while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in VIEWS:
+        buffer = buffer.owner.operands[0]
+    return not isinstance(buffer.owner, ir.Block) and buffer.owner.name in OWN
+
+
+def item_bytes(type_: ir.Type) -> int:
+    """The bytes of an element; truth values are bytes."""
+    if isinstance(type_, ir.IndexType):
+        return 8
+    assert isinstance(type_, ir.IntegerType | ir.FloatType)
+    return max(1, type_.width // 8)
+
+
+def i64() -> ir.Type:
+    """The type of a word."""
+    return ir.IntegerType.get_signless(64)
+
+
+def constant(value: int) -> ir.Value:
+    """A word at the insertion point."""
+    return arith.constant(i64(), value)
+
+
+def call(name: str, operands: Sequence[ir.Value]) -> ir.Value:
+    """Calls one of the entry's functions; what it returns, if it does."""
+    results = [ir.IndexType.get()] if name == READ else []
+    made = func.CallOp(results, ir.FlatSymbolRefAttr.get(name), list(operands))
+    return made.operation.results[0] if results else operands[0]
+
+
+def declare(module: ir.Module) -> None:
+    """Declares the entry's functions that the module calls."""
+    called = {callee_of(one) for one in find(module.operation, "func.call")}
+    with ir.InsertionPoint.at_block_begin(module.body):
+        for name, count in ENTRY_FUNCTIONS.items():
+            if name in called:
+                type_ = ir.FunctionType.get([ir.IndexType.get()] * count, [ir.IndexType.get()] if name == READ else [])
+                func.FuncOp(name, type_, visibility="private")

@@ -1,0 +1,215 @@
+"""Models for NVIDIA's GPUs on a stand-in for the driver library (inputs/standin_driver.c), which runs their kernels on the CPU.
+
+What a model's own code does is what it does beside NVIDIA's driver; the kernels are those that PTX is made of, lowered for the CPU.
+"""
+import ctypes
+import functools
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import legato
+from legato.codegen.device_code import PTX, embed_kernels
+from legato.codegen.jit import jit
+from legato.core.ir_helpers import body, copy, find
+from legato.core.mlir import arith, execution_engine, func, ir, memref
+from legato.dialects.module import Module
+from legato.passes.legalize.check_lowered import CheckLowered
+from legato.targets.catalog import Catalog
+
+SOURCE = Path(__file__).parent / "inputs" / "standin_driver.c"
+HEADER = "/usr/local/cuda/include/cuda.h"     # NVIDIA's: types of functions are compared with it where it is
+IDS = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
+SPACES = re.compile(r", #gpu\.address_space<\w+>")
+MODES = ("xor", "up", "down", "idx")
+FUNCTIONS = {"standin_barrier": "() -> ()", "standin_shuffle": "(i64, i32, i32, i32) -> i64", "standin_valid": "() -> i32"}
+TARGET = "nvvm{approx=true}"     # PTX that needs no libdevice
+HOST = "llvm{cpu=x86-64-v3}"
+
+
+@functools.cache
+def driver():
+    """The stand-in, built once a process, as ctypes has it. Models find it by the environment."""
+    folder = Path(tempfile.mkdtemp(prefix="legato-standin-"))
+    library = folder / "libcuda.so.1"
+    header = [f'-DSTANDIN_CUDA_H="{HEADER}"'] if os.path.exists(HEADER) else []
+    subprocess.run(["cc", "-O1", "-Wall", "-Wno-enum-compare", "-Werror", "-shared", "-fPIC", *header, str(SOURCE), "-o", str(library),
+                    "-lpthread", "-ldl"], check=True)
+    os.environ["LEGATO_LIBCUDA"] = str(library)
+    os.environ["STANDIN_KERNELS"] = str(folder)
+    made = ctypes.CDLL(str(library))
+    made.standin_digest.restype = ctypes.c_uint64
+    made.standin_digest.argtypes = [ctypes.c_char_p]
+    made.standin_calls.restype = made.standin_live.restype = ctypes.c_long
+    made.standin_calls.argtypes = [ctypes.c_char_p]
+    made.standin_fail.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
+    return made
+
+
+def compiled(module, target=TARGET):
+    """A module, or a kernel of a script, compiled for an NVIDIA GPU, with kernels for the stand-in."""
+    lowered = prepared(module, target)
+    return jit(lowered.module, lowered.weights)
+
+
+def prepared(module, target=TARGET):
+    """The lowered module, with PTX, whose kernels the stand-in has."""
+    driver()
+    outlined = legato.lower(module, target, last="outlined")
+    lowered = legato.lower(outlined, target, from_stage="outlined", last="nvvm")
+    counts = {text(f, "sym_name"): len(f.regions[0].blocks[0].arguments) for f in find(lowered.operation, "llvm.func")
+              if len(f.regions[0].blocks)}
+    lowered = legato.lower(lowered, target, from_stage="nvvm")
+    embed_kernels(lowered.module)
+    ptx = next(text(op, "value") for op in lowered.module.body.operations
+               if op.operation.name == "llvm.mlir.global" and text(op, "sym_name") == PTX)
+    place = Path(os.environ["STANDIN_KERNELS"]) / f"{driver().standin_digest(ptx.rstrip(chr(0)).encode()):016x}.so"
+    if not place.exists():
+        build(outlined, counts, place)
+    return lowered
+
+
+def text(op, name):
+    """The text of an attribute."""
+    return op.attributes[name].value
+
+
+def build(outlined, counts, place):
+    """Writes the shared object with the kernels of a module at the stage outlined."""
+    module = Module.parse(SPACES.sub("", str(outlined)))
+    kinds = {}
+    with module.context, ir.Location.unknown():
+        for function in [op for op in module.module.body.operations if isinstance(op, func.FuncOp)]:
+            function.operation.erase()
+        for holder in find(module.operation, "gpu.module"):
+            on_cpu(module.module, holder, counts, kinds)
+        for name, type_ in FUNCTIONS.items():
+            with ir.InsertionPoint.at_block_begin(module.module.body):
+                func.FuncOp(name, ir.FunctionType(ir.Type.parse(type_)), visibility="private")
+        del module.operation.attributes["gpu.container_module"]
+    lower_to_llvm(module)
+    with module.context, ir.Location.unknown():
+        parts = ir.Module.parse("\n".join(runner(f, kinds) for f in find(module.operation, "llvm.func") if len(f.regions[0].blocks)))
+        for op in list(parts.body.operations):
+            if op.operation.name != "llvm.func" or len(op.operation.regions[0].blocks):
+                op.operation.detach_from_parent()
+                module.module.body.append(op)
+        engine = execution_engine.ExecutionEngine(
+            module.module, opt_level=1, shared_libs=[os.environ["LEGATO_LIBCUDA"]], enable_object_dump=True, enable_pic=True)
+        engine.raw_lookup(f"{next(iter(kinds))}.run")
+    made = place.with_suffix(".o")
+    engine.dump_to_object_file(str(made))
+    subprocess.run(["cc", "-shared", str(made), "-o", str(place), os.environ["LEGATO_LIBCUDA"], "-lm"], check=True)
+    made.unlink()
+
+
+def on_cpu(module, holder, counts, kinds):
+    """Makes functions of the kernels in a gpu.module: their arguments are the kernel's and the thread's twelve numbers."""
+    names = {text(op, "sym_name") for op in module.body.operations if "sym_name" in op.attributes}
+    for declaration in find(holder, "func.func"):
+        if text(declaration, "sym_name") not in names:
+            ir.InsertionPoint.at_block_begin(module.body).insert(declaration.clone())
+    for kernel in find(holder, "gpu.func"):
+        name = text(kernel, "sym_name")
+        entry = kernel.regions[0].blocks[0]
+        shared = kernel.attributes["workgroup_attributions"].value if "workgroup_attributions" in kernel.attributes else 0
+        own = list(entry.arguments)[len(ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value).inputs):]
+        given = list(entry.arguments)[:len(entry.arguments) - len(own)]
+        kinds[name] = "s" if find(kernel, "gpu.barrier", "gpu.shuffle") else "-"
+        index = ir.IndexType.get()
+        with ir.InsertionPoint(module.body):
+            made = func.FuncOp(name, ir.FunctionType.get([*(a.type for a in given), *[index] * 12], []))
+            if counts[name] == len(given):
+                made.attributes["llvm.bareptr"] = ir.UnitAttr.get()
+        block = made.add_entry_block()
+        arguments, ids = list(block.arguments)[:len(given)], list(block.arguments)[len(given):]
+        with ir.InsertionPoint(block):
+            memory = [global_memory(module, f"{name}.shared.{n}", a.type) if n < shared else memref.alloca(a.type, [], [])
+                      for n, a in enumerate(own)]
+            copy(body(entry), dict(zip(entry.arguments, [*arguments, *memory])))
+            func.ReturnOp([])
+        rewrite(made.operation, ids)
+    holder.erase()
+
+
+def global_memory(module, name, type_):
+    """A buffer that all threads have: the stand-in runs one block at a time."""
+    with ir.InsertionPoint.at_block_begin(module.body):
+        memref.GlobalOp(name, ir.TypeAttr.get(type_), sym_visibility="private", initial_value=ir.UnitAttr.get(),
+                        alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 128))
+    return memref.get_global(type_, name)
+
+
+def rewrite(function, ids):
+    """Puts what the stand-in has in the places of the GPU's ops."""
+    i32 = ir.IntegerType.get_signless(32)
+    for op in find(function, *IDS):
+        op.results[0].replace_all_uses_with(ids[IDS[op.name] + "xyz".index(str(op.attributes["dimension"])[-2])])
+        op.erase()
+    for op in find(function, "gpu.barrier"):
+        with ir.InsertionPoint(op), op.location:
+            func.CallOp([], ir.FlatSymbolRefAttr.get("standin_barrier"), [])
+        op.erase()
+    for op in find(function, "gpu.shuffle"):
+        with ir.InsertionPoint(op), op.location:
+            mode = arith.constant(i32, next(n for n, m in enumerate(MODES) if m in str(op.attributes["mode"])))
+            got = func.CallOp([ir.IntegerType.get_signless(64)], ir.FlatSymbolRefAttr.get("standin_shuffle"),
+                              [as_word(op.operands[0]), op.operands[1], op.operands[2], mode]).results[0]
+            valid = func.CallOp([i32], ir.FlatSymbolRefAttr.get("standin_valid"), []).results[0]
+            op.results[0].replace_all_uses_with(of_word(got, op.results[0].type))
+            op.results[1].replace_all_uses_with(arith.trunci(ir.IntegerType.get_signless(1), valid))
+        op.erase()
+    for op in find(function, "gpu.return"):
+        op.erase()
+    left = sorted({op.name for op in find(function, "gpu.printf", "gpu.dynamic_shared_memory", "gpu.all_reduce", "gpu.subgroup_reduce")})
+    assert not left, f"the stand-in does not have {left}"
+
+
+def as_word(value):
+    """A value's bits in 64."""
+    if isinstance(value.type, ir.FloatType):
+        value = arith.bitcast(ir.IntegerType.get_signless(value.type.width), value)
+    return value if value.type.width == 64 else arith.extui(ir.IntegerType.get_signless(64), value)
+
+
+def of_word(word, type_):
+    """The value of such bits."""
+    width = type_.width
+    narrow = word if width == 64 else arith.trunci(ir.IntegerType.get_signless(width), word)
+    return arith.bitcast(type_, narrow) if isinstance(type_, ir.FloatType) else narrow
+
+
+def lower_to_llvm(module):
+    """Runs the CPU's own last stage, without what is about main."""
+    stage = dict(Catalog().resolve(HOST).pipeline())["llvm"]
+    for name in ("tir-prefetch-weights,", "tir-pass-pointers,", ",tir-emit-entry"):
+        assert name in stage
+        stage = stage.replace(name, "")
+    legato.Pipeline(stage).run(module, legato.PassContext(resolve_target=Catalog().resolve))
+    CheckLowered().run(module, legato.PassContext())
+
+
+def kind(type_):
+    """What the stand-in has to know of a parameter: a pointer, or its bytes."""
+    if type_ == "!llvm.ptr":
+        return "p"
+    return str(max(1, int(re.sub(r"\D", "", type_.replace("bf16", "16"))) // 8))
+
+
+def runner(function, kinds):
+    """A function ``name.run(parameters, numbers)`` that the stand-in calls for each thread, and a text ``name.kinds``: whether the threads
+    wait for each other, and the kinds of the parameters."""
+    name, types = text(function, "sym_name"), [str(a.type) for a in function.regions[0].blocks[0].arguments]
+    listed = kinds[name] + "".join(kind(type_) for type_ in types[:-12])
+    lines = [f'llvm.func @"{name}"({", ".join(types)})', f'llvm.mlir.global external constant @"{name}.kinds"("{listed}\\00")',
+             f'llvm.func @"{name}.run"(%slots: !llvm.ptr, %ids: !llvm.ptr) {{']
+    for n, type_ in enumerate(types[:-12]):
+        lines += [f"  %s{n} = llvm.getelementptr %slots[{n}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr",
+                  f"  %p{n} = llvm.load %s{n} : !llvm.ptr -> !llvm.ptr", f"  %a{n} = llvm.load %p{n} : !llvm.ptr -> {type_}"]
+    for n in range(12):
+        lines += [f"  %q{n} = llvm.getelementptr %ids[{n}] : (!llvm.ptr) -> !llvm.ptr, i64",
+                  f"  %i{n} = llvm.load %q{n} : !llvm.ptr -> i64"]
+    values = ", ".join([*(f"%a{n}" for n in range(len(types) - 12)), *(f"%i{n}" for n in range(12))])
+    return "\n".join([*lines, f'  llvm.call @"{name}"({values}) : ({", ".join(types)}) -> ()', "  llvm.return", "}"])

@@ -1,0 +1,229 @@
+"""Models for NVIDIA's GPUs, from their own host code to their kernels, on a stand-in for the driver (standin.py)."""
+import ctypes
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import tvm_ffi
+from device_tensors import ALLOCATED, address, allocate, context, on_device, on_host, stream, wait
+from emulate import inputs
+from standin import TARGET, compiled, driver, prepared
+from threads_kernels import REFERENCES, histogram, matmul_any, matmul_tiled, rfactored, softmax, tree, two_launches
+
+import legato
+from legato.codegen.jit import jit
+from legato.core.weights import WeightStore
+
+pytest.importorskip("llvmlite")
+
+MODEL = """func.func @main(%x: tensor<?x8xf32, #relax.dims<["n", 8]>> {relax.name = "x"}, %w: tensor<8x6xf32> {relax.name = "w"})
+    -> (tensor<?x6xf32, #relax.dims<["n", 6]>>, tensor<?xf32, #relax.dims<["n"]>>) {
+  %c = "relax.constant"() {value = dense<[1.0, 2.0, -3.0, 4.0, 5.0, -6.0]> : tensor<6xf32>} : () -> tensor<6xf32>
+  %0 = "relax.matmul"(%x, %w) : (tensor<?x8xf32, #relax.dims<["n", 8]>>, tensor<8x6xf32>) -> tensor<?x6xf32, #relax.dims<["n", 6]>>
+      loc("dense")
+  %1 = "relax.add"(%0, %c) : (tensor<?x6xf32, #relax.dims<["n", 6]>>, tensor<6xf32>) -> tensor<?x6xf32, #relax.dims<["n", 6]>> loc("bias")
+  %2 = "relax.sum"(%1) {axis = array<i64: 1>} : (tensor<?x6xf32, #relax.dims<["n", 6]>>) -> tensor<?xf32, #relax.dims<["n"]>> loc("total")
+  return %1, %2 : tensor<?x6xf32, #relax.dims<["n", 6]>>, tensor<?xf32, #relax.dims<["n"]>>
+}"""
+BIAS = np.float32([1, 2, -3, 4, 5, -6])
+
+
+def module():
+    return legato.Module.parse(MODEL)
+
+
+@pytest.fixture(scope="module")
+def lowered():
+    """The model, lowered once; each ``jit`` of it is code of its own."""
+    return prepared(module())
+
+
+def instance(lowered):
+    """New code of the model, and an instance."""
+    return jit(lowered.module, lowered.weights)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """No memory, context, stream, event or module of the device outlives what needs it, and no context stays current."""
+    before = driver().standin_live()
+    yield
+    driver().standin_reset()
+    assert (driver().standin_live(), driver().standin_depth()) == (before, 0)
+
+
+def operands(n, seed=0):
+    random = np.random.default_rng(seed)
+    return random.standard_normal((n, 8), np.float32), random.standard_normal((8, 6), np.float32)
+
+
+def check(results, x, w):
+    y = x @ w + BIAS
+    np.testing.assert_allclose(results[0], y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(results[1], y.sum(1), rtol=1e-5, atol=1e-4)
+
+
+def calls(name):
+    return driver().standin_calls(name.encode())
+
+
+@pytest.mark.parametrize("kernel", [matmul_tiled, matmul_any, softmax, rfactored, tree, histogram, two_launches], ids=lambda k: k.__name__)
+def test_kernels_by_hand(kernel):
+    """Shared memory, barriers, warp shuffles, several launches."""
+    exe = compiled(kernel)
+    given = inputs(exe, m=37, n=20, k=11)
+    np.testing.assert_allclose(exe(*given), REFERENCES[kernel](*given), rtol=2e-5, atol=1e-5)
+    del exe
+
+
+@pytest.mark.parametrize("n", [3, 1, 0, 400])
+def test_arrays_of_the_host(lowered, n):
+    """One wait a call; sizes of each call; no array is changed."""
+    exe = instance(lowered)
+    x, w = operands(n)
+    kept, before = x.copy(), calls("cuStreamSynchronize")
+    check(exe(x, w), x, w)
+    assert calls("cuStreamSynchronize") == before + 1
+    np.testing.assert_array_equal(x, kept)
+    check(exe(x=x[::-1], w=np.asfortranarray(w)), x[::-1], w)
+
+
+def test_the_whole_way(lowered, tmp_path):
+    """compile, save, load, the command line: all by the code that the stand-in has kernels of."""
+    x, w = operands(5)
+    exe = legato.compile(module(), TARGET)
+    check(exe(x, w), x, w)
+    path = exe.save(tmp_path / "model.legato")
+    del exe
+    loaded = legato.load(path)
+    assert loaded.signature.device == "cuda"
+    check(loaded(x, w), x, w)
+    again = legato.load(loaded.save(tmp_path / "again.legato"))
+    del loaded
+    check(again(x, w), x, w)
+    for name, array in (("x", x), ("w", w)):
+        np.save(tmp_path / f"{name}.npy", array)
+    ran = subprocess.run(
+        [sys.executable, "-m", "legato.tools.legato_run", str(path), "--input", f"x={tmp_path}/x.npy", "--input", f"w={tmp_path}/w.npy",
+         "--save", f"out0={tmp_path}/y.npy"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), x @ w + BIAS, rtol=1e-5, atol=1e-5)
+
+
+def test_weights_go_to_the_device_once():
+    """Those of the weight store, and constants of kernels."""
+    weight = np.random.default_rng(1).standard_normal((8, 6), np.float32)
+    text = MODEL.replace(', %w: tensor<8x6xf32> {relax.name = "w"}', "").replace(
+        '%0 = "relax.matmul"', '%w = "relax.constant"() {weight = "w"} : () -> tensor<8x6xf32>\n  %0 = "relax.matmul"')
+    model = legato.Module.parse(text, weights=weights_of(w=weight))
+    exe = compiled(model)
+    assert next(p.name for p in exe.signature.weights) == "w"
+    x, before = operands(4)[0], calls("cuMemcpyHtoDAsync_v2")
+    for _ in range(3):
+        check(exe(x), x, weight)
+    assert calls("cuMemcpyHtoDAsync_v2") == before + 3
+    del exe
+
+
+def weights_of(**arrays):
+    store = WeightStore()
+    for name, array in arrays.items():
+        store.add(name, array)
+    return store
+
+
+def test_tensors_of_the_device_are_used_in_place(lowered):
+    """Nothing is copied and nobody waits; results are on the device, and outlive the model."""
+    exe = instance(lowered)
+    x, w = operands(7)
+    here = on_device(x), on_device(w)
+    names = ("cuStreamSynchronize", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2")
+    before = [calls(name) for name in names]
+    results = exe(*here)
+    assert [calls(name) for name in names] == before
+    del exe
+    assert all(isinstance(one, tvm_ffi.Tensor) for one in results)
+    check([on_host(one) for one in results], x, w)
+
+
+def test_tensors_of_both(lowered):
+    exe = instance(lowered)
+    x, w = operands(7)
+    results = exe(x, on_device(w))
+    check([on_host(one) for one in results], x, w)
+
+
+def test_a_tensor_that_is_not_aligned_is_copied(lowered):
+    """Kernels load 16 bytes at once."""
+    exe = instance(lowered)
+    x, w = operands(7)
+    before = calls("cuMemcpyDtoDAsync_v2")
+    check([on_host(one) for one in exe(on_device(x, shift=4), on_device(w))], x, w)
+    assert calls("cuMemcpyDtoDAsync_v2") == before + 1
+
+
+def test_the_callers_stream(lowered):
+    """Work is in the order of the stream that tvm-ffi knows, and what one call still uses no other call gets."""
+    exe = instance(lowered)
+    x, w = operands(50)
+    streams = [stream(), stream()]
+    here = on_device(x), on_device(w)
+    results = []
+    for one in streams:
+        with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), one.value):
+            results.append(exe(*here))
+    for one, found in reversed(list(zip(streams, results))):
+        check([on_host(tensor, one) for tensor in found], x, w)
+    wait(streams[0])
+    del results, found, exe
+    with context():
+        for one in streams:
+            driver().cuStreamDestroy_v2(one)
+
+
+def test_the_callers_allocator(lowered):
+    """A framework's memory for results, as tvm-ffi has it while torch's tensors are passed."""
+    exe = instance(lowered)
+    library = ctypes.CDLL(tvm_ffi.libinfo.find_libtvm_ffi())
+    x, w = operands(7)
+    here = on_device(x), on_device(w)
+    before = ctypes.c_void_p()
+    library.TVMFFIEnvSetDLPackManagedTensorAllocator(allocate, 0, ctypes.byref(before))
+    try:
+        results = exe(*here)
+    finally:
+        library.TVMFFIEnvSetDLPackManagedTensorAllocator(before, 0, None)
+    assert [address(one) for one in results] == ALLOCATED[-2:]
+    check([on_host(one) for one in results], x, w)
+
+
+def test_many_threads_and_two_instances(lowered):
+    """More threads than the instance keeps lanes, and another instance of the same model."""
+    pair = instance(lowered), instance(lowered)
+    failed = []
+
+    def work(seed):
+        try:
+            for n in (3, 17, 2):
+                x, w = operands(n + seed, seed)
+                check(pair[seed % 2](x, w), x, w)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed[0]
+
+
+def test_sizes_that_depend_on_data_are_refused():
+    text = """func.func @main(%x: tensor<6xf32> {relax.name = "x"}) -> tensor<1x?xi64, #relax.dims<[1, "k"]>> {
+      %0 = "relax.nonzero"(%x) {size = "k"} : (tensor<6xf32>) -> tensor<1x?xi64, #relax.dims<[1, "k"]>>
+      return %0 : tensor<1x?xi64, #relax.dims<[1, "k"]>>
+    }"""
+    with pytest.raises(legato.LegatoError, match="the model has sizes that depend on data"):
+        legato.compile(legato.Module.parse(text), TARGET)

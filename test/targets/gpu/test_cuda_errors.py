@@ -1,0 +1,170 @@
+"""What a machine, a device or its driver cannot do is an error with numbers; nothing is lost, and the next call works."""
+import numpy as np
+import pytest
+from device_tensors import on_device, on_host
+from standin import driver, prepared
+from test_cuda import MODEL, check, instance, operands
+
+import legato
+
+pytest.importorskip("llvmlite")
+
+OUT_OF_MEMORY, NOT_PERMITTED, LAUNCH_FAILED = 2, 800, 719
+
+
+@pytest.fixture(scope="module")
+def lowered():
+    return prepared(legato.Module.parse(MODEL))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    before = driver().standin_live()
+    yield
+    driver().standin_reset()
+    assert (driver().standin_live(), driver().standin_depth()) == (before, 0)
+
+
+def fail(name, code, nth=1):
+    driver().standin_fail(name.encode(), nth, code)
+
+
+def refused(lowered, match):
+    """The error of a call of a model that cannot be made here, which is the same for each call; it can be saved. Once the machine can, it
+    works."""
+    exe = instance(lowered)
+    for _ in range(2):
+        with pytest.raises(legato.LegatoError, match=match):
+            exe(*operands(3))
+    return exe
+
+
+def test_no_driver(lowered, monkeypatch, tmp_path):
+    monkeypatch.setenv("LEGATO_LIBCUDA", "/nowhere/libcuda.so.1")
+    exe = refused(lowered, r"compiled for 'nvvm\{chip=sm_80\}', and the CUDA driver cannot be loaded: /nowhere.*apt install libcuda1")
+    path = exe.save(tmp_path / "model.legato")
+    with pytest.raises(legato.LegatoError, match="Install NVIDIA's driver"):
+        legato.load(path)
+    monkeypatch.undo()
+    x, w = operands(3)
+    check(exe(x, w), x, w)
+    check(legato.load(path)(x, w), x, w)
+    del exe
+
+
+def test_another_library(lowered, monkeypatch):
+    monkeypatch.setenv("LEGATO_LIBCUDA", "libm.so.6")
+    refused(lowered, "the CUDA driver libm.so.6 does not have the function cuInit")
+
+
+def test_no_device(lowered, monkeypatch):
+    monkeypatch.setenv("STANDIN_DEVICES", "0")
+    refused(lowered, "the CUDA driver finds no device")
+
+
+@pytest.mark.parametrize("given", ["1", "-1", "", "one", "0x"])
+def test_no_such_device(lowered, monkeypatch, given):
+    monkeypatch.setenv("LEGATO_CUDA_DEVICE", given)
+    refused(lowered, f"LEGATO_CUDA_DEVICE={given} is no device: it takes a number from 0, and there are 1 CUDA devices")
+
+
+def test_too_old_a_device(lowered, monkeypatch):
+    monkeypatch.setenv("STANDIN_CHIP", "75")
+    refused(lowered, r"compiled for sm_80, and CUDA device 0 \(Stand-in 0\) is an sm_75.*compile it for the target 'nvvm\{chip=sm_75\}'")
+    monkeypatch.setenv("STANDIN_CHIP", "90")
+    x, w = operands(3)
+    check(instance(lowered)(x, w), x, w)
+
+
+def test_code_for_one_chip_only(monkeypatch):
+    """sm_90a runs on nothing else, sm_100f on no other major version."""
+    target = "nvvm{approx=true chip=sm_90a}"
+    special = prepared(legato.Module.parse(MODEL), target)
+    monkeypatch.setenv("STANDIN_CHIP", "100")
+    refused(special, "sm_90a and run on that chip only, and CUDA device 0 .* is an sm_100")
+    monkeypatch.setenv("STANDIN_CHIP", "90")
+    x, w = operands(3)
+    check(instance(special)(x, w), x, w)
+
+
+@pytest.mark.parametrize("name,code,match", [
+    ("cuInit", 3, r"starting the CUDA driver failed: .*\(error 3\)"),
+    ("cuDevicePrimaryCtxRetain", 3, "making a context"),
+    ("cuModuleLoadDataEx", 218, "loading the kernels, PTX for sm_80"),
+    ("cuModuleGetFunction", 500, "finding the kernel fused_matmul"),
+    ("cuMemAlloc_v2", OUT_OF_MEMORY, r"device 0 is out of memory: the weights takes 256 bytes, and \d+ of \d+ bytes are free"),
+    ("cuMemcpyHtoDAsync_v2", 1, "copying the weights"),
+])
+def test_an_instance_that_fails(lowered, name, code, match):
+    """Whatever fails on the way, what was made before is freed, and the next attempt works."""
+    fail(name, code)
+    exe = instance(lowered)
+    fail(name, code)
+    with pytest.raises(legato.LegatoError, match=match):
+        exe(*operands(3))
+    x, w = operands(3)
+    check(exe(x, w), x, w)
+
+
+@pytest.mark.parametrize("name,nth,code,kind,match", [
+    ("cuMemAlloc_v2", 1, OUT_OF_MEMORY, None, None),     # the second attempt, with other lanes freed, has memory
+    ("cuStreamCreate", 1, OUT_OF_MEMORY, RuntimeError, "making a stream on the device failed: CUDA_ERROR_OUT_OF_MEMORY"),
+    ("cuEventCreate", 1, OUT_OF_MEMORY, RuntimeError, "making a stream on the device"),
+    ("cuMemcpyHtoDAsync_v2", 2, 1, RuntimeError, r"copying 'w', 192 bytes, to the device"),
+    ("cuLaunchKernel", 1, NOT_PERMITTED, RuntimeError,
+     r"launching the kernel \w*matmul\w* for relax.matmul dense.* \(grid \d+ x \d+ x 1, blocks of \d+ x \d+ x 1 threads, 0 bytes of "
+     r"dynamic shared memory\) failed: .*\(error 800\)"),
+    ("cuMemcpyDtoHAsync_v2", 1, 1, RuntimeError, "copying the results to the host"),
+    ("kernel", 2, LAUNCH_FAILED, RuntimeError, "running the model's kernels failed: CUDA_ERROR_LAUNCH_FAILED"),
+    ("cuCtxPushCurrent_v2", 1, 201, RuntimeError, "using the device's context"),
+])
+def test_a_call_that_fails(lowered, name, nth, code, kind, match):
+    exe = instance(lowered)
+    x, w = operands(3)
+    fail(name, code, nth)
+    if kind is not None:
+        with pytest.raises(kind, match=match):
+            exe(x, w)
+        driver().standin_reset()
+    check(exe(x, w), x, w)
+
+
+def test_out_of_memory(lowered, monkeypatch):
+    """With numbers; a smaller call works, and results on the device count, too."""
+    exe = instance(lowered)
+    monkeypatch.setenv("STANDIN_MEMORY", str(1 << 20))
+    x, w = operands(50_000)
+    with pytest.raises(MemoryError, match=r"device 0 is out of memory: a call's buffers takes \d{7} bytes, and \d+ of 1048576 bytes are"):
+        exe(x, w)
+    check(exe(x[:99], w), x[:99], w)
+    monkeypatch.setenv("STANDIN_MEMORY", str(2 << 20))
+    here = on_device(x), on_device(w)
+    with pytest.raises(MemoryError, match="is out of memory"):
+        exe(*here)
+    monkeypatch.undo()
+    check([on_host(one) for one in exe(*here)], x, w)
+
+
+def test_arguments(lowered, monkeypatch):
+    exe = instance(lowered)
+    x, w = operands(3)
+    with pytest.raises(ValueError, match=r"'w' must be float32\[8, 6\], but float32\[8, 5\] was given: dimension 1 is 5, not 6"):
+        exe(x, on_device(w[:, :5]))
+    with pytest.raises(TypeError, match=r"'x' must be float32\[n, 8\], but int32\[3, 8\] was given: the element type differs"):
+        exe(on_device(x.astype(np.int32)), w)
+    monkeypatch.setenv("STANDIN_DEVICES", "2")
+    there = on_device(x, ordinal=1)
+    with pytest.raises(ValueError, match="it is on CUDA device 1, and this instance of the model is on CUDA device 0"):
+        exe(there, w)
+    with pytest.raises(ValueError, match=r"argument 0 'x' .* is on a device of type 2, not on the CPU"):
+        legato.compile(legato.Module.parse(MODEL))(there, w)
+
+
+def test_the_second_device(lowered, monkeypatch):
+    monkeypatch.setenv("STANDIN_DEVICES", "2")
+    monkeypatch.setenv("LEGATO_CUDA_DEVICE", "1")
+    exe = instance(lowered)
+    x, w = operands(3)
+    check(exe(x, w), x, w)
+    results = exe(on_device(x, ordinal=1), w)
+    assert [one.__dlpack_device__() for one in results] == [(2, 1)] * 2
