@@ -57,6 +57,15 @@ def test_same_padding(mode, kernel, stride):
     check("Conv", [(1,)], calls, [("w", normal(4, 3, *kernel))], **window)
     check("MaxPool", [(1,)], calls, kernel_shape=kernel, **window)
     check("AveragePool", [(1,)], calls, kernel_shape=kernel, **window)
+    check("LpPool", [(1,)], calls, kernel_shape=kernel, **window)
+
+
+@pytest.mark.parametrize("attributes", [{"p": 3, "pads": [1, 0, 0, 1]}, {"p": 1, "dilations": [1, 2]}, {}])
+def test_last_windows_of_lp_pool(attributes):
+    window = {"kernel_shape": [3, 2], "strides": [2, 3], "ceil_mode": 1, **attributes}
+    calls = [(normal(1, 2, height, width),) for height, width in ((7, 8), (6, 5), (3, 9), (12, 4))]
+    check("LpPool", [()], calls, **window)
+    check("LpPool", [(0, 1, 2, 3)], calls[:1], **window)
 
 
 def test_roi_align():

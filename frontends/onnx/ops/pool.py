@@ -1,8 +1,11 @@
 """Pools."""
+from dataclasses import replace
+
 import numpy as np
 
 from legato.core.dtypes import kind
 from legato.dialects import relax
+from legato.dialects.relax.window import output_sizes
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.unpool import numbered_elements
 from legato.frontends.onnx.ops.windows import read_window, shifted
@@ -41,20 +44,23 @@ def _pool(x, name: str, window, ceil_mode: bool, **attributes):
 
 @op("LpPool", 2, 11, 18, 22)
 def lp_pool(node):
-    """LpPool: the average of the p-th powers, times the size of the window, to the power 1/p."""
+    """LpPool: the average of the p-th powers, times the size of the window, to the power 1/p. Padding is a pad of zeros before, as what
+    exceeds a pool's own padding would not count as elements of the window."""
     p, window, ceil_mode = node.integer("p", 2), read_window(node, None), node.flag("ceil_mode")
-    if any(window.shifts):
-        raise Refused("auto_pad over an axis of symbolic size is not supported with a stride")
-    if ceil_mode or p < 1:
-        raise Refused(f"ceil_mode = {int(ceil_mode)}, p = {p} is not supported")
-    x, dtype = relax.abs(node.x()), node.dtype()
-    for axis, size in enumerate(node.dims()[2:]):   # what exceeds the padding would not count as elements of the window
-        begin, end = window.padding[axis], window.padding[window.rank + axis]
-        excess = window.dilations[axis] * (window.kernel[axis] - 1) + 1 - begin - end - size
-        if isinstance(excess, int) and 0 < excess < window.strides[axis]:
-            window.padding[window.rank + axis] += excess
-    powers = relax.square(x) if p == 2 else relax.power(x, node.literal(p, dtype))
-    mean = _pool(powers, "avg", window, False, count_include_pad=True)
+    if p < 1:
+        raise Refused(f"p = {p} is not supported")
+    x, dtype, rank = relax.abs(node.x()), node.dtype(), window.rank
+    x, unpadded = shifted(node, relax.square(x) if p == 2 else relax.power(x, node.literal(p, dtype)), window, 0.0)
+    sizes, pads = relax.TensorType.of(x.type).dims[2:], list(unpadded.padding)
+    counts = output_sizes(sizes, window.kernel, window.strides, pads, window.dilations, ceil_mode, overhang=True)
+    for axis, (size, count, stride) in enumerate(zip(sizes, counts, window.strides)):   # room for a last window that reaches beyond
+        reach = (count - 1) * stride + window.dilations[axis] * (window.kernel[axis] - 1) + 1 - pads[axis] - pads[rank + axis] - size
+        pads[rank + axis] += max(reach, 0) if isinstance(reach, int) else (stride - 1) * ceil_mode
+    if any(pads):
+        x = relax.pad(x, pads=[0, 0, *pads[:rank], 0, 0, *pads[rank:]])
+    mean = _pool(x, "avg", replace(unpadded, padding=[0] * (2 * rank)), False, count_include_pad=True)
+    if relax.TensorType.of(mean.type).dims[2:] != tuple(counts):
+        mean = relax.strided_slice(mean, begin=[0] * rank, end=counts, axes=list(range(2, 2 + rank)))
     total = relax.multiply(mean, node.literal(np.prod(window.kernel), dtype))
     return relax.sqrt(total) if p == 2 else relax.power(total, node.literal(1 / p, dtype))
 
