@@ -55,7 +55,8 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options=
               doc="NVIDIA's GPUs, by PTX and the CUDA driver: approx=true for the device's approximating instructions, chip=sm_90a|..., "
                   "schedules=false for kernels without default schedules")
 VULKAN = Target("vulkan", parents=(GPU,), rules=GLSL, options={"schedules": True},
-                make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, grid=65535, schedules=options["schedules"]),
+                make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535,
+                                                 schedules=options["schedules"]),
                 schedule_function=classified(gpu_schedule), stages=vulkan_stages, runs=True, engine="vulkan",
                 doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules")
 TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

@@ -7,8 +7,8 @@ class Gpu:
     """``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep and exchange values by shuffles
     (1: none do); ``block``: threads in a block, by default; ``most_threads``: the most in a block; ``shared_bytes``: the most that a
     block's shared buffers can take; ``registers``: of 32 bits, the most that a thread can have; ``vector_bytes``: the widest access of a
-    thread; ``grid``: the most blocks on an axis of the grid that every such device has; ``schedules``: whether kernels get default
-    schedules."""
+    thread; ``vector_lanes``: the most elements of a vector; ``grid``: the most blocks on an axis of the grid that every such device has;
+    ``schedules``: whether kernels get default schedules."""
 
     approx: bool = False
     warp: int = 32
@@ -17,9 +17,10 @@ class Gpu:
     shared_bytes: int = 48 << 10
     registers: int = 255
     vector_bytes: int = 16
+    vector_lanes: int = 64
     grid: int = 2**31 - 1
     schedules: bool = True
 
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` bits in the widest access of a thread; at least 1."""
-        return max(1, 8 * self.vector_bytes // max(bits, 8))
+        return max(1, min(self.vector_lanes, 8 * self.vector_bytes // max(bits, 8)))

@@ -80,7 +80,7 @@ def around(kernel: BlockKernel, product: KernelBlock) -> tuple[list[KernelBlock]
 def lanes(kernel: BlockKernel, machine: Gpu, run: int, buffer: ir.Value, tile: int) -> int:
     """The elements that one access of an operand's tile moves; ``run``: those next to each other in the operand."""
     element = buffer.type.element_type
-    wide = min(machine.lanes(element.width), LANES)
+    wide = machine.lanes(element.width)
     while buffer is not None and kernel.is_own(buffer):   # a pad, which is computed where its element is read
         writers = kernel.writers(buffer)
         if len(writers) != 1 or not moves_plainly(writers[0]):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from emulate import emulated
-from product_models import HALF, INT, batched, check, conv, feeds, gemm, matmul, model, random_nodes
+from product_models import HALF, INT, Node, batched, check, conv, feeds, gemm, matmul, model, random_nodes
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -93,6 +93,20 @@ def test_products_assemble_without_spills():
     pytest.importorskip("llvmlite")
     assembled(ptx_of([matmul(37, 41, 29), gemm(65, 34, 20, True, True), matmul(40, 48, 24, HALF), matmul(9, 100, 64),
                       conv(2, 3, (17, 17), 20, 7, 2, 3), matmul("n", "m", "k")]))
+
+
+@needs_vulkan
+def test_vectors_of_halves_are_as_long_as_the_device_has_them():
+    """Vulkan has vectors of four elements, of any width."""
+    nodes = [Node("Add", ((16, 24), (16, 24)), dtype=HALF), matmul(40, 64, 32, HALF, then="Relu")]
+    given = feeds(nodes)
+    check(nodes, legato.compile(legato.from_onnx(model(nodes)), "vulkan")(**given), given)
+
+
+def test_halves_are_loaded_by_16_bytes():
+    pytest.importorskip("llvmlite")
+    text = ptx_of([matmul(40, 64, 32, HALF)])
+    assert re.findall(r"ld\.global\S*", text) == ["ld.global.v4.b32"] * 2
 
 
 DEPTHWISE = [conv(1, 8, (11, 9), 8, 3, pad=1, groups=8), conv(2, 12, (10, 10), 12, 3, 2, 1, groups=12, then=""),
