@@ -2,15 +2,18 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from legato.core.ir_helpers import everything
 from legato.core.mlir import func, ir, linalg
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.schedule.structured import contract
 
 
 @dataclass(frozen=True)
 class PrepareParallel(ModulePass):
-    """Turns copies into linalg.copy, and puts the parallel loops of a linalg.generic before its reductions."""
+    """Turns copies into linalg.copy, and puts the parallel loops of a linalg.generic before its reductions. Products and sums may be fused
+    from here on."""
 
     name: ClassVar[str] = "tir-prepare-parallel"
 
@@ -27,8 +30,12 @@ def prepare_parallel(kernel: func.FuncOp) -> None:
             with ir.InsertionPoint(op), op.location:
                 linalg.copy(op.operands[0], outs=[op.operands[1]])
             op.erase()
-        elif op.name == "linalg.generic":
+            continue
+        if op.name == "linalg.generic":
             reductions_last(op)
+        if op.name.startswith("linalg."):
+            for one in everything(op):
+                contract(one)
 
 
 def reductions_last(op: ir.Operation) -> None:

@@ -77,6 +77,7 @@ PASSES: dict[str, str] = {
     "tir-profile-main": "passes.calls.profile_main:ProfileMain",
     "tir-prepare-parallel": "passes.gpu.prepare_parallel:PrepareParallel",
     "tir-launch-loops": "passes.gpu.launch_loops:LaunchLoops",
+    "tir-hoist-accumulators": "passes.gpu.hoist_accumulators:HoistAccumulators",
     "tir-name-kernels": "passes.gpu.name_kernels:NameKernels",
     "tir-sink-scalars": "passes.gpu.sink_scalars:SinkScalars",
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",

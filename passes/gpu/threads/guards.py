@@ -27,7 +27,7 @@ def check_local(launch: Launch) -> None:
             continue
         users = [u.owner.operation for u in buffer.uses]
         writes = [u for u in users if u.name == "memref.store"]
-        for read in (u for u in users if u.name != "memref.store"):
+        for read in (u for u in users if u.name not in ("memref.store", "memref.dim")):
             for write in writes:
                 missing = axes_around(write, launch) - axes_around(read, launch)
                 if missing:
