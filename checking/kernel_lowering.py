@@ -18,6 +18,7 @@ from legato.passes.gpu.serialize_threads import SerializeThreads
 from legato.passes.legalize.legalize_intrinsics import LegalizeIntrinsics
 from legato.passes.legalize.lower_intrinsics import LowerIntrinsics
 from legato.passes.loops.lower_loops import LowerLoops
+from legato.passes.memory.bufferize.keep_partial_writes import keep_partial_writes
 from legato.passes.pipeline.base import PassContext, TargetText
 
 BUFFERIZE = "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map}"
@@ -50,6 +51,7 @@ def lower(module: Module, context: PassContext, target: str) -> dict[str, tuple[
         SerializeThreads().run(module, PassContext(context.resolve_target))
         LowerLoops().run(module, PassContext(context.resolve_target))
     if any(isinstance(t, ir.RankedTensorType) for f in module.functions() for t in f.type.inputs):
+        keep_partial_writes(operation)
         run_on(operation, BUFFERIZE)
     results = {f.name.value: tuple((memory_dtype(t.element_type), t.rank) for t in f.type.results if isinstance(t, ir.MemRefType))
                for f in module.functions()}

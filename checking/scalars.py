@@ -151,15 +151,15 @@ def affine_map(map_: ir.AffineMap, operands: Sequence[int]) -> list[int]:
 
 def affine_value(expression: ir.AffineExpr, dims: Sequence[int], symbols: Sequence[int]) -> int:
     """The value of an affine expression."""
-    if ir.AffineDimExpr.isinstance(expression):
+    if isinstance(expression, ir.AffineDimExpr):
         return dims[ir.AffineDimExpr(expression).position]
-    if ir.AffineSymbolExpr.isinstance(expression):
+    if isinstance(expression, ir.AffineSymbolExpr):
         return symbols[ir.AffineSymbolExpr(expression).position]
-    if ir.AffineConstantExpr.isinstance(expression):
+    if isinstance(expression, ir.AffineConstantExpr):
         return ir.AffineConstantExpr(expression).value
     for kind, work in ((ir.AffineAddExpr, operator.add), (ir.AffineMulExpr, operator.mul), (ir.AffineModExpr, operator.mod),
                        (ir.AffineFloorDivExpr, operator.floordiv), (ir.AffineCeilDivExpr, lambda a, b: -(-a // b))):
-        if kind.isinstance(expression):
+        if isinstance(expression, kind):
             both = ir.AffineBinaryExpr(expression)
             return work(affine_value(both.lhs, dims, symbols), affine_value(both.rhs, dims, symbols))
     raise NotEvaluated(f"the affine expression {expression} is of no known kind")

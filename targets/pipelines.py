@@ -43,7 +43,8 @@ VECTORS = ("tir-lower-dot-products,tir-legalize-intrinsics{target=%s},tir-slice-
 PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
 BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-inserts,tir-eliminate-empty-tensors,"
-             "tir-drop-ties,one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
+             "tir-drop-ties,tir-keep-partial-writes,"
+             "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
              "canonicalize,cse,canonicalize,tir-drop-results")
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
 BRANCHES = "convert-vector-to-scf{full-unroll=1},convert-scf-to-cf"

@@ -61,7 +61,7 @@ class Gather:
         if nest.body[-1].operands[0] != extract.results[0] or not is_identity(nest.maps[-1]):
             return None
         outer = loops - row_loops(extract, loops)
-        steps = {o.attributes["dim"].value for o in nest.body if o.name == "linalg.index" and not only_read_by(o, extract)}
+        steps = {o.attributes["dim"].value for o in nest.body if o.name == "linalg.index" and not only_places(o, extract, loops - outer)}
         steps |= {l for i in range(len(nest.inputs)) for l in nest.loops_of(i) if l is not None}
         return None if outer == loops or any(l >= outer for l in steps) else cls(nest, extract, outer)
 
@@ -123,6 +123,7 @@ def row_loops(extract: ir.Operation, loops: int) -> int:
     return count
 
 
-def only_read_by(op: ir.Operation, reader: ir.Operation) -> bool:
-    """Whether ``reader`` is the only user of an op."""
-    return all(use.owner.operation == reader for use in op.results[0].uses)
+def only_places(op: ir.Operation, extract: ir.Operation, row: int) -> bool:
+    """Whether an op is only an index of ``extract`` along one of its last ``row`` dimensions."""
+    first = len(extract.operands) - row
+    return all(use.owner.operation == extract and use.operand_number >= first for use in op.results[0].uses)

@@ -69,6 +69,7 @@ PASSES: dict[str, str] = {
     "tir-unchain-inserts": "passes.memory.bufferize.unchain_inserts:UnchainInserts",
     "tir-eliminate-empty-tensors": "passes.memory.bufferize.eliminate_empty_tensors:EliminateEmptyTensors",
     "tir-drop-ties": "passes.memory.bufferize.drop_ties:DropTies",
+    "tir-keep-partial-writes": "passes.memory.bufferize.keep_partial_writes:KeepPartialWrites",
     "tir-drop-results": "passes.memory.bufferize.drop_results:DropResults",
     "tir-extract-workspaces": "passes.memory.bufferize.extract_workspaces:ExtractWorkspaces",
     "tir-fill-memory": "passes.memory.fill_memory:FillMemory",

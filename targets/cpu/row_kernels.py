@@ -86,7 +86,7 @@ class Rows:
             if nest not in fused:
                 cut_alone(v, handles[nest], nest)
         sizes = {root: self.group(root, inside, handles) for root, inside in self.groups.items()}
-        v.script.patterns("canonicalize")  # merges the copies of producers with two readers
+        v.script.patterns("canonicalize", "result-sizes")  # merges the copies of producers with two readers
         for root, inside in self.groups.items():
             self.cut_tiles(root, inside, "%root", sizes[root], [i for i, size in enumerate(sizes[root]) if size > 1])
         return v.close()
@@ -98,7 +98,7 @@ class Rows:
         _, around = share(self.vectorizer, handles[root], list(inside), part, set(inside[root]), root.out_loops[-1])
         if around is not None:
             self.fuse(root, inside, handles, around)
-            s.patterns("canonicalize")
+            s.patterns("canonicalize", "result-sizes")
             handles = {nest: s.match(attribute=self.tags[nest]) for nest in inside}
         self.extents[root] = part
         sizes = self.tile_sizes(root, inside)

@@ -139,6 +139,14 @@ def test_domains():
 # nodes
 
 
+def test_a_triangle_of_less_than_a_matrix():
+    diagonal = np.array(1)
+    for constants, inputs in (({"k": diagonal}, ()), ({}, ("k",))):
+        proto = model([node("ReduceSum", "x", "s", keepdims=0), node("Trilu", "s k", "y")],
+                      [value("x", X), *(value(name, diagonal) for name in inputs)], ["y"], 20, constants)
+        refuses(proto, "/n (Trilu, opset 20): operand 'x' must have rank 2 or more, has []")
+
+
 def test_everything_unsupported_is_listed_at_once_and_nothing_else():
     nodes = [
         node("RandomNormalLike", "x", "v", "noise"),

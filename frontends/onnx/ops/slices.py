@@ -225,6 +225,8 @@ def trilu(node):
 
 def _triangle_by_data(node):
     """The triangle at a diagonal that is data: a comparison of the places of rows and columns."""
+    if node.rank() < 2:
+        raise Malformed(f"operand 'x' must have rank 2 or more, has {list(node.dims())}")
     rows, columns = (run_time.counted(size) for size in node.dims()[-2:])
     from_diagonal = relax.subtract(columns, relax.expand_dims(rows, axis=[1]))
     diagonal = run_time.integers(node, 1, "diagonals")

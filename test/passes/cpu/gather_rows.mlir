@@ -1,4 +1,4 @@
-// RUN: legato-opt %s --tir-gather-rows | filecheck %s
+// RUN: legato-opt %s --split-input-file --tir-gather-rows | filecheck %s
 
 // Rows at computed places: a loop over the indices, and a copy of each row.
 // CHECK-LABEL: func.func private @rows
@@ -17,4 +17,22 @@ func.func private @rows(%x: tensor<100x64xf32>, %at: tensor<5xindex>, %out: tens
     linalg.yield %v : f32
   } -> tensor<5x64xf32>
   return %0 : tensor<5x64xf32>
+}
+
+// -----
+
+// The innermost loop is a place of the row, too: the nest stays.
+// CHECK-LABEL: func.func private @diagonals
+// CHECK: linalg.generic
+func.func private @diagonals(%x: tensor<2x2x2xf32>, %out: tensor<2x2xf32> {tir.out, bufferization.writable = true})
+    -> tensor<2x2xf32> attributes {tir.prim_func} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%out : tensor<2x2xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %s = arith.muli %i, %i : index
+    %v = tensor.extract %x[%j, %s, %j] : tensor<2x2x2xf32>
+    linalg.yield %v : f32
+  } -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
 }
