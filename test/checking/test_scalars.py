@@ -1,7 +1,12 @@
-"""Arithmetic of main, as the check evaluates it."""
+"""Arithmetic and views of main, as the check evaluates them."""
+import numpy as np
+
+from legato.checking.buffers import Memory
+from legato.checking.memory_ops import OPS
 from legato.checking.scalars import affine_map
+from legato.core.ir_helpers import find
 from legato.core.mlir import ir
-from legato.dialects import make_context
+from legato.dialects import Module, make_context
 
 
 def test_affine_expressions_are_python_arithmetic():
@@ -12,3 +17,16 @@ def test_affine_expressions_are_python_arithmetic():
         map_ = ir.AffineMap.get(2, 1, results)
         for a, b, c in ((9, -6, 2), (-1, 7, 0)):
             assert affine_map(map_, [a, b, c]) == [a + b * 3, a % 5, b // 4, -(-(b + c) // 4), 7, c]
+
+
+def test_the_metadata_of_a_bare_pointer_has_no_sizes():
+    module = Module.parse("""
+func.func @f(%x: memref<f32>, %y: memref<3x4xf32>) {
+  %a:2 = memref.extract_strided_metadata %x : memref<f32> -> memref<f32>, index
+  %b:6 = memref.extract_strided_metadata %y : memref<3x4xf32> -> memref<f32>, index, index, index, index, index
+  return
+}""")
+    bare, whole = find(module.operation, "memref.extract_strided_metadata")
+    memory = Memory.holding(np.zeros((3, 4), np.float32))
+    assert OPS[bare.name](bare, memory)[1:] == (0,)
+    assert OPS[whole.name](whole, memory)[1:] == (0, 3, 4, 4, 1)

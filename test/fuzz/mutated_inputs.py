@@ -55,7 +55,7 @@ def run_batch(kind: str, seeds: list[int], results: Results) -> None:
 
 
 def _ended(code: int, said: str) -> Finding:
-    if code == -signal.SIGALRM:
+    if code in (-signal.SIGALRM, -signal.SIGPROF):
         return Finding("hang", said[-1500:])
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return Finding("signal", f"{name}: {said[-1500:]}")

@@ -1,7 +1,7 @@
 """A process that runs cases of one subject: ``python -m mutation.worker SUBJECT FOLDER SEED...``.
 
-Before each case it prints its seed, and each finding as JSON. A case that takes too long ends the process with SIGALRM, since no exception
-reaches C++ code; the process around it goes on with the next case.
+Before each case it prints its seed, and each finding as JSON. A case that takes too long ends the process with SIGPROF or SIGALRM, since no
+exception reaches C++ code; the process around it goes on with the next case.
 """
 import dataclasses
 import faulthandler
@@ -17,7 +17,8 @@ from mutation.case import exception
 
 SUBJECTS = {"onnx": "onnx_models:OnnxModels", "text": "ir_text:IrText", "valid": "valid_ir:ValidIr", "pipeline": "pipelines:Pipelines",
             "saved": "saved_files:SavedFiles", "options": "options:Options"}
-SECONDS = 60
+SECONDS = 60     # of processor time
+PATIENCE = 300   # seconds, where others use the processors
 MEMORY = 6 << 30
 
 
@@ -42,16 +43,16 @@ def main(name: str, seeds: list[int]) -> None:
     runs = subject(name)
     for seed in seeds:
         say("CASE", seed)
-        signal.alarm(SECONDS)
-        faulthandler.dump_traceback_later(SECONDS - 2)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.alarm(PATIENCE)
+        faulthandler.dump_traceback_later(PATIENCE - 2)
         try:
             found = runs.run(seed, partial(say, "OTHER", seed))
-        except OSError as error:   # a file that is gone, which tools and callers expect
-            found = None if error.filename else exception(error)
         except Exception as error:
             found = exception(error)
         faulthandler.cancel_dump_traceback_later()
         signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         if found is not None:
             say("FINDING", seed, json.dumps(dataclasses.asdict(found)))
     say("END", 0)

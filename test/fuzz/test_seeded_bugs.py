@@ -1,0 +1,51 @@
+"""Bugs put into passes: each fuzzer finds its own among few programs."""
+import pytest
+from fuzzing import attempt, subject
+
+from legato.core.ir_helpers import find
+from legato.core.mlir import arith, ir
+from legato.passes.legalize.legalize import Legalize
+from legato.passes.loops.lower_loops import LowerLoops
+from legato.passes.loops.raise_loops import RaiseLoops
+
+
+def sums_as_differences(module):
+    for op in find(module.operation, "arith.addf"):
+        with ir.InsertionPoint(op), op.location:
+            op.results[0].replace_all_uses_with(arith.SubFOp(op.operands[0], op.operands[1]).result)
+        op.erase()
+
+
+def maxima_as_minima(module):
+    for op in find(module.operation, "arith.maximumf", "arith.maxnumf"):
+        with ir.InsertionPoint(op), op.location:
+            op.results[0].replace_all_uses_with(arith.MinimumFOp(op.operands[0], op.operands[1]).result)
+        op.erase()
+
+
+def shorter_loops(module):
+    for op in find(module.operation, "scf.for"):
+        with ir.InsertionPoint(op), op.location:
+            op.operands[1] = arith.SubIOp(op.operands[1], arith.ConstantOp(ir.IndexType.get(), 1).result).result
+
+
+BUGS = {
+    "graphs": (Legalize, maxima_as_minima, range(8)),
+    "kernels": (RaiseLoops, sums_as_differences, range(6)),
+    "schedules": (LowerLoops, shorter_loops, range(6)),
+}
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_bug_is_found(name, monkeypatch):
+    pass_class, change, seeds = BUGS[name]
+    original = pass_class.run
+
+    def run(self, module, context):
+        original(self, module, context)
+        with module.context, ir.Location.unknown():
+            change(module)
+
+    monkeypatch.setattr(pass_class, "run", run)
+    outcomes = attempt([subject(name)(seed) for seed in seeds], seeds[0])
+    assert any(outcome.kind == "wrong" for outcome in outcomes), [outcome.kind for outcome in outcomes]
