@@ -178,7 +178,14 @@ def broadcast_size(a: Size, b: Size) -> Size:
         return UNKNOWN
     if isinstance(a, int):
         return b if a == 1 else a
-    return a if a == b or b == 1 else _variable(DimPart("broadcast", a, b))
+    if is_filled(a, b):
+        return b
+    return a if a == b or b == 1 or is_filled(b, a) else _variable(DimPart("broadcast", a, b))
+
+
+def is_filled(a: Size, b: Size) -> bool:
+    """Whether ``a`` is ``max(0, b)``, as slices have it: equal, for ``b`` is a size and so not negative."""
+    return isinstance(b, Dim) and a != b and a == maximum(b, 0)
 
 
 def is_foreign(x: object) -> bool:

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.assumed import never_equal
+from legato.dialects.relax.dim import is_filled
 from legato.dialects.relax.dims import UNKNOWN, Dim, Size, broadcast_size
 
 
 def common_size(sizes: Sequence[Size]) -> Size | None:
     """The size that some sizes of one axis broadcast to. None where relax's ops decide: at most one is not 1, or two never fit."""
     firm = [size for size in dict.fromkeys(sizes) if size != 1]
+    firm = [size for size in firm if not any(is_filled(size, other) for other in firm)]
     if len(firm) < 2 or UNKNOWN in firm or any(never_equal(a, b) for a in firm for b in firm):
         return None
     for size in firm:

@@ -127,3 +127,18 @@ def test_sizes_that_never_fit_are_refused_at_once():
     inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name, size in (("a", "n + 1"), ("b", "n + 3"), ("c", "n"))]
     with pytest.raises(legato.LegatoError, match=r"n \+ 1 and n \+ 3 at axis -1"):
         legato.from_onnx(model([helper.make_node("Add", ["a", "b"], ["y"])], inputs, ["y"]))
+
+
+def test_a_slice_and_what_it_is_as_long_as():
+    """``t // 10 - 1`` and ``max(0, t // 10 - 1)``, as of a convolution and of a longer one without its last: no size of 1 is stretched."""
+    nodes = [helper.make_node("MaxPool", ["x"], ["a"], kernel_shape=[20], strides=[10]),
+             helper.make_node("Pad", ["a", "pads"], ["longer"]), helper.make_node("Slice", ["longer", "from", "to", "axes"], ["b"]),
+             helper.make_node("Add", ["a", "b"], ["sum"]), helper.make_node("Shape", ["a"], ["size"], start=2),
+             helper.make_node("Concat", ["one", "size", "rest"], ["shape"], axis=0), helper.make_node("Reshape", ["sum", "shape"], ["y"])]
+    constants = {"pads": np.array([0, 0, 0, 0, 0, 1]), "from": np.array([0]), "to": np.array([-1]), "axes": np.array([2]),
+                 "one": np.array([1]), "rest": np.array([-1, 2])}
+    proto = model(nodes, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, "t"])], ["y"], 18, constants)
+    executable = legato.compile(legato.from_onnx(proto))
+    for size in (20, 29, 75):
+        arrays = {"x": drawn(TensorProto.FLOAT, (1, 4, size), 0)}
+        np.testing.assert_array_equal(executable(**arrays), runs(proto, arrays))
