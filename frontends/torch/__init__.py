@@ -8,6 +8,7 @@ from legato.dialects.module import Module
 from legato.frontends.onnx import import_model
 from legato.frontends.onnx.entry import Entry
 from legato.frontends.torch.axes import name_axes
+from legato.frontends.torch.caches import register_caches
 from legato.frontends.torch.checks import check_arguments, check_effects, check_module, name_of
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.installed import torch_packages
@@ -46,6 +47,7 @@ def from_torch(
     """
     torch = torch_packages()
     label = name_of(model)
+    register_caches()
     is_program = isinstance(model, torch.export.ExportedProgram)
     if is_program and (args or kwargs or dynamic_shapes):
         raise LegatoError(f"{label} has been exported with its arguments and shapes already: give from_torch the program alone")

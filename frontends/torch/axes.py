@@ -11,7 +11,7 @@ def name_axes(program: "torch.onnx.ONNXProgram", model: "torch.nn.Module", args:
               dynamic_shapes: Mapping[str, Any] | Sequence[Any]) -> None:
     """Gives the sizes of the program's inputs the names that ``dynamic_shapes`` has for them; the exporter does so only where all
     arguments are tensors."""
-    given = inspect.signature(model.forward).bind(*args, **kwargs).arguments
+    given = {**inspect.signature(model.forward).bind_partial(*args).arguments, **kwargs}   # the order of the program's inputs
     if isinstance(dynamic_shapes, Mapping):
         dynamic_shapes = [dynamic_shapes.get(name) for name in given]
     inputs = program.model.graph.inputs

@@ -242,3 +242,30 @@ def test_the_page_runs(capsys):
         exec(compile(code, "torch.md", "exec"), names)
     printed = capsys.readouterr().out
     assert "(logits: float32[batch, seq, 9], hidden: float32[batch, seq, 64])" in printed and "encoder.linear1/linear" in printed
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_cache_of_transformers_as_argument_and_result(dtype):
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 37}
+    config = transformers.LlamaConfig(vocab_size=50, num_hidden_layers=1, max_position_embeddings=64, **sizes)
+    model = transformers.LlamaForCausalLM(config).eval().to(dtype)
+
+    def arguments(batch, past, count):
+        cache = transformers.DynamicCache(config=config)
+        cache.update(randn(batch, 2, past, 8, dtype=dtype), randn(batch, 2, past, 8, dtype=dtype), 0)
+        return {"input_ids": torch.randint(50, (batch, count)), "past_key_values": cache,
+                "attention_mask": torch.ones(batch, past + count, dtype=torch.int64)}
+
+    part = {0: "batch", 2: "past"}
+    shapes = {"input_ids": {0: "batch", 1: "seq"}, "past_key_values": [[part], [part]], "attention_mask": {0: "batch", 1: "total"}}
+    exe = legato.compile(legato.from_torch(model, (), arguments(2, 5, 3), dynamic_shapes=shapes))
+    assert [p.name for p in exe.outputs] == ["logits", "past_key_values.key_cache.0", "past_key_values.value_cache.0"]
+    for batch, past, count in ((2, 5, 3), (3, 7, 1), (1, 1, 4)):
+        given = arguments(batch, past, count)
+        tensors = flat(given)   # before the call, which makes the cache longer
+        with torch.no_grad():
+            expected = flat(model(**given))
+        for ours, theirs in zip(exe(*tensors), expected, strict=True):
+            tolerance = TOLERANCE[dtype]
+            torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance * max(1.0, theirs.abs().max().item()))
