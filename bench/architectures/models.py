@@ -1,21 +1,8 @@
-"""Architectures of transformers, tiny and with random weights, against PyTorch: ``python -m bench.architectures [NAME...]``.
-
-One line per architecture and way: ``static`` and ``dynamic`` by ``legato.from_torch`` (dynamic: batch and, for text, length; called with
-other sizes than the example's), ``compile`` by ``torch.compile(backend="legato")``, ``script`` by torch's older exporter, TorchScript, with
-dynamic sizes. The error is max|a-b| / max|b| over all outputs. Needs the package transformers.
-"""
-
-import argparse
-import io
-import time
-import warnings
-from collections.abc import Iterator
+"""Architectures of transformers, tiny, and arguments for them."""
 from typing import Any
 
 import torch  # pyright: ignore[reportMissingImports]
 import transformers  # pyright: ignore[reportMissingImports]
-
-import legato
 
 TEXT = {
     "vocab_size": 99,
@@ -113,7 +100,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {  # model type: kind of 
     "regnet": ("image", {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1], "groups_width": 4}),
     "mobilenet_v1": ("image", {"image_size": 32, "depth_multiplier": 0.25}),
     "mobilenet_v2": ("image", {"image_size": 32, "depth_multiplier": 0.25}),
-    "efficientnet": ("image", {"image_size": 32, "width_coefficient": 0.25, "depth_coefficient": 0.25}),
+    "efficientnet": ("image", {"image_size": 32, "width_coefficient": 0.25, "depth_coefficient": 0.25, "hidden_dim": 320}),
     "segformer": (
         "image",
         {
@@ -155,113 +142,72 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {  # model type: kind of 
         },
     ),
 }
-WAYS = ("static", "dynamic", "compile", "script")
 
 
-def inputs(kind: str, size: int, length: int) -> dict[str, torch.Tensor]:
-    """Arguments for a batch of a size; ``length`` is that of text."""
+def arguments(name: str, size: int, length: int, side: int | None = None) -> dict[str, torch.Tensor]:
+    """Arguments for a batch of a size; ``length`` is that of text, ``side`` that of images (None: the one of the configuration)."""
+    kind = ARCHITECTURES[name][0]
     ids = torch.randint(3, 99, (size, length))
     text = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    return {
-        "text": text,
-        "seq2seq": {**text, "decoder_input_ids": torch.randint(3, 99, (size, length - 2))},
-        "image": {"pixel_values": torch.randn(size, 3, 64, 64)},
-        "audio": {"input_features": torch.randn(size, 16, 40), "decoder_input_ids": torch.randint(3, 99, (size, length))},
-        "pair": {"input_ids": ids, "pixel_values": torch.randn(size, 3, 32, 32), "attention_mask": torch.ones_like(ids)},
-        "wave": {"input_values": torch.randn(size, 400)},
-    }[kind]
+    if kind == "text":
+        return text
+    if kind == "seq2seq":
+        return {**text, "decoder_input_ids": torch.randint(3, 99, (size, length - 2))}
+    if kind == "audio":
+        return {"input_features": torch.randn(size, 16, 40), "decoder_input_ids": torch.randint(3, 99, (size, length))}
+    if kind == "wave":
+        return {"input_values": torch.randn(size, 40 * length)}
+    if kind == "pair":
+        return {"input_ids": ids, "pixel_values": torch.randn(size, 3, 32, 32), "attention_mask": torch.ones_like(ids)}
+    side = side if side is not None else image_side(name)
+    return {"pixel_values": torch.randn(size, 3, side, side + (side // 2 if side != image_side(name) else 0))}
+
+
+def image_side(name: str) -> int:
+    """The sides of the images that an architecture is configured for."""
+    size = ARCHITECTURES[name][1].get("image_size", 64)
+    return size if isinstance(size, int) else size[0]
+
+
+def axes(name: str, dynamic: str, sides: bool = True) -> dict[str, dict[int, str]]:
+    """The names of the sizes that calls may change, by argument: none (``static``), those of batches (``batch``), or all that the
+    architecture has (``all``); ``sides``: those of images, too."""
+    found: dict[str, dict[int, str]] = {}
+    for key in arguments(name, 1, 7):
+        if dynamic == "static":
+            continue
+        found[key] = {0: "batch"}
+        if dynamic == "all" and key.endswith(("ids", "mask")):
+            found[key][1] = "decoded" if "decoder" in key else "length"
+        if dynamic == "all" and key == "input_values":
+            found[key][1] = "length"
+        if dynamic == "all" and sides and key == "pixel_values" and ARCHITECTURES[name][0] == "image":
+            found[key] |= {2: "height", 3: "width"}
+    return found
 
 
 class Tensors(torch.nn.Module):
     """A model whose result is the tuple of its tensors, by named arguments."""
 
-    def __init__(self, model: torch.nn.Module, names: list[str]) -> None:
+    def __init__(self, model: torch.nn.Module, names: list[str], options: dict[str, Any]) -> None:
         super().__init__()
-        self.model, self.names = model, names
+        self.model, self.names, self.options = model, names, options
 
     def forward(self, *values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The tensors of the result that no cache holds."""
-        result = self.model(
-            **dict(zip(self.names, values)), **({"use_cache": False} if "input_ids" in self.names or len(self.names) > 1 else {})
-        )
+        result = self.model(**dict(zip(self.names, values)), **self.options)
         return tuple(value for value in result.to_tuple() if isinstance(value, torch.Tensor))
 
 
-def error(given: Any, expected: Any) -> float:
-    """The largest difference relative to the largest value."""
-    given = given if isinstance(given, tuple) else (given,)
-    worst = 0.0
-    for ours, theirs in zip(given, expected, strict=True):
-        if tuple(ours.shape) != tuple(theirs.shape):
-            raise AssertionError(f"the shape is {tuple(ours.shape)}, not {tuple(theirs.shape)}")
-        worst = max(worst, float((ours - theirs).abs().max() / theirs.abs().max().clamp(min=1e-6)))
-    return worst
-
-
-def attempt(name: str, way: str) -> Iterator[float]:
-    """The errors of calls of one architecture in one way."""
+def model(name: str, attention: str | None = None) -> Tensors:
+    """An architecture with random weights. ``attention``: the implementation of transformers' that it uses."""
     kind, options = ARCHITECTURES[name]
     torch.manual_seed(0)
-    image = 64 if name == "levit" else options.get("image_size", 64)
-    example = inputs(kind, 2, 7)
-    if kind == "image":
-        size = image if isinstance(image, int) else image[0]
-        example = {"pixel_values": torch.randn(2, 3, size, size)}
-    base = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(name, **options)).eval()
-    model = Tensors(base, list(example)).eval()
-    others = [tuple(example.values())]
-    if way != "static":
-        more = (
-            [inputs(kind, 3, 11), inputs(kind, 5, 9)]
-            if kind != "image"
-            else [{"pixel_values": torch.randn(n, *example["pixel_values"].shape[1:])} for n in (3, 5)]
-        )
-        others += [tuple(values.values()) for values in more]
-    args = others[0]
-    axes = tuple(
-        {0: "batch", **({1: "decoded" if "decoder" in key else "length"} if key.endswith(("ids", "mask")) else {})} for key in example
-    )
-    if way == "compile":
-        torch._dynamo.reset()
-        call = torch.compile(model, backend="legato")
-    elif way == "script":
-        file = io.BytesIO()
-        torch.onnx.export(
-            model, args, file, dynamo=False, input_names=list(example), dynamic_axes=dict(zip(example, axes)), opset_version=17
-        )
-        call = legato.compile(legato.from_onnx(file.getvalue()))
-    else:
-        call = legato.compile(legato.from_torch(model, args, dynamic_shapes=(axes,) if way == "dynamic" else None))
-    for values in others:
-        yield error(call(*values), model(*values))
-
-
-def main() -> None:
-    """Prints a line for each architecture and way, and how many of each way ran."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="model types of transformers; all by default")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if "legato" not in torch._dynamo.list_backends():  # the package is not installed
-        from legato.torch_backend import torch_backend
-
-        torch._dynamo.backends.registry.register_backend(torch_backend, name="legato")
-    ran = dict.fromkeys(arguments.ways, 0)
-    names = arguments.names or list(ARCHITECTURES)
-    for name in names:
-        for way in arguments.ways:
-            started = time.perf_counter()
-            try:
-                with torch.no_grad():
-                    worst = max(attempt(name, way))
-                text = f"{worst:.1e}" + ("" if worst < 1e-3 else "  WRONG")
-                ran[way] += worst < 1e-3
-            except Exception as reason:
-                text = f"{type(reason).__name__}: {' '.join(str(reason).split())[:300]}"
-            print(f"{name:16} {way:8} {time.perf_counter() - started:6.1f} s  {text}", flush=True)
-    print(", ".join(f"{way}: {count} of {len(names)}" for way, count in ran.items()))
-
-
-if __name__ == "__main__":
-    main()
+    configuration = transformers.AutoConfig.for_model(name, **options)
+    chosen = {"attn_implementation": attention} if attention else {}
+    base = transformers.AutoModel.from_config(configuration, **chosen).eval()
+    parameters = base.forward.__code__.co_varnames
+    extra = {"use_cache": False} if kind in ("text", "seq2seq", "audio") else {}
+    if "interpolate_pos_encoding" in parameters and kind == "image":
+        extra["interpolate_pos_encoding"] = True
+    return Tensors(base, list(arguments(name, 1, 7)), extra).eval()
