@@ -6,7 +6,7 @@ for every size; one of forty is compiled. ``make node-suite`` compiles all.
 import numpy as np
 import pytest
 from interpret import interpret
-from node_suite import PAGE, REFUSED, WAYS, difference, listed, load, page, part, reason_of, run, with_constants
+from node_suite import PAGE, REFUSED, WAYS, difference, lengths, listed, load, page, part, reason_of, run, with_constants
 from onnx_check import imported, symbols_for
 
 from legato import LegatoError, UnsupportedError
@@ -36,9 +36,9 @@ def test_imports(cases, known):
     for name, one in known.items():
         ways = list(WAYS) if one.way == REFUSED else [one.way]
         for way in ways:
-            proto, _ = with_constants(cases[name], way)
+            proto, given = with_constants(cases[name], way)
             try:
-                imported(proto)
+                imported(proto, shapes=lengths(given))
             except UnsupportedError as error:
                 if one.way == way:
                     found.append(f"{name} is no longer imported ({way}): {reason_of(error)}")
