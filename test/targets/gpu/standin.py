@@ -25,6 +25,7 @@ IDS = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim"
 SPACES = re.compile(r", #gpu\.address_space<\w+>")
 MODES = ("xor", "up", "down", "idx")
 FUNCTIONS = {"standin_barrier": "() -> ()", "standin_shuffle": "(i64, i32, i32, i32) -> i64", "standin_valid": "() -> i32"}
+PTX_OF: list[str] = []      # the PTX of the model that was prepared last
 TARGET = "nvvm{approx=true}"     # PTX that needs no libdevice
 HOST = "llvm{cpu=x86-64-v3}"
 
@@ -65,6 +66,7 @@ def prepared(module, target=TARGET):
     embed_kernels(lowered.module)
     ptx = next(text(op, "value") for op in lowered.module.body.operations
                if op.operation.name == "llvm.mlir.global" and text(op, "sym_name") == PTX)
+    PTX_OF[:] = [ptx.rstrip("\0")]
     place = Path(os.environ["STANDIN_KERNELS"]) / f"{driver().standin_digest(ptx.rstrip(chr(0)).encode()):016x}.so"
     if not place.exists():
         build(outlined, counts, place)

@@ -5,6 +5,7 @@ import sys
 import threading
 
 import numpy as np
+import onnx
 import pytest
 import tvm_ffi
 from device_tensors import ALLOCATED, address, allocate, context, on_device, on_host, stream, wait
@@ -218,6 +219,35 @@ def test_many_threads_and_two_instances(lowered):
     for thread in threads:
         thread.join()
     assert not failed, failed[0]
+
+
+def conditional():
+    """An ONNX model that doubles or squares x, by the sign of its sum."""
+    make, number = onnx.helper, onnx.TensorProto.FLOAT
+    x, y = (make.make_tensor_value_info(name, number, ["n", 3]) for name in "xy")
+    branches = {f"{name}_branch": make.make_graph([make.make_node(op, ["x", "x"], [op])], op, [],
+                                                  [make.make_tensor_value_info(op, number, ["n", 3])])
+                for name, op in (("then", "Add"), ("else", "Mul"))}
+    nodes = [make.make_node("ReduceSum", ["x"], ["sum"], keepdims=0), make.make_node("Greater", ["sum", "zero"], ["positive"]),
+             make.make_node("If", ["positive"], ["y"], **branches)]
+    graph = make.make_graph(nodes, "conditional", [x], [y], [make.make_tensor("zero", number, [], [0.0])])
+    return make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=9)
+
+
+def test_branches_on_the_devices_data():
+    """The host reads the condition, which takes one more wait; a read that fails is the call's error."""
+    exe = compiled(legato.from_onnx(conditional()))
+    x = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    before = calls("cuStreamSynchronize")
+    np.testing.assert_array_equal(exe(x), x + x)
+    assert calls("cuStreamSynchronize") == before + 2
+    np.testing.assert_array_equal(exe(-x), x * x)
+    np.testing.assert_array_equal(on_host(exe(on_device(-x))), x * x)
+    driver().standin_fail(b"cuMemcpyDtoHAsync_v2", 1, 1)
+    with pytest.raises(RuntimeError, match="reading a number from the device for the model failed"):
+        exe(x)
+    np.testing.assert_array_equal(exe(x), x + x)
+    del exe
 
 
 def test_sizes_that_depend_on_data_are_refused():
