@@ -44,6 +44,9 @@ GRAPHS = {
     "an odd chain": ((7, 11, 3), ['"relax.add"(%x, %b)', '"relax.exp"(%0)'], (7, 11, 3), lambda x, b: np.exp(x + b), 1),
     "a transpose": ((33, 20, 3), ['"relax.permute_dims"(%x) {axes = array<i64: 2, 0, 1>}'], (3, 33, 20),
                     lambda x, b: x.transpose(2, 0, 1), 1),
+    "a transpose in tiles": ((3, 70, 41), ['"relax.permute_dims"(%x) {axes = array<i64: 2, 0, 1>}'], (41, 3, 70),
+                             lambda x, b: x.transpose(2, 0, 1), 1),
+    "a square transpose": ((64, 32), ['"relax.permute_dims"(%x) {axes = array<i64: 1, 0>}'], (32, 64), lambda x, b: x.T, 1),
 }
 
 
@@ -89,7 +92,7 @@ def test_on_vulkan(name, caplog):
 
 @needs_vulkan
 @pytest.mark.parametrize("name", ["rows of any length", "columns", "a norm and what follows", "a chain", "an odd chain", "the greatest",
-                                  "the axis in the middle"])
+                                  "the axis in the middle", "a square transpose"])
 def test_symbolic_sizes(name):
     exe = legato.compile(graph(name, symbolic=True), "vulkan")
     for n in (3, 1, 131):
@@ -113,7 +116,7 @@ def test_one_launch(name):
         assert len(find(lowered.operation, "gpu.launch_func")) == GRAPHS[name][4]
 
 
-@pytest.mark.parametrize("name", ["short rows", "the axis in the middle"])
+@pytest.mark.parametrize("name", ["short rows", "the axis in the middle", "a square transpose"])
 def test_no_races_and_each_barrier_is_needed(name):
     pytest.importorskip("z3")
     from launch_races import check_launch, launches
@@ -137,6 +140,13 @@ def test_memory_is_moved_16_bytes_at_once_and_sums_stay_in_registers(tmp_path):
         said = subprocess.run(["ptxas", "-v", "-arch=sm_80", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")],
                               check=True, capture_output=True, text=True).stderr
         assert "0 bytes spill stores, 0 bytes spill loads" in said
+
+
+def test_tiles_of_transposes_are_as_large_as_a_block_needs():
+    """Rows of a tile are 62 elements apart, so that the threads of a warp read a column from different banks, two by two at most."""
+    for name in ("a transpose in tiles", "a square transpose"):
+        text = str(legato.lower(graph(name), "nvvm", last="scheduled"))
+        assert re.search(r"workgroup\(%\w+ : memref<(1x)?32x63xf32", text) and text.count("gpu.barrier") == 1
 
 
 def test_sums_without_a_schedule_stay_in_registers():
