@@ -86,7 +86,7 @@ def lanes(kernel: BlockKernel, machine: Gpu, run: int, buffer: ir.Value, tile: i
         if len(writers) != 1 or not moves_plainly(writers[0]):
             return 1
         buffer = writers[0].loads[0].buffer
-    return wide if run % wide == 0 and tile % wide == 0 else 1
+    return gcd(run, tile, wide)
 
 
 def moves_plainly(block: KernelBlock) -> bool:
@@ -177,17 +177,18 @@ def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
     rank = after[-1].rank if after else len(product.stores[0].indices)
     if readers:
         steps.scope(total, 0, "local")
-    _, thread = split_points(steps, steps.loops(last, rank))
+    thread = spread_points(steps, steps.loops(last, rank))
     steps.compute_at(total, thread)
     steps.decompose(total, steps.loops(total, 3 + spatial)[-1])
 
 
-def split_points(steps: Steps, loops: list[str]) -> list[str]:
-    """Gives each point of a nest a thread."""
-    found = steps.split(steps.fuse(loops), [-1, POINTS])
-    steps.bind(found[0], "blockIdx.x")
-    steps.bind(found[1], "threadIdx.x")
-    return found
+def spread_points(steps: Steps, loops: list[str]) -> str:
+    """Gives each point of a nest a thread, those of a block along the last loop, whose sums then lie in one place each. Returns the loop
+    over threads."""
+    grid, thread = steps.split(loops[-1], [-1, POINTS])
+    steps.bind(steps.fuse([*loops[:-1], grid]), "blockIdx.x")
+    steps.bind(thread, "threadIdx.x")
+    return thread
 
 
 def tile(steps: Steps, block: str, tiles: ProductTiles) -> list[str]:
