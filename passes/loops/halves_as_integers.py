@@ -4,6 +4,9 @@ bf16: LLVM would call a library function for its casts that the process does not
 F16C: each cast would be a call of compiler-rt, which not every host process and no bare linker has. Arithmetic is in f32 by now; only
 casts, and ops that move values, are left.
 
+The casts that stay lose the flag ``contract``, with which upstream's arith-emulate-unsupported-floats makes them: with it, upstream folds a
+cast to f16 and back, and a sum that f16 must hold would be kept in f32.
+
 Upstream's arith-expand{include-bf16=true} makes the same arithmetic of bf16's casts, but of no f16's, and leaves bf16 as the type of
 buffers, vectors and constants, which this pass changes for both: the walk over all types would stay, for 10 lines saved.
 """
@@ -19,13 +22,14 @@ from legato.dialects.module import Module
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
 Kinds = Sequence[type[ir.Type]]  # element types that become i16
+HALVES = (ir.BF16Type, ir.F16Type)
 CASTS = ("arith.extf", "arith.truncf")
 
 
 @dataclass(frozen=True)
 class HalvesAsIntegers(ModulePass):
     """Casts of bf16, and of f16 where the target is a CPU without F16C, become integer arithmetic; buffers and vectors of them hold
-    i16."""
+    i16. Other casts of half floats round, whatever follows them."""
 
     name: ClassVar[str] = "tir-halves-as-integers"
     target: TargetText = option("llvm", "whose CPU may have F16C")
@@ -41,12 +45,15 @@ def halves_as_integers(module: ir.Module, kinds: Kinds) -> None:
     """Rewrites every function of ``module``; no value has a type of ``kinds`` afterwards."""
     casts: list[tuple[ir.Operation, bool]] = []  # each cast, and whether it is of bf16
     others: list[ir.Operation] = []
+    rounding = ir.Attribute.parse("#arith.fastmath<none>")
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         halves = [v.type for v in (*op.operands, *op.results) if is_half(v.type, kinds)] if op.name in CASTS else ()
         if halves:
             casts.append((op, is_half(halves[0], (ir.BF16Type,))))
         else:
+            if op.name in CASTS and "fastmath" in op.attributes and any(is_half(v.type, HALVES) for v in (*op.operands, *op.results)):
+                op.attributes["fastmath"] = rounding
             others.append(op)
         return ir.WalkResult.ADVANCE
 

@@ -30,3 +30,13 @@ func.func @half(%x: f32) -> f16 {
   %0 = arith.truncf %x : f32 to f16
   return %0 : f16
 }
+
+// What f16 must hold is rounded to it: the cast back is not folded with the cast to it.
+// CHECK-LABEL: func.func @rounded(
+// CHECK: %[[SUM:.*]] = arith.truncf %{{.*}} : f32 to f16
+// CHECK-NEXT: arith.extf %[[SUM]] {{.*}}: f16 to f32
+func.func @rounded(%x: f32) -> f32 {
+  %0 = arith.truncf %x fastmath<contract> : f32 to f16
+  %1 = arith.extf %0 fastmath<contract> : f16 to f32
+  return %1 : f32
+}
