@@ -19,6 +19,7 @@ from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.schedules import schedule as gpu_schedule
 from legato.targets.intrinsics.generic import RULES as GENERIC_INTRINSICS
 from legato.targets.intrinsics.libraries import GLSL, LIBDEVICE, LIBM, NVVM_NATIVE
+from legato.targets.intrinsics.vulkan_arithmetic import RULES as VULKAN_ARITHMETIC
 from legato.targets.pipelines import cpu_stages, nvvm_stages, vulkan_stages
 from legato.targets.target import Target
 
@@ -54,7 +55,7 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options=
               schedule_function=classified(gpu_schedule), stages=nvvm_stages, runs=True,
               doc="NVIDIA's GPUs, by PTX and the CUDA driver: approx=true for the device's approximating instructions, chip=sm_90a|..., "
                   "schedules=false for kernels without default schedules")
-VULKAN = Target("vulkan", parents=(GPU,), rules=GLSL, options={"schedules": True},
+VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL), options={"schedules": True},
                 make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535,
                                                  schedules=options["schedules"]),
                 schedule_function=classified(gpu_schedule), stages=vulkan_stages, runs=True, engine="vulkan",

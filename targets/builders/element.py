@@ -184,6 +184,9 @@ class Element:
 
     def floor_div(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """a / b rounded down. Floats as in numpy: rounding a / b first could give the next whole number."""
+        if self.is_float and self.bits == 16:   # in f32, which rounds none of the steps by as much
+            a, b = (arith.extf(self.wide.type, x) for x in (a, b))
+            return arith.truncf(self.type, self.wide._floor_div_float(a, b))
         if self.is_float:
             return self._floor_div_float(a, b)
         if self.is_unsigned:

@@ -132,17 +132,6 @@ def _glsl(op: Any, operands: Any) -> ir.Value:
     return ir.Operation.create(f"spirv.GL.{GLSL_NAMES[op.name]}", [operands[0].type], list(operands)).results[0]
 
 
-@intrinsic("math.roundeven", moment="lower", dtypes=("f64",), priority=1)
-def round_to_even(op: Any, x: ir.Value) -> ir.Value:
-    """The nearest integer by an addition: Mesa's driver for CPUs rounds halves of f64 up where the CPU has no AVX-512. Neither the compiler
-    nor a driver may take back the addition (``tir-forbid-contraction``)."""
-    e = Lanes.of(x.type)
-    size, whole = math.absf(x), e.const(2.0 ** 52)     # from which on all numbers are integers
-    near = arith.select(e.compare("lt", size, whole), arith.subf(arith.addf(size, whole), whole), size)
-    near = arith.select(e.compare("lt", x, e.const(0)), arith.negf(near), near)
-    return arith.select(e.compare("eq", x, e.const(0)), x, near)     # keeps -0
-
-
 # ops that upstream's math-to-spirv composes of the instructions above; listed so that rules of parents are not applied to them
 BY_UPSTREAM = ("math.atan2", "math.copysign", "math.exp2", "math.log10", "math.log2")
 
@@ -151,7 +140,6 @@ BY_UPSTREAM = ("math.atan2", "math.copysign", "math.exp2", "math.log10", "math.l
 def power(op: Any, x: ir.Value, y: ir.Value) -> ir.Value:
     """By exp and log, with C's special cases; Vulkan's Pow has none."""
     return inverse.power(Builder(x.type), x, y)
-
 
 
 def math_to_spirv(op: Any, *operands: ir.Value) -> Refusal:
@@ -175,7 +163,6 @@ GLSL = (
     power,
     *(polynomial(f"math.{function.__name__}", function) for function in (
         inverse.tan, inverse.asin, inverse.acos, inverse.atan, inverse.sinh, inverse.cosh, inverse.asinh, inverse.acosh, inverse.atanh)),
-    round_to_even,
     *make_rules(tuple(GLSL_EXACT), "intrinsic", glsl, moment="lower", dtypes=("f16", "f32", "f64")),
     *make_rules(tuple(GLSL_CLOSE), "intrinsic", glsl, moment="lower", dtypes=("f16", "f32")),
     *make_rules(BY_UPSTREAM, "intrinsic", math_to_spirv, moment="lower", dtypes=("f16", "f32")),

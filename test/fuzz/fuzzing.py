@@ -89,6 +89,7 @@ SUBJECTS = {
     "graphs": "graph_programs:graph",
     "kernels": "kernel_programs:kernel",
     "schedules": "schedule_programs:schedule",
+    "typed": "typed_programs:typed_kernel",
 }
 
 

@@ -2,7 +2,7 @@
 import pytest
 from fuzzing import SUBJECTS, attempt, subject
 
-SEEDS = {"graphs": range(16), "kernels": range(32), "schedules": range(24)}
+SEEDS = {"graphs": range(16), "kernels": range(32), "schedules": range(24), "typed": range(24)}
 TOGETHER = 8
 
 

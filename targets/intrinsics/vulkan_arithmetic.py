@@ -1,0 +1,92 @@
+"""Arithmetic that drivers of Vulkan, or upstream's conversion to SPIR-V, compute otherwise than IEEE 754 and two's complement define it.
+
+Seen in Mesa's driver for CPUs, which folds x * 0 and 0 / x to 0, leaves x / 0 undefined, and does not round all f64; the specification
+allows most of it to any driver that does not offer SignedZeroInfNanPreserve.
+"""
+from math import copysign
+from typing import Any
+
+from legato.core.errors import Refusal
+from legato.core.mlir import arith, ir, math
+from legato.targets.intrinsics.lanes import Lanes
+from legato.targets.rule import intrinsic
+
+INFINITY = float("inf")
+WIDE = ("f32", "f64")
+
+
+@intrinsic("arith.remsi", moment="lower", dtypes=("i8", "i16", "i32", "i64"))
+def signed_remainder(op: Any, x: ir.Value, y: ir.Value) -> ir.Value:
+    """``x - x / y * y``. Vulkan leaves OpSRem of negative numbers undefined, and upstream's replacement, by the remainder of the absolute
+    values, has the wrong sign for the least integer."""
+    return arith.subi(x, arith.muli(arith.divsi(x, y), y))
+
+
+@intrinsic("arith.mulf", moment="lower", dtypes=WIDE)
+def times_zero(op: Any, x: ir.Value, y: ir.Value) -> ir.Value | Refusal:
+    """A product with a constant 0: NaN of infinities and NaNs, else a zero of the product's sign."""
+    if is_zero(x):
+        x, y = y, x
+    if not is_zero(y):
+        return Refusal("no factor is a constant 0")
+    e = Lanes.of(x.type)
+    return e.select(e.compare("lt", math.absf(x), e.const(INFINITY)), with_sign(e, 0.0, x, y), e.const(float("nan")))
+
+
+@intrinsic("arith.divf", moment="lower", dtypes=WIDE)
+def zero_in_division(op: Any, x: ir.Value, y: ir.Value) -> ir.Value | Refusal:
+    """A constant 0 over x, or x over one: NaN for zeros and NaNs, else a zero, or an infinity, of the quotient's sign."""
+    if not is_zero(x) and not is_zero(y):
+        return Refusal("neither operand is a constant 0")
+    given, zero, size = (y, x, 0.0) if is_zero(x) else (x, y, INFINITY)
+    e = Lanes.of(x.type)
+    return e.select(e.compare("gt", math.absf(given), e.const(0)), with_sign(e, size, given, zero), e.const(float("nan")))
+
+
+@intrinsic("math.trunc", moment="lower", dtypes=("f64",), priority=1)
+def whole_part(op: Any, x: ir.Value) -> ir.Value:
+    """By floor and ceil: Mesa's Trunc of f64 is right below 2**24 only."""
+    e = Lanes.of(x.type)
+    return arith.select(e.compare("lt", x, e.const(0)), math.ceil(x), math.floor(x))
+
+
+@intrinsic("math.roundeven", moment="lower", dtypes=("f64",), priority=1)
+def round_to_even(op: Any, x: ir.Value) -> ir.Value:
+    """The nearest integer by an addition: Mesa's driver for CPUs rounds halves of f64 up where the CPU has no AVX-512. Neither the compiler
+    nor a driver may take back the addition (``tir-forbid-contraction``)."""
+    e = Lanes.of(x.type)
+    size, whole = math.absf(x), e.const(2.0 ** 52)     # from which on all numbers are integers
+    near = arith.select(e.compare("lt", size, whole), arith.subf(arith.addf(size, whole), whole), size)
+    near = arith.select(e.compare("lt", x, e.const(0)), arith.negf(near), near)
+    return arith.select(e.compare("eq", x, e.const(0)), x, near)     # keeps -0
+
+
+def is_zero(value: ir.Value) -> bool:
+    """Whether a value is 0 or -0 in all lanes, by a constant."""
+    number = constant_number(value)
+    return number is not None and number == 0
+
+
+def constant_number(value: ir.Value) -> float | None:
+    """The number that a constant has in all lanes; None for another value."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name not in ("arith.constant", "vector.broadcast"):
+        return None
+    if owner.name == "vector.broadcast":
+        return constant_number(owner.operands[0])
+    attribute = owner.attributes["value"]
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return attribute.get_splat_value().value if attribute.is_splat else None
+    return attribute.value
+
+
+def with_sign(e: Lanes, size: float, x: ir.Value, zero: ir.Value) -> ir.Value:
+    """``size`` with the sign of a product, or a quotient, of x and a constant zero."""
+    number = constant_number(zero)
+    assert number is not None
+    flipped = copysign(1.0, number) < 0
+    negative = e.ints.compare("lt", e.to_bits(x), e.ints.const(0))
+    return e.select(negative, e.const(size if flipped else -size), e.const(-size if flipped else size))
+
+
+RULES = (signed_remainder, times_zero, zero_in_division, whole_part, round_to_even)

@@ -1,0 +1,63 @@
+"""Arithmetic on a Vulkan device that drivers, or upstream's conversion, would compute otherwise: against numpy, zeros with their signs."""
+import numpy as np
+import pytest
+from fuzzing import together
+from typed_programs import typed_kernel
+from vulkan_driver import needs_vulkan
+
+import legato
+from legato.script import tir as T
+
+pytestmark = needs_vulkan
+
+
+@T.prim_func
+def with_zeros(A: T.Buffer((10,), "float64"), F: T.Buffer((10,), "float32"), products: T.Buffer((10,), "float64"),
+               quotients: T.Buffer((10,), "float64"), zeros: T.Buffer((10,), "float64"), wholes: T.Buffer((10,), "float64"),
+               products32: T.Buffer((10,), "float32"), negative: T.Buffer((10,), "float32"), quotients32: T.Buffer((10,), "float32"),
+               zeros32: T.Buffer((10,), "float32"), differences: T.Buffer((10,), "float32")):
+    for i in range(10):
+        products[i] = A[i] * T.float64(0.0)
+        quotients[i] = A[i] / T.float64(0.0)
+        zeros[i] = T.float64(0.0) / A[i]
+        wholes[i] = T.trunc(A[i])
+        products32[i] = F[i] * T.float32(0.0)
+        negative[i] = T.float32(-0.0) * F[i]
+        quotients32[i] = F[i] / T.float32(-0.0)
+        zeros32[i] = T.float32(0.0) / F[i]
+        differences[i] = F[i] - F[i]
+
+
+def test_constant_zeros_and_whole_parts():
+    x = np.array([1.5, -16777217.5, 33554433.25, 0.0, -0.0, -1e12 - 0.5, np.inf, -np.inf, np.nan, 4291065240.96])
+    y = x.astype(np.float32)
+    zero = np.float32(0)
+    with np.errstate(all="ignore"):
+        wanted = [x * 0.0, x / 0.0, 0.0 / x, np.trunc(x), y * zero, y * -zero, y / -zero, zero / y, y - y]
+    for found, want in zip(legato.compile(with_zeros, target="vulkan")(x, y), wanted, strict=True):
+        found = np.asarray(found)
+        np.testing.assert_array_equal(found, want)
+        np.testing.assert_array_equal(np.signbit(found[want == 0]), np.signbit(want[want == 0]))
+
+
+@T.prim_func
+def remainders(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "int16"), C: T.Buffer((4,), "int32"), D: T.Buffer((4,), "int64"),
+               a: T.Buffer((4,), "int8"), b: T.Buffer((4,), "int16"), c: T.Buffer((4,), "int32"), d: T.Buffer((4,), "int64")):
+    for i in range(4):
+        a[i] = T.truncmod(A[i], T.int8(13))
+        b[i] = T.truncmod(B[i], T.int16(13))
+        c[i] = T.truncmod(C[i], T.int32(13))
+        d[i] = T.truncmod(D[i], T.int64(13))
+
+
+def test_remainders_of_the_least_integers():
+    given = [np.array([np.iinfo(t).min, np.iinfo(t).max, -14, 27], t) for t in (np.int8, np.int16, np.int32, np.int64)]
+    for found, x in zip(legato.compile(remainders, target="vulkan")(*given), given, strict=True):
+        np.testing.assert_array_equal(np.asarray(found), np.fmod(x, 13))
+
+
+@pytest.mark.parametrize("first", [0, 224])
+def test_expressions_over_all_types(first):
+    """Programs of the fuzzer for kernels, which runs them on CPUs."""
+    outcomes = together([typed_kernel(seed) for seed in range(first, first + 8)], "vulkan")
+    assert [outcome.text for outcome in outcomes if outcome.kind != "ok"] == []
