@@ -2,10 +2,12 @@
 
 What a model's own code does is what it does beside NVIDIA's driver; the kernels are those that PTX is made of, lowered for the CPU.
 """
+import atexit
 import ctypes
 import functools
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -34,6 +36,7 @@ HOST = "llvm{cpu=x86-64-v3}"
 def driver():
     """The stand-in, built once a process, as ctypes has it. Models find it by the environment."""
     folder = Path(tempfile.mkdtemp(prefix="legato-standin-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     library = folder / "libcuda.so.1"
     header = [f'-DSTANDIN_CUDA_H="{HEADER}"'] if os.path.exists(HEADER) else []
     subprocess.run(["cc", "-O1", "-Wall", "-Wno-enum-compare", "-Werror", "-shared", "-fPIC", *header, str(SOURCE), "-o", str(library),
