@@ -149,7 +149,7 @@ def error_of(ours: np.ndarray, expected: np.ndarray) -> float:
     finite = np.isfinite(b)
     if not finite.any():
         return 0.0
-    return float(np.abs(a - b)[finite].max() / max(np.abs(b[finite]).max(), 1e-6))
+    return float(np.abs(a - b)[finite].max() / max(np.abs(b[finite]).max(), 1e-36))
 
 
 def _line(error: BaseException) -> str:
