@@ -94,7 +94,7 @@ def gpu_stages(target: "Target") -> Stages:
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
         ("outlined", "tir-prepare-parallel,func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,"
                      "scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
-                     "tir-hoist-accumulators,tir-sink-scalars,"
+                     "tir-hoist-accumulators,tir-fold-grids{target=%s},tir-sink-scalars,"
                      "func.func(gpu-launch-sink-index-computations),"
                      "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-align-shared"),
     )

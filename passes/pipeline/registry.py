@@ -80,6 +80,7 @@ PASSES: dict[str, str] = {
     "tir-launch-loops": "passes.gpu.launch_loops:LaunchLoops",
     "tir-hoist-accumulators": "passes.gpu.hoist_accumulators:HoistAccumulators",
     "tir-name-kernels": "passes.gpu.name_kernels:NameKernels",
+    "tir-fold-grids": "passes.gpu.fold_grids:FoldGrids",
     "tir-sink-scalars": "passes.gpu.sink_scalars:SinkScalars",
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",
     "tir-forbid-contraction": "passes.gpu.forbid_contraction:ForbidContraction",

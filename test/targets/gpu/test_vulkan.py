@@ -149,3 +149,15 @@ def test_an_output_that_is_an_input(symbolic):
 def test_the_device_names_itself():
     device = the_device()
     assert device.name and device.kind and device.limits.threads >= 128
+
+
+def test_grids_longer_than_an_axis():
+    type_ = 'tensor<?x2xf32, #relax.dims<["n", 2]>>'
+    exe = legato.compile(legato.Module.parse(f"""func.func @main(%x: {type_}) -> {type_} {{
+      %0 = "relax.softmax"(%x) {{axis = 1}} : ({type_}) -> {type_}
+      return %0 : {type_} }}"""), target="vulkan")
+    x = np.random.default_rng(0).standard_normal((4_400_000, 2), np.float32)
+    y = exe(x)
+    np.testing.assert_allclose(y.sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(y.argmax(axis=1), x.argmax(axis=1))
+    assert exe(x[:0]).shape == (0, 2)
