@@ -102,7 +102,8 @@ def build(outlined, counts, place):
                 op.operation.detach_from_parent()
                 module.module.body.append(op)
         engine = execution_engine.ExecutionEngine(
-            module.module, opt_level=1, shared_libs=[os.environ["LEGATO_LIBCUDA"]], enable_object_dump=True, enable_pic=True)
+            module.module, opt_level=1, shared_libs=[os.environ["LEGATO_LIBCUDA"]],
+            enable_object_dump=True, enable_pic=True)  # pyright: ignore[reportCallIssue]
         engine.raw_lookup(f"{next(iter(kinds))}.run")
     made = place.with_suffix(".o")
     engine.dump_to_object_file(str(made))

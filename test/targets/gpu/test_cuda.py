@@ -171,7 +171,7 @@ def test_the_callers_stream(lowered):
     x, w = operands(50)
     streams = [stream(), stream()]
     here = on_device(x), on_device(w)
-    results = []
+    results, found = [], None
     for one in streams:
         with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), one.value):
             results.append(exe(*here))
