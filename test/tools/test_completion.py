@@ -18,7 +18,7 @@ CASES = [
     ("legato-compile", ["--target", "nv"], ["nvvm"]),
     ("legato-compile", ["--backend", "onedn"], ["onednn"]),
     ("legato-compile", ["--diff", "leg"], ["legalized"]),
-    ("legato-compile", ["--from", "sched"], ["scheduled"]),
+    ("legato-compile", ["--from", "sched"], ["scheduled", "schedules"]),
     ("legato-compile", ["-o", "a"], ["a file"]),
     ("legato-run", ["--check", "on"], ["onnxruntime"]),
     ("legato-run", ["--rand"], ["--random"]),
