@@ -7,6 +7,7 @@ from functools import partial
 
 from legato.analysis.structured import StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import dims_in
+from legato.core.mlir import ir
 from legato.targets.cpu.default import cut, cut_alone, nest_handles, share
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
@@ -23,6 +24,17 @@ def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
         if root.iterator_types and root.parallel and (inside := shared_places(kernel, root)) is not None:
             groups[root] = inside
     return Rows(kernel, groups, machine).script() if groups else None
+
+
+def joins_sizes(kernel: StructuredKernel) -> bool:
+    """Whether a reshape of the kernel joins, or splits, an axis: it does more than drop and add axes of size 1."""
+    for op in kernel.ops:
+        if op.name in ("tensor.collapse_shape", "tensor.expand_shape"):
+            shape = (op.operands[0] if op.name == "tensor.collapse_shape" else op.results[0]).type.shape
+            groups = [[ir.IntegerAttr(axis).value for axis in group] for group in op.attributes["reassociation"]]
+            if any(sum(shape[axis] != 1 for axis in group) > 1 for group in groups):
+                return True
+    return False
 
 
 def shared_places(kernel: StructuredKernel, root: StructuredOp) -> Places | None:
@@ -74,6 +86,8 @@ class Rows:
         self.vectorizer = Vectorizer(machine)
         self.extents: dict[StructuredOp, list[int]] = {}  # of each root, within one thread's part
         self.tags = {nest: f"legato.nest{i}" for i, nest in enumerate(kernel.nests)}
+        # copies are equal once the sizes of reshaped tensors are those of their operands; a product of sizes has no bound to vectorize by
+        self.resolved = () if joins_sizes(kernel) else ("result-sizes",)
 
     def script(self) -> str:
         """The script's text: fuses and tiles each group, and vectorizes."""
@@ -86,7 +100,7 @@ class Rows:
             if nest not in fused:
                 cut_alone(v, handles[nest], nest)
         sizes = {root: self.group(root, inside, handles) for root, inside in self.groups.items()}
-        v.script.patterns("canonicalize", "result-sizes")  # merges the copies of producers with two readers
+        v.script.patterns("canonicalize", *self.resolved)  # merges the copies of producers with two readers
         for root, inside in self.groups.items():
             self.cut_tiles(root, inside, "%root", sizes[root], [i for i, size in enumerate(sizes[root]) if size > 1])
         return v.close()
@@ -98,7 +112,7 @@ class Rows:
         _, around = share(self.vectorizer, handles[root], list(inside), part, set(inside[root]), root.out_loops[-1])
         if around is not None:
             self.fuse(root, inside, handles, around)
-            s.patterns("canonicalize", "result-sizes")
+            s.patterns("canonicalize", *self.resolved)
             handles = {nest: s.match(attribute=self.tags[nest]) for nest in inside}
         self.extents[root] = part
         sizes = self.tile_sizes(root, inside)
