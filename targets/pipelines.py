@@ -92,8 +92,8 @@ def gpu_stages(target: "Target") -> Stages:
         ("schedules", "tir-default-schedules{target=%s}"),
         ("scheduled", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
-        ("outlined", "tir-prepare-parallel,func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,"
-                     "scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
+        ("outlined", "func.func(linalg-generalize-named-ops),tir-prepare-parallel,"
+                     "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
                      "tir-hoist-accumulators,tir-fold-grids{target=%s},tir-sink-scalars,"
                      "func.func(gpu-launch-sink-index-computations),"
                      "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-align-shared"),

@@ -69,6 +69,16 @@ LIBM = (cbrt, *_C)
 LIBDEVICE = (*_functions("__nv_", C_FUNCTIONS), *_functions("__nv_", {"math.rsqrt": "rsqrt"}))
 
 
+LLVM_INTRINSICS = {"math.fma": "fma", "arith.maxnumf": "maxnum", "arith.minnumf": "minnum"}
+
+
+@intrinsic(*LLVM_INTRINSICS, moment="lower", dtypes=FLOATS, priority=1)
+def instruction(op: Any, *operands: ir.Value) -> Any:
+    """The device's instruction, by LLVM's intrinsic; upstream's conversion calls libdevice, which not every machine has."""
+    name = f"llvm.intr.{LLVM_INTRINSICS[op.name]}"
+    return op.each(lambda *scalars: ir.Operation.create(name, [scalars[0].type], list(scalars)).results[0])
+
+
 def approximate(op: Any) -> Any:
     """A predicate: approximations are enabled on the target."""
     return op.machine.approx or "approximations were not asked for: nvvm{approx=true}"
@@ -108,7 +118,7 @@ def native_approx(op, x):
     return op.each(lambda x: _native(NATIVE_NAMES[op.name], x))
 
 
-NVVM_NATIVE = (ex2_approx, lg2_approx, *native_approx)
+NVVM_NATIVE = (*instruction, ex2_approx, lg2_approx, *native_approx)
 
 # GLSL.std.450, scalars and vectors of 2, 3, 4, 8 and 16. The other functions are left out: the specification of Vulkan allows errors of
 # 2**-11 in Sin and Cos, and Mesa's Asin, Asinh, Tan have errors of 4e-4, wrong signs and infinities

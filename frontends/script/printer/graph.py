@@ -129,9 +129,21 @@ def call(writer: GraphWriter, op: ir.Operation) -> None:
         if None in integers:
             raise writer.refuse(f"the call of @{callee.name.value} passes an integer that is computed")
         extra = f", tir_vars=R.shape([{', '.join(map(str, integers))}])" if integers else ""
-        writer.bind(op, f"R.call_tir(Module.{callee.name.value}, {tuple_text(tensors)}, {types}{extra})")
+        starts = [None if is_fresh(v) else writer.read(v) for v in list(op.operands)[len(op.operands) - count:]]
+        if any(start is not None for start in starts):
+            tensors += [start for start in starts if start is not None]
+            places = iter(range(len(tensors) - sum(start is not None for start in starts), len(tensors)))
+            indices = [-1 if start is None else next(places) for start in starts]
+            writer.bind(op, f"R.call_tir_inplace(Module.{callee.name.value}, {tuple_text(tensors)}, {indices}, {types}{extra})")
+        else:
+            writer.bind(op, f"R.call_tir(Module.{callee.name.value}, {tuple_text(tensors)}, {types}{extra})")
     else:
         raise writer.refuse(f"it calls @{callee.name.value}")
+
+
+def is_fresh(output: ir.Value) -> bool:
+    """Whether what a call gets for an output is memory without content."""
+    return not isinstance(output.owner, ir.Block) and output.owner.name == "tensor.empty"
 
 
 def arguments(writer: GraphWriter, callee: func.FuncOp, operands: list[ir.Value]) -> list[str]:

@@ -172,5 +172,6 @@ ELSEWHERE = {"com.microsoft.GroupQueryAttention": "the number of its keys is an 
              **{f"Sequence{name}": "test_onnx_sequences" for name in ("At", "Construct", "Empty", "Erase", "Insert", "Length")},
              **dict.fromkeys(("ConcatFromSequence", "SplitToSequence", "Optional", "OptionalGetElement", "OptionalHasElement"),
                              "test_onnx_sequences"),
+             **dict.fromkeys(("NonMaxSuppression", "MaxUnpool"), "test_onnx_detection"),
              "Constant": "has no inputs", "BitCast": "takes constants only",
              "If": "sizes of branches: test_onnx_compiled", "Loop": "test_onnx_loops", "Scan": "test_onnx_loops"}

@@ -133,7 +133,7 @@ def test_memory_is_moved_16_bytes_at_once_and_sums_stay_in_registers(tmp_path):
     pytest.importorskip("llvmlite")
     text = ptx(legato.lower(graph("a chain"), "nvvm"), Catalog().resolve("nvvm"))
     assert text.count("st.global.v4") == text.count("st.global") == 1 and text.count(".v4.b32") >= 3
-    rows = ptx(legato.lower(graph("a norm and what follows"), "nvvm{approx=true}"), Catalog().resolve("nvvm"))
+    rows = ptx(legato.lower(graph("rows of any length"), "nvvm{approx=true}"), Catalog().resolve("nvvm"))
     assert rows.count(".entry") == 1 and rows.count("shfl") and ".local" not in rows
     if shutil.which("ptxas"):
         (tmp_path / "k.ptx").write_text(text)
