@@ -15,7 +15,7 @@
 // CHECK: @legato.counts(dense<{{\[}}[1, 1, 1, 3, 1, 0, 0, 1, 0]]>
 // CHECK: @legato.inputs(dense<{{.*}}, 67590, 2, 0, 1]]>
 // CHECK: @legato.axes(dense<{{\[}}[0, 1, 0], [-1, 1, 4]]>
-// CHECK: @legato.outputs(dense<{{\[}}[73730, 2, 1, 4]]>
+// CHECK: @legato.outputs(dense<{{\[}}[73730, 2, 1, 4, -1]]>
 // CHECK: @legato.strings("main(x: bool[n, 4])\00x\00bool[n, 4]\00n\00\00")
 // CHECK: llvm.func internal @legato.main(
 // CHECK: llvm.call @main({{.*}}) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64) -> i32
