@@ -119,6 +119,21 @@ def splat(value: ir.Value, constant: str) -> ir.DenseElementsAttr | None:
     return dense if isinstance(dense, ir.DenseElementsAttr) and dense.is_splat else None
 
 
+def constant_number(value: ir.Value) -> float | None:
+    """The float that a constant scalar or vector, or the broadcast of one, has in all lanes; None for another value."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name not in ("arith.constant", "vector.broadcast"):
+        return None
+    if owner.name == "vector.broadcast":
+        return constant_number(owner.operands[0])
+    attribute = owner.attributes["value"]
+    if isinstance(attribute, ir.DenseElementsAttr):
+        if not attribute.is_splat:
+            return None
+        attribute = attribute.get_splat_value()
+    return attribute.value if isinstance(attribute, ir.FloatAttr) else None
+
+
 def declares(op: ir.OpView, type_: ir.FunctionType, marks: Mapping[str, ir.Attribute], names: Iterable[str]) -> bool:
     """Whether an op declares a function of this type that has, of the attributes ``names``, those of ``marks``."""
     if not isinstance(op, func.FuncOp) or not op.is_external or op.type != type_:

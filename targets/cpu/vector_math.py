@@ -5,6 +5,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from legato.core.ir_helpers import constant_number
 from legato.core.mlir import arith, ir, vector
 from legato.dialects.tir.markers import ESTIMATE
 from legato.targets.cpu.avx512 import estimate_reciprocal, fills_registers
@@ -21,19 +22,10 @@ def element(type_: ir.Type) -> ir.Type:
     return type_.element_type if isinstance(type_, ir.VectorType) else type_
 
 
-def constant_number(value: ir.Value) -> bool:
-    """Whether ``value`` is a constant without NaNs (a splat, or a scalar)."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name not in ("arith.constant", "vector.broadcast"):
-        return False
-    if owner.name == "vector.broadcast":
-        return constant_number(owner.operands[0])
-    attribute = owner.attributes["value"]
-    if isinstance(attribute, ir.DenseElementsAttr):
-        if not attribute.is_splat:
-            return False
-        attribute = attribute.get_splat_value()
-    return isinstance(attribute, ir.FloatAttr) and attribute.value == attribute.value
+def free_of_nan(value: ir.Value) -> bool:
+    """Whether ``value`` is a constant, equal in all lanes, that is no NaN."""
+    number = constant_number(value)
+    return number is not None and number == number
 
 
 def choose(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
@@ -43,10 +35,10 @@ def choose(predicate: int, a: ir.Value, b: ir.Value) -> ir.Value:
 
 def extreme(predicate: int, a: ir.Value, b: ir.Value, nan_free: bool = False) -> ir.Value:
     """The maximum (OGT) or minimum (OLT); NaN if one is NaN, unless ``nan_free`` permits to lose NaNs."""
-    if constant_number(b) or nan_free:
+    if free_of_nan(b) or nan_free:
         a, b = b, a
         return choose(predicate, a, b)
-    if constant_number(a):
+    if free_of_nan(a):
         return choose(predicate, a, b)
     return arith.SelectOp(arith.CmpFOp(UNO, a, a).result, a, choose(predicate, a, b)).result
 
@@ -58,7 +50,7 @@ def nan_free(op: ir.Operation) -> bool:
 
 def never_nan(value: ir.Value, seen: tuple[ir.Value, ...] = ()) -> bool:
     """Whether a value cannot be NaN, by its definition: constants, and maxnumf and minnumf (expanded or not) of such values."""
-    if constant_number(value):
+    if free_of_nan(value):
         return True
     owner = value.owner
     if isinstance(owner, ir.Block):

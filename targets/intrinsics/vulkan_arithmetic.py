@@ -7,6 +7,7 @@ from math import copysign
 from typing import Any
 
 from legato.core.errors import Refusal
+from legato.core.ir_helpers import constant_number
 from legato.core.mlir import arith, ir, math
 from legato.targets.intrinsics.lanes import Lanes
 from legato.targets.rule import intrinsic
@@ -65,19 +66,6 @@ def is_zero(value: ir.Value) -> bool:
     """Whether a value is 0 or -0 in all lanes, by a constant."""
     number = constant_number(value)
     return number is not None and number == 0
-
-
-def constant_number(value: ir.Value) -> float | None:
-    """The number that a constant has in all lanes; None for another value."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name not in ("arith.constant", "vector.broadcast"):
-        return None
-    if owner.name == "vector.broadcast":
-        return constant_number(owner.operands[0])
-    attribute = owner.attributes["value"]
-    if isinstance(attribute, ir.DenseElementsAttr):
-        return attribute.get_splat_value().value if attribute.is_splat else None
-    return attribute.value
 
 
 def with_sign(e: Lanes, size: float, x: ir.Value, zero: ir.Value) -> ir.Value:

@@ -129,12 +129,12 @@ def call(writer: GraphWriter, op: ir.Operation) -> None:
         if None in integers:
             raise writer.refuse(f"the call of @{callee.name.value} passes an integer that is computed")
         extra = f", tir_vars=R.shape([{', '.join(map(str, integers))}])" if integers else ""
-        starts = [None if is_fresh(v) else writer.read(v) for v in list(op.operands)[len(op.operands) - count:]]
-        if any(start is not None for start in starts):
-            tensors += [start for start in starts if start is not None]
-            places = iter(range(len(tensors) - sum(start is not None for start in starts), len(tensors)))
-            indices = [-1 if start is None else next(places) for start in starts]
-            writer.bind(op, f"R.call_tir_inplace(Module.{callee.name.value}, {tuple_text(tensors)}, {indices}, {types}{extra})")
+        places = []     # of each output: the argument that it starts from, or -1
+        for output in list(op.operands)[len(op.operands) - count:]:
+            places.append(-1 if is_fresh(output) else len(tensors))
+            tensors += [] if is_fresh(output) else [writer.read(output)]
+        if any(place >= 0 for place in places):
+            writer.bind(op, f"R.call_tir_inplace(Module.{callee.name.value}, {tuple_text(tensors)}, {places}, {types}{extra})")
         else:
             writer.bind(op, f"R.call_tir(Module.{callee.name.value}, {tuple_text(tensors)}, {types}{extra})")
     else:
