@@ -11,6 +11,7 @@ VECTORS = 2        # of keys, or of columns of values, in a register tile; 1 for
 LARGEST_DEPTH = 256
 MANY_ROWS = 64     # from here on, copies of keys and values cost less than what their order saves
 FEW_ROWS = 8       # below, products read keys and values in a cache as fast as they could be copied
+ONE_BY_ONE = 4     # up to here, rows read keys and values again faster than these are copied
 FEW_KEYS = 64      # below, scores take as little time as copies of transposed keys
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
@@ -21,8 +22,8 @@ class AttentionTiles:
 
     ``rows`` by ``vectors`` of ``lanes``: a register tile; ``queries``, a multiple of rows: those for which keys and values are put into
     panels once; ``keys``, a multiple of a tile's columns: those whose scores are computed before they are used; ``copied``: which of
-    "query", "key" and "value" are copied into the order in which they are read, the others being read in place; ``threads``: parts that run
-    in parallel.
+    "query", "key" and "value" are copied into the order in which they are read, the others being read in place; ``one_by_one``: so many
+    rows or fewer are computed one by one, and read keys and values in place (0: not any); ``threads``: parts that run in parallel.
     """
 
     rows: int
@@ -31,6 +32,7 @@ class AttentionTiles:
     queries: int
     keys: int
     copied: tuple[str, ...]
+    one_by_one: int
     threads: int
 
 
@@ -51,7 +53,8 @@ def choose_attention(kernel: StructuredKernel, machine: Machine) -> AttentionTil
     cached = machine.l2_bytes // (4 * 4 * (depth + columns))  # rows of two operands in a quarter of the L2 cache
     most = min(machine.l1_bytes // (2 * 4 * tile), cached)
     queries, keys_at_once = _block(rows, cached, tile), _block(keys, most, panel)
-    return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, _copied(form), _threads(form, machine))
+    few = ONE_BY_ONE if _one_by_one(form) else 0
+    return AttentionTiles(tile, vectors, lanes, queries, keys_at_once, _copied(form), few, _threads(form, machine))
 
 
 def _pays(form: AttentionForm, machine: Machine) -> bool:
@@ -62,7 +65,14 @@ def _pays(form: AttentionForm, machine: Machine) -> bool:
         return not form.keys_are_columns
     if keys is not None and keys < (FEW_KEYS if form.keys_are_columns else machine.lanes(32)):
         return False
-    return rows >= FEW_ROWS or (not form.keys_are_columns and _read_once(form) > machine.l2_bytes)
+    return rows >= FEW_ROWS or _one_by_one(form) or (not form.keys_are_columns and _read_once(form) > machine.l2_bytes)
+
+
+def _one_by_one(form: AttentionForm) -> bool:
+    """Whether few rows are computed one by one: neighbours are elements of one key, and of one row of values."""
+    rows = form.extent("m")
+    in_order = not form.keys_are_columns and all(index[-1] == "e" for _, index in form.reads["value"])
+    return in_order and (rows is None or rows <= ONE_BY_ONE)
 
 
 def _read_once(form: AttentionForm) -> int:
@@ -76,6 +86,8 @@ def _read_once(form: AttentionForm) -> int:
 def _copied(form: AttentionForm) -> tuple[str, ...]:
     """What is copied: what is computed from several elements or halves, keys that have to be transposed, and what many queries read."""
     rows = form.extent("m")
+    if rows is not None and _one_by_one(form):
+        return () if form.is_element("query") else ("query",)
     many = rows is None or rows >= MANY_ROWS
     copied = {"query": False, "key": many or not form.keys_are_columns, "value": many}
     return tuple(name for name, copy in copied.items() if copy or not form.is_element(name))

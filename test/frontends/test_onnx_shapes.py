@@ -131,6 +131,19 @@ def test_positions():
     assert [result_dims(module, i) for i in range(3)] == [["seq", 2], [1, "seq"], ["(seq + 1) // 2"]]
 
 
+def test_positions_from_data_on():
+    """A range from an integer that is data to another is as long as they are apart, if that is a size; data cancels out."""
+    g = Graph()
+    at, n = g("Squeeze", "at", [0]), g.size("x", 1)
+    more = g("Add", n, g.constant(2))
+    ends = [g("Add", at, n), g("Add", g("Sub", more, at), g("Mul", at, g.constant(2))), g("Mul", at, at)]
+    one = g.constant(1)
+    ranges = [g("Range", at, end, one) for end in ends] + [g("Range", g("Sub", at, n), g("Sub", at, g.constant(4)), one)]
+    module = run(g, {**NAMED, "at": (np.array([3]), None)}, *ranges)
+    assert [result_dims(module, i) for i in (0, 1, 3)] == [["seq"], ["seq + 2"], ["max(0, seq - 4)"]]
+    assert result_dims(module, 2)[0].endswith("_length")
+
+
 def test_masks_are_made_by_constant_of_shape():
     g = Graph()
     n = g.size("x", 1)

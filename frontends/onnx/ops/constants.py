@@ -8,6 +8,7 @@ from legato.dialects import relax
 from legato.dialects.relax import dims
 from legato.dialects.relax.dims import Dim
 from legato.frontends.onnx import run_time
+from legato.frontends.onnx.differences import difference
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.folding import is_at_least
 from legato.frontends.onnx.problems import Malformed, Refused
@@ -96,6 +97,9 @@ def _range_by_data(node):
     """Range of a length that is data, in f64 or int64: its elements are computed as those of a constant one."""
     wide = np.dtype(np.float64) if kind(node.dtype()) == "float" else np.dtype(np.int64)
     start, limit, delta = (relax.reshape(_in(node.x(i), wide), shape=[1]) for i in range(3))
+    length = _length(node, start, limit)
+    if length is not None:
+        return _in(relax.add(start, run_time.counted(length)), node.dtype())
     zero = node.literal(0, wide)
     is_zero = relax.equal(delta, zero)
     step = relax.where(is_zero, node.literal(1, wide), delta)
@@ -107,6 +111,15 @@ def _range_by_data(node):
     (length,) = run_time.symbols(node, steps, "length")
     numbers = relax.add(start, relax.multiply(_in(run_time.counted(length), wide), delta))
     return _in(numbers, node.dtype())
+
+
+def _length(node, start, limit) -> dims.Size | None:
+    """The length of integers that count up one by one from data, where it depends on sizes alone: that of ``range(at, at + n)`` is n."""
+    known = node.value(2).known()
+    if known is None or known.size != 1 or known.item() != 1 or kind(node.dtype()) == "float":
+        return None
+    length = difference(limit, start)
+    return length if length is None or is_at_least(length, 0) else dims.maximum(length, 0)
 
 
 def _in(x, dtype: np.dtype):

@@ -4,7 +4,7 @@ For each block of queries, blocks of keys and values are copied to scratch buffe
 queries then go through a block of keys: their scores stay in the first-level cache, from the product with the keys through softmax to the
 product with the values. Where there are several blocks of keys, softmax is that of the keys so far: with a greater maximum, the sums of
 exponentials and the sums over values so far are scaled down ("online softmax": Milakov and Gimelshein, arXiv:1805.02867; Dao and others,
-arXiv:2205.14135).
+arXiv:2205.14135). Keys that a mask of -inf hides from a whole block of queries, at the begin and at the end, are left out.
 """
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from legato.core.ir_helpers import index
 from legato.core.mlir import arith, ir, math, memref, vector
 from legato.core.vector_loops import (
     Size,
+    below,
     exceeds,
+    if_else,
     in_parallel,
     joined,
     least,
@@ -36,6 +38,8 @@ from legato.core.vector_loops import (
     write,
 )
 from legato.passes.cpu.attention.operands import AttentionOperands
+from legato.passes.cpu.attention.row_by_row import RowByRow
+from legato.passes.cpu.attention.visible_keys import VisibleKeys, may_hide
 from legato.passes.cpu.elements import Buffers
 
 FEW_ROWS = (4, 1)  # tiles of the rows that are left of a dynamic number
@@ -53,6 +57,8 @@ class AttentionBlocks:
         self.panel, self.width = self.operands.panel, self.operands.width
         self.single = isinstance(self.keys, int) and self.keys <= tiles.keys
         self.out = buffers.of(list(form.kernel.function.arguments)[-1])
+        self.end = self.keys
+        self.visible = None if self.single or not may_hide(form) else VisibleKeys(form, self.operands, self.keys)
 
     def _static(self, term: Term) -> int:
         extent = self.form.extent(term)
@@ -115,13 +121,24 @@ class AttentionBlocks:
             self._keys(0)
             return
         self._start()
-        loop(0, self.keys, self.tiles.keys, self._keys)
+        first, self.end = (0, self.keys) if self.visible is None else self.visible.bounds()
+        loop(first, self.end, self.tiles.keys, self._keys)
         loop(0, self.at.rows, 1, lambda row: self._finish(row))
 
     def _keys(self, first: Size) -> None:
         """One block of keys, for all rows of the block of queries."""
         self.at.first_key = first
-        self.at.keys = least(minus(self.keys, first), self.tiles.keys)
+        self.at.keys = least(minus(self.end, first), self.tiles.keys)
+        few, whole = self.tiles.one_by_one, self.form.extent("m")
+        if few and whole is None:
+            if_else(below(self.at.rows, few + 1), RowByRow(self).build, self._in_tiles)
+        elif few:
+            RowByRow(self).build()
+        else:
+            self._in_tiles()
+
+    def _in_tiles(self) -> None:
+        """The rows in register tiles, for which keys and values are copied."""
         if "key" in self.tiles.copied:
             self.operands.pack_keys()
         if "value" in self.tiles.copied:
@@ -151,9 +168,9 @@ class AttentionBlocks:
         loop(0, full, 1, lambda panel: self._scores(row, rows, panel, None))
         when(exceeds(rest, 0), lambda: self._scores(row, rows, value_of(full), rest))
         together = next(size for size in (4, 3, 2, 1) if rows % size == 0)
-        loop(0, rows, together, lambda i: self._softmax(row, i, together))
+        loop(0, rows, together, lambda i: self.softmax(row, i, together))
         for at in range(0, self.width, self.panel):
-            self._values(row, rows, at)
+            self.sum_values(row, rows, at, self.tiles.vectors)
 
     def _scores(self, row: ir.Value, rows: int, panel: ir.Value, rest: Size | None) -> None:
         """The scores of a tile for one panel of keys; -inf after the last key."""
@@ -170,9 +187,10 @@ class AttentionBlocks:
         sums = loop(0, self.depth, 1, step, [v.splat(0)] * (rows * len(tiles)))
         for i in range(rows):
             for j in tiles:
-                self._score(sums[i * len(tiles) + j], row, i, panel, j, rest)
+                self.score(sums[i * len(tiles) + j], row, i, panel, j, rest)
 
-    def _score(self, product: ir.Value, row: ir.Value, i: int, panel: ir.Value, j: int, rest: Size | None) -> None:
+    def score(self, product: ir.Value, row: ir.Value, i: int, panel: ir.Value, j: int, rest: Size | None) -> None:
+        """Stores the scores of row ``i`` of a tile for vector ``j`` of a panel of keys, from the products of query and keys."""
         v, form = self.vectors, self.form
         count = None if rest is None else minus(rest, j * self.lanes)
         at = plus(times(panel, self.panel), j * self.lanes)
@@ -186,7 +204,7 @@ class AttentionBlocks:
             value = arith.select(v.mask(count), value, v.splat(-inf))
         v.store(value, self.s, self.at.thread, i, at)
 
-    def _softmax(self, row: ir.Value, i: ir.Value, together: int) -> None:
+    def softmax(self, row: ir.Value, i: ir.Value, together: int) -> None:
         """The exponentials of the scores of some rows, and their sums."""
         v, tiles = self.vectors, range(self.tiles.vectors)
         panels = rounded_up(self.at.keys, self.panel)
@@ -231,10 +249,10 @@ class AttentionBlocks:
                 total = math.fma(read(self.total, self.at.thread, at), read(self.factor, self.at.thread, line), total)
             write(total, self.total, self.at.thread, at)
 
-    def _values(self, row: ir.Value, rows: int, at: int) -> None:
-        """The sums over values of a tile, for the vectors of columns from ``at`` on."""
+    def sum_values(self, row: ir.Value, rows: int, at: int, most: int) -> None:
+        """The sums over values of a tile, for at most so many vectors of columns from ``at`` on."""
         v = self.vectors
-        tiles = range(min(self.tiles.vectors, (self.width - at) // self.lanes))
+        tiles = range(min(most, (self.width - at) // self.lanes))
         starts = []
         for i in range(rows):
             factor = None if self.single else v.spread(read(self.factor, self.at.thread, i))

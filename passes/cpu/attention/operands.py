@@ -45,6 +45,7 @@ class AttentionOperands:
     def __init__(self, form: AttentionForm, tiles: AttentionTilesLike, buffers: Buffers, depth: int, columns: int):
         self.form, self.tiles, self.buffers, self.depth, self.columns = form, tiles, buffers, depth, columns
         self.at = BlockPosition()
+        self.copied = tiles.copied
         self.vectors = Vectors(tiles.lanes)
         self.lanes, self.panel = tiles.lanes, tiles.vectors * tiles.lanes
         self.width = -(-columns // self.lanes) * self.lanes
@@ -111,20 +112,33 @@ class AttentionOperands:
 
     def query(self, row: Size, d: Size) -> ir.Value:
         """One element of a query of the block, in all lanes."""
-        if "query" in self.tiles.copied:
+        if "query" in self.copied:
             return self.vectors.spread(read(self.q, self.at.thread, row, d))
         return self.elements("n", m=plus(row, self.at.first_row), d=d).scalar(self.form.query)
 
     def key(self, panel: ir.Value, d: Size, lane: int, rest: Size | None) -> ir.Value:
         """A vector of neighbouring keys of a panel at one step along the depth. ``rest``: the keys of a panel that is not whole."""
-        if "key" in self.tiles.copied:
+        if "key" in self.copied:
             return self.vectors.load(self.k, self.at.thread, panel, d, lane)
         n = plus(times(panel, self.panel), plus(self.at.first_key, lane))
         return self.elements("n", None if rest is None else minus(rest, lane), n=n, d=d).scalar(self.form.key)
 
+    def query_part(self, row: Size, d: Size, count: int | None) -> ir.Value:
+        """A vector along the depth of a query of the block; zeros after its first ``count`` lanes."""
+        mask = None if count is None else self.vectors.mask(count)
+        if "query" in self.copied:
+            return self.vectors.load_if(mask, self.q, self.at.thread, row, d)
+        value = self.wide(self.elements("d", count, m=plus(row, self.at.first_row), d=d).scalar(self.form.query))
+        return value if mask is None else arith.select(mask, value, self.vectors.splat(0))
+
+    def key_part(self, n: Size, d: Size, count: int | None) -> ir.Value:
+        """A vector along the depth of a key of the block of keys; zeros after its first ``count`` lanes."""
+        value = self.wide(self.elements("d", count, n=plus(n, self.at.first_key), d=d).scalar(self.form.key))
+        return value if count is None else arith.select(self.vectors.mask(count), value, self.vectors.splat(0))
+
     def value(self, n: Size, e: int) -> ir.Value:
         """A vector of neighbouring columns of the values of one key."""
-        if "value" in self.tiles.copied:
+        if "value" in self.copied:
             return self.vectors.load(self.v, self.at.thread, e // self.panel, n, e % self.panel)
         count = self.columns - e if e + self.lanes > self.columns else None
         return self.elements("e", count, n=plus(n, self.at.first_key), e=e).scalar(self.form.value)

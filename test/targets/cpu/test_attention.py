@@ -163,6 +163,34 @@ def test_sizes(target):
     check(graph, target)
 
 
+def test_few_rows():
+    """One by one, where keys and values lie: static numbers and one known at run time, depths that are no multiple of a vector."""
+    graph = Graph()
+    for m, n, d, e in ((1, 70, 64, 64), (4, 1030, 20, 100), (3, 40, 3, 5), (1, 33, 8, 8), ("m", "n", 40, 24)):
+        graph.attention(f"{m}x{n}x{d}x{e}", 2, m, n, d, e=e, mask="where")
+    graph.attention("grouped", 4, 1, 70, 16, group=2, mask="keys")
+    graph.attention("moved", 2, 2, 70, 16, layout="bshd", last=True, scale="query")
+    check(graph, "llvm", [{"m": m, "n": n} for m, n in ((1, 700), (4, 17), (5, 64), (2, 1))])
+
+
+def test_hidden_keys_are_not_read():
+    """-inf before the first and behind the last visible key: what is there may be NaN. Each row sees fewer keys than the one before."""
+    graph, n = Graph(), 1300
+    graph.attention("added", 2, "m", "n", 16, mask="causal")
+    graph.attention("where", 2, "m", "n", 16, mask="where")
+    compiled = legato.compile(legato.from_onnx(graph.model), target="llvm")
+    session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for m, first, end in ((1, 0, 700), (1, 650, 1201), (3, 5, 9), (40, 300, 1300), (40, 1299, 1300)):
+        arrays = graph.arrays({"m": m, "n": n}, kept=1)
+        seen = (np.arange(n) >= first) & (np.arange(n) < np.maximum(end - np.arange(m), first + 1)[:, None])
+        arrays["added_mask"], arrays["where_where"] = np.where(seen, arrays["added_mask"], np.float32(-np.inf)), seen[None, None]
+        expected = session.run(None, arrays)
+        for name in ("added_k", "added_v", "where_k", "where_v"):   # vectors in which one key is seen are read
+            arrays[name][:, :, :first // 16 * 16] = arrays[name][:, :, end + 16:] = np.nan
+        for a, b in zip(expected, compiled(*arrays.values()), strict=True):
+            np.testing.assert_allclose(np.asarray(b), np.asarray(a), atol=2e-5, err_msg=f"{m} {first} {end}")
+
+
 def test_grouped_heads():
     graph = Graph()
     graph.attention("grouped", 8, 20, 70, 16, group=4, mask="queries")
