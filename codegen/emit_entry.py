@@ -2,35 +2,34 @@
 
 The module is in the LLVM dialect already. Two things are added and exported: ``__tvm_ffi_create``, a function
 ``create(owner, weight addresses...)`` that creates an instance of the model, which is a function of the inputs; and ``legato_metadata``, a
-text that describes the model. Everything else becomes internal.
+text that describes the model. Everything else becomes internal. What the entry does is the same for all models, and stays outside
+(entry/library.py): the module declares those functions, and passes them ``@legato.model``, the list of its own tables and functions.
 """
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from legato.codegen.entry.library import cuda_library, library, pool_library
+from legato.codegen.device_code import PTX
+from legato.codegen.entry.library import BASELINE, create, create_on_device, made_for
+from legato.codegen.entry.links import MODEL, list_text, needs_wrapper, wrapper_text
 from legato.codegen.entry.metadata import described_calls, metadata, pool_threads, target_of
-from legato.codegen.entry.model import has_frame, is_for_cuda, model_text
+from legato.codegen.entry.model import is_for_cuda, model_text
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.tir.markers import MAIN_PROFILED, OUT_OF_BOUNDS, PRIM_FUNC, PROFILED
-from legato.passes.memory.signature import Boundary, packed_functions
+from legato.passes.memory.signature import Boundary
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
 
-BASELINE = ("x86-64", "+sse2")   # the entry itself runs on any CPU, to report that the kernels do not
+POOL_SYMBOLS = ("legato.retain_pool", "legato.release_pool")    # which create and the end of an instance call, if there is a pool
 LONG = 512   # ops in a block; of ResNet-50's main 130
 
 @dataclass(frozen=True)
 class EmitEntry(ModulePass):
-    """Adds the interface for callers: the tvm-ffi function __tvm_ffi_create and the model's metadata; kernels become internal.
-
-    Runs arith-expand, canonicalize, cse, convert-to-llvm and reconcile-unrealized-casts inside, on a module of the entry's own functions,
-    which are the same for all models: they are lowered once in a process, not once a model.
-    """
+    """Adds the interface for callers: the tvm-ffi function __tvm_ffi_create and the model's metadata; kernels become internal."""
 
     name: ClassVar[str] = "tir-emit-entry"
 
@@ -55,17 +54,20 @@ def emit_entry(module: ir.Module) -> None:
         calls = described_calls(profiled)
         del profiled.attributes[PROFILED]
     threads, is_checked = pool_threads(module), OUT_OF_BOUNDS in functions
-    texts = (cuda_library() if is_for_cuda(main) else library(bool(packed_functions(main)), has_frame(main), calls is not None, is_checked),
-             model_text(main, boundary, metadata(module, main, boundary), calls, threads, is_checked),
-             *([pool_library()] if threads > 1 else []))
+    own = ir.Module.parse(model_text(main, boundary, metadata(module, main, boundary), calls, threads, is_checked))
+    called = [root for name in [*_symbols(module), *_symbols(own), *(POOL_SYMBOLS if threads > 1 else ())]
+              if name not in functions or not _is_defined(functions[name]) if (root := needs_wrapper(name)) is not None]
+    wrappers = [wrapper_text(create_on_device if is_for_cuda(main) else create, linkage=""), *map(wrapper_text, dict.fromkeys(called))]
+    calling = ir.Module.parse("\n".join([f"llvm.mlir.global external constant @{MODEL}() : i64", *wrappers]))
+    there = {*_symbols(module), *_symbols(own), *_symbols(calling), *([PTX] if is_for_cuda(main) else [])}
     cpu = target_of(main)["cpu"]
     for function in functions.values():
         if _is_defined(function):
             _hide(function)
-    parts = [ir.Module.parse(text) for text in texts]
+    parts = [own, calling, ir.Module.parse(list_text(there))]
     defined = {_symbol(op) for part in parts for op in part.body.operations if _is_defined(op)}
     _erase_declarations(module, defined)
-    there = {_symbol(op) for op in module.body.operations if "sym_name" in op.attributes}
+    there = set(_symbols(module))
     for op in [op for part in parts for op in part.body.operations]:
         name = _symbol(op)
         if name in there or (name in defined and not _is_defined(op)):
@@ -74,7 +76,7 @@ def emit_entry(module: ir.Module) -> None:
         op.operation.detach_from_parent()
         module.body.append(op)
         if cpu and op.operation.name == "llvm.func" and _is_defined(op):
-            _made_for(op, *BASELINE)
+            made_for(op, *BASELINE)
     for op in module.body.operations:
         if op.operation.name == "llvm.func":
             _drop_names(op)
@@ -89,6 +91,10 @@ def _erase_declarations(module: ir.Module, names: set[str]) -> None:
             if _is_defined(op):
                 raise LegatoError(f"the module has @{_symbol(op)} already: tir-emit-entry runs once")
             op.operation.erase()
+
+
+def _symbols(module: ir.Module) -> list[str]:
+    return [_symbol(op) for op in module.body.operations if "sym_name" in op.attributes]
 
 
 def _symbol(op: ir.OpView) -> str:
@@ -127,8 +133,3 @@ def _leave_unoptimized(function: ir.OpView) -> None:
     given = list(function.attributes["passthrough"]) if "passthrough" in function.attributes else []
     wanted = [ir.StringAttr.get(name) for name in ("noinline", "optnone")]
     function.attributes["passthrough"] = ir.ArrayAttr.get([*given, *(name for name in wanted if name not in given)])
-
-
-def _made_for(function: ir.OpView, cpu: str, features: str) -> None:
-    function.attributes["target_cpu"] = ir.StringAttr.get(cpu)
-    function.attributes["target_features"] = ir.Attribute.parse(f'#llvm.target_features<["{features}"]>')

@@ -1,6 +1,6 @@
 """JIT compilation: from a module in the LLVM dialect to an executable in this process."""
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import tvm_ffi
 import tvm_ffi.libinfo
 
 from legato.codegen.device_code import embed_kernels
+from legato.codegen.units import compiled, units_of
 from legato.core import cpu
 from legato.core.errors import LegatoError
 from legato.core.mlir import execution_engine, ir
@@ -43,13 +44,17 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
     libraries = [tvm_ffi.libinfo.find_libtvm_ffi()]
     if signature.openmp:
         libraries.append(threads.load_openmp("the compiled model"))
-    _check_calls(module, libraries)
+    called = units_of(module)
+    _check_calls(module, libraries, {symbol for unit in called for symbol in unit.symbols})
     if made is not None:
         return cached_model.executable(made, {weight.name: array for weight, array in zip(signature.weights, arrays)}, artifacts)
     embed_kernels(module)
+    shared = [compiled(unit) for unit in called]
     with module.context:
         engine = execution_engine.ExecutionEngine(
             module, opt_level=opt_level, shared_libs=libraries, enable_object_dump=True, enable_pic=True)  # pyright: ignore[reportCallIssue]
+        for symbol, place in (item for unit in shared for item in unit.addresses.items()):
+            engine.raw_register_runtime(symbol, ctypes.c_void_p(place))
         address = engine.raw_lookup(CREATE)   # raw_lookup forces compilation; dump_to_object_file omits functions never looked up
     if not address:
         raise LegatoError("LLVM could not compile the module; it says why on stderr")
@@ -59,14 +64,15 @@ def jit(module: ir.Module, weights: Mapping[str, np.ndarray], opt_level: int = 2
         return create(package.Owner(engine, arrays), *(array.ctypes.data for array in arrays), *functions, *events)
 
     calls = _text(module, "legato_calls")
+    dumps = [engine.dump_to_object_file, *(unit.dump for unit in shared)]
     function = _refusal(signature.cpu, lacking) if lacking else first_instance_here_or_elsewhere(signature, instance)
     recorder = None if lacking else Recorder(lambda: calls, instance)
 
     def save(path: Path, linker: str | None) -> Path:
-        return package.save(path, signature, arrays, package.linked(engine.dump_to_object_file, linker), artifacts)
+        return package.save(path, signature, arrays, package.linked(dumps, linker), artifacts)
 
     def write_entry(folder: Path, about: Mapping[str, Any] | None) -> None:
-        cached_model.write(folder, package.linked(engine.dump_to_object_file, None), about, signature.weights, arrays)
+        cached_model.write(folder, package.linked(dumps, None), about, signature.weights, arrays)
 
     return Executable(signature, function, save, recorder, None if lacking else write_entry)
 
@@ -104,8 +110,8 @@ def _array(weights: Mapping[str, np.ndarray], weight: Parameter) -> np.ndarray:
     return array if array.flags.c_contiguous and array.flags.aligned else np.require(array, requirements=["C", "A"])
 
 
-def _check_calls(module: ir.Module, libraries: list[str]) -> None:
-    """LegatoError for calls of functions that no library has, which would end the process at run time."""
+def _check_calls(module: ir.Module, libraries: list[str], entry: Collection[str]) -> None:
+    """LegatoError for calls of functions that neither a library nor the entry has, which would end the process at run time."""
     known: list[Any] = [ctypes.CDLL(None), *map(ctypes.CDLL, libraries)]
     for name in ("libm.so.6", "libc.so.6"):
         with suppress(OSError):   # a system that names them otherwise
@@ -113,7 +119,7 @@ def _check_calls(module: ir.Module, libraries: list[str]) -> None:
     for op in module.body.operations:
         if op.operation.name == "llvm.func" and not len(op.operation.regions[0].blocks):
             name = op.attributes["sym_name"].value
-            if not name.startswith("llvm.") and not any(hasattr(library, name) for library in known):
+            if not name.startswith("llvm.") and name not in entry and not any(hasattr(library, name) for library in known):
                 raise LegatoError(f"the compiled code calls '{name}', which no library has, in {', '.join(_callers(module, name))}")
 
 

@@ -36,16 +36,18 @@ class Owner:
         self.code, self.weights = code, weights
 
 
-def linked(dump_object: Callable[[str], None], linker: str | None) -> Callable[[Path], None]:
-    """A function that writes a shared object to a path: the object file that ``dump_object`` writes, linked. LegatoError if there is no
+def linked(dump_objects: Sequence[Callable[[str], None]], linker: str | None) -> Callable[[Path], None]:
+    """A function that writes a shared object to a path: the object files that ``dump_objects`` write, linked. LegatoError if there is no
     linker."""
     program = find_linker(linker)
 
     def make(shared: Path) -> None:
-        code = shared.with_name(f"{shared.name}.o")
-        dump_object(str(code))
-        link([code], shared, program)
-        code.unlink()
+        objects = [shared.with_name(f"{shared.name}.{number}.o") for number in range(len(dump_objects))]
+        for dump_object, path in zip(dump_objects, objects):
+            dump_object(str(path))
+        link(objects, shared, program)
+        for path in objects:
+            path.unlink()
 
     return make
 

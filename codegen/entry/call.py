@@ -16,12 +16,13 @@ from legato.codegen.entry.layouts import COUNTS, OUTPUTS, REQUIREMENTS, Instance
 from legato.codegen.entry.messages import refuse, refuse_late, refuse_memory, refuse_number, require
 from legato.codegen.entry.results import new_tensor
 from legato.codegen.entry.values import drop_values, set_value
-from legato.codegen.native.language import Int32, Words, address, stack
+from legato.codegen.native.language import Int32, Words, address, stack, use_model
 from legato.core.tvm_ffi_abi import TENSOR
 
 
 def call(instance: Instance, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int32:
     """A call of the model. 0, or nonzero with the error raised."""
+    use_model(instance.model)
     if given != COUNTS.inputs:
         return refuse_number(given)
     symbols = stack(Words, COUNTS.symbols)

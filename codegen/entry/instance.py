@@ -13,7 +13,20 @@ from legato.codegen.entry.arenas import free_arenas
 from legato.codegen.entry.call import call
 from legato.codegen.entry.layouts import COUNTS, PACKED, STRINGS, Events, Instance, release, request_tiles, retain
 from legato.codegen.entry.values import drop_object, find_function, set_value
-from legato.codegen.native.language import Int32, Text, Words, address, code_of, exported, size_of, stack, tail_call
+from legato.codegen.native.language import (
+    Int32,
+    Text,
+    Words,
+    address,
+    code_of,
+    exported,
+    model,
+    model_has,
+    size_of,
+    stack,
+    tail_call,
+    use_model,
+)
 from legato.core.tvm_ffi_abi import FUNCTION, INT, NONE, OBJECT, POINTER
 
 CREATE = "__tvm_ffi_create"
@@ -28,12 +41,14 @@ def create(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int
     handles = COUNTS.weights + COUNTS.packed
     if given != 1 + handles and (given != 2 + handles or args[1 + handles].type_index != POINTER):
         return refuse_usage("TypeError")
-    if request_tiles() != 0:
+    if model_has(request_tiles) and request_tiles() != 0:
         return refuse_tiles()
     instance = Instance(calloc(1, size_of(Instance) + 8 * handles))
     if not instance:
         return refuse_usage("MemoryError")
-    retain()
+    instance.model = model()
+    if model_has(retain):
+        retain()
     if given == 2 + handles:
         instance.events = Events(args[1 + handles].value)
     made = stack(Words)
@@ -45,10 +60,15 @@ def create(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int
     if code != 0:
         delete(instance)
         return -1
+    return give_instance(instance, args, made[0], result)
+
+
+def give_instance(instance: Instance, args: TVMFFIAny, function: int, result: TVMFFIAny) -> int:
+    """Gives the function of an instance that is complete, which keeps its owner, the first of ``args``, from now on. 0."""
     if args.type_index >= OBJECT:
         instance.owner = Object(args.value)
         TVMFFIObjectIncRef(instance.owner)
-    set_value(result, FUNCTION, made[0])
+    set_value(result, FUNCTION, function)
     return 0
 
 
@@ -76,13 +96,15 @@ def take_handles(instance: Instance, args: TVMFFIAny) -> int:
 
 def delete(instance: Instance) -> None:
     """Frees an instance. Its owner is released last, by a tail call, since this may free the running code."""
+    use_model(instance.model)
     owner = instance.owner
     for f in range(COUNTS.packed):
         drop_object(Object(instance.handles[COUNTS.weights + f]))
     drop_object(instance.array)
     free_arenas(instance)
     free(instance)
-    release()
+    if model_has(release):
+        release()
     if owner:
         return tail_call(TVMFFIObjectDecRef, owner)
 

@@ -2,7 +2,7 @@
 from typing import Annotated
 
 from legato.codegen.entry.abi import Object
-from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, extern, table
+from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, of_model, table
 
 ARENAS = 16     # arenas that an instance keeps
 MOST_THREADS = 255     # of a pool
@@ -139,10 +139,12 @@ class Events(Struct):
 
 
 class Instance(Struct):
-    """An instance of the model. ``owner``: the object that owns its code and weights. ``array``: the function ffi.Array. ``events``: where
+    """An instance of the model. ``model``: the list of what the model has of its own. ``owner``: the object that owns its code and weights.
+    ``array``: the function ffi.Array. ``events``: where
     calls are recorded, or null. ``device``: what it has on a GPU (cuda/layouts.py), or null. ``arenas``: on a GPU its lanes. ``handles``:
     the address of each weight, then each packed function. Instances share nothing."""
 
+    model: Words
     owner: Object
     array: Object
     events: Events
@@ -186,13 +188,13 @@ class Fault(Struct):
 FAULT = table(Fault, "legato.fault")
 
 
-@extern("legato.retain_pool")
+@of_model("legato.retain_pool")
 def retain() -> None: ...
-@extern("legato.release_pool")
+@of_model("legato.release_pool")
 def release() -> None: ...
-@extern()
+@of_model("main_sizes")
 def main_sizes(symbols: Words, sizes: Words) -> None: ...
-@extern("legato.request_tiles")
+@of_model("legato.request_tiles")
 def request_tiles() -> int: ...
-@extern("legato.main")
+@of_model("legato.main")
 def run_main(instance: Instance, data: Words, arena: Words, symbols: Words, blocks: Words) -> Int32: ...

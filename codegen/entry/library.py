@@ -1,6 +1,11 @@
-"""The entry's functions that all models share, in the LLVM dialect."""
-import io
+"""The entry's functions, which are the same for all models, in the LLVM dialect: units, each of which is compiled once in a process."""
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from legato.codegen.entry import describe, faults, instance, messages
 from legato.codegen.entry.cuda import device, driver, refusals
@@ -13,43 +18,63 @@ from legato.codegen.entry.packed import call_packed, call_value
 from legato.codegen.entry.pool import parallel, release_pool, retain_pool
 from legato.codegen.entry.profile import clock, record
 from legato.codegen.entry.returned import call_returning
+from legato.codegen.native.body import symbol_of
 from legato.codegen.native.compiler import compile_functions
 from legato.core.mlir import ir
 from legato.core.upstream import run_on
+from legato.dialects.loading import make_context
 
+BASELINE = ("x86-64", "+sse2")   # the entry itself runs on any CPU, to report that the kernels do not
 RARE = (describe, faults, instance, messages, device, driver, refusals, cuda_instance)     # creating an instance, and messages
-CALLED_BY_MAIN = (call_packed, call_value)      # if it calls packed functions: passes/calls/packed_stubs.py
-CALLED_WITH_FRAME = (call_returning, memory_at, set_size, frame_check, frame_arena, frame_result, memory_at, open_frame, close_frame)
-CALLED_ON_DEVICE = (cuda_launch, cuda_copy, cuda_read, cuda_write)      # passes/gpu/call_driver.py
-CALLED_WHEN_PROFILED = (clock, record)
-CALLED_WHEN_CHECKED = (faults.out_of_bounds, faults.faults)      # passes/cpu/check_bounds.py
+HIDDEN = 1      # of llvm.func's visibilities
 TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-unrealized-casts"
+NativeFunction = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class EntryUnit:
+    """Functions that are compiled together. ``roots``: those that a model's code calls; it comes with what they call."""
+
+    roots: tuple[NativeFunction, ...]
+
+    def module(self) -> ir.Module:
+        """The functions in the LLVM dialect, in a context of their own. Linked models do not show them, nor take those of others."""
+        with make_context(), ir.Location.unknown():
+            module = ir.Module.parse(compile_functions(self.roots, RARE))
+            run_on(module.operation, TO_LLVM)
+            for op in module.body.operations:
+                if op.operation.name == "llvm.func" and len(op.operation.regions[0].blocks):
+                    if op.attributes["sym_name"].value in self.symbols:
+                        op.attributes["visibility_"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), HIDDEN)
+                    if platform.machine() in ("x86_64", "AMD64"):
+                        made_for(op, *BASELINE)
+        return module
+
+    @property
+    def symbols(self) -> list[str]:
+        """The symbols that other modules call, in the order of the roots."""
+        return [symbol_of(root) for root in self.roots]
+
+
+POOL = EntryUnit((parallel, retain_pool, release_pool))          # for parallel loops
+UNITS = (
+    EntryUnit((create,)),
+    EntryUnit((call_packed, call_value)),                        # passes/calls/packed_stubs.py
+    EntryUnit((call_returning, memory_at, set_size, frame_check, frame_arena, frame_result, open_frame, close_frame)),
+    EntryUnit((clock, record)),                                  # passes/calls/profile_main.py
+    EntryUnit((faults.out_of_bounds, faults.faults)),            # passes/cpu/check_bounds.py
+    POOL,                                                   # passes/cpu/outline_parallel.py
+    EntryUnit((create_on_device, cuda_launch, cuda_copy, cuda_read, cuda_write)),     # passes/gpu/call_driver.py
+)
+
+
+def made_for(function: ir.OpView, cpu: str, features: str) -> None:
+    """Makes LLVM generate a function for a CPU."""
+    function.attributes["target_cpu"] = ir.StringAttr.get(cpu)
+    function.attributes["target_features"] = ir.Attribute.parse(f'#llvm.target_features<["{features}"]>')
 
 
 @cache
-def pool_library() -> bytes:
-    """The functions of the pool of threads, likewise, for a model with parallel loops."""
-    return _lowered(compile_functions([parallel, retain_pool, release_pool]))
-
-
-@cache
-def library(calls_packed: bool, has_frame: bool, is_profiled: bool, is_checked: bool = False) -> bytes:
-    """The module as bytecode, compiled and lowered once per process. The tables of the model, @legato.main and @main_sizes are only
-    declared."""
-    roots = [create, *(CALLED_BY_MAIN if calls_packed or has_frame else ()), *(CALLED_WITH_FRAME if has_frame else ()),
-             *(CALLED_WHEN_PROFILED if is_profiled else ()), *(CALLED_WHEN_CHECKED if is_checked else ())]
-    return _lowered(compile_functions(roots, RARE))
-
-
-@cache
-def cuda_library() -> bytes:
-    """The functions of models for NVIDIA's GPUs, likewise."""
-    return _lowered(compile_functions([create_on_device, *CALLED_ON_DEVICE], RARE))
-
-
-def _lowered(text: str) -> bytes:
-    module = ir.Module.parse(text)
-    run_on(module.operation, TO_LLVM)
-    written = io.BytesIO()
-    module.operation.write_bytecode(written)
-    return written.getvalue()
+def unit_of(symbol: str) -> EntryUnit | None:
+    """The unit that defines a symbol which is declared in a model's module; None for one of C."""
+    return next((unit for unit in UNITS if symbol in unit.symbols), None)

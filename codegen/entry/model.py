@@ -1,4 +1,4 @@
-"""The part of the entry that is generated for each model: constant tables, and the call of main. Text in the LLVM dialect."""
+"""The part of the entry that is generated for each model: tables, and the call of main. Text in the LLVM dialect."""
 from collections.abc import Sequence
 
 from legato.codegen.entry.cuda.tables import cuda_tables
@@ -42,18 +42,16 @@ def model_text(main: ir.OpView, boundary: Boundary, metadata: str, calls: str | 
     if has_frame(main):
         texts.append(table_text(FrameCounts, "frame_counts", [_frame_counts(main)]))
     types = [str(a.type) for a in main.body.blocks[0].arguments]
-    texts.append(_request_of_tiles(main))
+    texts += [_request_of_tiles()] if "amx-tile" in target_of(main).get("features", "") else []
+    texts += [zeros_text("pool", Pool)] if threads > 1 else []
+    texts += [zeros_text("fault", Fault)] if is_checked else []
     declared = [f"llvm.func @main({', '.join(types)}) -> i32"]
     declared += [f"llvm.func @main_profiled({', '.join([*types, '!llvm.ptr'])}) -> i32"] if calls is not None else []
-    return "\n".join([*texts, *_tables(main, boundary, threads, is_checked), *_pool(threads), zeros_text("fault", Fault),
-                      _call_of_main(main, boundary, calls is not None), *declared])
+    return "\n".join([*texts, *_tables(main, boundary, threads, is_checked), _call_of_main(main, boundary, calls is not None), *declared])
 
 
-def _request_of_tiles(main: ir.OpView) -> str:
-    """``@legato.request_tiles``: asks Linux for AMX's tile registers if the model uses them; 0 if it may."""
-    if "amx-tile" not in target_of(main).get("features", ""):
-        return ("llvm.func internal @legato.request_tiles() -> i64 {\n  %done = llvm.mlir.constant(0 : i64) : i64\n"
-                "  llvm.return %done : i64\n}")
+def _request_of_tiles() -> str:
+    """``@legato.request_tiles``: asks Linux for AMX's tile registers; 0 if the model may use them."""
     numbers = "".join(f"  %n{place} = llvm.mlir.constant({number} : i64) : i64\n" for place, number in enumerate(REQUEST_TILES))
     types = "(i64, !llvm.ptr, i64, i64, i64) -> i64"   # as the pool of threads calls it
     return (f"llvm.func @syscall(i64, !llvm.ptr, i64, i64, i64) -> i64\nllvm.func internal @legato.request_tiles() -> i64 {{\n{numbers}"
@@ -129,13 +127,6 @@ def result_axes(shape: Sequence[Size]) -> list[signature.LinearAxis]:
         linear = linear_axis(size)
         rules.append(signature.LinearAxis(str(size), 1, 0) if linear is None else linear)
     return rules
-
-
-def _pool(threads: int) -> list[str]:
-    """The memory of the pool of threads; without one, the functions that the entry calls for it."""
-    if threads == 1:
-        return [f"llvm.func internal @legato.{name}_pool() {{\n  llvm.return\n}}" for name in ("retain", "release")]
-    return [zeros_text("pool", Pool)]
 
 
 def _width(value: BoundaryValue) -> int:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, get_type_hints
 
-from legato.codegen.native.language import EXPORTS, EXTERNS, POINTED, mlir_type, plain
+from legato.codegen.native.language import EXPORTS, EXTERNS, MODEL_FUNCTIONS, PLACES, POINTED, Pointer, mlir_type, plain
+from legato.codegen.native.reach import needs_model
 from legato.core.errors import LegatoError
 
 NAMESPACE = "legato."
+MODEL = "%model"        # the hidden parameter: the address of the model's list
 CONVERSIONS = {("i64", "i32"): "arith.trunci", ("i32", "i64"): "arith.extsi", ("i1", "i64"): "arith.extui",
                ("i64", "!llvm.ptr"): "llvm.inttoptr", ("!llvm.ptr", "i64"): "llvm.ptrtoint"}
 
@@ -52,10 +54,6 @@ class NativeProgram:
         self.declarations[symbol] = text % symbol
         return symbol
 
-    def table(self, symbol: str) -> str:
-        """The symbol of a global that is defined elsewhere."""
-        return self.declare(symbol, "llvm.mlir.global external constant @%s() : !llvm.array<0 x i64>")
-
     def text(self, text: str) -> str:
         """The symbol of a constant text."""
         if text not in self._texts:
@@ -70,9 +68,14 @@ def constant_text(symbol: str, text: str, linkage: str = "internal") -> str:
     return f'llvm.mlir.global {linkage} constant @{symbol}("{escaped}")'
 
 
-def symbol_of(function: Callable[..., Any]) -> str:
-    """The symbol of a native function."""
+def public_symbol(function: Callable[..., Any]) -> str:
+    """The symbol by which a model's code calls a native function."""
     return EXPORTS.get(function, NAMESPACE + function.__name__)
+
+
+def symbol_of(function: Callable[..., Any]) -> str:
+    """The symbol of a native function: another one where it takes the model's list besides."""
+    return f"{NAMESPACE}entry.{function.__name__}" if needs_model(function) else public_symbol(function)
 
 
 @dataclass(frozen=True)
@@ -101,9 +104,14 @@ class NativeSignature:
         return f" -> {self.result.mlir}" if self.result else ""
 
     @property
+    def returned(self) -> str:
+        """The result as types write it."""
+        return self.result.mlir if self.result else "()"
+
+    @property
     def function_type(self) -> str:
         """The type of the function."""
-        return f"({self.types}) -> {self.result.mlir if self.result else '()'}"
+        return f"({self.types}) -> {self.returned}"
 
 
 @cache
@@ -122,6 +130,7 @@ class FunctionBody:
         self.program, self.function, self.scope = program, function, function.__globals__
         self.signature = signature(function)
         self.lines: list[str] = []
+        self.model = MODEL if needs_model(function) else ""      # the address of the model's list, where the function has it
         self.names: dict[str, NativeValue] = {}
         self.ended = False      # the block has its terminator
         self.loops = 0          # that are open
@@ -182,16 +191,25 @@ class FunctionBody:
         of = signature(function)
         op = "llvm.call" if function in EXTERNS else "func.call"
         passed = [self.as_mlir(v, p.mlir) for v, p in zip(operands, of.parameters.values(), strict=True)]
-        if function in POINTED:
+        types = [p.mlir for p in of.parameters.values()]
+        if function in POINTED or function in MODEL_FUNCTIONS:
+            if function in MODEL_FUNCTIONS:
+                passed, types = [self.of_model(MODEL_FUNCTIONS[function], Pointer).ssa, *passed], ["!llvm.ptr", *types]
             code, *passed = passed
-            types = ", ".join(p.mlir for p in list(of.parameters.values())[1:])
-            text = f"llvm.call {code}({', '.join(passed)}) : !llvm.ptr, ({types}) -> {of.result.mlir if of.result else '()'}"
+            text = f"llvm.call {code}({', '.join(passed)}) : !llvm.ptr, ({', '.join(types[1:])}) -> {of.returned}"
         else:
-            text = f"{op} {how}@{self.program.use(function)}({', '.join(passed)}) : {of.function_type}"
+            if function not in EXTERNS and needs_model(function):
+                passed, types = [self.model, *passed], ["!llvm.ptr", *types]
+            text = f"{op} {how}@{self.program.use(function)}({', '.join(passed)}) : ({', '.join(types)}) -> {of.returned}"
         if of.result is None:
             self.line(text)
             return None
         return self.widened(self.value(text).ssa, of.result)
+
+    def of_model(self, symbol: str, type_: type[int]) -> NativeValue:
+        """The address of a table or a function of the model, from its list."""
+        at = self.value(f"llvm.getelementptr {self.model}[{PLACES[symbol]}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr")
+        return self.value(f"llvm.load {at.ssa} invariant : !llvm.ptr -> !llvm.ptr", type_)
 
     def widened(self, ssa: str, of: NativeParameter) -> NativeValue:
         """A parameter, or what a call gives, as the language sees it."""

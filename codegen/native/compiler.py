@@ -9,48 +9,44 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
 from types import ModuleType
 from typing import Any
 
-from legato.codegen.native.body import FunctionBody, NativeProgram, NativeValue, jump, symbol_of
+from legato.codegen.native.body import MODEL, FunctionBody, NativeProgram, NativeValue, jump, symbol_of
 from legato.codegen.native.expressions import call, expression, fork, place
-from legato.codegen.native.language import EXPORTS
+from legato.codegen.native.reach import definition_of, needs_model
 
 INTERNAL = "llvm.linkage = #llvm.linkage<internal>"
 NOT_OPTIMIZED = "llvm.no_inline, llvm.optimize_none"
 
 
 def compile_functions(roots: Sequence[Callable[..., Any]], rare: Collection[ModuleType] = ()) -> str:
-    """A module, as text, of these functions and all that they use. ``rare``: Python modules whose functions hardly ever run, and which LLVM
-    shall not spend time on. LegatoError, with the function, for what is outside the language."""
+    """A module, as text, of these functions, which other modules may call, and all that they use. ``rare``: Python modules whose functions
+    hardly ever run, and which LLVM shall not spend time on. LegatoError, with the function, for what is outside the language."""
     program = NativeProgram()
     for root in roots:
         program.use(root)
     texts = []
     while program.pending:
-        texts.append(_function(program.pending.pop(0), program, rare))
+        function = program.pending.pop(0)
+        texts.append(_function(function, program, rare, function in roots))
     return "\n".join([*program.declarations.values(), *texts])
 
 
-def _function(function: Callable[..., Any], program: NativeProgram, rare: Collection[ModuleType]) -> str:
+def _function(function: Callable[..., Any], program: NativeProgram, rare: Collection[ModuleType], is_root: bool) -> str:
     """One function, as text."""
     module = inspect.getmodule(function)
     assert module is not None
     body = FunctionBody(program, function)
     of = body.signature
     body.names = {name: body.widened(f"%{name}", parameter) for name, parameter in of.parameters.items()}
-    _statements(body, _definitions(module)[function.__name__].body)
+    _statements(body, definition_of(function).body)
     if not body.ended:
         body.end("return")
-    attributes = [*([] if function in EXPORTS else [INTERNAL]), *([NOT_OPTIMIZED] if module in rare else [])]
-    shown = ", ".join(f"%{name}: {parameter.mlir}" for name, parameter in of.parameters.items())
+    attributes = [*([] if is_root else [INTERNAL]), *([NOT_OPTIMIZED] if module in rare else [])]
+    hidden = [f"{MODEL}: !llvm.ptr"] if needs_model(function) else []
+    shown = ", ".join([*hidden, *(f"%{name}: {parameter.mlir}" for name, parameter in of.parameters.items())])
     return "\n".join([f"func.func @{symbol_of(function)}({shown}){of.arrow} attributes {{{', '.join(attributes)}}} {{", *body.lines, "}"])
-
-
-@cache
-def _definitions(module: ModuleType) -> dict[str, ast.FunctionDef]:
-    return {node.name: node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.FunctionDef)}
 
 
 def _statements(body: FunctionBody, nodes: Sequence[ast.stmt]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from legato.codegen.native import language
 from legato.codegen.native.body import FunctionBody, NativeValue, signature
-from legato.codegen.native.language import EXTERNS, Pointer, Struct, Text, Words, fields, size_of
+from legato.codegen.native.language import EXTERNS, MODEL_FUNCTIONS, Pointer, Struct, Text, Words, fields, size_of
+from legato.codegen.native.reach import needs_model
 
 MESSAGE_BYTES = 2048
 ARITHMETIC = {ast.Add: "addi", ast.Sub: "subi", ast.Mult: "muli", ast.FloorDiv: "floordivsi", ast.BitAnd: "andi", ast.BitOr: "ori",
@@ -87,7 +88,7 @@ def _name(body: FunctionBody, node: ast.Name) -> NativeValue:
         return body.names[node.id]
     found = body.scope.get(node.id)
     if isinstance(found, Pointer) and found.symbol:
-        return body.value(f"llvm.mlir.addressof @{body.program.table(found.symbol)} : !llvm.ptr", type(found))
+        return body.of_model(found.symbol, type(found))
     if isinstance(found, int):
         return body.constant(found)
     raise body.refused(node)
@@ -200,6 +201,8 @@ def _address(body: FunctionBody, node: ast.Call) -> NativeValue:
 
 def _code_of(body: FunctionBody, node: ast.Call) -> NativeValue:
     function = _function(body, node.args[0])
+    if function not in EXTERNS and needs_model(function):
+        raise body.refused(node, "needs the model, which no caller by its address gives: it begins with use_model(...)")
     symbol = body.program.use(function)
     if function in EXTERNS:
         return body.value(f"llvm.mlir.addressof @{symbol} : !llvm.ptr", Pointer)
@@ -246,6 +249,24 @@ def _run_part(body: FunctionBody, node: ast.Call) -> None:
 
 def _tail_call(body: FunctionBody, node: ast.Call) -> None:
     body.call(_function(body, node.args[0]), [expression(body, a) for a in node.args[1:]], "musttail ")
+
+
+def _model(body: FunctionBody, node: ast.Call) -> NativeValue:
+    return NativeValue(body.model, Words)
+
+
+def _use_model(body: FunctionBody, node: ast.Call) -> None:
+    if body.model:
+        raise body.refused(node, "says again which model it is")
+    body.model = expression(body, node.args[0]).ssa
+
+
+def _model_has(body: FunctionBody, node: ast.Call) -> NativeValue:
+    what = body.scope.get(node.args[0].id) if isinstance(node.args[0], ast.Name) else None
+    symbol = what.symbol if isinstance(what, Pointer) else MODEL_FUNCTIONS.get(what) if callable(what) else None
+    if not symbol:
+        raise body.refused(node, "names nothing that a model may have")
+    return _compared(body, "ne", body.of_model(symbol, Pointer), body.constant(0))
 
 
 def _double_bits(body: FunctionBody, node: ast.Call) -> NativeValue:
@@ -300,5 +321,6 @@ INTRINSICS: dict[Any, Callable[[FunctionBody, ast.Call], NativeValue | None]] = 
     language.store_if_null: _store_if_null, language.tail_call: _tail_call, language.snprintf: _snprintf,
     language.double_bits: _double_bits, language.add_at: _add_at, language.swap_at: _swap_at, language.value_at: _value_at,
     language.pause: _pause,
-    language.run_part: _run_part, language.size_of: _size_of,
+    language.model: _model, language.use_model: _use_model, language.model_has: _model_has, language.run_part: _run_part,
+    language.size_of: _size_of,
 }

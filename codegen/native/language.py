@@ -17,7 +17,11 @@ looked up in its Python module.
         return result
 
 becomes ``func.func @legato.total(!llvm.ptr, i64) -> i64``. It differs from Python in two things: arithmetic wraps around, and a name that
-is first assigned in a loop, or in one branch only, is not known behind it."""
+is first assigned in a loop, or in one branch only, is not known behind it.
+
+The same code serves all models. What a model has of its own, tables (``table``) and functions (``of_model``), is reached by the address of
+its list of these. Functions that need it, themselves or by what they call, take it as a hidden first parameter. One that is called by its
+address cannot: it begins with ``use_model(...)``, of what ``model()`` gave when the model was known."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -51,7 +55,7 @@ class Pointer(int):
     pointer is false. Pointers compare as unsigned numbers.
     """
 
-    symbol = ""      # of a global, or empty
+    symbol = ""      # of a table, or empty
     size = 1         # bytes of an element
 
     def __add__(self, count: int) -> Self: ...
@@ -123,20 +127,38 @@ def plain(hint: Any) -> type[int]:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
+PLACES: dict[str, int] = {}      # of what a model has of its own, in its list, by symbol
+
+
+def _in_model(symbol: str) -> str:
+    PLACES.setdefault(symbol, len(PLACES))
+    return symbol
+
+
 def table(rows: type[P], symbol: str) -> P:
-    """A global of that symbol, as a pointer to its first row."""
+    """A global that each model may have, of that symbol, as a pointer to its first row; null where the model has none."""
     pointer = rows(0)
-    pointer.symbol = symbol
+    pointer.symbol = _in_model(symbol)
     return pointer
 
 
+def of_model(symbol: str) -> Callable[[F], F]:
+    """A function that each model may have, of that symbol: the declaration's body is ``...``."""
+    def declare(function: F) -> F:
+        MODEL_FUNCTIONS[function] = _in_model(symbol)
+        return function
+
+    return declare
+
+
+MODEL_FUNCTIONS: dict[Callable[..., Any], str] = {}
 EXTERNS: dict[Callable[..., Any], str] = {}
 EXPORTS: dict[Callable[..., Any], str] = {}
 POINTED: set[Callable[..., Any]] = set()
 
 
 def extern(symbol: str = "") -> Callable[[F], F]:
-    """A function that is defined elsewhere (in C, or for each model): the declaration's body is ``...``."""
+    """A function of C: the declaration's body is ``...``."""
     def declare(function: F) -> F:
         EXTERNS[function] = symbol or function.__name__
         return function
@@ -151,7 +173,7 @@ def pointed(function: F) -> F:
 
 
 def exported(symbol: str) -> Callable[[F], F]:
-    """A native function that callers of the compiled code see under that symbol. All others are internal, as ``legato.NAME``."""
+    """A native function that callers of the compiled code see under that symbol. All others are called ``legato.NAME``."""
     def declare(function: F) -> F:
         EXPORTS[function] = symbol
         return function
@@ -173,6 +195,21 @@ def address(place: Any) -> Words:
 
 def code_of(function: Callable[..., Any]) -> Pointer:
     """The address of a native or extern function."""
+    ...
+
+
+def model() -> Words:
+    """The address of the model's list."""
+    ...
+
+
+def use_model(model: Words) -> None:
+    """Says which model this function works for: its first statement."""
+    ...
+
+
+def model_has(what: Any) -> bool:
+    """Whether the model has a table or a function."""
     ...
 
 

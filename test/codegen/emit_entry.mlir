@@ -4,9 +4,6 @@
 // CHECK: llvm.func internal @k(%arg0: !llvm.ptr) attributes {passthrough = ["noinline"]}
 // CHECK: llvm.func internal @main(
 // CHECK: llvm.func internal @main_sizes(
-// CHECK: llvm.func @__tvm_ffi_create(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: i32, %arg3: !llvm.ptr) -> i32
-// CHECK-SAME: target_cpu = "x86-64"
-// CHECK: llvm.func internal @legato.call(
 // CHECK: llvm.mlir.global external constant @legato_metadata("{\22format\22:2,
 // CHECK-SAME: \22inputs\22:[{\22name\22:\22x\22,\22dtype\22:\22bool\22,\22shape\22:[\22n\22,4]}]
 // CHECK-SAME: \22weights\22:[{\22name\22:\22w\22,\22dtype\22:\22float32\22,\22shape\22:[4]}]
@@ -19,6 +16,18 @@
 // CHECK: @legato.strings("main(x: bool[n, 4])\00x\00bool[n, 4]\00n\00\00")
 // CHECK: llvm.func internal @legato.main(
 // CHECK: llvm.call @main({{.*}}) : (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64) -> i32
+// The functions that are the same for all models stay outside, and get the list of what this one has.
+// CHECK: llvm.func @legato.entry.create(!llvm.ptr, !llvm.ptr, !llvm.ptr, i32, !llvm.ptr) -> i32
+// CHECK: llvm.func @__tvm_ffi_create(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: i32, %arg3: !llvm.ptr) -> i32
+// CHECK-SAME: target_cpu = "x86-64"
+// CHECK-NEXT: %[[LIST:.*]] = llvm.mlir.addressof @legato.model
+// CHECK-NEXT: llvm.call @legato.entry.create(%[[LIST]], %arg0, %arg1, %arg2, %arg3)
+// CHECK: llvm.mlir.global internal constant @legato.model() {{.*}}: !llvm.array<{{.*}} x ptr> {
+// CHECK: %[[COUNTS:.*]] = llvm.mlir.addressof @legato.counts
+// CHECK: llvm.insertvalue %[[COUNTS]]
+// CHECK: %[[MAIN:.*]] = llvm.mlir.addressof @legato.main
+// CHECK: llvm.insertvalue %[[MAIN]]
+// CHECK-NOT: legato.pool
 llvm.func @k(%p: !llvm.ptr) { llvm.return }
 llvm.func @main(%x: !llvm.ptr {relax.name = "x"}, %w: !llvm.ptr {relax.weight = "w"}, %y: !llvm.ptr {relax.name = "y", tir.out},
                 %arena: !llvm.ptr {tir.arena}, %n: i64 {relax.symbol = "n"}) -> i32

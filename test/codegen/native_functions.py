@@ -1,7 +1,22 @@
 """Native functions for test_native.py."""
 from typing import Annotated
 
-from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, snprintf, stack
+from legato.codegen.native.language import (
+    Inline,
+    Int32,
+    Pointer,
+    Struct,
+    Text,
+    Words,
+    code_of,
+    model,
+    model_has,
+    of_model,
+    snprintf,
+    stack,
+    table,
+    use_model,
+)
 
 LIMIT = 3
 
@@ -130,3 +145,44 @@ def breaks(n: int) -> int:
     while n > 0:
         break
     return n
+
+
+ROW, ABSENT = table(Mixed, "test.row"), table(Mixed, "test.absent")
+
+
+@of_model("test.twice")
+def twice(n: int) -> int: ...
+
+
+def of_its_model(n: int) -> int:
+    if model_has(ABSENT):
+        return ABSENT.large
+    return by_a_callee(n) if model_has(ROW) else -1
+
+
+def by_a_callee(n: int) -> int:
+    return ROW.large + twice(n)
+
+
+def kept_model(to: Words) -> int:
+    to[0] = int(model())
+    return int(code_of(by_its_address))
+
+
+def by_its_address(kept: Words, n: int) -> int:
+    use_model(Words(kept[0]))
+    return by_a_callee(n)
+
+
+def address_of_what_needs_it() -> int:
+    return int(code_of(by_a_callee))
+
+
+def two_models(kept: Words) -> int:
+    use_model(Words(kept[0]))
+    use_model(Words(kept[0]))
+    return ROW.large
+
+
+def no_models_own(n: int) -> int:
+    return 1 if model_has(n) else 0

@@ -5,8 +5,10 @@ import itertools
 import native_functions as native
 import pytest
 
+from legato.codegen.native.body import symbol_of
 from legato.codegen.native.compiler import compile_functions
-from legato.codegen.native.language import fields, size_of
+from legato.codegen.native.language import PLACES, fields, size_of
+from legato.codegen.native.reach import needs_model
 from legato.core.errors import LegatoError
 from legato.core.mlir import execution_engine, ir
 from legato.core.upstream import run_on
@@ -21,8 +23,8 @@ def compiled(function):
         module = ir.Module.parse(text)
         run_on(module.operation, "func.func(arith-expand),convert-to-llvm,reconcile-unrealized-casts")
         engine = execution_engine.ExecutionEngine(module, opt_level=0)
-    address = engine.raw_lookup(f"legato.{function.__name__}")
-    count = function.__code__.co_argcount
+    address = engine.raw_lookup(symbol_of(function))
+    count = function.__code__.co_argcount + needs_model(function)
 
     def call(*numbers):
         # what the engine finds is a wrapper, which takes the addresses of the operands and of the result
@@ -70,6 +72,21 @@ def test_texts_are_formatted():
     assert memory.value == b"100%: -3 is 'odd'"
 
 
+def test_the_model_is_passed_on():
+    """Two models' lists, with one code."""
+    twice = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(lambda n: 2 * n)
+    call, kept = compiled(native.of_its_model), compiled(native.kept_model)
+    for large in (100, 200):
+        row = (ctypes.c_int64 * 5)(0, large)
+        own = {"test.row": ctypes.addressof(row), "test.twice": ctypes.cast(twice, ctypes.c_void_p).value}
+        model = (ctypes.c_void_p * len(PLACES))(*map(own.get, PLACES))
+        assert call(ctypes.addressof(model), 7) == large + 14
+        memory = (ctypes.c_int64 * 1)()
+        code = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(kept(ctypes.addressof(model), ctypes.addressof(memory)))
+        assert code(ctypes.addressof(memory), 8) == large + 16
+    assert call(ctypes.addressof((ctypes.c_void_p * len(PLACES))()), 7) == -1     # a model that has neither
+
+
 @pytest.mark.parametrize("function, message", [
     (native.unknown_statement, "'raise ValueError' is not in the language"),
     (native.unknown_name, "'missing' is not in the language"),
@@ -79,6 +96,9 @@ def test_texts_are_formatted():
     (native.stack_in_loop, "'stack(Words)' stands in a loop"),
     (native.known_in_a_branch, "'m' is not in the language"),
     (native.breaks, "'break' is not in the language"),
+    (native.address_of_what_needs_it, "'code_of(by_a_callee)' needs the model, which no caller by its address gives"),
+    (native.two_models, "'use_model(Words(kept[0]))' says again which model it is"),
+    (native.no_models_own, "'model_has(n)' names nothing that a model may have"),
 ], ids=lambda v: getattr(v, "__name__", ""))
 def test_refuses_what_is_outside(function, message):
     with pytest.raises(LegatoError) as error:

@@ -15,12 +15,13 @@ from legato.codegen.entry.cuda.refusals import refuse_driver
 from legato.codegen.entry.layouts import COUNTS, Instance, main_sizes
 from legato.codegen.entry.messages import refuse_number
 from legato.codegen.entry.values import drop_values, set_value
-from legato.codegen.native.language import Int32, Pointer, Words, address, extern, stack
+from legato.codegen.native.language import Int32, Pointer, Words, address, extern, stack, use_model
 from legato.core.tvm_ffi_abi import TENSOR
 
 
 def call_on_device(instance: Instance, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int32:
     """A call of the model. 0, or nonzero with the error raised."""
+    use_model(instance.model)
     if given != COUNTS.inputs:
         return refuse_number(given)
     device = CudaDevice(instance.device)

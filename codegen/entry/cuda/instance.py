@@ -1,12 +1,11 @@
 """Instances of a model on a device: made by ``create``, each owned by the tvm-ffi function that callers get."""
-from legato.codegen.entry.abi import Object, TVMFFIAny, TVMFFIFunctionCreate, TVMFFIObjectDecRef, TVMFFIObjectIncRef, calloc, free
+from legato.codegen.entry.abi import TVMFFIAny, TVMFFIFunctionCreate, TVMFFIObjectDecRef, calloc, free
 from legato.codegen.entry.cuda.call import call_on_device
 from legato.codegen.entry.cuda.device import close_device, open_device
-from legato.codegen.entry.instance import CREATE, refuse_usage, take_handles
+from legato.codegen.entry.instance import CREATE, give_instance, refuse_usage, take_handles
 from legato.codegen.entry.layouts import COUNTS, Instance
-from legato.codegen.entry.values import drop_object, find_function, set_value
-from legato.codegen.native.language import Int32, Words, address, code_of, exported, size_of, stack, tail_call
-from legato.core.tvm_ffi_abi import FUNCTION, OBJECT
+from legato.codegen.entry.values import drop_object, find_function
+from legato.codegen.native.language import Int32, Words, address, code_of, exported, model, size_of, stack, tail_call, use_model
 
 
 @exported(CREATE)
@@ -18,6 +17,7 @@ def create_on_device(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIA
     instance = Instance(calloc(1, size_of(Instance) + 8 * COUNTS.weights))
     if not instance:
         return refuse_usage("MemoryError")
+    instance.model = model()
     made = stack(Words)
     code = take_handles(instance, args[1])
     if code == 0:
@@ -29,15 +29,12 @@ def create_on_device(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIA
     if code != 0:
         delete_on_device(instance)
         return -1
-    if args.type_index >= OBJECT:
-        instance.owner = Object(args.value)
-        TVMFFIObjectIncRef(instance.owner)
-    set_value(result, FUNCTION, made[0])
-    return 0
+    return give_instance(instance, args, made[0], result)
 
 
 def delete_on_device(instance: Instance) -> None:
     """Frees an instance. Its owner is released last, by a tail call, since this may free the running code."""
+    use_model(instance.model)
     owner = instance.owner
     close_device(instance)
     drop_object(instance.array)

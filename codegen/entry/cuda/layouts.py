@@ -2,7 +2,7 @@
 from typing import Annotated
 
 from legato.codegen.entry.layouts import Instance
-from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, extern, table
+from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, of_model, table
 
 CUDA = 2             # DLPack's device types
 CUDA_MANAGED = 13
@@ -115,13 +115,14 @@ class CudaRun(Struct):
 
 
 class CudaResult(Struct):
-    """What frees a result on the device: its memory, the device, and the owner of the code that frees it."""
+    """What frees a result on the device: the model whose code does it, the memory, the device, and the owner of that code."""
 
+    model: Words
     memory: int
     handle: int
     context: Pointer
     owner: Pointer
 
 
-@extern("legato.main")
+@of_model("legato.main")
 def run_main(instance: Instance, data: Words, arena: Words, symbols: Words, run: CudaRun) -> Int32: ...

@@ -27,7 +27,7 @@ from legato.codegen.entry.layouts import COUNTS, OUTPUTS, Instance
 from legato.codegen.entry.messages import refuse_memory
 from legato.codegen.entry.results import DESCRIPTION, describe_tensor, new_tensor, round_up
 from legato.codegen.entry.values import set_value
-from legato.codegen.native.language import Int32, Pointer, Words, address, code_of, extern, size_of, stack, tail_call
+from legato.codegen.native.language import Int32, Pointer, Words, address, code_of, extern, model, size_of, stack, tail_call, use_model
 from legato.core.tvm_ffi_abi import TENSOR
 
 
@@ -79,6 +79,7 @@ def own_output(instance: Instance, device: CudaDevice, number: int, shape: Words
     if code != 0:
         free(block)
         return refuse_allocation("a result", size, device.ordinal, code)
+    made.model = model()
     made.handle = device.handle
     made.owner = instance.owner
     code = cuDevicePrimaryCtxRetain(DRIVER.cuDevicePrimaryCtxRetain, address(made.context), device.handle)
@@ -102,6 +103,7 @@ def own_output(instance: Instance, device: CudaDevice, number: int, shape: Words
 def drop_output(block: DLManagedTensor) -> None:
     """Frees a result on the device; DLPack calls it. cuMemFree waits for what still uses the memory. The owner is released last, by a tail
     call, since this may free the running code."""
+    use_model(CudaResult(block.context).model)
     made = CudaResult(block.context)
     owner = Object(made.owner)
     if cuCtxPushCurrent(DRIVER.cuCtxPushCurrent_v2, made.context) == 0:

@@ -12,11 +12,9 @@ from numpy.random import default_rng
 import legato
 from legato import relax as R
 from legato import tir as T
-from legato.codegen import emit_entry
-from legato.codegen.entry.library import TO_LLVM
-from legato.codegen.native.compiler import compile_functions
-from legato.core.mlir import ir
-from legato.core.upstream import run_on
+from legato.codegen import units
+from legato.codegen.entry import library
+from legato.codegen.entry.library import EntryUnit
 
 POOLS = [((2, 13, 11, 7), "f32", [3, 3], [1, 1], [1] * 4, "NHWC"), ((1, 20, 19, 33), "f32", [2, 3], [2, 2], [0, 1, 1, 0], "NHWC"),
          ((2, 9, 14, 13), "f32", [3, 2], [1, 2], [1, 0, 0, 1], "NCHW"), ((3, 40, 40, 8), "f16", [3, 3], [1, 1], [1] * 4, "NHWC")]
@@ -46,12 +44,9 @@ def kernels(threads: int) -> tuple[Net, list]:
 @pytest.fixture
 def last_first(monkeypatch):
     """Models that are compiled from here on run parallel loops from the last step to the first."""
-    def library() -> str:
-        module = ir.Module.parse(compile_functions([other_orders.parallel, other_orders.retain_pool, other_orders.release_pool]))
-        run_on(module.operation, TO_LLVM)
-        return str(module)
-
-    yield lambda: monkeypatch.setattr(emit_entry, "pool_library", library)
+    pool = EntryUnit((other_orders.parallel, other_orders.retain_pool, other_orders.release_pool))
+    assert pool.symbols == library.POOL.symbols
+    yield lambda: monkeypatch.setattr(units, "unit_of", lambda symbol: pool if symbol in pool.symbols else library.unit_of(symbol))
 
 
 @T.prim_func
