@@ -1,13 +1,15 @@
 """The plain lowering of kernels: to scalar loops and C's math library, by nothing that knows of schedules, targets and memory plans.
 
-It takes kernels of whatever form: loops of tir, structured ops on tensors or buffers, vectors, partly LLVM's dialect. Buffers that a kernel
-allocates begin with NaN (integers: bytes 0xAB).
+It takes kernels of whatever form: loops of tir, structured ops on tensors or buffers, vectors, launches of a GPU (``launches``), partly
+LLVM's dialect. Buffers that a kernel allocates begin with NaN (integers: bytes 0xAB).
 """
 from __future__ import annotations
 
 import numpy as np
 
 from legato.checking.buffers import PATTERN, memory_dtype
+from legato.checking.coroutines import make_coroutines
+from legato.checking.launches import emulate_launches
 from legato.checking.vectors import lower_vectors
 from legato.core.ir_helpers import everything, find
 from legato.core.mlir import arith, ir, linalg
@@ -55,6 +57,7 @@ def lower(module: Module, context: PassContext, target: str) -> dict[str, tuple[
         run_on(operation, BUFFERIZE)
     results = {f.name.value: tuple((memory_dtype(t.element_type), t.rank) for t in f.type.results if isinstance(t, ir.MemRefType))
                for f in module.functions()}
+    coroutines = emulate_launches(module)
     copies_as_loops(module)
     run_on(operation, LOOPS)
     poison_allocations(module)
@@ -65,6 +68,7 @@ def lower(module: Module, context: PassContext, target: str) -> dict[str, tuple[
     if uses_halves(operation):
         run_on(operation, HALVES)
     run_on(operation, f"func.func(convert-linalg-to-loops),{DOWN}")
+    make_coroutines(module, coroutines)
     return results
 
 

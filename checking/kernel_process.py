@@ -11,6 +11,8 @@ import numpy as np
 from legato.checking.buffers import Memory, Root
 from legato.checking.errors import Misbehaved, NotEvaluated
 from legato.checking.kernel_lowering import lower, prepare
+from legato.checking.launch_text import TURN
+from legato.checking.launches import order_matters
 from legato.core.errors import LegatoError
 from legato.core.ir_helpers import everything
 from legato.core.mlir import execution_engine, ir
@@ -63,12 +65,14 @@ class CallAnswer:
 @dataclass(frozen=True)
 class NativeKernel:
     """A compiled kernel: its address takes an array of pointers to its arguments. ``offsets``: the static offset of each argument that is
-    a memref, else None; ``results``: the types of memrefs that it returns."""
+    a memref, else None; ``results``: the types of memrefs that it returns; ``turn``: the address of what sets the order of a launch's
+    threads, for kernels whose results must not depend on it."""
 
     address: int
     engine: Any
     offsets: tuple[int | None, ...]
     results: MemrefTypes
+    turn: int | None = None
 
 
 class KernelProcess:
@@ -83,13 +87,21 @@ class KernelProcess:
         if isinstance(request, CompileRequest):
             self.kernels |= self.compiled(request)
             return None
-        return called(self.kernels[request.kernel], request)
+        kernel = self.kernels[request.kernel]
+        if kernel.turn is None:
+            return called(kernel, request)
+        found, other = (in_order(kernel, order, request) for order in range(2))
+        if any(a.tobytes() != b.tobytes() for a, b in zip(found.roots, other.roots)):
+            raise Misbehaved(f"what the kernel @{request.name} computes depends on the order of a GPU's threads: a barrier is missing, or "
+                             "several threads write one element")
+        return found
 
     def compiled(self, request: CompileRequest) -> dict[bytes, NativeKernel]:
         """Native code for kernels, by digest. Raises LegatoError."""
         with self.context, ir.Location.unknown():
             module = Module(ir.Module.parse(request.text))
             prepare(module, set(request.kernels.values()))
+            ordered = order_matters(module)
             offsets = {f.name.value: tuple(map(static_offset, f.type.inputs)) for f in module.functions()}
             try:
                 results = lower(module, self.passes, self.target)
@@ -101,11 +113,13 @@ class KernelProcess:
             try:
                 engine = execution_engine.ExecutionEngine(module.module, opt_level=OPT_LEVEL)  # pyright: ignore[reportCallIssue]
                 addresses = {digest: engine.raw_lookup(f"_mlir_ciface_{name}") for digest, name in request.kernels.items()}
+                turn = engine.raw_lookup(f"_mlir_ciface_{TURN}") if ordered else None
             except RuntimeError as error:
                 raise LegatoError(f"LLVM could not compile it: {error}") from error
         if None in addresses.values() or 0 in addresses.values():
             raise LegatoError("LLVM could not compile it: a function that it calls is in no library")
-        return {digest: NativeKernel(addresses[digest], engine, offsets[name], results[name]) for digest, name in request.kernels.items()}
+        return {digest: NativeKernel(addresses[digest], engine, offsets[name], results[name], turn if name in ordered else None)
+                for digest, name in request.kernels.items()}
 
 
 def static_offset(type_: ir.Type) -> int | None:
@@ -116,6 +130,15 @@ def static_offset(type_: ir.Type) -> int | None:
         return None
     offset = type_.get_strides_and_offset()[1]
     return None if offset == DYNAMIC else offset
+
+
+def in_order(kernel: NativeKernel, order: int, request: CallRequest) -> CallAnswer:
+    """The answer to a call that launches; ``order``: 1 for blocks and threads from the last to the first."""
+    assert kernel.turn is not None
+    chosen = ctypes.c_int64(order)
+    table = (ctypes.c_void_p * 1)(ctypes.addressof(chosen))
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(kernel.turn)(ctypes.addressof(table))
+    return called(kernel, request)
 
 
 def called(kernel: NativeKernel, request: CallRequest) -> CallAnswer:

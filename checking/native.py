@@ -63,9 +63,9 @@ class NativeKernels:
         found, queue = [name], [name]
         while queue:
             for op in everything(self.symbols[queue.pop()]):
-                for attribute in ("callee", "name", "global_name"):
+                for attribute in ("callee", "name", "global_name", "kernel"):
                     named = op.attributes[attribute] if attribute in op.attributes else None
-                    symbol = named.value if named is not None and isinstance(named, ir.FlatSymbolRefAttr) else None
+                    symbol = ir.SymbolRefAttr(named).value[0] if isinstance(named, ir.SymbolRefAttr | ir.FlatSymbolRefAttr) else None
                     if symbol in self.symbols and symbol not in found:
                         found.append(symbol)
                         queue.append(symbol)
@@ -137,6 +137,7 @@ class NativeKernels:
         """Lets the child compile kernels, by digest. Raises LegatoError."""
         with self.module.context, ir.Location.unknown():
             copy = ir.Module.create()
+            copy.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()   # where launches may stand
             for symbol in dict.fromkeys(s for name in wanted.values() for s in self._closure(name)):
                 copy.body.append(self.symbols[symbol].clone(ip=False))
             request = CompileRequest(copy.operation.get_asm(print_generic_op_form=True, assume_verified=True), wanted)

@@ -3,7 +3,7 @@ from legato.analysis.accesses import buffer_of, indices_of
 from legato.core.ir_helpers import body, find, index, present
 from legato.core.mlir import arith, bufferization, ir, memref, scf
 from legato.dialects import relax
-from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, before_end, loop_of, make_block, make_buffer
+from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, UNROLLED, BlockOp, before_end, loop_of, make_block, make_buffer
 from legato.dialects.tir.markers import SIGNATURE
 from legato.dialects.tir.walk import blocks, buffer_name
 from legato.schedule.buffer_primitives import copy_nest, expression, pick, redirect, transform_layout
@@ -103,6 +103,10 @@ def pad(kernel: Kernel, block: BlockOp, sizes: list[int]) -> None:
         raise ScheduleError(f"pad: each axis of block '{block.name}' has to be one loop over all its values")
     extents = [-(-present(e) // s) * s for e, s in zip(block.extents, sizes)]
     grown = [a for a, old, new in zip(block.kinds, block.extents, extents) if old != new]
+    for axis, kind, loop, old, new in zip(block.axes, block.kinds, loops, block.extents, extents):
+        if kind == REDUCE and old != new and present(loop).kind not in (SERIAL, UNROLLED):
+            raise ScheduleError(f"pad: the loop {present(loop).name} is {present(loop).kind}; the axis {axis} of block '{block.name}' is "
+                                "reduced over it, and its steps would write the same place at once")
     if REDUCE in grown and not is_sum_of_products(block):
         raise ScheduleError(f"pad: block '{block.name}' is no sum of products, to which what is beyond would add nothing")
     written = writes(block)

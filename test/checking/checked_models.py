@@ -45,6 +45,16 @@ def _image(x: relax.Tensor((1, 3, 9, 9), "float32"), w: relax.Tensor((4, 3, 3, 3
     return pooled, greatest, numbers
 
 
+@relax.function
+def _columns(x: relax.Tensor((12, "n"), "float32"), b: relax.Tensor((12, 1), "float32"), y: relax.Tensor(("n", 12), "float32")):
+    with relax.dataflow():
+        gap = relax.subtract(x, b)
+        average = relax.mean(gap, axis=0)
+        shares = relax.nn.softmax(y)
+        relax.output(gap, average, shares)
+    return gap, average, shares
+
+
 def rows() -> legato.Module:
     """Products, broadcasts, reductions and a transpose of n rows."""
     return own_copy(_rows)
@@ -58,3 +68,8 @@ def square() -> legato.Module:
 def image() -> legato.Module:
     """A convolution, a pool, and unsigned bytes."""
     return own_copy(_image)
+
+
+def columns() -> legato.Module:
+    """What a GPU adds up in shared memory, along columns, and by shuffles, along rows."""
+    return own_copy(_columns)

@@ -4,6 +4,7 @@ import pytest
 from scheduled_kernels import blur, loops, matmul_relu, row_sum, three_steps
 
 from legato import Schedule, ScheduleError
+from legato.script import tir as T
 
 
 def refuse(kernel, message):
@@ -138,6 +139,22 @@ def blockize_fused_loops(sch):
 @refuse(blur, "pad: block 'C' does not access the buffer by one axis for each dimension")
 def pad_a_window(sch):
     sch.pad(sch.get_block("C"), (64,))
+
+
+@T.prim_func
+def outer_product(A: T.Buffer((4, 1), "float32"), B: T.Buffer((1, 4), "float32"), C: T.Buffer((4, 4), "float32")):
+    for i, j, k in T.grid(4, 4, 1):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+
+@refuse(outer_product, "pad: the loop k is parallel; the axis vk of block 'C' is reduced over it, and its steps would write the same place")
+def pad_a_parallel_reduction(sch):
+    sch.parallel(loops(sch, "C")[2])
+    sch.pad(sch.get_block("C"), (1, 1, 4))
 
 
 @refuse(matmul_relu, "compute_inline: 'C' is also written by block 'C'")
