@@ -174,7 +174,7 @@ class Rows:
             for r, l in place.items():
                 extents[l] = sizes[r] or self.extents[root][r]
             again = partial(v.script.match, attribute=self.tags[nest], within=loop)
-            if beside is None or limit:
+            if beside is None or limit or not nest.steps_plainly(place[root.out_loops[-1]]):
                 cut(v, again(), nest, extents, limit)
             else:
                 v.unrolled(again(), nest, extents, place[root.out_loops[-1]], place[beside], again)

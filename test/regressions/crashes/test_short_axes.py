@@ -78,3 +78,19 @@ def test_windows_beyond_numbers(op, attributes):
                               [helper.make_empty_tensor_value_info("y")])
     with pytest.raises(legato.LegatoError, match=r"layer7 .*expected (values below|less than) 2\*\*31"):
         legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10))
+
+
+@pytest.mark.parametrize("target", ["llvm{cpu=x86-64}", "llvm"])
+def test_strided_windows_that_cover_the_innermost_axis_of_two_results(target):
+    """Channels first, as a result that both branches read keeps them: the innermost loop of the pool steps by 2."""
+    pool = {"kernel_shape": [3, 1, 2], "pads": [2, 0, 0, 2, 0, 0], "strides": [2, 1, 2], "count_include_pad": 1}
+    branches = {f"{side}_branch": helper.make_graph([helper.make_node("Max", ["t", "t"], [side])], side, [],
+                                                    [helper.make_empty_tensor_value_info(side)]) for side in ("then", "else")}
+    nodes = [helper.make_node("AveragePool", ["x"], ["t"], **pool), helper.make_node("If", ["c"], ["y"], **branches)]
+    given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 8, 7, 1, 5]),
+             helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
+    graph = helper.make_graph(nodes, "g", given, [helper.make_empty_tensor_value_info("y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    x = np.random.default_rng(0).standard_normal((2, 8, 7, 1, 5)).astype(np.float32)
+    found = legato.compile(legato.from_onnx(model), target)(x, np.array(True))
+    np.testing.assert_allclose(found, reference(model, {"x": x, "c": np.array(True)})[0], rtol=1e-6, atol=1e-6)
