@@ -253,7 +253,7 @@ def lower_bound(size: "int | Dim", symbols_from: int = 1) -> int | None:
 def _part_bound(part: DimPart, symbols_from: int) -> int | None:
     a, b = lower_bound(part.a, symbols_from), lower_bound(part.b, symbols_from)
     if part.op == "%":
-        return 0 if b is not None and b > 0 else None
+        return 0 if b is not None and b >= 0 else None      # a call whose sizes divide by 0 is refused
     if part.op == "//":
         if a is None or b is None or b <= 0:
             return None

@@ -160,15 +160,17 @@ def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, i
                       "returns there: its value cannot be known")
 
 
-def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: ir.InsertionPoint | None = None) -> ir.Value:
+def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: ir.InsertionPoint | None = None,
+                unchecked: bool = False) -> ir.Value:
     """The run-time value of a size: an ``index`` built at the insertion point.
 
-    The symbols come from a table of index values by name, or from the sizes of a function's arguments. LegatoError for a size
-    without a value.
+    The symbols come from a table of index values by name, or from the sizes of a function's arguments. ``unchecked``: before the entry has
+    checked the sizes of a call, of which some may be divisors of 0; these count as 1, since a division by 0 ends the process. LegatoError
+    for a size without a value.
     """
     if ip is not None:
         with ip:
-            return materialize(size, where)
+            return materialize(size, where, unchecked=unchecked)
     index = ir.IndexType.get()
     if isinstance(size, int):
         return arith.ConstantOp(index, size).result
@@ -176,7 +178,7 @@ def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: i
         raise LegatoError("a dimension without a name ('?') has no run-time value: name it, or infer shapes first")
     total = None
     for monomial, coefficient in size.terms:
-        factors = [_symbol_value(v, where) if isinstance(v, str) else _part_value(v, where) for v in monomial]
+        factors = [_symbol_value(v, where) if isinstance(v, str) else _part_value(v, where, unchecked) for v in monomial]
         if coefficient != 1 or not factors:
             factors.append(arith.ConstantOp(index, coefficient).result)
         term = factors[0]
@@ -186,14 +188,22 @@ def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: i
     return total
 
 
-def _part_value(part: DimPart, where) -> ir.Value:
-    a, b = materialize(part.a, where), materialize(part.b, where)
+def _part_value(part: DimPart, where, unchecked: bool) -> ir.Value:
+    a, b = (materialize(size, where, unchecked=unchecked) for size in (part.a, part.b))
+    if unchecked and part.op in ("//", "%") and not isinstance(part.b, int):
+        b = _not_zero(b)
     if part.op == "%":
         return arith.SubIOp(a, arith.MulIOp(arith.FloorDivSIOp(a, b).result, b).result).result
     if part.op == "broadcast":
         is_one = arith.CmpIOp(arith.CmpIPredicate.eq, a, arith.ConstantOp(ir.IndexType.get(), 1).result).result
         return arith.SelectOp(is_one, b, a).result
     return {"//": arith.FloorDivSIOp, "min": arith.MinSIOp, "max": arith.MaxSIOp}[part.op](a, b).result
+
+
+def _not_zero(divisor: ir.Value) -> ir.Value:
+    """The divisor, or 1 where it is 0."""
+    zero, one = (arith.ConstantOp(divisor.type, value).result for value in (0, 1))
+    return arith.SelectOp(arith.CmpIOp(arith.CmpIPredicate.eq, divisor, zero).result, one, divisor).result
 
 
 def _symbol_value(name: str, where) -> ir.Value:

@@ -166,11 +166,24 @@ REQUIREMENTS = {**dict.fromkeys(WINDOWS, window_requirements), "relax.argmax": e
                                 index_requirements)}
 
 
+def divisors(size: dims.Size) -> Iterator[dims.Dim]:
+    """What an expression divides by and is not a number, the divisors in divisors too."""
+    for part in size.variables() if isinstance(size, dims.Dim) else ():
+        if isinstance(part, dims.DimPart):
+            yield from (*divisors(part.a), *divisors(part.b))
+            if part.op in ("//", "%") and isinstance(part.b, dims.Dim):
+                yield part.b
+
+
 def size_requirements(op: ir.Operation) -> Iterator[Requirement]:
-    """No size may be negative."""
+    """No size may be negative, or divide by 0."""
     for result in op.results:
         if isinstance(result.type, ir.RankedTensorType):
             for size in dims.dims(result.type):
+                for divisor in dict.fromkeys(divisors(size)):
+                    bound = lower_bound(divisor, 0)
+                    needed = divisor - 1 if bound is not None and bound >= 0 else divisor * divisor - 1  # or any but 0
+                    yield from required(needed, f"{describe(op)} has a dimension of {size}, which needs {divisor} >= 1")
                 yield from required(size, f"{describe(op)} has a dimension of {size}, which needs {size} >= 0")
 
 

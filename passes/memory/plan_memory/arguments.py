@@ -20,8 +20,11 @@ class SizeValues:
     def __call__(self, size: Size | Room) -> ir.Value:
         if size not in self._made:
             with ir.InsertionPoint(self._before), ir.Location.unknown():
-                self._made[size] = room(size, self._symbols) if isinstance(size, Room) else materialize(size, self._symbols)
+                self._made[size] = room(size, self._symbols) if isinstance(size, Room) else self._size(size)
         return self._made[size]
+
+    def _size(self, size: Size) -> ir.Value:
+        return materialize(size, self._symbols, unchecked=True)
 
     def together(self, sizes: Sequence[Room]) -> None:
         """Computes rooms, most calls' at once."""

@@ -1,5 +1,6 @@
 """Buffers whose sizes are differences of symbols: padded ops after ops that shrink an axis, and tensors without elements."""
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 from onnx_check import model, reference, value
@@ -89,3 +90,34 @@ def test_what_is_never_negative(text, expected):
     assert never_negative(size) == expected
     values = [substitute(size, {"n": n, "m": m}) for n in range(140) for m in (0, 1, 5)]
     assert (min(values) >= 0) == expected
+
+
+PADDED_TO_A_WINDOW = """<ir_version: 10, opset_import: ["": 18]>
+g (float[n, m] x) => (float[p, m] y) {
+  sizes = Shape(x)
+  zero = Constant<value = int64[1] {0}>()
+  one = Constant<value = int64[1] {1}>()
+  two = Constant<value = int64[1] {2}>()
+  length = Gather(sizes, zero)
+  window = Div(sizes, two)
+  width = Gather(window, one)
+  rest = Mod(length, width)
+  left = Sub(width, rest)
+  missing = Mod(left, width)
+  pads = Concat<axis = 0>(zero, zero, missing, zero)
+  y = Pad(x, pads)
+}"""
+
+
+def test_padding_to_a_multiple_of_a_window():
+    proto = onnx.parser.parse_model(PADDED_TO_A_WINDOW)
+    executable = legato.compile(legato.from_onnx(proto))
+    for shape in ((5, 6), (6, 6), (1, 9), (7, 2)):
+        x = RNG.standard_normal(shape, np.float32)
+        np.testing.assert_array_equal(executable(x), reference(proto, {"x": x})[0])
+
+
+def test_a_call_whose_sizes_divide_by_0():
+    executable = legato.compile(legato.from_onnx(onnx.parser.parse_model(PADDED_TO_A_WINDOW)))
+    with pytest.raises(ValueError, match=r"m // 2 >= 1"):
+        executable(np.ones((5, 1), np.float32))
