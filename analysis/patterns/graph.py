@@ -15,6 +15,7 @@ from legato.dialects.relax.graph import attributes_of, op_class
 from legato.dialects.relax.types import TensorType
 
 CONSTANT = "relax.constant"
+NESTED = ("scf.if", "scf.for", "scf.while")
 
 
 @dataclass(eq=False, repr=False)
@@ -40,7 +41,7 @@ class Ref:
         if self.node is not None:
             return str(self.node)
         owner = self.value.owner
-        return "an argument" if isinstance(owner, ir.Block) else f"{describe(owner)} outside of the branch"
+        return "an argument" if isinstance(owner, ir.Block) else f"{describe(owner)} outside of the branch or loop"
 
 
 @dataclass(eq=False, repr=False)
@@ -153,16 +154,16 @@ def outer(value: ir.Value) -> Ref:
 
 
 def graph_blocks(function: func.FuncOp) -> list[ir.Block]:
-    """The blocks of a function whose ops are a graph of their own: that of the function, and the branches of ``scf.if`` in them."""
+    """The blocks of a function whose ops are a graph of their own: that of the function, and those of branches and loops in them."""
     found: list[ir.Block] = []
 
     def add(block: ir.Block) -> None:
         found.append(block)
         for op in block.operations:
-            if op.operation.name == "scf.if":
+            if op.operation.name in NESTED:
                 for region in op.operation.regions:
-                    for branch in region.blocks:
-                        add(branch)
+                    for inner in region.blocks:
+                        add(inner)
 
     add(function.body.blocks[0])
     return found

@@ -30,6 +30,7 @@ KEEP_SIZE = "legato.keep_size"     # a function that no code has: its calls keep
 OUT_OF_BOUNDS = "legato.out_of_bounds"   # the entry's function that takes the report of a bad index
 FAULTS = "legato.faults"           # the entry's function that counts such reports
 EXTERN = "tir.extern"              # the C function's name
+STAND_IN = "tir.stand_in"          # the body says for bufferization only that the results are the outputs; tir-drop-results removes it
 TIR_PACKED = "tir.packed"          # the packed function's name
 DTYPES = "tir.dtypes"              # the element types of its tensors
 

@@ -15,6 +15,7 @@ from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.relax import origins
 from legato.dialects.relax.markers import RETURNS
+from legato.dialects.tir.markers import STAND_IN
 from legato.passes.memory.bufferize.functions import calls_in, on_tensors
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
@@ -29,9 +30,20 @@ class DropResults(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
+            for function in on_tensors(module.module):
+                if STAND_IN in function.attributes:
+                    drop_body(function)
             in_place = {f.name.value for f in on_tensors(module.module) if (tir.is_prim_func(f) or f.is_external) and drop_results(f)}
             drop_call_results([c for c in calls_in(module.module) if c.attributes["callee"].value in in_place])
             drop_copies(module.module)
+
+
+def drop_body(function: func.FuncOp) -> None:
+    """Makes a function with a stand-in for a body a declaration again."""
+    trash = ir.Operation.create("scf.execute_region", regions=1)
+    function.body.blocks[0].append_to(trash.regions[0])
+    trash.erase()
+    del function.attributes[STAND_IN]
 
 
 def drop_results(function: func.FuncOp) -> bool:

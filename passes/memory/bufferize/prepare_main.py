@@ -10,6 +10,7 @@ from legato.core.mlir import arith, bufferization, func, ir, tensor
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import RETURNS
+from legato.dialects.tir.markers import STAND_IN
 from legato.passes.memory.bufferize.donated import in_memory_of, is_whole
 from legato.passes.memory.bufferize.functions import donated, on_tensors
 from legato.passes.memory.bufferize.reads import WHOLE_VIEWS, separate_reads
@@ -119,7 +120,8 @@ def protect_arguments(function: func.FuncOp, donated: Set[int]) -> None:
 
 
 def declare_accesses(function: func.FuncOp) -> None:
-    """Declares that a function without body reads its inputs and writes its outputs; without this, operands would be copied."""
+    """Declares that a function without body reads its inputs and writes its outputs, and gives it a body that returns these; without this,
+    operands would be copied, and each result would be taken for a view of any operand."""
     tir.plain_types(function)
     plain, results = list(function.type.inputs), [] if RETURNS in function.attributes else list(function.type.results)
     given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [{}] * len(plain)
@@ -129,3 +131,7 @@ def declare_accesses(function: func.FuncOp) -> None:
         new["bufferization.access"] = ir.StringAttr.get("read" if i < len(plain) - len(results) else "write")
         attributes.append(ir.DictAttr.get(new))
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)
+    if results and plain[len(plain) - len(results):] == results:
+        function.attributes[STAND_IN] = ir.UnitAttr.get()
+        with ir.InsertionPoint(function.add_entry_block()) as point:
+            func.ReturnOp(list(point.block.arguments)[len(plain) - len(results):])

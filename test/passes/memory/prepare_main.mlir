@@ -1,9 +1,11 @@
 // RUN: legato-opt %s --tir-prepare-main | filecheck %s
 
 // What is returned twice is copied, as arguments and constants would be; each call gets an output of its own; types become
-// plain; a declaration says what it reads and writes.
+// plain; a declaration says what it reads and writes, and that its result is its output.
 // CHECK-LABEL: func.func private @twice(
-// CHECK-SAME: bufferization.access = "read"}, tensor<4xf32> {bufferization.access = "write", tir.out}
+// CHECK-SAME: bufferization.access = "read"}, %[[OUT:.*]]: tensor<4xf32> {bufferization.access = "write", tir.out}
+// CHECK-SAME: tir.stand_in
+// CHECK-NEXT: return %[[OUT]]
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: tensor<?xf32> {bufferization.writable = false}
 // CHECK: %[[A:.*]] = tensor.empty() : tensor<4xf32>

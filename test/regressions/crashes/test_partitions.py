@@ -1,7 +1,9 @@
-"""Packed functions and parts for backends in functions other than main, and in branches."""
+"""Packed functions and parts for backends in functions other than main, and in branches and loops."""
 import numpy as np
+import onnx
 import pytest
 import tvm_ffi
+from onnx_check import reference
 
 import legato
 from legato.artifacts import Closure, Lowered
@@ -174,6 +176,38 @@ def test_branches_are_matched_merged_and_put_back():
     assert "relax.matmul" not in "".join(str(f) for f in module.functions())
     legato.Pipeline("relax-inline-external,relax-inline").run(module)
     assert not find(module.operation, "func.call") and len(find(module.operation, "relax.matmul")) == 2
+
+
+LOOPS = """<ir_version: 10, opset_import: ["": 18]>
+g (int64 n, bool c, float[3, 4] x, float[4, 4] w, float[k, 3, 4] z) => (float[3, 4] y, float[3, 4] u, float[k, 3, 4] v) {
+  y = Loop(n, , x) <body = step (int64 i, bool going, float[3, 4] s) => (bool goes, float[3, 4] next) {
+    goes = Identity(going)
+    h = MatMul(s, w)
+    t = If(c) <then_branch = then () => (float[3, 4] a) { a = Tanh(h) }, else_branch = other () => (float[3, 4] b) { b = MatMul(x, w) }>
+    next = Add(t, x)
+  }>
+  u, v = Scan<num_scan_inputs = 1, body = slice (float[3, 4] s, float[3, 4] p) => (float[3, 4] next, float[3, 4] o) {
+    m = MatMul(s, w)
+    next = Add(m, p)
+    o = Exp(next)
+  }>(x, z)
+}"""
+
+
+@pytest.mark.parametrize("backends", [[Interpreted], [AsIr], ["onnxruntime"], [AsIr, "onnxruntime"]], ids=str)
+def test_parts_in_loops(backends):
+    proto = onnx.parser.parse_model(LOOPS)
+    module = legato.from_onnx(proto)
+    legato.partition(module, backends, codegen=False)
+    for loop in ("scf.while", "scf.for"):
+        assert any(find(op, "func.call") for op in find(module.operation, loop))
+    executable = legato.compile(legato.from_onnx(proto), backends=backends)
+    rng = np.random.default_rng(1)
+    x, w, z = (rng.standard_normal(shape).astype(np.float32) for shape in ((3, 4), (4, 4), (3, 3, 4)))
+    for n, c, k in ((0, True, 1), (1, False, 2), (3, True, 3)):
+        given = {"n": np.array(n), "c": np.array(c), "x": x, "w": w / 2, "z": z[:k]}
+        for ours, theirs in zip(executable(**given), reference(proto, given), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_parts_in_functions():
