@@ -80,29 +80,27 @@ def copy(operations: Iterable[ir.Operation], mapping: Mapping[ir.Value, ir.Value
 
 def substitute(root: ir.Operation, mapping: Mapping[ir.Value, ir.Value]) -> None:
     """Replaces operands by ``mapping``, in an op and all ops nested in it."""
-    inside: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        inside.append(op.operation)
-        return ir.WalkResult.ADVANCE
-
-    root.operation.walk(visit)
-    for op in inside:
+    for op in everything(root):
         for number, operand in enumerate(op.operands):
             if operand in mapping:
                 op.operands[number] = mapping[operand]
 
 
-def everything(op: ir.Operation) -> list[ir.Operation]:
-    """An op and all ops nested in it, in post-order."""
+def everything(op: ir.Operation, order: ir.WalkOrder = ir.WalkOrder.POST_ORDER) -> list[ir.Operation]:
+    """An op and all ops nested in it: these before it, or, in pre-order, after it, as they stand in the text."""
     found: list[ir.Operation] = []
 
     def visit(one: ir.Operation) -> ir.WalkResult:
         found.append(one.operation)
         return ir.WalkResult.ADVANCE
 
-    op.walk(visit)
+    op.operation.walk(visit, order)
     return found
+
+
+def in_program_order(op: ir.Operation) -> list[ir.Operation]:
+    """An op and all ops nested in it, as they stand in the text."""
+    return everything(op, ir.WalkOrder.PRE_ORDER)
 
 
 def index(value: int) -> ir.Value:

@@ -100,6 +100,16 @@ def _average(rank):
     return avg_pool
 
 
+def _windows(rank):
+    return {"kernel": Ints(), "strides": Ints([1] * rank), "padding": Ints([0] * (2 * rank)), "dilations": Ints([1] * rank),
+            "ceil_mode": Bool(False)}
+
+
+def _example(name, rank, result):
+    twos = f"array<i64: {', '.join(['2'] * rank)}>"
+    return example(name, "%x", f"kernel = {twos}, strides = {twos}", f"tensor<1x4{'x8' * rank}xf32>", f"tensor<1x4{'x4' * rank}x{result}>")
+
+
 def _pool(kind, rank):
     layouts = window.data_layouts(rank)
     average = kind == "avg"
@@ -113,18 +123,8 @@ def _pool(kind, rank):
         {"x": Operand(FLOAT if average else NUMBER, f"input, {' or '.join(layouts)}")},
         (_average if average else _max)(rank),
         _result(rank),
-        example(
-            f"{kind}_pool{rank}d",
-            "%x",
-            f"kernel = array<i64: {', '.join(['2'] * rank)}>, strides = array<i64: {', '.join(['2'] * rank)}>",
-            f"tensor<1x4{'x8' * rank}xf32>",
-            f"tensor<1x4{'x4' * rank}xf32>",
-        ),
-        kernel=Ints(),
-        strides=Ints([1] * rank),
-        padding=Ints([0] * (2 * rank)),
-        dilations=Ints([1] * rank),
-        ceil_mode=Bool(False),
+        _example(f"{kind}_pool{rank}d", rank, "f32"),
+        **_windows(rank),
         layout=Str(layouts[0], layouts),
         **({"count_include_pad": Bool(False)} if average else {}),
     )
@@ -139,18 +139,8 @@ def _arg_pool(rank):
         {"x": Operand(NUMBER, f"input, {window.data_layouts(rank)[0]}")},
         _arg_max(rank),
         _arg_result(rank),
-        example(
-            f"arg_max_pool{rank}d",
-            "%x",
-            f"kernel = array<i64: {', '.join(['2'] * rank)}>, strides = array<i64: {', '.join(['2'] * rank)}>",
-            f"tensor<1x4{'x8' * rank}xf32>",
-            f"tensor<1x4{'x4' * rank}xi64>",
-        ),
-        kernel=Ints(),
-        strides=Ints([1] * rank),
-        padding=Ints([0] * (2 * rank)),
-        dilations=Ints([1] * rank),
-        ceil_mode=Bool(False),
+        _example(f"arg_max_pool{rank}d", rank, "i64"),
+        **_windows(rank),
     )
 
 

@@ -1,5 +1,7 @@
 """Ops that change the shape: reshape, permute_dims, expand_dims, squeeze, broadcast_to, dynamic_broadcast_to, tile."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from legato.core.errors import InferenceError
@@ -134,11 +136,9 @@ class BroadcastTo(RelaxOp, name="broadcast_to"):
 
     @staticmethod
     def result_type(x: TensorType, shape) -> TensorType:
-        if any(isinstance(s, int) and s < 0 for s in shape):
-            raise InferenceError(f"attribute 'shape' is {list(shape)}, expected sizes of 0 or more")
+        _check_sizes(shape)
         broadcast(x.dims, tuple(shape))
-        if x.rank > len(shape) or not _broadcasts(x.dims, tuple(shape)):
-            raise InferenceError(f"attribute 'shape' is {list(shape)}, to which x of {list(x.dims)} does not broadcast")
+        _check_broadcast(x, shape, _broadcasts)
         return x.with_dims(shape)
 
     @staticmethod
@@ -146,10 +146,21 @@ class BroadcastTo(RelaxOp, name="broadcast_to"):
         return np.broadcast_to(x, shape)
 
 
-def _broadcasts(sizes: tuple[Size, ...], shape: tuple[Size, ...]) -> bool:
-    """Whether each size is 1, or may be that of the shape at its axis."""
-    aligned = zip(sizes, shape[len(shape) - len(sizes):])
-    return all([size == 1 or assume_equal(size, wanted, f"that of {list(shape)}") for size, wanted in aligned])
+def _check_sizes(shape: Sequence[Size]) -> None:
+    if any(isinstance(s, int) and s < 0 for s in shape):
+        raise InferenceError(f"attribute 'shape' is {list(shape)}, expected sizes of 0 or more")
+
+
+def _check_broadcast(x: TensorType, shape: Sequence[Size], fits: Callable[[Size, Size, Sequence[Size]], bool]) -> None:
+    """InferenceError unless x has no more axes than the shape, and each of its sizes fits that of the shape at its axis. All are asked,
+    since asking may assume an equality."""
+    if x.rank > len(shape) or not all([fits(size, wanted, shape) for size, wanted in zip(x.dims, shape[len(shape) - x.rank:])]):
+        raise InferenceError(f"attribute 'shape' is {list(shape)}, to which x of {list(x.dims)} does not broadcast")
+
+
+def _broadcasts(size: Size, wanted: Size, shape: Sequence[Size]) -> bool:
+    """Whether a size is 1, or may be the wanted one."""
+    return size == 1 or assume_equal(size, wanted, f"that of {list(shape)}")
 
 
 class DynamicBroadcastTo(RelaxOp, name="dynamic_broadcast_to"):
@@ -168,10 +179,8 @@ class DynamicBroadcastTo(RelaxOp, name="dynamic_broadcast_to"):
 
     @staticmethod
     def result_type(x: TensorType, shape) -> TensorType:
-        if any(isinstance(s, int) and s < 0 for s in shape):
-            raise InferenceError(f"attribute 'shape' is {list(shape)}, expected sizes of 0 or more")
-        if x.rank > len(shape) or not all(_may_broadcast(*pair) for pair in zip(x.dims, shape[len(shape) - x.rank:])):
-            raise InferenceError(f"attribute 'shape' is {list(shape)}, to which x of {list(x.dims)} does not broadcast")
+        _check_sizes(shape)
+        _check_broadcast(x, shape, _may_broadcast)
         return x.with_dims(shape)
 
     @staticmethod
@@ -179,7 +188,7 @@ class DynamicBroadcastTo(RelaxOp, name="dynamic_broadcast_to"):
         return np.broadcast_to(x, shape)
 
 
-def _may_broadcast(size: Size, wanted: Size) -> bool:
+def _may_broadcast(size: Size, wanted: Size, _: Sequence[Size]) -> bool:
     """Whether a size is 1 or the wanted one, or may be at a call."""
     if not isinstance(size, int):
         return True

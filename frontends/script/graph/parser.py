@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from legato.core.errors import LegatoError
 from legato.core.ir_helpers import present
 from legato.core.mlir import func, ir
 from legato.dialects.relax import dims
@@ -106,23 +105,14 @@ class GraphParser:
     def expression(self, node: ast.expr) -> Any:
         """The value of an expression. ScriptError at the innermost node that is wrong."""
         evaluate = self.tables.expressions.get(type(node), unsupported)
-        try:
+        with self.source.innermost(node):
             return evaluate(self, node)
-        except Misuse as problem:
-            raise self.source.error(str(problem), node) from None
-        except ScriptError:
-            raise
-        except LegatoError as error:
-            raise self.source.error(str(error), node) from error
 
     def statement(self, node: ast.stmt) -> None:
         """Builds a statement. ScriptError at the innermost node that is wrong."""
         build = self.tables.statements.get(type(node), unsupported)
-        try:
-            with self.location(node):
-                build(self, node)
-        except Misuse as problem:
-            raise self.source.error(str(problem), node) from None
+        with self.source.at(node), self.location(node):
+            build(self, node)
 
     def body(self, statements: list[ast.stmt]) -> tuple[Any, ast.Return]:
         """Builds a function's statements. Returns the value that they return, and the return statement."""

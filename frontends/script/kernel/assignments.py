@@ -60,7 +60,7 @@ def name_value(parser: KernelParser, target: ast.expr, value: ast.expr) -> None:
         return
     name = assignable(parser, target)
     if isinstance(value, ast.Call) and makes_buffer(parser, value):
-        with parser.at(value):
+        with parser.source.at(value):
             parser.scope[name] = allocate(parser, name, value)
     elif makes_size(parser.word(value), value):
         parser.symbols.setdefault(name, dims.symbol(dims.symbol_name(name)))  # T.match_buffer(..., strides=[name]) gives it its value
@@ -79,7 +79,7 @@ def store(parser: KernelParser, target: ast.Subscript, value: Any) -> None:
     buffer = parser.expression(target.value)
     if not isinstance(buffer, Buffer):
         raise parser.error("elements of buffers can be assigned to", target)
-    with parser.at(target):
+    with parser.source.at(target):
         store_at(buffer, indices(parser, target.slice, buffer), value)
 
 

@@ -109,7 +109,7 @@ def loop(parser: KernelParser, node: ast.For, call: ast.Call, word: str) -> None
     if (word == "thread_binding") != (thread is not None):
         raise parser.error('T.thread_binding, and no other loop, says thread="threadIdx.x" or the like', call)
     if thread is not None:
-        with parser.at(call):
+        with parser.source.at(call):
             thread = thread_tag(thread)
     name = variable(parser, node.target)
     if step in (None, 1):

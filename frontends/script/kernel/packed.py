@@ -92,7 +92,7 @@ def part_of(parser: KernelParser, node: ast.Subscript) -> Buffer:
     buffer = parser.expression(node.value)
     if not isinstance(buffer, Buffer):
         raise parser.error("parts are taken of buffers", node)
-    with parser.at(node):
+    with parser.source.at(node):
         if any(isinstance(e, ast.Slice) and e.step is not None for e in subscripts(node.slice)):
             raise Misuse("a part of a buffer has no steps: A[i:i + 4]")
         bounds = bounds_of_part(parser, node.slice, buffer)

@@ -27,7 +27,7 @@ def parse_kernel(source: Source, module: ir.Module, name: str | None = None, sym
     symbols that are known.
     """
     parser = KernelParser(source, TABLES)
-    with parser.at(source.tree):
+    with source.at(source.tree):
         return build(parser, module, name or source.tree.name, symbols, sizes or {})
 
 

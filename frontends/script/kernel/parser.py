@@ -6,11 +6,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from legato.core.errors import LegatoError
 from legato.frontends.script.kernel.describe import not_in_kernels
 from legato.frontends.script.language.copies import Copies
 from legato.frontends.script.language.functions import Macro
-from legato.frontends.script.language.source import Misuse, ScriptError, Source
+from legato.frontends.script.language.source import ScriptError, Source
 from legato.frontends.script.language.words import word_path
 
 OLDER = {"ramp": "Ramp", "broadcast": "Broadcast", "shuffle": "Shuffle", "select": "Select"}  # other spellings of words
@@ -63,21 +62,15 @@ class KernelParser:
         evaluate = self.tables.expressions.get(type(node))
         if evaluate is None:
             raise self.source.error(not_in_kernels(node), node)
-        try:
+        with self.source.innermost(node):
             return evaluate(self, node)
-        except Misuse as problem:
-            raise self.source.error(str(problem), node) from None
-        except ScriptError:
-            raise
-        except LegatoError as error:
-            raise self.source.error(str(error), node) from error
 
     def statement(self, node: ast.stmt) -> None:
         """Builds a statement. ScriptError at the innermost node that is wrong."""
         build = self.tables.statements.get(type(node))
         if build is None:
             raise self.source.error(not_in_kernels(node), node)
-        with self.at(node), self.source.location(node):
+        with self.source.at(node), self.source.location(node):
             build(self, node)
 
     def statements(self, nodes: list[ast.stmt]) -> None:
@@ -86,7 +79,7 @@ class KernelParser:
             call = node.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
             open_scope = self.tables.to_the_end.get(str(self.word(call))) if call is not None else None
             if call is not None and open_scope is not None:
-                with self.at(node):
+                with self.source.at(node):
                     open_scope(self, call, nodes[number + 1:])
                 return
             self.statement(node)
@@ -96,15 +89,6 @@ class KernelParser:
     def error(self, message: str, node: ast.AST) -> ScriptError:
         """A ScriptError that points at a node."""
         return self.source.error(message, node)
-
-    @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
-        """Raises a Misuse inside as a ScriptError at a node."""
-        source = self.source
-        try:
-            yield
-        except Misuse as problem:
-            raise source.error(str(problem), node) from None
 
     @contextmanager
     def inside(self, /, **names: Any) -> Iterator[None]:

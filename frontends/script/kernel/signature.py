@@ -128,7 +128,7 @@ def declares(parser: KernelParser, statement: ast.stmt, parameters: dict[str, Ke
     call = values[0]
     if [parser.word(v) for v in values] != ["match_buffer"] or not isinstance(call, ast.Call) or not takes_handle(call, parameters):
         return False
-    with parser.at(call):
+    with parser.source.at(call):
         match_buffer(parser, names[0], call, parameters)
     return True
 

@@ -4,7 +4,8 @@ import ast
 import inspect
 import linecache
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from legato.core.errors import LegatoError
@@ -48,6 +49,25 @@ class Source:
         one_line = getattr(node, "end_lineno", None) == getattr(node, "lineno", None)
         width = (end - node.col_offset) if end is not None and one_line else 1
         return ScriptError(message, self.filename, line, column, text, width)
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Raises a Misuse inside as a ScriptError that points at a node."""
+        try:
+            yield
+        except Misuse as problem:
+            raise self.error(str(problem), node) from None
+
+    @contextmanager
+    def innermost(self, node: ast.AST) -> Iterator[None]:
+        """Raises any of our errors inside as a ScriptError that points at a node, but for one that points somewhere already."""
+        try:
+            with self.at(node):
+                yield
+        except ScriptError:
+            raise
+        except LegatoError as error:
+            raise self.error(str(error), node) from error
 
     def parsed(self, text: str, node: ast.AST) -> ast.expr:
         """The syntax tree of an expression in a string annotation. ScriptError at ``node`` where it does not parse."""

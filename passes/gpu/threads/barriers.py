@@ -6,11 +6,11 @@ the beginning of the loop. Conditions that differ between threads are split arou
 from dataclasses import dataclass, field
 
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, body
+from legato.core.ir_helpers import ancestors, body, in_program_order
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp, constant_of
 from legato.passes.gpu.threads.accesses import Conflicts, ThreadAccess, access_of
-from legato.passes.gpu.threads.launch import Launch, LaunchAxis, everything
+from legato.passes.gpu.threads.launch import Launch, LaunchAxis
 from legato.passes.gpu.threads.memory import buffer_of, name_of
 from legato.passes.gpu.threads.splitting import BARRIERS, holds_barrier, split_conditions
 from legato.passes.gpu.threads.uniform import Uniform
@@ -43,13 +43,13 @@ def insert_barriers(launch: Launch) -> int:
     inserter.sequence(launch.block)
     split_conditions(launch)
     check_reached(launch)
-    return sum(op.name == BARRIER for op in everything(launch.operation))
+    return sum(op.name == BARRIER for op in in_program_order(launch.operation))
 
 
 def check_reached(launch: Launch) -> None:
     """PassFailed for a barrier that only some threads of a block would reach: those would wait forever."""
     uniform = Uniform(launch)
-    for op in everything(launch.operation):
+    for op in in_program_order(launch.operation):
         for around in ancestors(op) if op.name in BARRIERS else ():
             if around == launch.operation:
                 break
@@ -64,7 +64,7 @@ class Inserter:
         self.launch = launch
         self.uniform = Uniform(launch)
         self.conflicts = Conflicts(launch, self.uniform)
-        operations = everything(launch.operation)
+        operations = in_program_order(launch.operation)
         self.written = {buffer_of(op.operands[1]) for op in operations if op.name == "memref.store"}
         self.seen: dict[int, ThreadAccess] = {}
 
@@ -76,7 +76,7 @@ class Inserter:
     def check_races(self) -> None:
         """PassFailed for a store by which several threads write different values to one element at once."""
         blocks = [LaunchAxis(b.name, b.id, 2) for b in self.launch.blocks]
-        for op in everything(self.launch.operation):
+        for op in in_program_order(self.launch.operation):
             if op.name != "memref.store" or not self.tracked(buffer_of(op.operands[1])):
                 continue
             access = access_of(op, 1, self.launch, True, False)
@@ -91,7 +91,7 @@ class Inserter:
 
     def check_blocks(self) -> None:
         """PassFailed where a block reads what another one writes in the same launch: there is no barrier between blocks."""
-        found = [a for op in everything(self.launch.operation) for a in self.accesses(op)
+        found = [a for op in in_program_order(self.launch.operation) for a in self.accesses(op)
                  if not isinstance(a.buffer.owner, ir.Block) or a.buffer.owner.owner.operation != self.launch.operation]
         for write in (a for a in found if a.writes and not a.reads):
             for read in (a for a in found if a.reads and not a.writes):
@@ -151,8 +151,8 @@ class Inserter:
 
     def opaque(self, op: ir.Operation) -> Summary:
         """A while loop or another op with regions, which each thread executes for itself. PassFailed where it needs a barrier."""
-        found = [a for inner in everything(op) for a in self.accesses(inner)]
-        barrier = next((o for o in everything(op) if o.name in BARRIERS), None)
+        found = [a for inner in in_program_order(op) for a in self.accesses(inner)]
+        barrier = next((o for o in in_program_order(op) if o.name in BARRIERS), None)
         pairs = [(a, b) for a in found for b in found if self.conflicts.in_step(a, b)]
         if pairs or barrier is not None:
             where = barrier or pairs[0][0].op
@@ -194,7 +194,7 @@ class Inserter:
 
 def everything_in(region: ir.Region) -> list[ir.Operation]:
     """All ops in a region, in program order."""
-    return [o for block in region.blocks for op in block.operations for o in everything(op.operation)]
+    return [o for block in region.blocks for op in block.operations for o in in_program_order(op.operation)]
 
 
 def merged(*groups: list[ThreadAccess]) -> list[ThreadAccess]:

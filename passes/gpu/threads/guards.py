@@ -1,9 +1,9 @@
 """Statements outside of the loops of an axis run on the axis's first thread only."""
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, body, find, index, terminator
+from legato.core.ir_helpers import ancestors, body, everything, find, index, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import THREAD
-from legato.passes.gpu.threads.launch import Launch, LaunchAxis, everything, thread_loops
+from legato.passes.gpu.threads.launch import Launch, LaunchAxis, thread_loops
 from legato.passes.gpu.threads.memory import LOCAL, has_effect, is_local_store, name_of, scope_of
 
 MOVABLE = ("arith.", "memref.dim", "math.")

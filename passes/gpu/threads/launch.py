@@ -5,7 +5,7 @@ from typing import Any
 
 from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, body, index, move_before, present, replace_uses
+from legato.core.ir_helpers import ancestors, body, in_program_order, index, move_before, present, replace_uses
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import PARALLEL, THREAD, THREADS, VECTORIZED, ForOp, constant_of
 from legato.dialects.tir.walk import loops
@@ -90,22 +90,10 @@ def check_twice(outer: ForOp, inner: ForOp) -> None:
     if outer.extent is not None and inner.extent is not None and inner.extent > outer.extent:
         raise PassFailed(f"the loop {inner.name} needs {inner.extent} threads on {inner.thread}, and stands in the loop {outer.name}, "
                          f"which has {outer.extent} of them", inner.operation)
-    for op in everything(inner.operation):
+    for op in in_program_order(inner.operation):
         if any(outer.variable in roots(v) for v in op.operands):
             raise PassFailed(f"the loops {outer.name} and {inner.name}, one inside of the other, are both bound to {inner.thread}, and "
                              f"{op.name} inside of both takes the value of {outer.name}: a thread has one index on it", op)
-
-
-def everything(root: ir.Operation) -> list[ir.Operation]:
-    """An op and all ops in it, in program order."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        found.append(op.operation)
-        return ir.WalkResult.ADVANCE
-
-    root.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
 
 
 def make_launch(root: ir.Operation, warp: int) -> Launch:

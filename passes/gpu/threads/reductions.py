@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from legato.analysis.indices.conditions import conjuncts
 from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import ancestors, body, index, present, replace_uses, terminator
+from legato.core.ir_helpers import ancestors, body, in_program_order, index, present, replace_uses, terminator
 from legato.core.mlir import arith, ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, BlockOp, ForOp, make_buffer
 from legato.dialects.tir.walk import blocks
 from legato.passes.gpu.threads.all_reduce import all_reduce
 from legato.passes.gpu.threads.combiners import combine, combiner_of, identity, is_identity
-from legato.passes.gpu.threads.launch import Launch, LaunchAxis, everything
+from legato.passes.gpu.threads.launch import Launch, LaunchAxis
 from legato.passes.gpu.threads.memory import LOCAL, buffer_of, name_of, scope_of
 
 
@@ -99,7 +99,7 @@ def lower_reduction(launch: Launch, block: BlockOp, across: list[LaunchAxis]) ->
 
 def sums_of(block: BlockOp) -> list[Sum]:
     """The reductions of a block. PassFailed for a block that does anything else."""
-    stores = [op for op in everything(block.operation) if op.name == "memref.store" and op.block == block.block]
+    stores = [op for op in in_program_order(block.operation) if op.name == "memref.store" and op.block == block.block]
     first = [] if block.init_block is None else body(block.init_block)
     inits = {buffer_of(op.operands[1]): op for op in first if op.name == "memref.store"}
     sums = []
@@ -122,7 +122,7 @@ def sums_of(block: BlockOp) -> list[Sum]:
             with ir.InsertionPoint.at_block_begin(block.block), init.location:
                 value_at_first = rebuild(init.operands[0], mapping)
         sums.append(Sum(store, combiner, value, buffer, indices, value_at_first))
-    if not sums or any(o.name in ("memref.store", "func.call") and o not in stores for o in everything(block.operation)
+    if not sums or any(o.name in ("memref.store", "func.call") and o not in stores for o in in_program_order(block.operation)
                        if block.init_block is None or o.block != block.init_block):
         raise PassFailed(f"block '{block.name}' is reduced over threads: its body adds to elements of buffers, and does nothing else",
                          block.operation)
@@ -169,14 +169,14 @@ def inner_tests(block: BlockOp, chain: list[ir.Operation], varying: set[ir.Value
 def check_alone(block: BlockOp, sums: list[Sum], top: ir.Operation) -> None:
     """PassFailed where the result is used while it is computed."""
     results = [buffer_of(s.buffer) for s in sums]
-    for op in everything(top):
+    for op in in_program_order(top):
         if op.name in ("memref.load", "memref.store") and block.operation not in ancestors(op):
             buffer = buffer_of(op.operands[0 if op.name == "memref.load" else 1])
             if buffer in results:
                 raise PassFailed(f"block '{block.name}' is reduced over threads: {name_of(buffer)} has its value after the loops, and is "
                                  "used inside of them", op)
     for one in sums:
-        for op in everything(block.operation):
+        for op in in_program_order(block.operation):
             if op.name == "memref.load" and op != before(one) and buffer_of(op.operands[0]) == buffer_of(one.buffer):
                 raise PassFailed(f"block '{block.name}' is reduced over threads, and reads {name_of(one.buffer)} for more than to add to "
                                  "it", op)

@@ -2,10 +2,10 @@
 stay under the condition.
 """
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import body, replace_uses, terminator
+from legato.core.ir_helpers import body, in_program_order, replace_uses, terminator
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import constant_of, make_for
-from legato.passes.gpu.threads.launch import Launch, everything
+from legato.passes.gpu.threads.launch import Launch
 from legato.passes.gpu.threads.uniform import Uniform
 
 BARRIERS = ("gpu.barrier", "gpu.shuffle")
@@ -15,14 +15,14 @@ MOVABLE = ("arith.", "memref.dim", "math.", "memref.alloca")
 def split_conditions(launch: Launch) -> None:
     """Splits each condition around a barrier that is not the same for all threads of a block, inner ones first."""
     uniform = Uniform(launch)
-    for op in reversed(everything(launch.operation)):
+    for op in reversed(in_program_order(launch.operation)):
         if op.name == "scf.if" and holds_barrier(op) and not uniform(op.operands[0]):
             split(op)
 
 
 def holds_barrier(op: ir.Operation) -> bool:
     """Whether a barrier or shuffle is in an op."""
-    return any(o.name in BARRIERS for o in everything(op))
+    return any(o.name in BARRIERS for o in in_program_order(op))
 
 
 def split(op: ir.Operation) -> None:

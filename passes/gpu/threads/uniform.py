@@ -1,7 +1,7 @@
 """Finds values that are the same for all threads of a block."""
-from legato.core.ir_helpers import ancestors
+from legato.core.ir_helpers import ancestors, in_program_order
 from legato.core.mlir import ir
-from legato.passes.gpu.threads.launch import Launch, everything
+from legato.passes.gpu.threads.launch import Launch
 from legato.passes.gpu.threads.memory import buffer_of
 
 PURE = ("arith.", "math.", "memref.dim", "index.")
@@ -12,7 +12,7 @@ class Uniform:
 
     def __init__(self, launch: Launch):
         self.launch = launch
-        self.written = {buffer_of(op.operands[1]) for op in everything(launch.operation) if op.name == "memref.store"}
+        self.written = {buffer_of(op.operands[1]) for op in in_program_order(launch.operation) if op.name == "memref.store"}
         self.known: dict[ir.Value, bool] = {a.id: False for a in launch.threads}
 
     def __call__(self, value: ir.Value) -> bool:
