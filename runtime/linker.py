@@ -15,6 +15,7 @@ from legato.core.errors import LegatoError
 DRIVERS = ("cc", "gcc", "clang")      # compiler drivers, which find the system's libraries themselves
 LINKERS = ("ld.lld", "ld.mold", "ld")
 VARIABLE = "LEGATO_LINKER"
+SHOWN = "{ global: __tvm_ffi_create; legato_*; local: *; };"    # a version script
 _SYSTEM = ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib")
 
 
@@ -53,18 +54,23 @@ def find_linker(asked: str | None = None) -> Linker:
 def link(objects: list[Path], output: Path, linker: Linker) -> None:
     """Links a shared object that needs libtvm_ffi by name, without a path: the process that loads it has loaded that library already.
 
-    OpenMP's symbols stay undefined. LegatoError, with the linker's message, if it fails.
+    It shows the symbols of docs/c.md and no others. OpenMP's stay undefined. LegatoError, with the linker's message, if it fails.
     """
+    listed = output.with_name(f"{output.name}.symbols")
+    listed.write_text(SHOWN)
     ffi = Path(tvm_ffi.libinfo.find_libtvm_ffi())
     if linker.is_driver:
         libraries = [f"-L{ffi.parent}", f"-l{ffi.stem.removeprefix('lib')}", "-lm"]
     else:
         libraries = [str(ffi), *(found for name in ("libm.so.6", "libc.so.6") if (found := _system_library(name)))]
-    command = [*linker.command, "-shared", "-o", str(output), *map(str, objects), *libraries]
+    command = [*linker.command, "-shared", f"{'-Wl,' if linker.is_driver else ''}--version-script={listed}", "-o", str(output),
+               *map(str, objects), *libraries]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
         raise LegatoError(f"cannot start the linker: {' '.join(command)}: {error}") from error
+    finally:
+        listed.unlink()
     if done.returncode:
         raise LegatoError(f"linking failed: {' '.join(command)}\n{done.stderr.strip() or done.stdout.strip()}")
 

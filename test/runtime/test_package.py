@@ -52,6 +52,15 @@ def refused(path, **options):
     return str(caught.value)
 
 
+def test_it_shows_what_callers_use(saved):
+    """The symbols of docs/c.md, and not those of the functions that all models share."""
+    if shutil.which("nm") is None:
+        pytest.skip("nm is missing")
+    listed = subprocess.run(["nm", "-D", "--defined-only", saved], capture_output=True, text=True, check=True).stdout
+    assert [line.split()[-1] for line in listed.splitlines()] == [
+        "__tvm_ffi_create", "legato_metadata", "legato_weights_digest"]
+
+
 def test_round_trip(saved):
     names = sorted(p.name for p in saved.parent.iterdir())
     assert names[0] == "model.legato" and re.fullmatch(r"model\.legato\.[0-9a-f]{16}\.weights", names[1]) and len(names) == 2
