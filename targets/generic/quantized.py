@@ -39,7 +39,7 @@ def matmul(k, x, weight, scale, zero, out):
 
     made = compute(empty([blocks * rows * per, k.attrs["columns"]], wide.type), "r, c", [], element)
     if narrow.type != wide.type:
-        x = elementwise(empty(dims(x), wide.type), [x], lambda one, _: narrow.cast(one, wide))
+        x = elementwise(empty(dims(x), wide.type), [x], lambda one: narrow.cast(one, wide))
     return accumulated(out, narrow, lambda zeros: named(linalg.MatmulOp, zeros, [x, made]))
 
 
