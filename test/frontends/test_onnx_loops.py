@@ -1,5 +1,6 @@
-"""Loops and recurrent layers: one copy of the body a step, as onnxruntime computes it; refused where the steps cannot be counted."""
+"""Loops and recurrent layers: short loops are copies of the body, others loops of main, as onnxruntime computes them."""
 import numpy as np
+import onnx
 import pytest
 from interpret import interpret
 from onnx import TensorProto, helper
@@ -8,6 +9,7 @@ from test_onnx_errors import refuses
 
 import legato
 from legato import UnsupportedError
+from legato.core.ir_helpers import find
 
 RNG = np.random.default_rng(0)
 STEPS, BATCH, INPUT, HIDDEN = 4, 3, 5, 6
@@ -159,6 +161,50 @@ def test_loops_of_main(options):
     last, numbers = legato.compile(imported(proto))(**arrays)
     expected = reference(proto, arrays)
     assert_same([last, numbers.ravel()], [expected[0], expected[1].ravel()])
+
+
+COUNTED = """<ir_version: 10, opset_import: ["": 18]>
+g (float[3, 4] x, float[4, 4] w, float[m, 2] z) => (float[3, 4] y, float[k, 3] sums)
+<int64[1] last = {1}, bool yes = {1}, int64 zero = {0}, int64 few = {3}, int64 many = {70}> {
+  sizes = Shape(z)
+  free = Gather(sizes, zero)
+  y, sums = Loop(STEPS, yes, x) <body = outer (int64 i, bool c, float[3, 4] s) => (bool d, float[3, 4] t, float[3] o) {
+    d = Identity(c)
+    inner = Loop(few, yes, s) <body = step (int64 j, bool e, float[3, 4] u) => (bool f, float[3, 4] v) {
+      f = Identity(e)
+      h = MatMul(u, w)
+      v = Tanh(h)
+    }>
+    n = Cast<to = 1>(i)
+    q = Add(inner, n)
+    t = Sin(q)
+    o = ReduceSum<keepdims = 0>(t, last)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("steps, loops", [("few", 0), ("many", 1), ("free", 1)])
+def test_loops_of_many_steps(steps, loops):
+    proto = onnx.parser.parse_model(COUNTED.replace("STEPS", steps))
+    module = imported(proto)
+    assert len(find(module.operation, "scf.for")) == loops and not find(module.operation, "scf.while")
+    assert len(find(module.operation, "relax.matmul")) == (3 if loops else 9)   # the loop inside has few steps
+    executable = legato.compile(module)
+    for length in (0, 1, 11):
+        given = {"x": floats(3, 4), "w": floats(4, 4), "z": floats(length, 2)}
+        assert_same(executable(**given), reference(proto, given))
+
+
+def test_loops_that_compute_sizes_are_unrolled():
+    """Its states are known at import, and stay known: the sizes of a reshape."""
+    body = helper.make_graph([helper.make_node("Identity", ["going"], ["again"]), helper.make_node("Add", ["v", "two"], ["next"])], "body",
+                             [info("step", INT64, []), info("going", BOOL, []), info("v", INT64, [1])],
+                             [info("again", BOOL, []), info("next", INT64, [1])])
+    nodes = [helper.make_node("Loop", ["limit", "", "start"], ["count"], body=body), helper.make_node("Reshape", ["x", "count"], ["y"])]
+    constants = {"limit": np.array(12), "start": np.array([0]), "two": np.array([2])}
+    arrays = {"x": floats(4, 6)}
+    proto = model(nodes, [value("x", arrays["x"])], ["y"], 16, constants)
+    assert_same([legato.compile(check(proto, arrays, dynamic=False))(**arrays)], reference(proto, arrays))
 
 
 def test_loops_that_are_refused():

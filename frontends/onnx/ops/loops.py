@@ -1,10 +1,10 @@
-"""Loops with a number of iterations known at import, unrolled."""
+"""Loops: short ones are unrolled, others become loops of main."""
 import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.assumed import never_equal
-from legato.dialects.relax.dims import Size
+from legato.dialects.relax.dims import Size, maximum
 from legato.frontends.onnx import regions, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import Body
@@ -12,7 +12,8 @@ from legato.frontends.onnx.ops.unrolled import at, check_steps, stacked
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import ComputedValue, ConstantValue, Value
 
-UNROLLED = 8    # longer scans become loops
+UNROLLED = 8            # longer loops become loops of main
+COUNTED = 1 << 31       # steps: exporters write more where only the condition ends a loop
 
 
 @op("Scan", 8, 9, 11, 16, 19, 21, 23, 24, 25)
@@ -125,6 +126,12 @@ def loop(node):
     """Loop. The body takes the iteration's number, the condition and the states; it returns the next condition, new states and
     scanned outputs. Where it is not known at import how often it runs, it becomes a loop of main."""
     known = [node.value(i).known() if node.given(i) else None for i in (0, 1)]
+    steps = _counted_steps(node)
+    if steps is not None and _is_better_as_loop(node, steps):
+        try:
+            return _counted_loop(node, steps)
+        except Refused:
+            pass    # its body ends it, or changes the shape of a state
     if all(array is not None and array.dtype != object for i, array in enumerate(known) if node.given(i)):
         try:
             return _unrolled_loop(node)
@@ -133,19 +140,60 @@ def loop(node):
     return _loop_at_run_time(node)
 
 
+def _counted_steps(node) -> Size | None:
+    """The number of steps if nothing but the body's condition ends the loop earlier; None where it is not known at import, or no limit."""
+    limit, condition = (node.value(i).known() if node.given(i) else None for i in (0, 1))
+    if limit is None or limit.size != 1 or (node.given(1) and (condition is None or not condition.item())):
+        return None
+    steps = maximum(limit.item(), 0)
+    return None if isinstance(steps, int) and steps > COUNTED else steps
+
+
+def _is_better_as_loop(node, steps: Size) -> bool:
+    """Whether a loop has many steps. One whose states are all known at import computes sizes and the like: unrolled, they stay known."""
+    states = [node.value(i).known() for i in range(2, len(node))]
+    if states and all(state is not None for state in states):
+        return False
+    return not isinstance(steps, int) or steps > UNROLLED
+
+
+def _results_of_step(node, body: Body, given: list[Value], states: int) -> tuple[Value, list[ir.Value], list[ir.Value]]:
+    """The condition, new states and slices that the body gives for the number of a step, a condition and states."""
+    following, *results = body(given)
+    if len(results) != len(node.used):
+        raise Malformed(f"its body gives {len(results) + 1} values; a condition, {states} states and {len(node.used) - states} outputs are "
+                        "expected")
+    emitted = [node.emit(result) for result in results]
+    return following, emitted[:states], emitted[states:]
+
+
+def _counted_loop(node, steps: Size):
+    """Loop as a loop of main over a number of steps. Refused where the body computes its condition."""
+    body, states = node.body(node.graph("body")), len(node) - 2
+    before = [node.x(i) for i in range(2, len(node))]
+
+    def step(turn: regions.Turn, carried: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
+        going = ConstantValue(node.name, np.array(True))
+        following, new, slices = _results_of_step(node, body, [ComputedValue(turn.number), going, *map(ComputedValue, carried)], states)
+        known = following.known()
+        if known is None or known.dtype == object or not known.item():
+            raise Refused("its body computes whether it goes on")
+        return new, slices
+
+    slices = regions.types_of_step(before, step)
+    ends, stacks = regions.loop(node.emitter, steps, before, step, slices)
+    return (*ends, *stacks)
+
+
 def _loop_at_run_time(node):
     body, states = node.body(node.graph("body")), len(node) - 2
-    outputs = len(node.used) - states
     before = [node.x(i) for i in range(2, len(node))]
     limit, condition = (node.x(i) if node.given(i) else None for i in (0, 1))
 
     def step(number: ir.Value, carried: list[ir.Value]) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
         going = ConstantValue(node.name, np.array(True))
-        following, *results = body([ComputedValue(number), going, *map(ComputedValue, carried)])
-        if len(results) != states + outputs:
-            raise Malformed(f"its body gives {len(results) + 1} values; a condition, {states} states and {outputs} outputs are expected")
-        emitted = [node.emit(result) for result in results]
-        return node.emit(following), emitted[:states], emitted[states:]
+        following, new, slices = _results_of_step(node, body, [ComputedValue(number), going, *map(ComputedValue, carried)], states)
+        return node.emit(following), new, slices
 
     slices = regions.types_of_step(before, lambda turn, carried: step(turn.number, carried)[1:])
     room: Size = 0
