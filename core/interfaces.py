@@ -52,7 +52,8 @@ class GpuMachine(Protocol):
     """A GPU as code is made for it: ``targets.gpu.machine.Gpu``.
 
     ``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep; ``block``: threads in a block, by
-    default; ``shared_bytes``: the most that a block's shared buffers can take; ``schedules``: whether kernels get default schedules.
+    default; ``shared_bytes``: the most that a block's shared buffers can take; ``schedules``: whether kernels get default schedules;
+    ``async_copies``: whether threads copy to shared memory without waiting.
     """
 
     @property
@@ -65,6 +66,8 @@ class GpuMachine(Protocol):
     def shared_bytes(self) -> int: ...
     @property
     def schedules(self) -> bool: ...
+    @property
+    def async_copies(self) -> bool: ...
 
 
 MachineLike = CpuMachine | GpuMachine

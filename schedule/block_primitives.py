@@ -289,14 +289,16 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     allocate_first(kernel, block)
     loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]
     axes = plain_axes(loads[0], block, "reverse_compute_inline")
-    if any(plain_axes(op, block, "reverse_compute_inline") != axes for op in loads) or sorted(axes) != list(range(len(block.axes))):
+    single = [n for n in range(len(block.axes)) if n not in axes]
+    if any(plain_axes(op, block, "reverse_compute_inline") != axes for op in loads) or any(block.extents[n] != 1 for n in single):
         raise ScheduleError(f"reverse_compute_inline: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
     written = accesses(writers[0], "memref.store")[0]
     places = dict(zip(axes, indices_of(written)))
     inside = [op for op in body(block.block) if op not in loads]
-    mapping = {a: places[n] for n, a in enumerate(block.block.arguments)} | {op.results[0]: written.operands[0] for op in loads}
     with ir.InsertionPoint(written), written.location:
+        places |= {n: index(0) for n in single}
+        mapping = {a: places[n] for n, a in enumerate(block.block.arguments)} | {op.results[0]: written.operands[0] for op in loads}
         copy(inside, mapping)
     kernel.erase(written)
     kernel.erase(top)

@@ -4,12 +4,14 @@ from typing import Any
 
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import REDUCE, BlockOp, ForOp
+from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS
 from legato.dialects.tir.walk import blocks
 from legato.schedule import (
     block_primitives,
     buffer_primitives,
     layout_primitives,
     loop_primitives,
+    matrix_primitives,
     note_primitives,
     product_primitives,
     query_primitives,
@@ -57,6 +59,12 @@ def reduction_under(kernel: Kernel, of: ForOp, axis: int) -> list[BlockOp]:
     return reduction_primitives.rfactor(kernel, found[0], of, axis)
 
 
+def tensorize(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
+    """tensorize for intrinsics that are kernels, and for matrix instructions."""
+    replace = matrix_primitives.tensorize_mma if intrinsic in MATRIX_INTRINSICS else tensor_primitives.tensorize
+    return replace(kernel, op, intrinsic)
+
+
 on_loop, on_block, on_block_and_loop, on_either, on_any = on(LOOP), on(BLOCK), on(BLOCK, LOOP), on_op(EITHER), on_op(ANY)
 PRIMITIVES: dict[str, Callable] = {
     "get_block": on_any(lambda kernel, op, name: query_primitives.get_block(op, name)),
@@ -78,7 +86,7 @@ PRIMITIVES: dict[str, Callable] = {
     "decompose_reduction": on_block_and_loop(reduction_primitives.decompose_reduction),
     "rfactor": on_loop(reduction_under), "blockize": on_loop(tensor_primitives.blockize),
     "tile_product": on_block(product_primitives.tile_product),
-    "tensorize": on_either(tensor_primitives.tensorize), "pack": on_block(layout_primitives.pack), "pad": on_block(layout_primitives.pad),
+    "tensorize": on_either(tensorize), "pack": on_block(layout_primitives.pack), "pad": on_block(layout_primitives.pad),
 }
 
 

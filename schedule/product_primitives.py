@@ -20,7 +20,7 @@ Size = int | ir.Value
 Test = tuple[ir.Value, ir.Value]   # a value, and what it has to be less than
 
 
-def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int]) -> list[BlockOp]:
+def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int], unconverted: bool = False) -> list[BlockOp]:
     """Computes a product ``C[b, m, n] += A[b, m, k] * B[b, k, n]`` in tiles; each letter is all axes of that kind together.
 
     ``tiles``: rows, columns and depth of a tile. The loops are the batch, the blocks of rows and those of columns; in them stand five
@@ -28,6 +28,9 @@ def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int]) -> list[Block
     to a buffer of scope ``shared``, and the product; and one that writes the result's tile back. Beyond the ends of the operands their
     tiles are 0; beyond those of the result nothing is written. An operand's tile is contiguous along the same axis as the operand, except
     that the second one's last axis is always the columns. Returns the five blocks; the product's keeps its name.
+
+    ``unconverted``: the operands' tiles have the operands' own element types, which are converted where they are multiplied, and the second
+    one's tile is contiguous along the same axis as the operand, too: what matrix instructions take.
     """
     if len(tiles) != 3 or any(t < 1 for t in tiles):
         raise ScheduleError(f"tile_product: takes three sizes, of rows, columns and depth; not {tiles}")
@@ -43,7 +46,7 @@ def tile_product(kernel: Kernel, block: BlockOp, tiles: list[int]) -> list[Block
     for access in (form.left, form.right, form.store):
         only_accessed(kernel, access.buffer, "tile_product")
     with ir.InsertionPoint(top), block.operation.location:
-        made = _Tiling(kernel, form, tiles, [present(loop).bounds[1] for loop in loops]).build()
+        made = _Tiling(kernel, form, tiles, [present(loop).bounds[1] for loop in loops], unconverted).build()
     kernel.replaced(block.operation, made[3].operation)
     kernel.erase(top)
     return made
@@ -93,8 +96,9 @@ def value_of(size: Size) -> ir.Value:
 class _Tiling:
     """Builds the loops and blocks of one product at the insertion point."""
 
-    def __init__(self, kernel: Kernel, form: ProductForm, tiles: Sequence[int], bounds: Sequence[ir.Value]):
-        self.kernel, self.form = kernel, form
+    def __init__(self, kernel: Kernel, form: ProductForm, tiles: Sequence[int], bounds: Sequence[ir.Value], unconverted: bool):
+        self.kernel, self.form, self.unconverted = kernel, form, unconverted
+        self.factors = (form.left.op.results[0], form.right.op.results[0]) if unconverted else form.factors   # as they are in tiles
         for name, tile in zip(LETTERS, (1, *tiles)):
             axes = getattr(form, name)
             extents = [form.block.extents[axis] for axis in axes]
@@ -112,10 +116,11 @@ class _Tiling:
         form, name = self.form, self.form.block.name
         rows, columns, depth = self.rows.tile, self.columns.tile, self.depth.tile
         across = form.run(form.left, form.rows) > 1 >= form.run(form.left, form.depth)
-        left = self.buffer(form.left, form.factors[0], (depth, rows) if across else (rows, depth), "shared")
-        right = self.buffer(form.right, form.factors[1], (depth, columns), "shared")
-        result = self.buffer(form.store, form.old.op.results[0], (rows, columns), "local")
         along = form.run(form.right, form.depth) > 1 >= form.run(form.right, form.columns)
+        turned = along and self.unconverted
+        left = self.buffer(form.left, self.factors[0], (depth, rows) if across else (rows, depth), "shared")
+        right = self.buffer(form.right, self.factors[1], (columns, depth) if turned else (depth, columns), "shared")
+        result = self.buffer(form.store, form.old.op.results[0], (rows, columns), "local")
         self.counts = {"b": self.batch.size, "i": self.rows.blocks, "j": self.columns.blocks, "l": self.depth.blocks}
         outer = loops(("b", "i", "j"), [self.counts[letter] for letter in "bij"])
         with before_end(outer[-1].block):
@@ -127,12 +132,12 @@ class _Tiling:
                 step = steps.variable
                 first = self.tile_block(f"{name}_left", {"b": b, "i": i, "l": step},
                                         {"k": depth, "m": rows} if across else {"m": rows, "k": depth},
-                                        lambda at: self.take(form.left, form.factors[0], left, at, ("k", "m") if across else ("m", "k")))
+                                        lambda at: self.take(form.left, self.factors[0], left, at, ("k", "m") if across else ("m", "k")))
                 second = self.tile_block(f"{name}_right", {"b": b, "j": j, "l": step},
                                          {"n": columns, "k": depth} if along else {"k": depth, "n": columns},
-                                         lambda at: self.take(form.right, form.factors[1], right, at, ("k", "n")))
+                                         lambda at: self.take(form.right, self.factors[1], right, at, ("n", "k") if turned else ("k", "n")))
                 product = self.tile_block(name, {"b": b, "i": i, "j": j, "l": step}, {"m": rows, "n": columns, "k": depth},
-                                          lambda at: self.multiply(left, right, result, at, across))
+                                          lambda at: self.multiply(left, right, result, at, across, turned))
             last = self.tile_block(f"{name}_result", {"b": b, "i": i, "j": j}, {"m": rows, "n": columns},
                                    lambda at: self.give(result, at))
         return [init, first, second, product, last]
@@ -194,11 +199,11 @@ class _Tiling:
             scf.YieldOp([arith.ConstantOp(element, 0.0 if isinstance(element, ir.FloatType) else 0).result])
         memref.StoreOp(either.results[0], tile, [at[letter] for letter in order])
 
-    def multiply(self, left: ir.Value, right: ir.Value, result: ir.Value, at: dict[str, ir.Value], across: bool) -> None:
-        """Adds the product of two elements of the tiles."""
+    def multiply(self, left: ir.Value, right: ir.Value, result: ir.Value, at: dict[str, ir.Value], across: bool, turned: bool) -> None:
+        """Adds the product of two elements of the tiles. ``across``, ``turned``: whether the operands' tiles are transposed."""
         form, m, n, k = self.form, at["m"], at["n"], at["k"]
-        mapping = {form.factors[0]: memref.LoadOp(left, [k, m] if across else [m, k]).result,
-                   form.factors[1]: memref.LoadOp(right, [k, n]).result,
+        mapping = {self.factors[0]: memref.LoadOp(left, [k, m] if across else [m, k]).result,
+                   self.factors[1]: memref.LoadOp(right, [n, k] if turned else [k, n]).result,
                    form.old.op.results[0]: memref.LoadOp(result, [m, n]).result}
         mapping = copy([op for op in body(form.block.block) if needed(op, form.store.op.operands[0], set(mapping))], mapping)
         memref.StoreOp(mapping[form.store.op.operands[0]], result, [m, n])

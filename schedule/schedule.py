@@ -223,15 +223,16 @@ class ModuleSchedule:
         """
         return self._step("rfactor", [loop], axis=factor_axis)[0]
 
-    def tile_product(self, block: Handle, tiles: Sequence[int | Knob]) -> list[Handle]:
+    def tile_product(self, block: Handle, tiles: Sequence[int | Knob], unconverted: bool = False) -> list[Handle]:
         """Computes a product ``C[b, m, n] += A[b, m, k] * B[b, k, n]`` in ``tiles`` of rows, columns and depth.
 
         Each letter is all axes of the block of that kind together: a convolution's rows are its places, its depth the filter's axes and
         the channels. Returns five blocks, under loops over the batch, and the blocks of rows and of columns: the one that initializes a
         tile of the result (scope ``local``), the copies of a tile of each operand (``shared``) and the product, under a loop over the
-        depth, and the one that writes the result. Beyond the ends of the operands the tiles are 0.
+        depth, and the one that writes the result. Beyond the ends of the operands the tiles are 0. With ``unconverted`` tiles have the
+        types and the layout of the operands, as matrix instructions take them (``tensorize``); otherwise those of the multiplication.
         """
-        return self._step("tile_product", [block], numbers=("tiles", list(tiles)))
+        return self._step("tile_product", [block], numbers=("tiles", list(tiles)), **({"unconverted": True} if unconverted else {}))
 
     def blockize(self, loop: Handle) -> Handle:
         """Makes the body of the loop one block, which is returned."""

@@ -1,4 +1,5 @@
 """Legato's own targets."""
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from legato.targets.pipelines import cpu_stages, nvvm_stages, vulkan_stages
 from legato.targets.target import Target
 
 PRECISIONS = (None, "f32", "bf16")   # to which factors of f32 may be rounded; None is f32
+NVIDIA_PRECISIONS = (None, "f32", "tf32")
 FLAGS = ("check-bounds", "fill-memory")   # off where they are None
 
 
@@ -35,6 +37,16 @@ def _machine(options: Mapping[str, Any]) -> Machine:
         if options[name] not in (None, True, False):
             raise LegatoError(f"option '{name}' wants true or false, found '{options[name]}'")
     return Machine.host(threads=threads) if cpu == "host" else Machine.named(cpu, threads=threads)
+
+
+def _nvidia(options: Mapping[str, Any]) -> Gpu:
+    number = re.match(r"sm_(\d+)", options["chip"])   # another name is an error where PTX is made
+    precision = options["matmul-precision"]
+    if precision not in NVIDIA_PRECISIONS:
+        raise LegatoError(f"option 'matmul-precision' wants f32 or tf32, found '{precision}'")
+    ampere = number is not None and int(number[1]) >= 80
+    return Gpu(approx=options["approx"], schedules=options["schedules"], async_copies=ampere,
+               matrix_types=() if not ampere else ("f16", "bf16", "f32") if precision == "tf32" else ("f16", "bf16"))
 
 
 GENERIC = Target("generic", rules=(*GENERIC_RULES, *GENERIC_INTRINSICS), doc="structured loops that any device can begin with")
@@ -50,11 +62,13 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_CUMULATIVE, 
                   "matmul-precision=bf16 for products of f32 rounded to bf16, where the CPU multiplies those faster, "
                   "check-bounds=true for kernels that check each index at run time, fill-memory=true for fresh memory full of NaNs")
 GPU = Target("gpu", parents=(GENERIC,), runs=False, doc="what all GPUs share")
-NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80", "schedules": True},
-              make_machine=lambda options: Gpu(approx=options["approx"], schedules=options["schedules"]),
+NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80", "schedules": True,
+                                                                               "matmul-precision": None},
+              make_machine=_nvidia,
               schedule_function=classified(gpu_schedule), stages=nvvm_stages, runs=True,
               doc="NVIDIA's GPUs, by PTX and the CUDA driver: approx=true for the device's approximating instructions, chip=sm_90a|..., "
-                  "schedules=false for kernels without default schedules")
+                  "schedules=false for kernels without default schedules, matmul-precision=tf32 for products of f32 by tensor cores, which "
+                  "round factors to 11 bits")
 VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL), options={"schedules": True},
                 make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535,
                                                  schedules=options["schedules"]),

@@ -96,7 +96,7 @@ def gpu_stages(target: "Target") -> Stages:
                      "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
                      "tir-hoist-accumulators,tir-fold-grids{target=%s},tir-sink-scalars,"
                      "func.func(gpu-launch-sink-index-computations),"
-                     "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-align-shared"),
+                     "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-stage-copies{target=%s},tir-align-shared"),
     )
 
 
@@ -105,8 +105,8 @@ def nvvm_stages(target: "Target") -> Stages:
     return (
         *gpu_stages(target),
         ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
-                 "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,convert-gpu-to-nvvm,"
-                 "convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),
+                 "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
+                 "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),
         ("llvm", f"tir-lift-globals,tir-call-driver{{target=%s}},func.func(canonicalize,cse),tir-pass-pointers,"
                  f"func.func(convert-scf-to-cf),expand-strided-metadata,lower-affine,{LLVM},{CLEAN},tir-check-lowered,tir-emit-entry"),
     )

@@ -34,7 +34,8 @@ STAND_IN = "tir.stand_in"          # the body says for bufferization only that t
 TIR_PACKED = "tir.packed"          # the packed function's name
 DTYPES = "tir.dtypes"              # the element types of its tensors
 
-# On launches and allocations
+# On launches, loops and allocations
+STAGES = "tir.stages"              # of a loop: the steps that have shared buffers of their own, from its annotation pipeline_stages
 SHARED_NAMES = "tir.shared"        # of a launch: the names of its shared buffers
 BUFFER_NAME = "tir.name"           # of an allocation: the buffer's name
 THREADS = "tir.threads"   # on the llvm.func of a parallel loop's steps: the number of threads that compute them

@@ -40,6 +40,7 @@ MAP, ANY, FLAG = "a map", "any", "a flag"
 ATTRIBUTES = {
     "name": TEXT, "factors": NUMBERS, "sizes": NUMBERS, "tiles": NUMBERS, "thread": TEXT, "at": NUMBER_OR_TEXT, "scope": TEXT,
     "axis": NUMBER, "map": MAP, "side": TEXT, "intrinsic": TEXT, "key": TEXT, "value": ANY, "unit_loops": FLAG,
+    "unconverted": FLAG,
 }
 EXAMPLES = {TEXT: '"a"', NUMBER: "1 : i64", NUMBERS: "array<i64: 4, -1>", NUMBER_OR_TEXT: '0 : i64, or "A"',
             MAP: "affine_map<(i, j) -> (j, i)>", FLAG: "true"}
@@ -89,13 +90,17 @@ STEPS = {
     "transform_layout": Step("Changes the layout of a buffer that the block writes (``side = \"read\"``: reads).", ("at", "map"),
                              optional=("side",)),
     "tile_product": Step("Computes a product in tiles of rows, columns and depth. Returns the blocks that initialize a tile of the "
-                         "result, copy one of each operand, multiply, and write the result.", ("tiles",), gives=5, numbers="tiles"),
+                         "result, copy one of each operand, multiply, and write the result.", ("tiles",), gives=5, numbers="tiles",
+                         optional=("unconverted",)),
     "blockize": Step("Makes the body of the loop one block, with axes for the loops around it.", gives=1),
     "tensorize": Step("Replaces the body of the loop by an intrinsic of the device.", ("intrinsic",), gives=1),
     "pad": Step("Pads the block's axes to multiples of these sizes with neutral values.", ("sizes",), numbers="sizes"),
     "pack": Step("Makes the block read a tiled copy of the buffer that it reads as number ``at``.", ("at", "tiles"), numbers="tiles"),
     "expect": Step("Fails if the handle is empty."),
 }
+
+# of tensorize: the operands' type, and the steps of depth
+MATRIX_INTRINSICS = {"mma_m16n16k16_f16": ("f16", 16), "mma_m16n16k16_bf16": ("bf16", 16), "mma_m16n16k8_tf32": ("f32", 8)}
 
 READING = tuple(name for name in STEPS if name.startswith("get_") or name == "expect")
 

@@ -14,12 +14,14 @@ from legato.core.mlir import func, ir, scf
 from legato.dialects import tir
 from legato.dialects.module import Module
 from legato.dialects.tir.loops import PARALLEL, THREAD, UNROLLED, VECTORIZED, ForOp, constant_of
+from legato.dialects.tir.markers import STAGES
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.loops.blocks import inline_block
 from legato.passes.loops.buffers import place_buffers
 from legato.passes.loops.vectorize import NotVectorizable, vectorize
 from legato.passes.pipeline.base import ModulePass, PassContext
 
+PIPELINE_STAGES = "pipeline_stages"     # an annotation of a loop that copies to shared memory
 MOST_COPIES = 1024
 MOST_OPS = 100_000   # that the copies of a body are, with those of unrolled loops inside
 
@@ -109,6 +111,9 @@ def to_serial(loop: ForOp) -> None:
         new = scf.ForOp(lower, upper, index(1))
         with ir.InsertionPoint(new.body):
             scf.YieldOp([])
+    notes = loop.operation.attributes["annotations"] if "annotations" in loop.operation.attributes else {}
+    if PIPELINE_STAGES in notes:
+        new.operation.attributes[STAGES] = notes[PIPELINE_STAGES]
     take_body(loop, new.body)
 
 

@@ -84,6 +84,7 @@ PASSES: dict[str, str] = {
     "tir-sink-scalars": "passes.gpu.sink_scalars:SinkScalars",
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",
     "tir-forbid-contraction": "passes.gpu.forbid_contraction:ForbidContraction",
+    "tir-stage-copies": "passes.gpu.stage_copies:StageCopies",
     "tir-align-shared": "passes.gpu.align_shared:AlignShared",
     "tir-legalize-intrinsics": "passes.legalize.legalize_intrinsics:LegalizeIntrinsics",
     "tir-lower-intrinsics": "passes.legalize.lower_intrinsics:LowerIntrinsics",

@@ -4,6 +4,7 @@ A block of threads computes a tile of the result. It copies a tile of each opera
 operand allows them, and each thread multiplies from there into its own part of the result, which stays in registers until what reads the
 result is computed.
 """
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -110,6 +111,12 @@ def keeps_lanes(block: KernelBlock) -> bool:
                for load in block.loads if load.indices) and not any(op.name == "scf.if" for op in block.ops)
 
 
+def fits(form: ProductForm, rows: int, columns: int, machine: Gpu) -> bool:
+    """Whether the tiles of a product, of so many rows and columns, are no more than a grid has on each axis."""
+    counts = [(form.extent(axes), tile) for axes, tile in ((form.rows, rows), (form.columns, columns), (form.batch, 1))]
+    return all(size is None or -(-size // tile) <= most for (size, tile), most in zip(counts, (machine.grid, MOST_GRID, MOST_GRID)))
+
+
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     """The script of a kernel with one product; None for any other kernel, and for a product without rows or columns."""
     found = product_in(kernel)
@@ -119,11 +126,10 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     if any(form.extent(axes) == 1 for axes in (form.rows, form.columns)):
         return None
     tiles = choose(form)
-    counts = [(form.extent(axes), tile) for axes, tile in ((form.rows, tiles.rows), (form.columns, tiles.columns), (form.batch, 1))]
-    if any(size is not None and -(-size // tile) > most for (size, tile), most in zip(counts, (machine.grid, MOST_GRID, MOST_GRID))):
+    if not fits(form, tiles.rows, tiles.columns, machine):
         return None
     steps = Steps("product")
-    axis, parts = split_depth(form, tiles)
+    axis, parts = split_depth(form, tiles.rows, tiles.columns)
     if parts > 1:
         split(steps, kernel, machine, product, form, tiles, axis, parts)
     else:
@@ -131,14 +137,17 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     return steps.text()
 
 
-def split_depth(form: ProductForm, tiles: ProductTiles) -> tuple[int, int]:
-    """The axis of the depth of which blocks of threads take a part each, and how many parts; 1 where there are blocks enough."""
+def split_depth(form: ProductForm, rows: int, columns: int) -> tuple[int, int]:
+    """The axis of the depth of which blocks of threads take a part each, and how many parts; 1 where there are blocks enough.
+
+    ``rows``, ``columns``: of a block's tile.
+    """
     sizes = [form.extent(axes) for axes in (form.batch, form.rows, form.columns, form.depth)]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes) or known[-1] < LONG:
         return 0, 1
     axis = max(form.depth, key=lambda n: form.block.extents[n] or 0)
-    blocks, parts = known[0] * -(-known[1] // tiles.rows) * -(-known[2] // tiles.columns), 1
+    blocks, parts = known[0] * -(-known[1] // rows) * -(-known[2] // columns), 1
     while blocks * parts < ENOUGH // 2 and (form.block.extents[axis] or 1) % (2 * parts) == 0 and known[-1] // (2 * parts) >= LONG // 8:
         parts *= 2
     return axis, parts
@@ -161,17 +170,27 @@ def whole(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock,
 def split(steps: Steps, kernel: BlockKernel, machine: Gpu, product: KernelBlock, form: ProductForm, tiles: ProductTiles, axis: int,
           parts: int) -> None:
     """Appends the steps of a product whose depth is cut into parts, and of a launch that adds these up for what reads the result."""
+
+    def compute(pieces: str, inlined: list[str], chunk: int) -> None:
+        made = tile(steps, pieces, tiles)
+        for one in inlined:
+            steps.inline(one)
+        finish(steps, made, tiles, operand_lanes(kernel, machine, form, tiles, chunk),
+               vectors=form.run(form.store, form.columns) % LANES == 0)
+
+    in_parts(steps, kernel, product, form, axis, parts, compute)
+
+
+def in_parts(steps: Steps, kernel: BlockKernel, product: KernelBlock, form: ProductForm, axis: int, parts: int,
+             compute: Callable[[str, list[str], int], None]) -> None:
+    """Appends the steps of a product whose depth is cut into parts along an axis, which ``compute`` computes, and of a launch that adds
+    these up. ``compute`` takes the block of the parts, blocks to be inlined once it is tiled, and the part of the axis that each has."""
     block = steps.block(product.name)
     before, after = around(kernel, product)
     inlined, readers = [steps.block(one.name) for one in before], [steps.block(one.name) for one in after]
     outer, _ = steps.split(steps.loops(block, product.rank)[axis], [parts, -1])
     pieces, total = steps.rfactor(outer, 0)
-    made = tile(steps, pieces, tiles)
-    for one in (*inlined, *readers[:-1]):
-        steps.inline(one)
-    chunk = (form.block.extents[axis] or 1) // parts
-    finish(steps, made, tiles, operand_lanes(kernel, machine, form, tiles, chunk),
-           vectors=form.run(form.store, form.columns) % LANES == 0)
+    compute(pieces, [*inlined, *readers[:-1]], (form.block.extents[axis] or 1) // parts)
     spatial = len(product.spatial)
     last = readers[-1] if readers else steps.cache_write(total, 0, "local")
     rank = after[-1].rank if after else len(product.stores[0].indices)

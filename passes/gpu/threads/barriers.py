@@ -11,14 +11,14 @@ from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp, constant_of
 from legato.passes.gpu.threads.accesses import Conflicts, ThreadAccess, access_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
-from legato.passes.gpu.threads.memory import buffer_of, name_of
+from legato.passes.gpu.threads.memory import LOAD_MATRIX, buffer_of, name_of
 from legato.passes.gpu.threads.splitting import BARRIERS, holds_barrier, split_conditions
 from legato.passes.gpu.threads.uniform import Uniform
 
 BARRIER = "gpu.barrier"
 SCOPE = "#gpu.barrier_scope<workgroup>"
 # (the buffer's operand number, whether it writes, whether it reads)
-KNOWN = {"memref.load": (0, False, True), "memref.store": (1, True, False)}
+KNOWN = {"memref.load": (0, False, True), "memref.store": (1, True, False), LOAD_MATRIX: (0, False, True)}
 
 
 @dataclass

@@ -7,6 +7,7 @@ from legato.dialects.tir.markers import SHARED_NAMES
 from legato.dialects.tir.walk import buffer_name
 
 GLOBAL, SHARED, LOCAL = "global", "shared", "local"
+LOAD_MATRIX = "nvgpu.ldmatrix"   # a warp's load from shared memory, of rows of which each lane has the place of one
 SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOCAL}
 VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
          "memref.memory_space_cast")

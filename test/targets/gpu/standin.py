@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from standin_matrices import MATRIX_FUNCTIONS, rewrite_matrices
+
 import legato
 from legato.codegen.device_code import PTX, embed_kernels
 from legato.codegen.jit import jit
@@ -27,6 +29,7 @@ IDS = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim"
 SPACES = re.compile(r", #gpu\.address_space<\w+>")
 MODES = ("xor", "up", "down", "idx")
 FUNCTIONS = {"standin_barrier": "() -> ()", "standin_shuffle": "(i64, i32, i32, i32) -> i64", "standin_valid": "() -> i32"}
+WAITING = ("standin_barrier", "standin_shuffle", *MATRIX_FUNCTIONS)     # functions in which a thread waits for others
 PTX_OF: list[str] = []      # the PTX of the model that was prepared last
 TARGET = "nvvm{approx=true}"     # PTX that needs no libdevice
 HOST = "llvm{cpu=x86-64-v3}"
@@ -83,7 +86,9 @@ def text(op, name):
 
 def build(outlined, counts, place):
     """Writes the shared object with the kernels of a module at the stage outlined."""
-    module = Module.parse(SPACES.sub("", str(outlined)))
+    module = Module.parse(str(outlined))
+    rewrite_matrices(module)     # while shared memory is known as such
+    module = Module.parse(SPACES.sub("", str(module)))
     kinds = {}
     with module.context, ir.Location.unknown():
         for function in [op for op in module.module.body.operations if isinstance(op, func.FuncOp)]:
@@ -123,7 +128,6 @@ def on_cpu(module, holder, counts, kinds):
         shared = kernel.attributes["workgroup_attributions"].value if "workgroup_attributions" in kernel.attributes else 0
         own = list(entry.arguments)[len(ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value).inputs):]
         given = list(entry.arguments)[:len(entry.arguments) - len(own)]
-        kinds[name] = "s" if find(kernel, "gpu.barrier", "gpu.shuffle") else "-"
         index = ir.IndexType.get()
         with ir.InsertionPoint(module.body):
             made = func.FuncOp(name, ir.FunctionType.get([*(a.type for a in given), *[index] * 12], []))
@@ -137,6 +141,8 @@ def on_cpu(module, holder, counts, kinds):
             copy(body(entry), dict(zip(entry.arguments, [*arguments, *memory])))
             func.ReturnOp([])
         rewrite(made.operation, ids)
+        called = {op.attributes["callee"].value for op in find(made.operation, "func.call")}
+        kinds[name] = "s" if called.intersection(WAITING) else "-"
     holder.erase()
 
 

@@ -106,7 +106,7 @@ def test_vectors_of_halves_are_as_long_as_the_device_has_them():
 
 def test_halves_are_loaded_by_16_bytes():
     pytest.importorskip("llvmlite")
-    text = ptx_of([matmul(40, 64, 32, HALF)])
+    text = ptx_of([matmul(40, 64, 32, HALF)], "nvvm{chip=sm_75}")    # without matrix instructions
     assert re.findall(r"ld\.global\S*", text) == ["ld.global.v4.b32"] * 2
 
 
@@ -161,9 +161,9 @@ def test_convolutions_load_vectors_of_padded_images():
     assert len(re.findall(r"ld\.global\S*\.v4", kernel)) == len(re.findall(r"ld\.global", kernel))
 
 
-def ptx_of(nodes):
+def ptx_of(nodes, target="nvvm"):
     """The PTX of a model."""
-    return ptx(legato.lower(legato.from_onnx(model(nodes)), "nvvm"), Catalog().resolve("nvvm"))
+    return ptx(legato.lower(legato.from_onnx(model(nodes)), target), Catalog().resolve(target))
 
 
 def assembled(text):

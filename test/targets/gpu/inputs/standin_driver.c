@@ -213,16 +213,21 @@ API CUresult cuMemGetInfo_v2(size_t *left, size_t *total) {
 /* ---- Blocks of threads ---- */
 
 struct CUfunc_st { const char *kinds; void (*run)(char *const *, const int64_t *); };
-enum { READY, AT_BARRIER, AT_SHUFFLE, ENDED };
-struct thread { int state, offset, mode, valid, started; uint64_t value, got; int64_t ids[12]; ucontext_t first; jmp_buf place; char *stack; };
+enum { READY, AT_BARRIER, AT_SHUFFLE, AT_MATRIX, ENDED };
+struct matrix { int op, kind, transposed; char *first, *second, *third; }; /* an instruction of a warp, as a lane gives it */
+struct copy { char *to; const char *from; int bytes, read, group; struct copy *next; }; /* begun by a thread, and not done yet */
+struct thread { int state, offset, mode, valid, started, groups; uint64_t value, got; struct matrix matrix; struct copy *copies; int64_t ids[12]; ucontext_t first; jmp_buf place;
+                char *stack; };
 static struct thread *threads;
 static int thread_room, running;
 static jmp_buf scheduler;
 static struct CUfunc_st *program;
 static char *slots[512];
 
+API void standin_wait(int left);
 static void body(void) {
   program->run(slots, threads[running].ids);
+  standin_wait(-1);
   threads[running].state = ENDED;
   _longjmp(scheduler, 1);
 }
@@ -258,6 +263,109 @@ static void exchange(int warp, int count) {
   }
 }
 
+/* cp.async: what is copied appears when the thread waits for it, and not before. */
+API void standin_copy(int64_t to, int64_t from, int bytes, int read) {
+  struct copy *made = malloc(sizeof *made), **last = &threads[running].copies;
+  if (to % bytes || (read && from % bytes)) abort();
+  *made = (struct copy){(char *)to, (const char *)from, bytes, read, threads[running].groups, 0};
+  while (*last) last = &(*last)->next;
+  *last = made;
+}
+API void standin_commit(void) { threads[running].groups++; }
+API void standin_wait(int left) { /* for all but the last groups that were committed */
+  struct thread *me = &threads[running];
+  for (struct copy *one; (one = me->copies) && one->group < me->groups - left; free(one)) {
+    memcpy(one->to, one->from, one->read);
+    memset(one->to + one->read, 0, one->bytes - one->read);
+    me->copies = one->next;
+  }
+}
+
+/* Instructions of a warp on matrices, as the PTX ISA defines them ("Warp-level matrix instructions"). */
+enum { LDMATRIX, MMA };
+static long conflicts, instructions[2];
+API void standin_ldmatrix(int64_t row, int count, int transposed, int64_t to) {
+  threads[running].matrix = (struct matrix){LDMATRIX, count, transposed, (char *)row, (char *)to, 0};
+  leave(AT_MATRIX);
+}
+API void standin_mma(int type, int64_t a, int64_t b, int64_t c) { /* m16n8k16 of f16 or bf16; 2: m16n8k8 of tf32 */
+  threads[running].matrix = (struct matrix){MMA, type, 0, (char *)a, (char *)b, (char *)c};
+  leave(AT_MATRIX);
+}
+API long standin_conflicts(void) { return conflicts; } /* rows of matrices that waited for others of the same matrix, in their bank */
+API long standin_instructions(int op) { return instructions[op]; }
+
+static float as_float(const char *at, int type) {
+  uint16_t bits;
+  memcpy(&bits, at, 2);
+  if (type == 1) {
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, 4);
+    return value;
+  }
+  _Float16 half;
+  memcpy(&half, &bits, 2);
+  return (float)half;
+}
+static float as_tf32(const char *at) { /* the lower 13 bits are not looked at */
+  uint32_t bits;
+  memcpy(&bits, at, 4);
+  bits &= ~0x1fffu;
+  float value;
+  memcpy(&value, &bits, 4);
+  return value;
+}
+static int load_matrices(const struct thread *lanes) { /* 8 rows of 8 elements of 16 bits each; lanes 8i to 8i + 7 name those of matrix i */
+  for (int i = 0; i < lanes->matrix.kind; i++) {
+    int banks = 0;
+    for (int row = 0; row < 8; row++) {
+      uintptr_t at = (uintptr_t)lanes[8 * i + row].matrix.first;
+      if (at % 16) return LAUNCH_FAILED;
+      conflicts += banks >> at / 16 % 8 & 1;
+      banks |= 1 << at / 16 % 8;
+    }
+    for (int lane = 0; lane < 32; lane++)
+      for (int e = 0; e < 2; e++) {
+        int row = lanes->matrix.transposed ? 2 * (lane % 4) + e : lane / 4, column = lanes->matrix.transposed ? lane / 4 : 2 * (lane % 4) + e;
+        memcpy(lanes[lane].matrix.second + 4 * i + 2 * e, lanes[8 * i + row].matrix.first + 2 * column, 2);
+      }
+  }
+  return 0;
+}
+static int multiply(const struct thread *lanes) {
+  float a[16][16], b[16][8];
+  int type = lanes->matrix.kind, depth = type == 2 ? 8 : 16;
+  for (int lane = 0; lane < 32; lane++) {
+    int group = lane >> 2, in_group = lane % 4;
+    if (type == 2) {
+      for (int i = 0; i < 4; i++) a[i % 2 ? group + 8 : group][i < 2 ? in_group : in_group + 4] = as_tf32(lanes[lane].matrix.first + 4 * i);
+      for (int i = 0; i < 2; i++) b[i ? in_group + 4 : in_group][group] = as_tf32(lanes[lane].matrix.second + 4 * i);
+      continue;
+    }
+    for (int i = 0; i < 8; i++)
+      a[i < 2 || (4 <= i && i < 6) ? group : group + 8][in_group * 2 + (i & 1) + (i < 4 ? 0 : 8)] = as_float(lanes[lane].matrix.first + 2 * i, type);
+    for (int i = 0; i < 4; i++) b[in_group * 2 + (i & 1) + (i < 2 ? 0 : 8)][group] = as_float(lanes[lane].matrix.second + 2 * i, type);
+  }
+  for (int lane = 0; lane < 32; lane++)
+    for (int i = 0; i < 4; i++) {
+      int row = (lane >> 2) + (i < 2 ? 0 : 8), column = lane % 4 * 2 + (i & 1);
+      float *c = (float *)lanes[lane].matrix.third + i;
+      double sum = *c;
+      for (int k = 0; k < depth; k++) sum += (double)a[row][k] * b[k][column];
+      *c = (float)sum;
+    }
+  return 0;
+}
+static int on_matrices(const struct thread *lanes, int count) {
+  for (int lane = 0; lane < 32; lane++) {
+    const struct matrix *one = &lanes[lane].matrix;
+    if (count < 32 || one->op != lanes->matrix.op || one->kind != lanes->matrix.kind || one->transposed != lanes->matrix.transposed) return LAUNCH_FAILED;
+  }
+  instructions[lanes->matrix.op]++;
+  return lanes->matrix.op == MMA ? multiply(lanes) : load_matrices(lanes);
+}
+
 /* Runs the threads of a block until all have ended. 0, or the code of a failure: threads that wait for different things. */
 static int run_block(int count, unsigned seed) {
   for (int left = count; left;) {
@@ -270,10 +378,17 @@ static int run_block(int count, unsigned seed) {
       left -= threads[number].state == ENDED;
     }
     for (int warp = 0; warp < count; warp += 32) {
-      int size = count - warp < 32 ? count - warp : 32, there = 0;
-      for (int lane = 0; lane < size; lane++) there += threads[warp + lane].state == AT_SHUFFLE;
+      int size = count - warp < 32 ? count - warp : 32, there = 0, shuffled = 0;
+      for (int lane = 0; lane < size; lane++) {
+        shuffled += threads[warp + lane].state == AT_SHUFFLE;
+        there += threads[warp + lane].state == AT_SHUFFLE || threads[warp + lane].state == AT_MATRIX;
+      }
       if (there == size) {
-        exchange(warp, size);
+        if (shuffled && shuffled < size) return LAUNCH_FAILED;
+        int code = 0;
+        if (shuffled) exchange(warp, size);
+        else code = on_matrices(&threads[warp], size);
+        if (code) return code;
         for (int lane = 0; lane < size; lane++) threads[warp + lane].state = READY;
         moved = 1;
       } else if (there) {
@@ -312,7 +427,7 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
   int count = (int)(sizes[3] * sizes[4] * sizes[5]), syncs = function->kinds[0] == 's';
   if (count > thread_room) {
     threads = realloc(threads, count * sizeof *threads);
-    for (int n = thread_room; n < count; n++) threads[n].stack = mmap(0, STACK, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (int n = thread_room; n < count; n++) threads[n].copies = 0, threads[n].stack = mmap(0, STACK, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     thread_room = count;
   }
   program = function;
@@ -327,7 +442,7 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
         function->run(slots, me->ids);
         continue;
       }
-      me->state = READY, me->started = 0;
+      me->state = READY, me->started = me->groups = 0;
       getcontext(&me->first);
       me->first.uc_stack.ss_sp = me->stack, me->first.uc_stack.ss_size = STACK, me->first.uc_link = 0;
       makecontext(&me->first, body, 0);

@@ -1,0 +1,73 @@
+// Copies of a loop become asynchronous, two steps ahead of what reads them: each step has a buffer of three, and one barrier.
+// RUN: legato-opt %s --split-input-file --tir-stage-copies | filecheck %s
+// RUN: legato-opt %s --split-input-file '--tir-stage-copies=target=nvvm{chip=sm_75}' | filecheck %s --check-prefix=OLD
+
+// CHECK-LABEL: gpu.func @copies
+// CHECK-SAME:    workgroup([[TILE:%.+]] : memref<3x8x8xf16, #gpu.address_space<workgroup>>)
+// CHECK-COUNT-2: nvvm.cp.async.commit.group
+// CHECK:       scf.for [[STEP:%.+]] =
+// CHECK:         [[HERE:%.+]] = arith.remui [[STEP]], %{{.*}} : index
+// CHECK:         nvvm.cp.async.wait.group 1
+// CHECK-NEXT:    gpu.barrier
+// CHECK:         [[AHEAD:%.+]] = arith.addi [[STEP]], %c2{{.*}} : index
+// CHECK:         [[SLOT:%.+]] = arith.remui [[AHEAD]], %c3{{.*}} : index
+// CHECK:         [[BEGUN:%.+]] = arith.cmpi slt, [[AHEAD]], %arg1 : index
+// CHECK:         [[BOTH:%.+]] = arith.andi [[BEGUN]], %{{.*}} : i1
+// CHECK:         [[COUNT:%.+]] = arith.select [[BOTH]], %c8{{.*}}, %c0{{.*}} : index
+// CHECK:         nvgpu.device_async_copy %arg0[%{{.*}}, %c0{{.*}}], [[TILE]]{{\[}}[[SLOT]], %{{.*}}, %c0{{.*}}], 8, [[COUNT]] {bypassL1}
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-NOT:     gpu.barrier
+// CHECK:         nvgpu.ldmatrix [[TILE]]{{\[}}[[HERE]], %{{.*}}, %c0{{.*}}]
+// OLD-LABEL: gpu.func @copies
+// OLD-COUNT-2: gpu.barrier
+// OLD-NOT: nvgpu.device_async_copy
+gpu.module @kernels {
+  gpu.func @copies(%from: memref<?x8xf16>, %steps: index) workgroup(%tile : memref<8x8xf16, #gpu.address_space<workgroup>>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %zero = arith.constant dense<0.0> : vector<8xf16>
+    %rows = memref.dim %from, %c0 : memref<?x8xf16>
+    %thread = gpu.thread_id x
+    scf.for %step = %c0 to %steps step %c1 {
+      gpu.barrier
+      %begin = arith.muli %step, %c8 : index
+      %row = arith.addi %begin, %thread : index
+      %inside = arith.cmpi slt, %row, %rows : index
+      %one = scf.if %inside -> (vector<8xf16>) {
+        %loaded = vector.load %from[%row, %c0] {alignment = 16 : i64} : memref<?x8xf16>, vector<8xf16>
+        scf.yield %loaded : vector<8xf16>
+      } else {
+        scf.yield %zero : vector<8xf16>
+      }
+      vector.store %one, %tile[%thread, %c0] {alignment = 16 : i64} : memref<8x8xf16, #gpu.address_space<workgroup>>, vector<8xf16>
+      gpu.barrier
+      %f = nvgpu.ldmatrix %tile[%thread, %c0] {numTiles = 1 : i32, transpose = false} : memref<8x8xf16, #gpu.address_space<workgroup>> -> vector<1x2xf16>
+      vector.print %f : vector<1x2xf16>
+    } {tir.stages = 3 : i64}
+    gpu.return
+  }
+}
+
+// -----
+
+// An element, 2 bytes, is none that can be copied so: the loop stays.
+// CHECK-LABEL: gpu.func @narrow
+// CHECK-COUNT-2: gpu.barrier
+// CHECK-NOT: nvgpu.device_async_copy
+gpu.module @kernels {
+  gpu.func @narrow(%from: memref<8xf16>, %steps: index) workgroup(%tile : memref<8x8xf16, #gpu.address_space<workgroup>>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %thread = gpu.thread_id x
+    scf.for %step = %c0 to %steps step %c1 {
+      gpu.barrier
+      %one = memref.load %from[%step] : memref<8xf16>
+      memref.store %one, %tile[%thread, %c0] : memref<8x8xf16, #gpu.address_space<workgroup>>
+      gpu.barrier
+      %f = nvgpu.ldmatrix %tile[%thread, %c0] {numTiles = 1 : i32, transpose = false} : memref<8x8xf16, #gpu.address_space<workgroup>> -> vector<1x2xf16>
+      vector.print %f : vector<1x2xf16>
+    } {tir.stages = 3 : i64}
+    gpu.return
+  }
+}
