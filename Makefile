@@ -49,8 +49,8 @@ test-wheel: $(STAMP)
 	$(PYTHON) -m venv $(WHEEL_VENV)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/legato-*.whl)[test]"
-	$(WHEEL_VENV)/bin/lit -q test/tools test/passes
-	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/python -m pytest -q -p no:cacheprovider -o "$(WHEEL_PATHS)" api docs
+	$(WHEEL_VENV)/bin/lit -q test/tools
+	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -p no:cacheprovider -o "$(WHEEL_PATHS)" api docs
 
 bench: $(STAMP)
 	$(BIN)/python -m bench.kernels
