@@ -12,9 +12,10 @@ from legato.core.ir_helpers import find
 from legato.core.locations import describe
 from legato.core.mlir import ir
 from legato.dialects.module import Module
-from legato.dialects.relax.markers import OPS
+from legato.dialects.relax.markers import OPS, WORK
 
 Step = list[Any]
+UNKNOWN_WORK = "?"      # of a call: tir-count-work
 BINARY = {
     "arith.addi": "add", "arith.subi": "sub", "arith.muli": "mul", "arith.divsi": "div", "arith.remsi": "rem", "arith.divui": "floordiv",
     "arith.remui": "mod", "arith.floordivsi": "floordiv", "arith.ceildivsi": "ceildiv", "arith.ceildivui": "ceildiv", "arith.maxsi": "max",
@@ -31,6 +32,7 @@ class Plan:
     def __init__(self, module: Module) -> None:
         self.functions = {f.name.value: f for f in module.functions()}
         self.count = 0
+        self.calls: list[list[Any]] = []    # of kernels, that main makes: the fields of runtime.recorder.RecordedCall
 
     def of(self, name: str, wanted: Sequence[ir.Operation] | None = None) -> dict[str, Any]:
         """The program of a function: its arguments' registers and its steps; only those that lead to ``wanted`` ops, if given."""
@@ -58,7 +60,7 @@ class Plan:
             registers[op.results[0]] = registers[op.operands[0]]
             return
         if op.name == "func.call":
-            self.call(op, steps, registers)
+            self.call(op, steps, registers, ops)
             return
         taken = [registers[operand] for operand in op.operands]
         results = [self.new() for _ in op.results]
@@ -68,14 +70,20 @@ class Plan:
         elif op.name not in ("func.return", "scf.yield"):
             steps += step_of(op, taken, results, ops)
 
-    def call(self, op: ir.Operation, steps: list[Step], registers: dict[ir.Value, int]) -> None:
-        """The steps of a called function, whose parameters are the arguments' registers."""
+    def call(self, op: ir.Operation, steps: list[Step], registers: dict[ir.Value, int], ops: str) -> None:
+        """The steps of a called function, whose parameters are the arguments' registers. ``ops``: empty for a call that main makes."""
         callee = self.functions[ir.FlatSymbolRefAttr(op.attributes["callee"]).value]
         if callee.is_external:
             raise LegatoError(f"{describe(op)}: the function @{callee.name.value} runs on the host, and its data are on the device")
         inner = {parameter: registers[argument] for parameter, argument in zip(callee.arguments, op.operands)}
-        made = ", ".join(ir.StringAttr(one).value for one in ir.ArrayAttr(op.attributes[OPS])) if OPS in op.attributes else ""
-        steps += self.block(callee.body.blocks[0], inner, made or callee.name.value)
+        made = [ir.StringAttr(one).value for one in ir.ArrayAttr(op.attributes[OPS])] if OPS in op.attributes else []
+        body = self.block(callee.body.blocks[0], inner, ", ".join(made) or callee.name.value)
+        if ops:
+            steps += body
+            return
+        work = [ir.StringAttr(one).value for one in ir.ArrayAttr(op.attributes[WORK])] if WORK in op.attributes else [UNKNOWN_WORK] * 2
+        steps += [["call", len(self.calls)], *body, ["call", -1]]
+        self.calls.append([callee.name.value, made, *(None if text == UNKNOWN_WORK else text for text in work)])
 
     def control(self, op: ir.Operation, steps: list[Step], registers: dict[ir.Value, int], taken: list[int], results: list[int],
                 ops: str) -> None:
@@ -138,7 +146,7 @@ def step_of(op: ir.Operation, taken: list[int], results: list[int], ops: str) ->
         return []
     if op.name == "gpu.launch_func":
         return [launch(op, taken, ops)]
-    if op.name == "memref.copy" and all(is_dense(operand.type) for operand in op.operands):
+    if op.name == "memref.copy":
         return [["copy", *taken, item_bytes(op.operands[0].type)]]
     raise LegatoError(f"{describe(op)}: {op.name} runs on the host between launches, which the plan of a device cannot")
 
@@ -172,11 +180,6 @@ def holds_numbers(buffer: ir.Value) -> bool:
     type_ = ir.MemRefType(buffer.type)
     own = not isinstance(buffer.owner, ir.Block) and buffer.owner.name == "memref.alloc" and type_.has_static_shape
     return (own and type_.element_type == ir.IntegerType.get_signless(32)) or isinstance(type_.element_type, ir.IndexType)
-
-
-def is_dense(type_: ir.Type) -> bool:
-    """Whether a buffer is dense and in row-major order."""
-    return ir.MemRefType(type_).affine_map == ir.AffineMap.get_identity(ir.MemRefType(type_).rank)
 
 
 def item_bytes(type_: ir.Type) -> int:

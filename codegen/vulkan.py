@@ -27,8 +27,9 @@ def blob(module: Module) -> Blob:
     main = module.function(MAIN)
     boundary = Boundary.of(main)
     plan = Plan(module)
+    program, calls = plan.of(MAIN), plan.calls
     described = {
-        "main": plan.of(MAIN), "sizes": arena_steps(plan), "arguments": [argument(main, i) for i in range(len(main.arguments))],
+        "main": program, "calls": calls, "sizes": arena_steps(plan), "arguments": [argument(main, i) for i in range(len(main.arguments))],
         "shapes": [list(value.shown) for value in boundary.inputs], "symbols": list(boundary.symbols), "outputs": len(boundary.outputs),
         "kernels": {name: base64.b64encode(code).decode() for name, code in binaries(module).items()},
         "constants": {op.attributes["sym_name"].value: base64.b64encode(constant_bytes(op)).decode()

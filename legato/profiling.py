@@ -1,9 +1,11 @@
-"""``legato.profile``: where a compiled model's time goes, beside what the machine can do."""
+"""``legato.profile``: where a compiled model's time goes, beside what the machine or the device can do."""
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from legato.core.errors import LegatoError
 from legato.runtime import profile as runs_of
+from legato.runtime.cuda_device import cuda_figures
 from legato.runtime.executable import Executable
 
 
@@ -11,14 +13,24 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
             **named: Any) -> "runs_of.Profile":
     """Measures each kernel call of a compiled or loaded model on the given arguments, which are those of a call.
 
-    ``runs``: their median counts, after ``warmup`` runs that do not. ``peaks``: what the machine can do, which is measured first (about
-    2 s, once in a process); False: no percentages. The result prints as a table, and has ``json()`` and ``chrome_trace()``. The executable
-    is not touched: a second instance of it runs. Raises what a call raises, and LegatoError for what cannot be profiled.
+    ``runs``: their median counts, after ``warmup`` runs that do not. ``peaks``: what the machine can do, which is measured (about
+    2 s, once in a process); False: no percentages. Kernels of GPUs are timed on the device, by events of CUDA or timestamps of Vulkan;
+    their peaks are what CUDA says of the device (f32 without tensor cores); for Vulkan there are none. The result prints as a table, and
+    has ``json()`` and ``chrome_trace()``. The executable is not touched: a second instance of it runs. Raises what a call raises, and
+    LegatoError for what cannot be profiled.
     """
     if not isinstance(executable, Executable):
         raise LegatoError(f"what is profiled is a compiled model (legato.compile, legato.load), not {type(executable).__name__}")
-    found = measured_peaks(executable.signature.threads) if peaks is True else peaks or None
-    return runs_of.profile(executable, *args, runs=runs, warmup=warmup, peaks=found, **named)
+    found = runs_of.profile(executable, *args, runs=runs, warmup=warmup, peaks=None, **named)
+    return replace(found, peaks=_peaks_for(executable, found) if peaks is True else peaks or None)
+
+
+def _peaks_for(executable: Executable, found: "runs_of.Profile") -> "runs_of.Peaks | None":
+    """The peaks of what ran the kernels; None if they are not known."""
+    if executable.signature.device == "cuda":
+        figures = cuda_figures()
+        return runs_of.Peaks(figures.gflops, figures.bandwidth)
+    return None if found.device else measured_peaks(executable.signature.threads)
 
 
 @cache

@@ -11,6 +11,8 @@ import numpy as np
 
 from legato.core.errors import LegatoError
 from legato.core.notebook import counted, html_table
+from legato.runtime import device_records
+from legato.runtime.cuda_device import cuda_figures
 from legato.runtime.executable import Executable
 from legato.runtime.profile_text import milliseconds, table, trace
 from legato.runtime.recorder import RecordedCall
@@ -58,7 +60,8 @@ class CallProfile:
 class Profile:
     """Where a model's time goes. ``calls``: in the order in which they run; ``seconds``: the median time of a run; ``runs``: how many;
     ``symbols``: values of the symbolic sizes; ``threads``; ``peaks``: None if they were not measured. ``events``: of the last run, as
-    (number of the call, begin, end) in nanoseconds."""
+    (number of the call, begin, end) in nanoseconds. ``device``: the name of the GPU that runs the kernels, by whose clock they are
+    timed; empty for a CPU."""
 
     calls: tuple[CallProfile, ...]
     seconds: float
@@ -67,6 +70,7 @@ class Profile:
     threads: int
     peaks: Peaks | None
     events: tuple[tuple[int, int, int], ...]
+    device: str = ""
 
     @property
     def other(self) -> float:
@@ -93,7 +97,7 @@ class Profile:
         """The profile as a value for ``json.dumps``; times in seconds."""
         rows = [{**asdict(call), "gflops": call.gflops, "bandwidth": call.bandwidth} for call in self.calls]
         return {"seconds": self.seconds, "other": self.other, "runs": self.runs, "symbols": dict(self.symbols), "threads": self.threads,
-                "peaks": asdict(self.peaks) if self.peaks else None, "calls": rows}
+                "device": self.device, "peaks": asdict(self.peaks) if self.peaks else None, "calls": rows}
 
     def chrome_trace(self) -> dict[str, Any]:
         """The last run in the Trace Event Format, for chrome://tracing and ui.perfetto.dev."""
@@ -103,7 +107,8 @@ class Profile:
 def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3, peaks: Peaks | None = None, **named: Any) -> Profile:
     """Runs a model ``warmup + runs`` times (``warmup``: once at least) on the arguments, given as in a call, and measures each kernel call.
 
-    The executable itself is not touched: a second instance of it runs, with weights and code shared. Raises what a call raises, and
+    Kernels of a GPU are timed by its own clock; such a call waits for the device, also if its arguments are there. The executable itself is
+    not touched: a second instance of it runs, with weights and code shared. Raises what a call raises, and
     LegatoError for a model that was compiled without records.
     """
     recorder = executable.recorder
@@ -114,25 +119,30 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
     described = recorder.calls()
     records, function = recorder.instance(len(described))
     recording = executable.with_function(function)
-    recording(*args, **named)
-    if (made := records.counted) > len(described):      # loops of main make some calls more than once
-        records, function = recorder.instance(made)
-        recording = executable.with_function(function)
-    for _ in range(warmup - 1):
-        recording(*args, **named)
     times, whole = [], []
     events: list[tuple[int, int, int]] = []
-    records.take()
-    for _ in range(runs):
-        begin = time.perf_counter_ns()
+    with device_records.recording() as noted:
         recording(*args, **named)
-        whole.append(time.perf_counter_ns() - begin)
-        events = records.take()
-        times.append(_by_call(events, len(described)))
+        if (made := records.counted) > len(described):      # loops of main make some calls more than once
+            records, function = recorder.instance(made)
+            recording = executable.with_function(function)
+        for _ in range(warmup - 1):
+            recording(*args, **named)
+        records.take()
+        noted.take()
+        for _ in range(runs):
+            begin = time.perf_counter_ns()
+            recording(*args, **named)
+            whole.append(time.perf_counter_ns() - begin)
+            events, on_device = records.take(), noted.take()
+            if noted.device:    # main makes one call, of the engine that runs the whole graph
+                described, events = tuple(noted.calls), on_device
+            times.append(_by_call(events, len(described)))
+    device = cuda_figures().name if executable.signature.device == "cuda" else noted.device
     symbols = symbol_values(_shapes(executable, args, named))
     seconds = median(whole) / 1e9
     calls = tuple(_call(one, [run[number] for run in times], symbols, seconds) for number, one in enumerate(described))
-    return Profile(calls, seconds, runs, symbols, executable.signature.threads, peaks, tuple(events))
+    return Profile(calls, seconds, runs, symbols, executable.signature.threads, peaks, tuple(events), device)
 
 
 def measure_bandwidth(threads: int = 1, megabytes: int = 128, repeats: int = 5) -> float:

@@ -48,11 +48,12 @@ def milliseconds(seconds: float) -> str:
 
 def _headline(profile: Profile) -> str:
     sizes = "".join(f", {name} = {value}" for name, value in profile.symbols.items())
-    threads = f"{profile.threads} thread{'s' if profile.threads > 1 else ''}"
-    line = f"{milliseconds(profile.seconds)} a run, median of {profile.runs}; {threads}{sizes}"
+    where = f"on {profile.device}" if profile.device else f"{profile.threads} thread{'s' if profile.threads > 1 else ''}"
+    line = f"{milliseconds(profile.seconds)} a run, median of {profile.runs}; {where}{sizes}"
     if profile.peaks is None:
         return line
-    return f"{line}\nthe machine: {profile.peaks.gflops:.0f} GFLOP/s (f32), {profile.peaks.bandwidth:.1f} GB/s of memory"
+    of = "device" if profile.device else "machine"
+    return f"{line}\nthe {of}: {profile.peaks.gflops:.0f} GFLOP/s (f32), {profile.peaks.bandwidth:.1f} GB/s of memory"
 
 
 def _total(profile: Profile) -> list[str]:

@@ -88,7 +88,7 @@ def gpu_stages(target: "Target") -> Stages:
     return (
         ("relax", f"{INFER},{GRAPH}"),
         ("legalized", LEGALIZE),
-        ("fused", FUSE if target.options.get("schedules") else f"{FUSE},{COLLAPSE}"),
+        ("fused", f"{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-default-schedules{target=%s}"),
         ("scheduled", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),
@@ -107,8 +107,8 @@ def nvvm_stages(target: "Target") -> Stages:
         ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
                  "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
                  "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),
-        ("llvm", f"tir-lift-globals,tir-call-driver{{target=%s}},func.func(canonicalize,cse),tir-pass-pointers,"
-                 f"func.func(convert-scf-to-cf),expand-strided-metadata,lower-affine,{LLVM},{CLEAN},tir-check-lowered,tir-emit-entry"),
+        ("llvm", f"tir-lift-globals,tir-call-driver{{target=%s}},tir-lower-packed,tir-profile-main,func.func(canonicalize,cse),"
+                 f"tir-pass-pointers,func.func(convert-scf-to-cf),expand-strided-metadata,lower-affine,{LLVM},{CLEAN},tir-check-lowered,tir-emit-entry"),
     )
 
 

@@ -8,15 +8,17 @@ from functools import cache
 from typing import Any
 
 from legato.codegen.entry import describe, faults, instance, messages
-from legato.codegen.entry.cuda import device, driver, refusals
+from legato.codegen.entry.cuda import device, driver, profile, refusals
 from legato.codegen.entry.cuda import instance as cuda_instance
+from legato.codegen.entry.cuda.frame import cuda_frame_arena, cuda_frame_result, cuda_open_frame
 from legato.codegen.entry.cuda.instance import create_on_device
 from legato.codegen.entry.cuda.launch import cuda_copy, cuda_launch, cuda_read, cuda_write
+from legato.codegen.entry.cuda.profile import cuda_begin, cuda_record
 from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, memory_at, open_frame, set_size
 from legato.codegen.entry.instance import create
 from legato.codegen.entry.packed import call_packed, call_value
 from legato.codegen.entry.pool import parallel, release_pool, retain_pool
-from legato.codegen.entry.profile import clock, record
+from legato.codegen.entry.profile import begin, record
 from legato.codegen.entry.returned import call_returning
 from legato.codegen.native.body import symbol_of
 from legato.codegen.native.compiler import compile_functions
@@ -25,7 +27,7 @@ from legato.core.upstream import run_on
 from legato.dialects.loading import make_context
 
 BASELINE = ("x86-64", "+sse2")   # the entry itself runs on any CPU, to report that the kernels do not
-RARE = (describe, faults, instance, messages, device, driver, refusals, cuda_instance)     # creating an instance, and messages
+RARE = (describe, faults, instance, messages, device, driver, profile, refusals, cuda_instance)     # creating an instance, and messages
 HIDDEN = 1      # of llvm.func's visibilities
 TO_LLVM = "func.func(arith-expand,canonicalize,cse),convert-to-llvm,reconcile-unrealized-casts"
 NativeFunction = Callable[..., Any]
@@ -61,10 +63,11 @@ UNITS = (
     EntryUnit((create,)),
     EntryUnit((call_packed, call_value)),                        # passes/calls/packed_stubs.py
     EntryUnit((call_returning, memory_at, set_size, frame_check, frame_arena, frame_result, open_frame, close_frame)),
-    EntryUnit((clock, record)),                                  # passes/calls/profile_main.py
+    EntryUnit((begin, record)),                                  # passes/calls/profile_main.py
     EntryUnit((faults.out_of_bounds, faults.faults)),            # passes/cpu/check_bounds.py
     POOL,                                                   # passes/cpu/outline_parallel.py
-    EntryUnit((create_on_device, cuda_launch, cuda_copy, cuda_read, cuda_write)),     # passes/gpu/call_driver.py
+    EntryUnit((create_on_device, cuda_launch, cuda_copy, cuda_read, cuda_write,       # passes/gpu/call_driver.py
+               cuda_open_frame, cuda_frame_arena, cuda_frame_result, cuda_begin, cuda_record)),
 )
 
 

@@ -138,12 +138,13 @@ def _call_of_main(main: ir.OpView, boundary: Boundary, is_profiled: bool) -> str
     lines = ["llvm.func internal @legato.main(%instance: !llvm.ptr, %data: !llvm.ptr, %arena: !llvm.ptr, %symbols: !llvm.ptr, "
              "%blocks: !llvm.ptr) -> i32 {",
              f"  %handles = llvm.getelementptr %instance[{fields(Instance)['handles'].offset}] : (!llvm.ptr) -> !llvm.ptr, i8"]
+    opening = "legato.cuda_open_frame" if is_for_cuda(main) else "legato.open_frame"
     if has_frame(main):
         counts = _frame_counts(main)
         words = size_of(Frame) // 8 + 2 * counts["held"] + counts["arenas"]
         lines += [f"  %words = llvm.mlir.constant({words} : i64) : i64",
                   "  %frame = llvm.alloca %words x i64 : (i64) -> !llvm.ptr",
-                  "  llvm.call @legato.open_frame(%frame, %instance, %blocks, %symbols) : "
+                  f"  llvm.call @{opening}(%frame, %instance, %blocks, %symbols) : "
                   "(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()"]
     operands, inputs, weights, outputs = [], 0, 0, len(boundary.inputs)
     for number, attributes in enumerate(main.attributes["arg_attrs"]):
@@ -172,16 +173,19 @@ def _call_of_main(main: ir.OpView, boundary: Boundary, is_profiled: bool) -> str
                   f"  {at} = llvm.load %p{number} : !llvm.ptr -> {type_}"]
         operands.append(at)
     types = [str(a.type) for a in main.body.blocks[0].arguments]
-    lines += _either_main(operands, types) if is_profiled else [_call("main", "code", operands, types)]
+    lines += _either_main(operands, types, is_for_cuda(main)) if is_profiled else [_call("main", "code", operands, types)]
     declared = []
     if has_frame(main):
+        declared = [f"llvm.func @{opening}(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr)"]
+    if has_frame(main) and not is_for_cuda(main):       # on a device the call owns what its frame has handed out
         lines.append("  llvm.call @legato.close_frame(%frame) : (!llvm.ptr) -> ()")
-        declared = ["llvm.func @legato.open_frame(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr)", "llvm.func @legato.close_frame(!llvm.ptr)"]
+        declared.append("llvm.func @legato.close_frame(!llvm.ptr)")
     return "\n".join([*lines, "  llvm.return %code : i32", "}", *declared])
 
 
-def _either_main(operands: Sequence[str], types: Sequence[str]) -> list[str]:
-    """The call of ``@main_profiled`` where the instance has memory for events, else of ``@main``."""
+def _either_main(operands: Sequence[str], types: Sequence[str], on_device: bool) -> list[str]:
+    """The call of ``@main_profiled`` where the instance has memory for events, else of ``@main``. ``on_device``: the call that is under way
+    has that memory, and stands in its place."""
     return [
         f"  %place = llvm.getelementptr %instance[{fields(Instance)['events'].offset}] : (!llvm.ptr) -> !llvm.ptr, i8",
         "  %events = llvm.load %place : !llvm.ptr -> !llvm.ptr",
@@ -189,7 +193,7 @@ def _either_main(operands: Sequence[str], types: Sequence[str]) -> list[str]:
         '  %profiled = llvm.icmp "ne" %events, %null : !llvm.ptr',
         "  llvm.cond_br %profiled, ^recorded, ^plain",
         "^recorded:",
-        _call("main_profiled", "recorded", [*operands, "%events"], [*types, "!llvm.ptr"]),
+        _call("main_profiled", "recorded", [*operands, "%blocks" if on_device else "%events"], [*types, "!llvm.ptr"]),
         "  llvm.br ^end(%recorded : i32)",
         "^plain:",
         _call("main", "plain", operands, types),

@@ -14,6 +14,11 @@ def clock() -> int:
     return now[0] * SECOND + now[1]
 
 
+def begin(events: Events) -> int:
+    """When a call began that ``record`` notes: the time in nanoseconds."""
+    return clock()
+
+
 def record(events: Events, call: int, begin: int) -> None:
     """Notes that a call, by its number, began at a time and ended now. Calls beyond the room for them are only counted."""
     end = clock()

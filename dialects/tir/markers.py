@@ -27,6 +27,7 @@ PROFILED = "tir.profiled"          # on @main_profiled: a row for each call that
 
 # On declarations that kernels call
 KEEP_SIZE = "legato.keep_size"     # a function that no code has: its calls keep sizes that depend on data until memory is planned
+ENTRY = "legato.entry"              # on a declaration: the entry defines the function
 OUT_OF_BOUNDS = "legato.out_of_bounds"   # the entry's function that takes the report of a bad index
 FAULTS = "legato.faults"           # the entry's function that counts such reports
 EXTERN = "tir.extern"              # the C function's name

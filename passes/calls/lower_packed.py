@@ -24,7 +24,7 @@ from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.relax.dims import dims, symbols
 from legato.dialects.relax.markers import CALLERS, EXTERNAL, LATE_SYMBOLS, PACKED, PACKED_NAMES, PACKED_RESULTS, RETURNS
-from legato.dialects.tir.markers import FRAME, FUNCTIONS, HELD, PRIM_FUNC, TIR_PACKED
+from legato.dialects.tir.markers import ENTRY, FRAME, FUNCTIONS, HELD, PRIM_FUNC, TIR_PACKED
 from legato.dialects.tir.packed import is_packed
 from legato.passes.calls.lower_packed_kernels import checked_call, kernels_that_call, leaving_block, lower_kernels, packed_calls
 from legato.passes.calls.packed_stubs import derived_sizes, kernel_stub, late_stub, packed_stub
@@ -102,7 +102,7 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
         kernel_stub(module, declaration, names)
     for declaration in called.values():
         if MARK in declaration.attributes:
-            late_stub(module, declaration, declaration.attributes[MARK].value)
+            late_stub(module, declaration, declaration.attributes[MARK].value, main)
         elif RETURNS in declaration.attributes:
             packed_stub(module, declaration, names, first_row, known)
             first_row += len(declaration.type.results)
@@ -114,12 +114,14 @@ def lower_packed(module: ir.Module, warnings: list[str]) -> None:
 
 
 def _calls(main: func.FuncOp, functions: dict[str, func.FuncOp], calling: Sequence[str]) -> list[ir.Operation]:
-    """The calls of functions without a body, and of kernels that call packed functions, in order."""
+    """The calls of functions without a body, other than the entry's, and of kernels that call packed functions, in order."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "func.call" and (functions[op.attributes["callee"].value].is_external or op.attributes["callee"].value in calling):
-            found.append(op)
+        if op.name == "func.call":
+            callee = functions[op.attributes["callee"].value]
+            if (callee.is_external and ENTRY not in callee.attributes) or callee.name.value in calling:
+                found.append(op)
         return ir.WalkResult.ADVANCE
 
     main.operation.walk(visit)

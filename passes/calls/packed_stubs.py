@@ -11,7 +11,7 @@ from legato.core.mlir import arith, func, ir, memref
 from legato.core.tvm_ffi_abi import FLOAT, INT
 from legato.dialects.relax.dims import Dim, Size, dims, given_symbols, parse
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, SIGNATURE, SIZES
-from legato.dialects.tir.markers import DTYPES, TIR_PACKED
+from legato.dialects.tir.markers import CHIP, DTYPES, TIR_PACKED
 from legato.passes.calls.arguments import DYNAMIC, described, i64, text_address, word, word_of, words
 from legato.passes.memory.plan_memory.late import ARENA, CHECK
 from legato.passes.memory.plan_memory.stages import result_types
@@ -22,6 +22,8 @@ ENTRY_FUNCTIONS = {
     "legato.frame_check": "(i64, i64, i64) -> i32",
     "legato.frame_arena": "(!llvm.ptr, i64, i64) -> memref<1xi8>",
     "legato.frame_result": "(!llvm.ptr, i64, memref<1xi64>) -> memref<1xi8>",
+    "legato.cuda_frame_arena": "(!llvm.ptr, i64, i64) -> memref<1xi8>",
+    "legato.cuda_frame_result": "(!llvm.ptr, i64, memref<1xi64>) -> memref<1xi8>",
     "legato.memory_at": "(i64) -> memref<1xi8>",
     "legato.call_returning": "(i64, memref<1xi64>, i64, !llvm.ptr, i64, i64, i64, memref<1xi64>) -> i32",
     "legato.call_packed": "(i64, memref<1xi64>, i64) -> i32",
@@ -94,7 +96,12 @@ def kernel_stub(module: ir.Module, declaration: func.FuncOp, names: Sequence[str
         func.ReturnOp([code, number])
 
 
-def late_stub(module: ir.Module, declaration: func.FuncOp, kind: str) -> None:
+def entry_function(main: func.FuncOp, name: str) -> str:
+    """The symbol of a function of the entry that main calls, by its name for CPUs: those for models on a device have others."""
+    return f"legato.{'cuda_' if CHIP in main.attributes else ''}{name}"
+
+
+def late_stub(module: ir.Module, declaration: func.FuncOp, kind: str, main: func.FuncOp) -> None:
     """Defines the function for main's requests to its frame in the middle of a call (memory/plan_memory/late.py)."""
     results = list(declaration.type.results)
     stub = _define(module, declaration, [ir.Type.parse("!llvm.ptr"), *declaration.type.inputs], results)
@@ -105,9 +112,9 @@ def late_stub(module: ir.Module, declaration: func.FuncOp, kind: str) -> None:
             func.ReturnOp([_call(module, "legato.frame_check", [number, sizes[0], sizes[1] if len(sizes) == 2 else word(0)])])
             return
         if kind == ARENA:
-            memory = _call(module, "legato.frame_arena", [frame, number, sizes[0]])
+            memory = _call(module, entry_function(main, "frame_arena"), [frame, number, sizes[0]])
         else:
-            memory = _call(module, "legato.frame_result", [frame, number, _first(words(sizes))])
+            memory = _call(module, entry_function(main, "frame_result"), [frame, number, _first(words(sizes))])
         address = memref.ExtractAlignedPointerAsIndexOp(memory).aligned_pointer
         missing = arith.CmpIOp(arith.CmpIPredicate.eq, address, index(0)).result
         func.ReturnOp([arith.ExtSIOp(_i32(), missing).result, _shaped(memory, results[0], [])])   # -1 if out of memory

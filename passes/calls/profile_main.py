@@ -8,11 +8,12 @@ from legato.dialects.module import Module
 from legato.dialects.relax.markers import OPS, PACKED, WORK
 from legato.dialects.tir import is_prim_func
 from legato.dialects.tir.markers import EVENTS, MAIN_PROFILED, PROFILED
+from legato.passes.calls.packed_stubs import entry_function
 from legato.passes.memory.lift_weights import argument_attributes, set_arguments
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
-CLOCK, RECORD = "legato.clock", "legato.record"     # codegen/entry/profile.py defines them
+BEGIN, RECORD = "begin", "record"     # codegen/entry/profile.py defines them, or codegen/entry/cuda/profile.py
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ def profile_main(module: ir.Module, functions: dict[str, func.FuncOp]) -> None:
     marks = [*argument_attributes(copy), {EVENTS: ir.UnitAttr.get()}]
     events = copy.body.blocks[0].add_argument(pointer, ir.Location.unknown())
     set_arguments(copy, marks)
+    begins, records = (entry_function(main, name) for name in (BEGIN, RECORD))
     rows = []
     for call in find(copy.operation, "func.call"):
         callee = call.attributes["callee"].value
@@ -52,14 +54,14 @@ def profile_main(module: ir.Module, functions: dict[str, func.FuncOp]) -> None:
         number = len(rows)
         rows.append(_row(functions[callee], call))
         with ir.InsertionPoint(call), call.location:
-            begin = func.CallOp([i64], ir.FlatSymbolRefAttr.get(CLOCK), []).result
+            begin = func.CallOp([i64], ir.FlatSymbolRefAttr.get(begins), [events]).result
             which = ir.Operation.create("arith.constant", [i64], attributes={"value": ir.IntegerAttr.get(i64, number)}).result
-            end = func.CallOp([], ir.FlatSymbolRefAttr.get(RECORD), [events, which, begin])
+            end = func.CallOp([], ir.FlatSymbolRefAttr.get(records), [events, which, begin])
         end.operation.move_after(call)
     copy.attributes[PROFILED] = ir.ArrayAttr.get(rows)
     with ir.InsertionPoint(module.body):
-        func.FuncOp(CLOCK, ir.FunctionType.get([], [i64]), visibility="private")
-        func.FuncOp(RECORD, ir.FunctionType.get([pointer, i64, i64], []), visibility="private")
+        func.FuncOp(begins, ir.FunctionType.get([pointer], [i64]), visibility="private")
+        func.FuncOp(records, ir.FunctionType.get([pointer, i64, i64], []), visibility="private")
 
 
 def _row(function: func.FuncOp, call: ir.Operation) -> ir.DictAttr:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import everything, find, index
 from legato.core.mlir import arith, func, ir, memref
-from legato.dialects.relax.markers import DONATED
-from legato.dialects.tir.markers import CHIP, KERNELS, RUN, SITES
+from legato.dialects.tir.markers import CHIP, ENTRY, KERNELS, RUN, SITES
+from legato.passes.gpu.device_copies import copies, element, item_bytes
 from legato.passes.gpu.host_functions import MAIN, add_arguments, callee_of, calls_of, extend_call, host_functions, ops_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
@@ -51,9 +51,6 @@ def call_driver(module: ir.Module, chip: str) -> None:
     """Works on one module, whose kernels are lowered. PassFailed for what the host cannot do with the device's memory."""
     functions = host_functions(module)
     main = functions[MAIN]
-    if DONATED in main.attributes and any(number >= 0 for number in ir.DenseI64ArrayAttr(main.attributes[DONATED])):
-        raise PassFailed("arguments are donated, whose memory results take, and a model on a device does not do that: compile it for a CPU "
-                         "(target llvm), or without donated arguments", main.operation)
     kernels: dict[str, None] = {}
     sites: dict[str, None] = {}
     parameters = parameter_counts(module)
@@ -94,7 +91,9 @@ def rewrite(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, 
     if op.name == "gpu.launch_func":
         launch(op, run, site, kernels, parameters)
     elif op.name == "memref.copy":
-        copy_on_device(op, run, site)
+        if any(map(is_own, op.operands)):
+            raise PassFailed("a copy between launches takes buffers of the device", op)
+        copies(op, lambda to, source, size: call("legato.cuda_copy", [run, site, to, source, size]))
     elif is_own(op.operands[0 if op.name == "memref.load" else 1]):
         return
     elif op.name == "memref.load":
@@ -162,19 +161,6 @@ def bits(value: ir.Value) -> ir.Value:
     return value if value.type.width == 64 else arith.extui(i64(), value)
 
 
-def copy_on_device(op: ir.Operation, run: ir.Value, site: ir.Value) -> None:
-    """Calls ``cuda_copy`` for a memref.copy of dense buffers."""
-    source, to = op.operands
-    for buffer in (source, to):
-        type_ = ir.MemRefType(buffer.type)
-        if is_own(buffer) or type_.affine_map != ir.AffineMap.get_identity(type_.rank):
-            raise PassFailed("a copy between launches takes dense buffers of the device", op)
-    size = index(item_bytes(ir.MemRefType(source.type).element_type))
-    for axis in range(ir.MemRefType(source.type).rank):
-        size = arith.muli(size, memref.dim(source, index(axis)))
-    call("legato.cuda_copy", [run, site, *(memref.extract_aligned_pointer_as_index(one) for one in (to, source)), size])
-
-
 def read(op: ir.Operation, run: ir.Value, site: ir.Value) -> None:
     """Calls ``cuda_read`` for a memref.load."""
     type_ = op.results[0].type
@@ -197,28 +183,11 @@ def write(op: ir.Operation, run: ir.Value, site: ir.Value) -> None:
     call("legato.cuda_write", [run, site, element(buffer, indices, size), word, index(size)])
 
 
-def element(buffer: ir.Value, indices: Sequence[ir.Value], size: int) -> ir.Value:
-    """The address of an element."""
-    rank = ir.MemRefType(buffer.type).rank
-    _, offset, *layout = memref.ExtractStridedMetadataOp(buffer).results
-    for at, stride in zip(indices, layout[rank:]):
-        offset = arith.addi(offset, arith.muli(at, stride))
-    return arith.addi(memref.extract_aligned_pointer_as_index(buffer), arith.muli(offset, index(size)))
-
-
 def is_own(buffer: ir.Value) -> bool:
     """Whether a buffer is the host's: allocated by the function itself."""
     while not isinstance(buffer.owner, ir.Block) and buffer.owner.name in VIEWS:
         buffer = buffer.owner.operands[0]
     return not isinstance(buffer.owner, ir.Block) and buffer.owner.name in OWN
-
-
-def item_bytes(type_: ir.Type) -> int:
-    """The bytes of an element; truth values are bytes."""
-    if isinstance(type_, ir.IndexType):
-        return 8
-    assert isinstance(type_, ir.IntegerType | ir.FloatType)
-    return max(1, type_.width // 8)
 
 
 def i64() -> ir.Type:
@@ -245,4 +214,4 @@ def declare(module: ir.Module) -> None:
         for name, count in ENTRY_FUNCTIONS.items():
             if name in called:
                 type_ = ir.FunctionType.get([ir.IndexType.get()] * count, [ir.IndexType.get()] if name == READ else [])
-                func.FuncOp(name, type_, visibility="private")
+                func.FuncOp(name, type_, visibility="private").attributes[ENTRY] = ir.UnitAttr.get()

@@ -37,7 +37,7 @@ def lift_globals(module: Module) -> None:
     needed: dict[str, list[str]] = {}
     for name, function in functions.items():
         found = [ir.FlatSymbolRefAttr(op.attributes["name"]).value for op in find(function.operation, "memref.get_global")]
-        needed[name] = list(dict.fromkeys([*found, *(one for call in calls_of(function) for one in needed[callee_of(call)])]))
+        needed[name] = list(dict.fromkeys([*found, *(one for call in calls_of(function) for one in needed.get(callee_of(call), ()))]))
     if not needed[MAIN]:
         return
     globals_ = {op.attributes["sym_name"].value: op for op in module.module.body.operations if op.operation.name == "memref.global"}
@@ -54,7 +54,7 @@ def lift_globals(module: Module) -> None:
             op.results[0].replace_all_uses_with(given[ir.FlatSymbolRefAttr(op.attributes["name"]).value])
             op.erase()
         for call in calls_of(function):
-            extend_call(call, [given[one] for one in needed[callee_of(call)]])
+            extend_call(call, [given[one] for one in needed.get(callee_of(call), ())])
     for name in needed[MAIN]:
         globals_[name].operation.erase()
 

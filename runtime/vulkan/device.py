@@ -85,8 +85,9 @@ class VulkanDevice:
         about = vk.vkGetPhysicalDeviceProperties(self.physical)
         self.name, self.kind, self.limits = about.deviceName, KINDS.get(about.deviceType, "other"), limits_of(about)
         self.memory = vk.vkGetPhysicalDeviceMemoryProperties(self.physical)
-        self.family = next(i for i, family in enumerate(vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical))
-                           if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
+        families = list(vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical))
+        self.family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
+        self.timestamp_bits, self.tick = families[self.family].timestampValidBits, about.limits.timestampPeriod    # a tick in nanoseconds
         self.able, enabled = features(vk, self.physical)
         queue = vk.VkDeviceQueueCreateInfo(queueFamilyIndex=self.family, queueCount=1, pQueuePriorities=[1.0])
         self.device = vk.vkCreateDevice(self.physical, vk.VkDeviceCreateInfo(pNext=enabled, pQueueCreateInfos=[queue]), None)

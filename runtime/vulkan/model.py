@@ -4,6 +4,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -13,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from legato.core.errors import LegatoError
+from legato.runtime.device_records import wanted
+from legato.runtime.recorder import RecordedCall
 from legato.runtime.sizes import symbol_values
 from legato.runtime.vulkan.device import DeviceBuffer, DeviceKernel, VulkanDevice, the_device
 from legato.runtime.vulkan.plan import DevicePart, PlannedCopy, PlannedLaunch, Run, dense
+from legato.runtime.vulkan.times import DeviceTimes
 
 KEPT = 16   # combinations of sizes whose submissions are kept
 
@@ -27,6 +31,7 @@ class Recorded:
     commands: Any
     inputs: list[DeviceBuffer]
     outputs: list[DeviceBuffer]
+    times: DeviceTimes | None = None    # of the kernels, where they are wanted
     kept: list[Any] = field(default_factory=list)   # what the commands refer to
 
 
@@ -39,6 +44,7 @@ class VulkanModel:
         self.lock = threading.Lock()
         self.kernels: dict[str, DeviceKernel] = {}
         self.recorded: OrderedDict[tuple[int, ...], Recorded] = OrderedDict()
+        self.calls = [RecordedCall(function, tuple(ops), flops, bytes_) for function, ops, flops, bytes_ in self.described.get("calls", ())]
         self.weights = {name: self.filled(np.asarray(array), f"the weight {name}") for name, array in weights.items()}
         self.constants = {name: self.filled(np.frombuffer(base64.b64decode(text), np.uint8), f"the constant {name}")
                           for name, text in self.described["constants"].items()}
@@ -54,19 +60,23 @@ class VulkanModel:
         count = len(arrays) - self.described["outputs"]
         inputs, outputs = arrays[:count], arrays[count:]
         symbols = symbol_values([(axes, array.shape) for axes, array in zip(self.described["shapes"], inputs, strict=True)])
-        key = tuple(symbols[name] for name in self.described["symbols"])
+        records = wanted()
+        key = (records is not None, *(symbols[name] for name in self.described["symbols"]))
         with self.lock:
             recorded = self.recorded.get(key) or self.record(key, symbols, inputs, outputs)
             self.recorded.move_to_end(key)
             for buffer, array in zip(recorded.inputs, inputs, strict=True):
                 write(buffer, array)
+            begin = time.perf_counter_ns()
             self.device.submit(recorded.commands)
+            if records is not None and recorded.times is not None:
+                records.add(self, self.device.name, self.calls, recorded.times.events(begin))
             for buffer, array in zip(recorded.outputs, outputs, strict=True):
                 array[...] = np.frombuffer(buffer.data, array.dtype, array.size).reshape(array.shape)
 
     def record(self, key: tuple[int, ...], symbols: Mapping[str, int], inputs: Sequence[np.ndarray],
                outputs: Sequence[np.ndarray]) -> Recorded:
-        """The submission for these sizes, which is kept for later runs."""
+        """The submission for these sizes, which is kept for later runs. ``key``: whether its kernels are timed, and the sizes."""
         device, buffers = self.device, []
         recorded = Recorded(None, [device.buffer(array.nbytes, f"input {i}") for i, array in enumerate(inputs)],
                             [device.buffer(array.nbytes, f"output {i}") for i, array in enumerate(outputs)])
@@ -84,7 +94,8 @@ class VulkanModel:
         buffers += self.constants.values()
         run.program(self.described["main"], values)
         recorded.kept = [*buffers]
-        writer = CommandWriter(self, buffers, recorded.kept)
+        recorded.times = DeviceTimes(device, run.calls) if key[0] else None
+        writer = CommandWriter(self, buffers, recorded.kept, recorded.times)
         recorded.commands = writer.commands(run.launches)
         weakref.finalize(recorded, release, device, recorded.commands, writer.pool).atexit = False
         self.recorded[key] = recorded
@@ -115,11 +126,12 @@ def release(device: VulkanDevice, commands: Any, pool: Any) -> None:
 
 
 class CommandWriter:
-    """Writes launches into a command buffer. ``pool``: of their descriptor sets."""
+    """Writes launches into a command buffer. ``pool``: of their descriptor sets; ``times``: of main's calls, where they are wanted."""
 
-    def __init__(self, model: VulkanModel, buffers: Sequence[DeviceBuffer], kept: list[Any]) -> None:
+    def __init__(self, model: VulkanModel, buffers: Sequence[DeviceBuffer], kept: list[Any], times: DeviceTimes | None) -> None:
         self.model, self.device, self.vk, self.buffers, self.kept = model, model.device, model.device.vk, buffers, kept
         self.pool: Any = None
+        self.times = times
 
     def commands(self, steps: Sequence[PlannedLaunch | PlannedCopy]) -> Any:
         """A command buffer with the launches and copies in order, each after all memory that those before have written."""
@@ -134,13 +146,19 @@ class CommandWriter:
         used = written | vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_TRANSFER_READ_BIT
         seen = vk.VkMemoryBarrier(srcAccessMask=written, dstAccessMask=used)
         work = vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | vk.VK_PIPELINE_STAGE_TRANSFER_BIT
-        for step in steps:
+        if self.times is not None:
+            self.times.reset(commands)
+        for number, step in enumerate(steps):
+            if self.times is not None and step.turn >= 0 and (number == 0 or steps[number - 1].turn != step.turn):
+                self.times.begin(commands, step.turn)
             if isinstance(step, PlannedCopy):
-                vk.vkCmdCopyBuffer(commands, self.buffers[step.source.buffer].handle, self.buffers[step.target.buffer].handle, 1, [
-                    vk.VkBufferCopy(srcOffset=step.source.start, dstOffset=step.target.start, size=step.count)])
+                vk.vkCmdCopyBuffer(commands, self.buffers[step.source.buffer].handle, self.buffers[step.target.buffer].handle,
+                                   len(step.regions), [vk.VkBufferCopy(srcOffset=a, dstOffset=b, size=n) for a, b, n in step.regions])
             else:
                 self.launch(commands, step, next(sets))
             vk.vkCmdPipelineBarrier(commands, work, work, 0, 1, [seen], 0, None, 0, None)
+            if self.times is not None and step.turn >= 0 and (number + 1 == len(steps) or steps[number + 1].turn != step.turn):
+                self.times.end(commands, step.turn)
         read = vk.VkMemoryBarrier(srcAccessMask=written, dstAccessMask=vk.VK_ACCESS_HOST_READ_BIT)
         vk.vkCmdPipelineBarrier(commands, work, vk.VK_PIPELINE_STAGE_HOST_BIT, 0, 1, [read], 0, None, 0, None)
         vk.vkEndCommandBuffer(commands)

@@ -36,22 +36,26 @@ class DevicePart:
 
 @dataclass(frozen=True)
 class PlannedLaunch:
-    """One launch: the kernel, the grid, the parts of buffers that it gets, its sizes (the last buffer), and the graph ops of it."""
+    """One launch: the kernel, the grid, the parts of buffers that it gets, its sizes (the last buffer), and the graph ops of it. ``turn``:
+    the call of main's that makes it, counted from 0; -1 for none."""
 
     kernel: str
     grid: tuple[int, int, int]
     parts: tuple[DevicePart, ...]
     numbers: tuple[int, ...]
     ops: str
+    turn: int = -1
 
 
 @dataclass(frozen=True)
 class PlannedCopy:
-    """A copy of ``count`` bytes from one part of a buffer to another."""
+    """A copy of one part of a buffer to another. ``regions``: where each contiguous one begins in the two buffers, and its bytes.
+    ``turn``: as of a launch."""
 
     source: DevicePart
     target: DevicePart
-    count: int
+    regions: tuple[tuple[int, int, int], ...]
+    turn: int = -1
 
 
 class HostNumbers(list):
@@ -59,12 +63,15 @@ class HostNumbers(list):
 
 
 class Run:
-    """One run of a program: ``launches`` in order. ``constants``: the numbers of the buffers that hold them, by name."""
+    """One run of a program: ``launches`` in order. ``constants``: the numbers of the buffers that hold them, by name. ``calls``: main's
+    calls of kernels, by number, in the order in which it makes them."""
 
     def __init__(self, constants: Mapping[str, int] | None = None) -> None:
         self.values: dict[int, Any] = {}
         self.launches: list[PlannedLaunch | PlannedCopy] = []
         self.constants = constants or {}
+        self.calls: list[int] = []
+        self.turn = -1
 
     def program(self, program: dict[str, Any], arguments: Sequence[Any]) -> None:
         """Runs a program on the values of its arguments."""
@@ -140,6 +147,13 @@ class Run:
         """Reads a number."""
         self.values[result] = self.values[buffer][self.values[place]]
 
+    def do_call(self, number: int) -> None:
+        """The beginning of a call of main's, by its number, or, with -1, its end."""
+        self.turn = -1
+        if number >= 0:
+            self.turn = len(self.calls)
+            self.calls.append(number)
+
     def do_launch(self, kernel: str, grid: Sequence[int], buffers: Sequence[int], ops: str) -> None:
         """A launch, unless its grid is empty. LegatoError for numbers that the kernels' 32 bits do not hold."""
         size = tuple(self.values[one] for one in grid)
@@ -147,13 +161,13 @@ class Run:
         if any(not -(1 << 31) <= one < 1 << 31 for one in (*numbers, *size)):
             raise LegatoError(f"{ops or kernel}: a size of {max(map(abs, (*numbers, *size)))} is beyond the 32 bits of a Vulkan kernel")
         if 0 not in size:
-            self.launches.append(PlannedLaunch(kernel, (size[0], size[1], size[2]), tuple(parts), tuple(numbers), ops))
+            self.launches.append(PlannedLaunch(kernel, (size[0], size[1], size[2]), tuple(parts), tuple(numbers), ops, self.turn))
 
     def do_copy(self, source: int, target: int, item: int) -> None:
-        """A copy of a dense buffer, unless it is empty."""
-        count = item * prod(self.values[source].sizes)
-        if count:
-            self.launches.append(PlannedCopy(self.values[source], self.values[target], count))
+        """A copy, unless it is empty. ``item``: bytes of an element."""
+        given, to = self.values[source], self.values[target]
+        if prod(given.sizes):
+            self.launches.append(PlannedCopy(given, to, regions(given, to, item), self.turn))
 
     def do_set(self, results: Sequence[int], given: Sequence[int]) -> None:
         """Moves values to other registers, all at once."""
@@ -168,6 +182,22 @@ class Run:
         for value in range(self.values[first], self.values[end], self.values[step]):
             self.values[counter] = value
             self.steps(body)
+
+
+def regions(source: DevicePart, target: DevicePart, item: int) -> tuple[tuple[int, int, int], ...]:
+    """The contiguous regions of two parts of the same sizes: the first byte of each in both buffers, and its bytes."""
+    axes, count = len(source.sizes), item
+    while axes and all(source.sizes[axes - 1] == 1 or part.strides[axes - 1] * item == count for part in (source, target)):
+        axes -= 1
+        count *= source.sizes[axes]
+
+    def starts(part: DevicePart) -> list[int]:
+        found = [part.start + part.offset * item]
+        for size, stride in zip(part.sizes[:axes], part.strides):
+            found = [at + i * stride * item for at in found for i in range(size)]
+        return found
+
+    return tuple((a, b, count) for a, b in zip(starts(source), starts(target)))
 
 
 def dense(sizes: Sequence[int]) -> tuple[int, ...]:

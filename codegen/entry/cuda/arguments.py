@@ -31,9 +31,14 @@ def check_inputs(device: CudaDevice, args: TVMFFIAny, symbols: Words, data: Word
 
 def way_of(device_type: int, data: int) -> int:
     """How an argument gets to the kernels, which expect aligned buffers."""
-    if device_type == CPU or device_type == CUDA_HOST:
+    if is_of_host(device_type):
         return FROM_HOST
     return IN_PLACE if data & (ALIGNED - 1) == 0 else FROM_DEVICE
+
+
+def is_of_host(device_type: int) -> bool:
+    """Whether the host has a tensor, by DLPack's type of its device."""
+    return device_type == CPU or device_type == CUDA_HOST
 
 
 def check_input(device: CudaDevice, value: TVMFFIAny, number: int, symbols: Words, data_to: Words, detail_to: Words) -> int:
@@ -43,7 +48,7 @@ def check_input(device: CudaDevice, value: TVMFFIAny, number: int, symbols: Word
         return NO_TENSOR
     kind = tensor.device_type
     is_here = (kind == CUDA or kind == CUDA_MANAGED) and tensor.device_id == device.ordinal
-    if kind != CPU and kind != CUDA_HOST and not is_here:
+    if not is_of_host(kind) and not is_here:
         return DEVICE
     return check_tensor(tensor, INPUTS[number], symbols, data_to, detail_to)
 

@@ -1,22 +1,24 @@
 """The function of an instance on a device: checks its arguments, runs main, gives the results.
 
 Nothing waits for the device where all arguments are there: the results are ready in the order of the caller's stream. Else the call waits
-once, at its end.
+once, at its end; so does one that is recorded for a profile.
 """
 from legato.codegen.entry.abi import TVMFFIAny, TVMFFIFunctionCall
 from legato.codegen.entry.call import check_requirements
 from legato.codegen.entry.cuda.arguments import FROM_HOST, IN_PLACE, check_inputs, copy_inputs, is_any
 from legato.codegen.entry.cuda.device import leave_context
-from legato.codegen.entry.cuda.driver import cuCtxPushCurrent, cuEventRecord, cuStreamSynchronize, cuStreamWaitEvent
-from legato.codegen.entry.cuda.lanes import give_lane, round_up_on_device, take_lane
+from legato.codegen.entry.cuda.driver import cuCtxPushCurrent, cuStreamSynchronize
+from legato.codegen.entry.cuda.lanes import add_lane, give_lanes, mark_lanes, round_up_on_device
 from legato.codegen.entry.cuda.layouts import CUDA, DRIVER, CudaDevice, CudaRun, Lane, run_main
 from legato.codegen.entry.cuda.outputs import copy_outputs, data_of, make_output, output_bytes
+from legato.codegen.entry.cuda.profile import begin_profile, end_profile
 from legato.codegen.entry.cuda.refusals import refuse_driver
-from legato.codegen.entry.layouts import COUNTS, Instance, main_sizes
+from legato.codegen.entry.donated import check_donors, give_back
+from legato.codegen.entry.layouts import COUNTS, OUTPUTS, Instance, main_sizes
 from legato.codegen.entry.messages import refuse_number
 from legato.codegen.entry.values import drop_values, set_value
 from legato.codegen.native.language import Int32, Pointer, Words, address, extern, stack, use_model
-from legato.core.tvm_ffi_abi import TENSOR
+from legato.core.tvm_ffi_abi import NONE, TENSOR
 
 
 def call_on_device(instance: Instance, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int32:
@@ -30,27 +32,33 @@ def call_on_device(instance: Instance, args: TVMFFIAny, given: Int32, result: TV
     data = stack(Words, COUNTS.inputs + COUNTS.outputs)
     ways = stack(Words, COUNTS.inputs)
     bytes_ = stack(Words, COUNTS.inputs)
-    tensors = stack(TVMFFIAny, COUNTS.outputs)
-    if check_inputs(device, args, symbols, data, ways, bytes_) != 0:
+    run = stack(CudaRun)
+    run.device = device
+    run.failed = 0
+    run.tensors = stack(TVMFFIAny, COUNTS.outputs)
+    run.results = address(data[COUNTS.inputs])
+    run.lanes = Lane(0)
+    if check_inputs(device, args, symbols, data, ways, bytes_) != 0 or check_donors(args, data) != 0:
         return -1
     main_sizes(symbols, sizes)
     if check_requirements(sizes) != 0:
         return -1
-    on_device = COUNTS.inputs != 0 and not all_from_host(ways)
+    run.on_device = 1 if COUNTS.inputs != 0 and not all_from_host(ways) else 0
     code = cuCtxPushCurrent(DRIVER.cuCtxPushCurrent_v2, device.context)
     if code != 0:
         return refuse_driver("using the device's context", code)
-    lane = take_lane(instance, device, room_of(ways, bytes_, sizes, on_device))
+    run.stream = TVMFFIEnvGetStream(CUDA, device.ordinal)
+    lane = add_lane(instance, run, room_of(ways, bytes_, sizes, run))
     done = -1
     if lane:
-        done = make_outputs(instance, device, sizes, on_device, tensors)
+        done = make_outputs(instance, run, sizes, args)
         if done == 0:
-            done = run_on(instance, device, lane, symbols, sizes, data, ways, bytes_, on_device, tensors)
+            done = run_on(instance, run, lane, symbols, sizes, data, ways, bytes_)
             if done != 0:
-                drop_values(tensors, COUNTS.outputs)
-        give_lane(instance, lane)
+                drop_values(run.tensors, COUNTS.outputs)
+        give_lanes(instance, run)
     leave_context()
-    return done if done != 0 else give_tensors(instance, tensors, result)
+    return done if done != 0 else give_tensors(instance, run.tensors, result)
 
 
 def all_from_host(ways: Words) -> bool:
@@ -61,50 +69,52 @@ def all_from_host(ways: Words) -> bool:
     return True
 
 
-def room_of(ways: Words, bytes_: Words, sizes: Words, on_device: bool) -> int:
+def room_of(ways: Words, bytes_: Words, sizes: Words, run: CudaRun) -> int:
     """The bytes of a call's memory on the device: the arena, then copies of arguments, then results that go to the host."""
-    total = round_up_on_device(sizes[0])
-    for i in range(COUNTS.inputs):
-        if ways[i] != IN_PLACE:
-            total += round_up_on_device(bytes_[i])
-    if not on_device:
-        for o in range(COUNTS.outputs):
+    total = round_up_on_device(sizes[0]) + copied_bytes(ways, bytes_)
+    for o in range(COUNTS.outputs):
+        if run.on_device == 0 and is_early(o):
             total += round_up_on_device(output_bytes(o, sizes))
     return total
 
 
-def make_outputs(instance: Instance, device: CudaDevice, sizes: Words, on_device: bool, tensors: TVMFFIAny) -> int:
-    """Makes the tensors of all outputs. 0, or nonzero with the error raised, and none is left."""
+def is_early(output: int) -> bool:
+    """Whether an output has memory of its own, whose size is known before main runs."""
+    return OUTPUTS[output].donor < 0 and OUTPUTS[output].first_size >= 0
+
+
+def make_outputs(instance: Instance, run: CudaRun, sizes: Words, args: TVMFFIAny) -> int:
+    """Makes the tensors of all outputs whose sizes are known, and gives back arguments that are donated. 0, or nonzero with the error
+    raised, and none is left."""
     for o in range(COUNTS.outputs):
-        if make_output(instance, device, o, sizes, on_device, tensors[o]) != 0:
-            drop_values(tensors, o)
+        code = 0
+        if OUTPUTS[o].donor >= 0:
+            code = give_back(args[OUTPUTS[o].donor], run.tensors[o])
+        elif OUTPUTS[o].first_size >= 0:
+            code = make_output(instance, run, o, address(sizes[OUTPUTS[o].first_size]))
+        else:
+            set_value(run.tensors[o], NONE, 0)      # main makes it: frame.py
+        if code != 0:
+            drop_values(run.tensors, o)
             return -1
     return 0
 
 
-def run_on(instance: Instance, device: CudaDevice, lane: Lane, symbols: Words, sizes: Words, data: Words, ways: Words, bytes_: Words,
-           on_device: bool, tensors: TVMFFIAny) -> int:
+def run_on(instance: Instance, run: CudaRun, lane: Lane, symbols: Words, sizes: Words, data: Words, ways: Words, bytes_: Words) -> int:
     """Copies, runs main, copies back, and waits if the host takes part. 0, or nonzero with the error raised."""
-    run = stack(CudaRun)
-    run.device = device
-    run.failed = 0
-    run.stream = TVMFFIEnvGetStream(CUDA, device.ordinal)
-    if not run.stream and not on_device:
-        run.stream = lane.stream
-    if lane.pending != 0:
-        cuStreamWaitEvent(DRIVER.cuStreamWaitEvent, run.stream, lane.event, 0)
-        lane.pending = 0
     memory = lane.memory + round_up_on_device(sizes[0])
-    results = address(data[COUNTS.inputs])
-    place_outputs(sizes, results, tensors, on_device, memory + copied_bytes(ways, bytes_))
-    done = copy_inputs(run, data, ways, bytes_, memory)
+    done = begin_profile(instance, run)
+    if done == 0:
+        done = copy_inputs(run, data, ways, bytes_, memory)
+    place_outputs(run, sizes, data, memory + copied_bytes(ways, bytes_))
     if done == 0:
         done = run_main(instance, data, Words(lane.memory), symbols, run)
         if run.failed != 0:
             done = -1
-    if done == 0 and not on_device:
-        done = copy_outputs(run, sizes, results, tensors)
-    return finish(run, lane, done, not on_device or is_any(ways, FROM_HOST))
+    if done == 0:
+        done = copy_outputs(run)
+    done = finish(run, done, run.on_device == 0 or is_any(ways, FROM_HOST) or int(run.events) != 0)
+    return end_profile(run, done)
 
 
 def copied_bytes(ways: Words, bytes_: Words) -> int:
@@ -116,21 +126,26 @@ def copied_bytes(ways: Words, bytes_: Words) -> int:
     return total
 
 
-def place_outputs(sizes: Words, data: Words, tensors: TVMFFIAny, on_device: bool, memory: int) -> None:
-    """Stores the addresses that main writes its outputs to: the tensors' own, or places from ``memory`` on."""
+def place_outputs(run: CudaRun, sizes: Words, data: Words, memory: int) -> None:
+    """Stores the addresses that main writes its outputs to: those of donated arguments, the tensors' own, or places from ``memory`` on; 0
+    for those that main asks for. ``data``: the addresses of the inputs."""
     for o in range(COUNTS.outputs):
-        if on_device:
-            data[o] = data_of(tensors[o])
+        if OUTPUTS[o].donor >= 0:
+            run.results[o] = data[OUTPUTS[o].donor]
+        elif not is_early(o):
+            run.results[o] = 0
+        elif run.on_device != 0:
+            run.results[o] = data_of(run.tensors[o])
         else:
-            data[o] = memory
+            run.results[o] = memory
             memory += round_up_on_device(output_bytes(o, sizes))
 
 
-def finish(run: CudaRun, lane: Lane, done: int, waits: bool) -> int:
-    """Waits for the device, or notes when the lane is free again. ``done``: the code so far. 0, or nonzero with the error raised."""
+def finish(run: CudaRun, done: int, waits: bool) -> int:
+    """Waits for the device, or notes when the call's lanes are free again. ``done``: the code so far. 0, or nonzero with the error
+    raised."""
     if not waits and done == 0:
-        if cuEventRecord(DRIVER.cuEventRecord, lane.event, run.stream) == 0:
-            lane.pending = 1
+        if mark_lanes(run):
             return 0
     code = cuStreamSynchronize(DRIVER.cuStreamSynchronize, run.stream)
     if done == 0 and code != 0:

@@ -6,7 +6,7 @@ from legato.codegen.native.language import Int32, Pointer, Text, Words, address,
 NOW = 2                 # dlopen: all symbols at once
 MAJOR, MINOR = 75, 76   # attributes of a device: its compute capability
 NON_BLOCKING = 1        # of a stream: it does not wait for the default one
-NO_TIMING = 2           # of an event
+TIMING, NO_TIMING = 0, 2    # of an event
 DYNAMIC_SHARED = 8      # attribute of a function: the most dynamic shared memory
 
 
@@ -92,6 +92,8 @@ def cuStreamSynchronize(code: Pointer, stream: Pointer) -> Int32: ...
 def cuStreamWaitEvent(code: Pointer, stream: Pointer, event: Pointer, flags: Int32) -> Int32: ...
 @pointed
 def cuEventCreate(code: Pointer, to: Words, flags: Int32) -> Int32: ...
+@pointed
+def cuEventElapsedTime(code: Pointer, to: Words, begin: int, end: int) -> Int32: ...
 @pointed
 def cuEventRecord(code: Pointer, event: Pointer, stream: Pointer) -> Int32: ...
 @pointed

@@ -3,21 +3,25 @@ from legato.codegen.entry.abi import TVMFFIAny, TVMFFIFunctionCreate, TVMFFIObje
 from legato.codegen.entry.cuda.call import call_on_device
 from legato.codegen.entry.cuda.device import close_device, open_device
 from legato.codegen.entry.instance import CREATE, give_instance, refuse_usage, take_handles
-from legato.codegen.entry.layouts import COUNTS, Instance
+from legato.codegen.entry.layouts import COUNTS, Events, Instance
 from legato.codegen.entry.values import drop_object, find_function
 from legato.codegen.native.language import Int32, Words, address, code_of, exported, model, size_of, stack, tail_call, use_model
+from legato.core.tvm_ffi_abi import POINTER
 
 
 @exported(CREATE)
 def create_on_device(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int32:
-    """``create(owner, weights...)`` makes an instance, which is a function, as instance.py has it for CPUs. The weights are copied to the
-    device; they are not read later."""
-    if given != 1 + COUNTS.weights:
+    """``create(owner, weights...)`` makes an instance, which is a function, as instance.py has it for CPUs, memory for ``Events``
+    included. The weights are copied to the device; they are not read later."""
+    handles = COUNTS.weights
+    if given != 1 + handles and (given != 2 + handles or args[1 + handles].type_index != POINTER):
         return refuse_usage("TypeError")
-    instance = Instance(calloc(1, size_of(Instance) + 8 * COUNTS.weights))
+    instance = Instance(calloc(1, size_of(Instance) + 8 * handles))
     if not instance:
         return refuse_usage("MemoryError")
     instance.model = model()
+    if given == 2 + handles:
+        instance.events = Events(args[1 + handles].value)
     made = stack(Words)
     code = take_handles(instance, args[1])
     if code == 0:

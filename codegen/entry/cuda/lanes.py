@@ -6,16 +6,52 @@ from legato.codegen.entry.cuda.driver import (
     NON_BLOCKING,
     cuEventCreate,
     cuEventDestroy,
+    cuEventRecord,
     cuMemAlloc,
     cuMemFree,
     cuStreamCreate,
     cuStreamDestroy,
+    cuStreamWaitEvent,
 )
-from legato.codegen.entry.cuda.layouts import DRIVER, CudaDevice, Lane
+from legato.codegen.entry.cuda.layouts import DRIVER, CudaDevice, CudaRun, Lane
 from legato.codegen.entry.cuda.refusals import OUT_OF_MEMORY, refuse_allocation, refuse_driver
 from legato.codegen.entry.layouts import ARENAS, Instance
 from legato.codegen.entry.messages import refuse_memory
 from legato.codegen.native.language import Pointer, address, size_of, store_if_null
+
+
+def add_lane(instance: Instance, run: CudaRun, size: int) -> Lane:
+    """A lane with at least ``size`` bytes for a call, which gives it back at its end. Null with the error raised."""
+    lane = take_lane(instance, run.device, size)
+    if lane:
+        lane.next = run.lanes
+        run.lanes = lane
+        if not run.stream and run.on_device == 0:
+            run.stream = lane.stream
+        if lane.pending != 0:
+            cuStreamWaitEvent(DRIVER.cuStreamWaitEvent, run.stream, lane.event, 0)
+            lane.pending = 0
+    return lane
+
+
+def mark_lanes(run: CudaRun) -> bool:
+    """Notes that a call's lanes are free once the device has done what the call wants. False if the driver fails."""
+    lane = run.lanes
+    while lane:
+        if cuEventRecord(DRIVER.cuEventRecord, lane.event, run.stream) != 0:
+            return False
+        lane.pending = 1
+        lane = lane.next
+    return True
+
+
+def give_lanes(instance: Instance, run: CudaRun) -> None:
+    """Returns a call's lanes to the instance."""
+    lane = run.lanes
+    while lane:
+        after = lane.next
+        give_lane(instance, lane)
+        lane = after
 
 
 def take_lane(instance: Instance, device: CudaDevice, size: int) -> Lane:

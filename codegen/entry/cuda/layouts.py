@@ -1,7 +1,8 @@
 """Structs in memory that the functions for NVIDIA's GPUs read: a model's tables (written by tables.py), and what lives in a process."""
 from typing import Annotated
 
-from legato.codegen.entry.layouts import Instance
+from legato.codegen.entry.abi import TVMFFIAny
+from legato.codegen.entry.layouts import Events, Instance
 from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, of_model, table
 
 CUDA = 2             # DLPack's device types
@@ -74,6 +75,7 @@ class Driver(Struct):
     cuStreamSynchronize: Pointer
     cuStreamWaitEvent: Pointer
     cuEventCreate: Pointer
+    cuEventElapsedTime: Pointer
     cuEventRecord: Pointer
     cuEventDestroy_v2: Pointer
     cuGetErrorName: Pointer
@@ -97,21 +99,33 @@ class CudaDevice(Struct):
 
 class Lane(Struct):
     """What a call uses on the device, and a later one again: ``size`` bytes of memory, a stream, and an event, after which the memory is
-    free (``pending``: 1 until some stream waits for it)."""
+    free (``pending``: 1 until some stream waits for it). ``next``: another one of the call, or null."""
 
     memory: int
     size: int
     stream: Pointer
     event: Pointer
     pending: int
+    next: "Lane"
 
 
 class CudaRun(Struct):
-    """A call that is under way. ``failed``: the driver's code of the first failure, which has been raised; nothing more is launched."""
+    """A call that is under way. ``failed``: the driver's code of the first failure, which has been raised; nothing more is launched.
+    ``on_device``: 1 if its results are tensors of the device. ``tensors``: its results; ``results``: the addresses on the device that
+    they are computed at. ``lanes``: its memory. ``events``: where it records what it launches, or null; then ``recorded``
+    is what was there before, and ``first`` an event at its beginning, at the time ``begun`` in nanoseconds."""
 
     device: CudaDevice
     stream: Pointer
     failed: int
+    on_device: int
+    tensors: TVMFFIAny
+    results: Words
+    lanes: Lane
+    events: Events
+    recorded: int
+    first: int
+    begun: int
 
 
 class CudaResult(Struct):

@@ -1,4 +1,4 @@
-"""The results of a call: tensors of the host, or of the device where some argument is."""
+"""The results of a call: tensors of the host, or of the device where some argument is, or the arguments that are donated."""
 from legato.codegen.entry.abi import (
     DLManagedTensor,
     DLTensor,
@@ -12,12 +12,14 @@ from legato.codegen.entry.abi import (
     malloc,
 )
 from legato.codegen.entry.copies import elements_of
+from legato.codegen.entry.cuda.arguments import is_of_host
 from legato.codegen.entry.cuda.device import leave_context
 from legato.codegen.entry.cuda.driver import (
     cuCtxPushCurrent,
     cuDevicePrimaryCtxRelease,
     cuDevicePrimaryCtxRetain,
     cuMemAlloc,
+    cuMemcpyDtoDAsync,
     cuMemcpyDtoHAsync,
     cuMemFree,
 )
@@ -31,26 +33,26 @@ from legato.codegen.native.language import Int32, Pointer, Words, address, code_
 from legato.core.tvm_ffi_abi import TENSOR
 
 
-def make_output(instance: Instance, device: CudaDevice, number: int, sizes: Words, on_device: bool, to: TVMFFIAny) -> int:
+def make_output(instance: Instance, run: CudaRun, number: int, shape: Words) -> int:
     """Makes the tensor of an output. 0, or nonzero with the error raised, and nothing made."""
     row = OUTPUTS[number]
-    shape = address(sizes[row.first_size])
+    to = run.tensors[number]
     size = elements_of(shape, row.rank) * row.width
     set_value(to, TENSOR, 0)
-    if not on_device:
+    if run.on_device == 0:
         return host_output(number, shape, size, to)
     if TVMFFIEnvGetDLPackManagedTensorAllocator():
         prototype = stack(DLTensor)
         prototype.data = Pointer(0)
         prototype.device_type = CUDA
-        prototype.device_id = device.ordinal
+        prototype.device_id = run.device.ordinal
         prototype.rank = row.rank
         prototype.dtype = row.dtype
         prototype.shape = shape
         prototype.strides = Words(0)
         prototype.byte_offset = 0
         return TVMFFIEnvTensorAlloc(prototype, address(to.value))
-    return own_output(instance, device, number, shape, size, to)
+    return own_output(instance, run.device, number, shape, size, to)
 
 
 def host_output(number: int, shape: Words, size: int, to: TVMFFIAny) -> int:
@@ -127,14 +129,22 @@ def data_of(value: TVMFFIAny) -> int:
     return int(tensor.data + tensor.byte_offset)
 
 
-def copy_outputs(run: CudaRun, sizes: Words, data: Words, tensors: TVMFFIAny) -> int:
-    """Copies the outputs, whose addresses on the device are ``data``, to tensors of the host. 0, or nonzero with the error raised."""
+def copy_outputs(run: CudaRun) -> int:
+    """Copies the outputs that were computed elsewhere to their tensors. 0, or nonzero with the error raised."""
     for o in range(COUNTS.outputs):
-        size = output_bytes(o, sizes)
-        if size != 0:
-            code = cuMemcpyDtoHAsync(DRIVER.cuMemcpyDtoHAsync_v2, data_of(tensors[o]), data[o], size, run.stream)
-            if code != 0:
-                return refuse_driver("copying the results to the host", code)
+        tensor = TensorObject(run.tensors[o].value).tensor
+        size = elements_of(tensor.shape, tensor.rank) * OUTPUTS[o].width
+        to = data_of(run.tensors[o])
+        if size != 0 and to != run.results[o]:
+            code = 0
+            if is_of_host(tensor.device_type):
+                code = cuMemcpyDtoHAsync(DRIVER.cuMemcpyDtoHAsync_v2, to, run.results[o], size, run.stream)
+                if code != 0:
+                    return refuse_driver("copying the results to the host", code)
+            else:
+                code = cuMemcpyDtoDAsync(DRIVER.cuMemcpyDtoDAsync_v2, to, run.results[o], size, run.stream)
+                if code != 0:
+                    return refuse_driver("copying a result to the memory of a donated argument", code)
     return 0
 
 

@@ -23,12 +23,12 @@ func.func private @kernel(%a: memref<8xf32>, %b: memref<8xf32> {tir.out}) attrib
 // CHECK: func.func private @main_profiled(%[[X:.*]]: memref<8xf32> {relax.name = "x"}, %{{.*}}: memref<8xf32> {relax.name = "y", tir.out}, %{{.*}}: i1, %[[E:.*]]: !llvm.ptr {tir.events}) -> i32
 // CHECK-SAME: tir.profiled = [{function = "kernel", ops = ["relax.exp a"], work = ["8", "64"]}, {function = "kernel", ops = [], work = []}]
 // CHECK-NEXT: call @helper()
-// CHECK-NEXT: %[[B:.*]] = call @legato.clock() : () -> i64
+// CHECK-NEXT: %[[B:.*]] = call @legato.begin(%[[E]]) : (!llvm.ptr) -> i64
 // CHECK-NEXT: %[[N:.*]] = arith.constant 0 : i64
 // CHECK-NEXT: call @kernel(%[[X]]
 // CHECK-NEXT: call @legato.record(%[[E]], %[[N]], %[[B]]) : (!llvm.ptr, i64, i64) -> ()
 // CHECK-NEXT: scf.if
-// CHECK-NEXT: call @legato.clock()
+// CHECK-NEXT: call @legato.begin(
 // CHECK-NEXT: arith.constant 1 : i64
 // CHECK-NEXT: call @kernel(
 // CHECK-NEXT: call @legato.record(

@@ -49,21 +49,35 @@ module attributes {gpu.container_module} {
 
 // -----
 
-func.func @main(%x: memref<8x4xf32>, %y: memref<8x4xf32>) -> i32 {
+// A copy of rows that are contiguous is a loop of copies, and one of whole buffers, wherever they begin, a single one. What main asks of the
+// entry itself stays.
+// CHECK: func.func private @legato.cuda_copy(index, index, index, index, index) attributes {legato.entry}
+// CHECK: func.func @main(
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: arith.muli %[[I]],
+// CHECK: call @legato.cuda_copy(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[SIZE:.*]])
+// CHECK-NOT: scf.for
+// CHECK: call @legato.cuda_copy(
+// CHECK: call @legato.late_arena(
+// CHECK: return
+func.func private @legato.late_arena(index, index) -> memref<i8> attributes {legato.late = "legato.late_arena"}
+func.func @main(%x: memref<8x4xf32>, %y: memref<8x4xf32>, %z: memref<2x4xf32>, %n: index) -> i32 {
   %zero = arith.constant 0 : i32
   %part = memref.subview %x[0, 0] [8, 2] [1, 1] : memref<8x4xf32> to memref<8x2xf32, strided<[4, 1]>>
   %other = memref.subview %y[0, 0] [8, 2] [1, 1] : memref<8x4xf32> to memref<8x2xf32, strided<[4, 1]>>
-  // expected-error @+1 {{a copy between launches takes dense buffers of the device}}
   memref.copy %part, %other : memref<8x2xf32, strided<[4, 1]>> to memref<8x2xf32, strided<[4, 1]>>
+  %rows = memref.subview %x[%n, 0] [2, 4] [1, 1] : memref<8x4xf32> to memref<2x4xf32, strided<[4, 1], offset: ?>>
+  memref.copy %rows, %z : memref<2x4xf32, strided<[4, 1], offset: ?>> to memref<2x4xf32>
+  %m = call @legato.late_arena(%n, %n) : (index, index) -> memref<i8>
   return %zero : i32
 }
 
 // -----
 
-func.func private @legato.late_arena(index, index) -> memref<i8> attributes {legato.late = "legato.late_arena"}
-func.func @main(%n: index) -> i32 {
+func.func @main(%x: memref<8xf32>) -> i32 {
   %zero = arith.constant 0 : i32
-  // expected-error @+1 {{the model has sizes that depend on data, and memory on a device is planned before a call}}
-  %m = call @legato.late_arena(%n, %n) : (index, index) -> memref<i8>
+  %own = memref.alloca() : memref<8xf32>
+  // expected-error @+1 {{a copy between launches takes buffers of the device}}
+  memref.copy %own, %x : memref<8xf32> to memref<8xf32>
   return %zero : i32
 }

@@ -7,9 +7,11 @@ import threading
 import numpy as np
 import onnx
 import pytest
+import test_onnx_loops as loops
 import tvm_ffi
 from device_tensors import ALLOCATED, address, allocate, context, on_device, on_host, stream, wait
 from emulate import inputs
+from onnx_check import assert_same, reference
 from standin import TARGET, compiled, driver, prepared
 from threads_kernels import REFERENCES, histogram, matmul_any, matmul_tiled, rfactored, softmax, tree, two_launches
 
@@ -250,10 +252,9 @@ def test_branches_on_the_devices_data():
     del exe
 
 
-def test_sizes_that_depend_on_data_are_refused():
-    text = """func.func @main(%x: tensor<6xf32> {relax.name = "x"}) -> tensor<1x?xi64, #relax.dims<[1, "k"]>> {
-      %0 = "relax.nonzero"(%x) {size = "k"} : (tensor<6xf32>) -> tensor<1x?xi64, #relax.dims<[1, "k"]>>
-      return %0 : tensor<1x?xi64, #relax.dims<[1, "k"]>>
-    }"""
-    with pytest.raises(legato.LegatoError, match="the model has sizes that depend on data"):
-        legato.compile(legato.Module.parse(text), TARGET)
+def test_layers_with_loops():
+    """Between its launches main copies parts of the device's buffers: steps of a sequence, states."""
+    proto, arrays = loops.layer("LSTM", 14, "bidirectional")
+    exe = compiled(legato.from_onnx(proto, shapes={"x": ["steps", 3, 5]}))
+    assert_same(list(exe(**arrays)), reference(proto, arrays))
+    del exe

@@ -6,8 +6,10 @@ import sys
 import numpy as np
 import onnxruntime
 import pytest
+import test_onnx_loops as loops
 from emulate import inputs
 from interpret import relative_error
+from onnx_check import assert_same, reference
 from threads_kernels import REFERENCES
 from vulkan_driver import needs_vulkan
 
@@ -16,6 +18,7 @@ from bench import light
 from examples.minilm import model as minilm
 from legato.codegen.spirv import binaries
 from legato.runtime.vulkan.device import the_device
+from legato.runtime.vulkan.plan import DevicePart, dense, regions
 
 pytestmark = needs_vulkan
 SIZES = {"n": 5, "m": 13, "k": 19}
@@ -130,6 +133,26 @@ def test_weights_are_on_the_device_once(tmp_path):
     for one in (exe, legato.load(tmp_path / "m.legato")):
         assert relative_error(one(**given), expected[0]) < 1e-4
         assert relative_error(one(**given), expected[0]) < 1e-4
+
+
+def test_layers_with_loops():
+    """Between its launches main copies parts of buffers: steps of a sequence, states."""
+    proto, arrays = loops.layer("LSTM", 14, "bidirectional")
+    exe = legato.compile(legato.from_onnx(proto, shapes={"x": ["steps", 3, 5]}), "vulkan")
+    assert_same(list(exe(**arrays)), reference(proto, arrays))
+
+
+@pytest.mark.parametrize("strides,count", [((24, 6, 1), 1), ((48, 6, 1), 2), ((24, 12, 1), 8), ((24, 6, 2), 48), ((1, 2, 8), 48)])
+def test_regions_of_copies(strides, count):
+    """As few as possible, and the right ones: a copy by them is numpy's."""
+    sizes = (2, 4, 6)
+    memory, found = np.arange(400, dtype=np.float32), np.zeros(100, np.float32)
+    parts = regions(DevicePart(0, 16, sizes, strides, 5), DevicePart(1, 8, sizes, dense(sizes)), 4)
+    for a, b, size in parts:
+        found.view(np.uint8)[b:b + size] = memory.view(np.uint8)[a:a + size]
+    expected = np.lib.stride_tricks.as_strided(memory[9:], sizes, [4 * one for one in strides])
+    np.testing.assert_array_equal(found[2:50], expected.reshape(-1))
+    assert len(parts) == count
 
 
 def test_an_output_that_is_an_input(symbolic):

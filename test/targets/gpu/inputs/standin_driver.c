@@ -14,10 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 
 #if defined(STANDIN_CUDA_H) /* NVIDIA's own declarations, where they are: the compiler then compares the types */
 #include STANDIN_CUDA_H
+#undef cuEventElapsedTime /* the driver has it beside a second version, which later headers name */
 #else
 typedef int CUresult, CUdevice;
 typedef unsigned long long CUdeviceptr;
@@ -30,7 +32,7 @@ typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option;
 #endif
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
-       INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
+       INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719 };
 #define ROOM (1ull << 35) /* addresses of a device */
 #define MOST 4            /* devices */
 #define GAP 4096
@@ -131,9 +133,21 @@ API CUresult cuDeviceGetName(char *name, int size, CUdevice device) {
 }
 API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
   BEGIN
+  static const int others[][2] = {{13, 1410000}, {16, 108}, {36, 1215000}, {37, 5120}}; /* an A100's clock, SMs, memory clock and bus */
   long chip = setting("STANDIN_CHIP", 80);
-  *value = (int)(attribute == 75 ? chip / 10 : attribute == 76 ? chip % 10 : 0);
-  END(attribute == 75 || attribute == 76 ? SUCCESS : INVALID_VALUE)
+  *value = (int)(attribute == 75 ? chip / 10 : chip % 10);
+  if (attribute == 75 || attribute == 76) END(SUCCESS)
+  for (int i = 0; i < 4; i++)
+    if ((int)attribute == others[i][0]) {
+      *value = others[i][1];
+      END(SUCCESS)
+    }
+  END(INVALID_VALUE)
+}
+API CUresult cuDeviceTotalMem_v2(size_t *size, CUdevice device) {
+  BEGIN
+  *size = (size_t)setting("STANDIN_MEMORY", 1l << 34);
+  END(SUCCESS)
 }
 API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   BEGIN
@@ -459,7 +473,7 @@ enum { LAUNCH, COPY, RECORD, WAIT };
 struct work { int kind; struct CUctx_st *of; struct CUfunc_st *function; unsigned sizes[6]; char *values; char **given; void *to; const void *from;
               size_t size; CUevent event; long turn; struct work *next; };
 struct CUstream_st { struct work *first, **last; int blocks; struct CUctx_st *of; struct CUstream_st *next; };
-struct CUevent_st { long recorded, done; struct CUstream_st *in; struct CUctx_st *of; };
+struct CUevent_st { long recorded, done; struct CUstream_st *in; struct CUctx_st *of; unsigned flags; struct timespec when; };
 static struct CUstream_st *streams, defaults[MOST];
 static long live_events, live_modules;
 
@@ -490,7 +504,7 @@ static void perform(struct work *work) {
     else
       memcpy(to, from, work->size);
   }
-  if (work->kind == RECORD) work->event->done = work->turn;
+  if (work->kind == RECORD) work->event->done = work->turn, clock_gettime(CLOCK_MONOTONIC, &work->event->when);
   if (work->kind == WAIT) drain_until(work->event, work->turn);
   depth--;
   (void)before;
@@ -557,6 +571,7 @@ API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
 API CUresult cuEventCreate(CUevent *event, unsigned flags) {
   BEGIN
   *event = calloc(1, sizeof **event);
+  (*event)->flags = flags;
   live_events++;
   END(SUCCESS)
 }
@@ -565,8 +580,15 @@ API CUresult cuEventRecord(CUevent event, CUstream stream) {
   event->in = stream_of(stream);
   END(enqueue(stream, (struct work){RECORD, .event = event, .turn = ++event->recorded}))
 }
-API CUresult cuEventDestroy_v2(CUevent event) { /* its memory stays: queues may know it */
+API CUresult cuEventElapsedTime(float *to, CUevent first, CUevent second) {
   BEGIN
+  if (!first || !second || (first->flags | second->flags) & 2 || !first->recorded || !second->recorded) END(INVALID_HANDLE)
+  if (first->done < first->recorded || second->done < second->recorded) END(NOT_READY)
+  *to = (float)(second->when.tv_sec - first->when.tv_sec) * 1e3f + (float)(second->when.tv_nsec - first->when.tv_nsec) * 1e-6f;
+  END(SUCCESS)
+}
+API CUresult cuEventDestroy_v2(CUevent event) { /* its memory stays: queues may know it */
+  BEGIN_ANYHOW
   live_events--;
   END(SUCCESS)
 }

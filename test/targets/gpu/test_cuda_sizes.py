@@ -1,0 +1,170 @@
+"""Sizes that depend on data, for NVIDIA's GPUs on the stand-in for the driver: main reads a count from the device, and asks for memory."""
+import threading
+
+import numpy as np
+import pytest
+import tvm_ffi
+from device_tensors import context, on_device, on_host, stream
+from onnx import helper
+from onnx_check import assert_same, model, reference, value
+from standin import compiled, driver, prepared
+
+import legato
+from legato.codegen.jit import jit
+
+pytest.importorskip("llvmlite")
+
+OUT_OF_MEMORY = 2
+FOUND = 'tensor<1x?xi64, #relax.dims<[1, "k"]>>'
+X = 'tensor<?xf32, #relax.dims<["n"]>>'
+# two results of a size that depends on data, one that does not, and a buffer of such a size between kernels
+MODEL = f"""func.func @main(%x: {X} {{relax.name = "x"}}) -> ({FOUND}, {FOUND}, {X}) {{
+  %0 = "relax.nonzero"(%x) {{size = "k"}} : ({X}) -> {FOUND}
+  %1 = "relax.cumsum"(%0) {{axis = 1}} : ({FOUND}) -> {FOUND}
+  %2 = "relax.cumsum"(%1) {{axis = 1}} : ({FOUND}) -> {FOUND}
+  %3 = "relax.add"(%x, %x) : ({X}, {X}) -> {X}
+  return %0, %2, %3 : {FOUND}, {FOUND}, {X}
+}}"""
+INPUTS = [[0, 1, 0, 2, 3, 0], [0] * 5, [1] * 700, []]
+
+
+@pytest.fixture(scope="module")
+def lowered():
+    return prepared(legato.Module.parse(MODEL))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    before = driver().standin_live()
+    yield
+    driver().standin_reset()
+    assert (driver().standin_live(), driver().standin_depth()) == (before, 0)
+
+
+def instance(lowered):
+    return jit(lowered.module, lowered.weights)
+
+
+def check(results, x):
+    found = np.nonzero(x)[0][None]
+    for result, expected in zip(results, (found, found.cumsum(1).cumsum(1), 2 * x), strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
+def calls(name):
+    return driver().standin_calls(name.encode())
+
+
+def test_one_wait_for_the_size(lowered):
+    """Of a call with host arrays there is one more, at its end; with tensors of the device no other. Memory is kept for later calls."""
+    exe = instance(lowered)
+
+    def compare(x, given, read, waits):
+        before = calls("cuStreamSynchronize")
+        results = exe(given)
+        assert calls("cuStreamSynchronize") == before + waits
+        check([read(one) for one in results], x)
+
+    for x in map(np.float32, INPUTS):
+        compare(x, x, np.asarray, 2)
+        compare(x, on_device(x), on_host, 1)
+    ones, before = np.ones(800, np.float32), 0
+    for n in (800, 800, 800, 10, 799):
+        check(exe(ones[:n]), ones[:n])
+        before = before if n < 800 else calls("cuMemAlloc_v2")
+    assert calls("cuMemAlloc_v2") == before
+
+
+def test_streams_of_the_caller(lowered):
+    """Memory that one call's kernels still use no other call gets, whatever stream it runs on."""
+    exe = instance(lowered)
+    arrays = [(np.arange(n) % 3 == n % 2).astype(np.float32) for n in (50, 60, 70)]
+    made = [stream() for _ in arrays]
+    results = []
+    for one, x in zip(made, [on_device(array) for array in arrays]):
+        with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), one.value):
+            results.append(exe(x))
+    for one, x in reversed(list(zip(made, arrays))):
+        check([on_host(tensor, one) for tensor in results.pop()], x)
+    with context():
+        for one in made:
+            assert driver().cuStreamDestroy_v2(one) == 0
+
+
+def test_many_threads(lowered):
+    exe, failed = instance(lowered), []
+
+    def work(seed):
+        try:
+            for n in (90, 7, 300):
+                x = (np.arange(n) % (2 + seed) == 1).astype(np.float32)
+                check(exe(x), x)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed[0]
+
+
+FAILURES = [
+    ("cuStreamCreate", 2, RuntimeError, "making a stream on the device failed"),
+    ("cuMemAlloc_v2", 2, None, None),       # the second attempt, with other lanes freed, has memory
+    ("cuMemcpyDtoHAsync_v2", 1, RuntimeError, "reading a number from the device for the model failed"),
+    ("cuLaunchKernel", 4, RuntimeError, "launching the kernel"),
+    ("cuMemcpyDtoHAsync_v2", 3, RuntimeError, "copying the results to the host"),
+]
+
+
+def test_what_fails_in_the_middle(lowered, monkeypatch):
+    """Nothing is lost, and the next call works. Where there is no memory for what is of the size that was counted, a call with a smaller
+    one works."""
+    exe, x = instance(lowered), np.float32(INPUTS[2])
+    for name, nth, kind, match in FAILURES:
+        driver().standin_fail(name.encode(), nth, OUT_OF_MEMORY)
+        if kind is not None:
+            with pytest.raises(kind, match=match):
+                exe(x)
+            driver().standin_reset()
+        check(exe(x), x)
+        check([on_host(one) for one in exe(on_device(x))], x)
+    x = np.ones(40_000, np.float32)
+    monkeypatch.setenv("STANDIN_MEMORY", str(600 << 10))
+    with pytest.raises(MemoryError, match=r"of memory: a call's buffers takes 320000 bytes, and \d+ of 614400 bytes are free"):
+        exe(x)
+    few = np.where(np.arange(len(x)) < 7, x, 0)
+    check(exe(few), few)
+
+
+def rows_and_places():
+    """Rows that a condition takes, and the places in a product of them that are positive, with their values."""
+    random = np.random.default_rng(0)
+    arrays = {"x": random.standard_normal((9, 6), np.float32), "c": np.arange(9) % 2 == 0}
+    nodes = [helper.make_node("Compress", ["x", "c"], ["rows"], axis=0), helper.make_node("MatMul", ["rows", "w"], ["b"]),
+             helper.make_node("Greater", ["b", "zero"], ["more"]), helper.make_node("NonZero", ["more"], ["places"]),
+             helper.make_node("Transpose", ["places"], ["pairs"]), helper.make_node("GatherND", ["b", "pairs"], ["taken"])]
+    constants = {"zero": np.float32(0), "w": random.standard_normal((6, 3), np.float32)}
+    inputs = [value("x", arrays["x"], ["n", 6]), value("c", arrays["c"], ["n"])]
+    return model(nodes, inputs, ["b", "places", "taken"], 17, constants), arrays
+
+
+def boxes():
+    """Boxes that are not suppressed."""
+    random = np.random.default_rng(0)
+    corners = np.sort(random.uniform(0, 5, (1, 20, 2, 2)), 2).reshape(1, 20, 4).astype(np.float32)
+    arrays = {"boxes": corners, "scores": random.uniform(0, 1, (1, 2, 20)).astype(np.float32)}
+    node = helper.make_node("NonMaxSuppression", [*arrays, "most", "overlap", "least"], ["y"])
+    constants = {"most": np.int64([5]), "overlap": np.float32([0.4]), "least": np.float32([0.2])}
+    return model([node], [value(name, array) for name, array in arrays.items()], ["y"], 17, constants), arrays
+
+
+@pytest.mark.parametrize("build", [rows_and_places, boxes], ids=lambda build: build.__name__)
+def test_models(build):
+    proto, arrays = build()
+    exe = compiled(legato.from_onnx(proto))
+    results = exe(**arrays)
+    assert_same(list(results) if isinstance(results, tuple) else [results], reference(proto, arrays))
+    del exe
