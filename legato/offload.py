@@ -7,7 +7,7 @@ from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.artifacts import Artifact
 from legato.dialects.module import Module
-from legato.dialects.relax.markers import BYTES, CODEGEN, REQUIRES
+from legato.dialects.relax.markers import BYTES, CODEGEN, DONATED, REQUIRES
 from legato.passes.partition.outline_external import OutlineExternal
 from legato.passes.partition.run_codegen import RunCodegen
 from legato.passes.pipeline.base import PassContext
@@ -42,7 +42,9 @@ def offload(module: Module, engine: str, lower: Lower) -> Module:
         raise LegatoError(f"there is no engine '{engine}' that runs a target's code; there are: {', '.join(BLOBS)}")
     graph = lower(module, None, "relax")
     main = graph.function("main")
-    kept = {name: main.attributes[name] for name in (REQUIRES, BYTES) if name in main.attributes}
+    kept = {name: main.attributes[name] for name in (REQUIRES, BYTES, DONATED) if name in main.attributes}
+    if DONATED in kept:     # the device has memory of its own; the host copies results to that of arguments
+        del main.attributes[DONATED]
     device = DeviceBackend(engine, lower)
     with graph.context, ir.Location.unknown():
         main.attributes[CODEGEN] = ir.StringAttr.get(engine)

@@ -135,6 +135,24 @@ def test_weights_are_on_the_device_once(tmp_path):
         assert relative_error(one(**given), expected[0]) < 1e-4
 
 
+def test_donated_inputs():
+    """The result is in the argument's memory, whose old contents the device has read."""
+    module = legato.donate(legato.Module.parse("""func.func @main(%x: tensor<?x3xf32, #relax.dims<["n", 3]>> {relax.name = "x"})
+        -> (tensor<?x3xf32, #relax.dims<["n", 3]>> {relax.name = "y"}, tensor<?x3xf32, #relax.dims<["n", 3]>>) {
+      %0 = "relax.cumsum"(%x) {axis = 0} : (tensor<?x3xf32, #relax.dims<["n", 3]>>) -> tensor<?x3xf32, #relax.dims<["n", 3]>>
+      %1 = "relax.negative"(%x) : (tensor<?x3xf32, #relax.dims<["n", 3]>>) -> tensor<?x3xf32, #relax.dims<["n", 3]>>
+      return %0, %1 : tensor<?x3xf32, #relax.dims<["n", 3]>>, tensor<?x3xf32, #relax.dims<["n", 3]>>
+    }"""), {"x": "y"})
+    exe = legato.compile(module, "vulkan")
+    for n in (4, 1, 0):
+        x = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
+        before = x.copy()
+        sums, negative = exe(x)
+        assert sums is x
+        np.testing.assert_array_equal(x, before.cumsum(0))
+        np.testing.assert_array_equal(negative, -before)
+
+
 def test_layers_with_loops():
     """Between its launches main copies parts of buffers: steps of a sequence, states."""
     proto, arrays = loops.layer("LSTM", 14, "bidirectional")
