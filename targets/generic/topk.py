@@ -1,5 +1,6 @@
 """topk along one axis."""
 from collections.abc import Callable, Sequence
+from math import nan
 
 from legato.core.mlir import arith, ir, math, scf, tensor
 from legato.targets.builders.element import Element, boolean, index
@@ -30,17 +31,19 @@ def topk(k, x, out):
             return [*at[:axis], number, *at[axis:]]
 
         heap = _Heap(order, count, slot)
-        root = index_value(0)
+        root, free = index_value(0), place.const(-1)
 
-        def offer(number: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
+        def offer(number: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
+            """Carries the heap, and its root: most elements cost one comparison with that."""
+            values, places, worst, worst_at = carried
             new, new_at = read(extract(x, slot(number)), kind), index().cast(number, place)
-            enters = order.first(new, new_at, extract(values, [root]), extract(places, slot(root)))
-            test = scf.IfOp(enters, [values.type, places.type], has_else=True)
-            with ir.InsertionPoint(test.then_block):
-                scf.YieldOp(heap.sift(new, new_at, index_value(count), values, places))
-            with ir.InsertionPoint(test.else_block):
-                scf.YieldOp([values, places])
-            return test.results
+
+            def sifted() -> Sequence[ir.Value]:
+                found = heap.sift(new, new_at, index_value(count), values, places)
+                return [*found, order.mark_free(extract(found[0], [root]), extract(found[1], slot(root))), extract(found[1], slot(root))]
+
+            return _when(order.may_replace(new, worst, worst_at), carried,
+                         lambda: _when(order.replaces(new, worst, worst_at), carried, sifted))
 
         def take(number: ir.Value, values: ir.Value, places: ir.Value) -> Sequence[ir.Value]:
             """Moves the root, the worst in the heap, to the end; the element from there is sifted into the smaller heap."""
@@ -49,7 +52,8 @@ def topk(k, x, out):
             return heap.sift(moved, moved_at, end, values, tensor.InsertOp(goes, places, slot(end)).result)
 
         offered = sizes[axis] if isinstance(count, int) else times(sizes[axis], smallest(count, 1))    # nothing enters a heap of size 0
-        return _loop(minus(count, 1), _loop(offered, [empty([count], e.type), places], offer), take)[1]
+        full = _loop(offered, [empty([count], e.type), places, order.mark_free(e.const(0), free), free], offer)
+        return _loop(minus(count, 1), full[:2], take)[1]
 
     return _rows([size for i, size in enumerate(sizes) if i != axis], [], filled(out, place.const(-1)), row)
 
@@ -81,6 +85,16 @@ class _Heap:
         levels = (self.count - 1).bit_length() if isinstance(self.count, int) else _bit_length(highest)
         hole, values, places = _loop(levels, [index_value(0), values, places], descend)
         return [tensor.InsertOp(item, values, [hole]).result, tensor.InsertOp(item_at, places, slot(hole)).result]
+
+
+def _when(condition: ir.Value, values: Sequence[ir.Value], body: Callable[[], Sequence[ir.Value]]) -> Sequence[ir.Value]:
+    """What ``body`` returns if the condition holds, else ``values``."""
+    test = scf.IfOp(condition, [value.type for value in values], has_else=True)
+    with ir.InsertionPoint(test.then_block):
+        scf.YieldOp(list(body()))
+    with ir.InsertionPoint(test.else_block):
+        scf.YieldOp(list(values))
+    return list(test.results)
 
 
 def _bit_length(number: ir.Value) -> ir.Value:
@@ -115,8 +129,25 @@ class _Order:
         beats = self.e.compare("gt" if self.largest else "lt", a, b)
         if not self.e.is_float:
             return beats
-        nan, number = (a, b) if self.largest else (b, a)
-        return arith.ori(beats, arith.andi(self.e.is_nan(nan), _not(self.e.is_nan(number))))
+        greater, number = (a, b) if self.largest else (b, a)
+        return arith.ori(beats, arith.andi(self.e.is_nan(greater), _not(self.e.is_nan(number))))
+
+    def mark_free(self, value: ir.Value, at: ir.Value) -> ir.Value:
+        """The value of a slot; of a free one NaN, if there is one."""
+        return arith.select(self._is_free(at), self.e.const(nan), value) if self.e.is_float else value
+
+    def may_replace(self, new: ir.Value, old: ir.Value, old_at: ir.Value) -> ir.Value:
+        """Whether ``replaces`` has to be asked: for floats one comparison, which holds for NaNs too. ``old`` is as ``mark_free`` has it."""
+        if not self.e.is_float:
+            return arith.ori(self._is_free(old_at), self._beats(new, old))
+        return arith.cmpf(arith.CmpFPredicate.UGT if self.largest else arith.CmpFPredicate.ULT, new, old)
+
+    def replaces(self, new: ir.Value, old: ir.Value, old_at: ir.Value) -> ir.Value:
+        """Whether an element comes before one with a smaller index, or one in a free slot."""
+        return arith.ori(self._is_free(old_at), self._beats(new, old))
+
+    def _is_free(self, at: ir.Value) -> ir.Value:
+        return self.place.compare("lt", at, self.place.const(0))
 
     def first(self, a: ir.Value, a_at: ir.Value, b: ir.Value, b_at: ir.Value) -> ir.Value:
         """Whether a, with its index, comes before b; a free slot comes last."""
