@@ -11,7 +11,7 @@ from legato.targets.cpu.avx512 import fills_registers, scale_by_power
 from legato.targets.cpu.dot_products import RULES as DOT_PRODUCTS
 from legato.targets.cpu.vector_math import EXPANSIONS
 from legato.targets.intrinsics import polynomials as f32
-from legato.targets.intrinsics import wide
+from legato.targets.intrinsics import wide, wide_inverse
 from legato.targets.intrinsics.builder import Builder
 from legato.targets.intrinsics.generic import cos, expression, polynomial, sin
 from legato.targets.predicates import dtype
@@ -56,7 +56,7 @@ RULES = (
     half_fma,
     *DOT_PRODUCTS,
     *(polynomial(f"math.{function.__name__}", function) for function in (f32.expm1, f32.log, f32.log1p, sin, cos)),
-    *(expression(f"math.{function.__name__}", function, ("f32",)) for function in wide.MATH),
+    *(expression(f"math.{function.__name__}", function, ("f32",)) for function in (*wide.MATH, *wide_inverse.MATH)),
     *(expression(f"tir.{function.__name__}", function, ("f32",)) for function in wide.TIR),
     *(_expansion(op, expand) for op, expand in EXPANSIONS.items()),
 )
