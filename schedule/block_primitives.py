@@ -267,6 +267,17 @@ def compute_inline(kernel: Kernel, block: BlockOp) -> None:
         kernel.erase(buffer.owner.operation)
 
 
+def axes_or_single(access: ir.Operation, block: BlockOp, what: str) -> list[int | None]:
+    """The axis that each index of an access is; None for 0 where the buffer has one element. ScheduleError where an index is anything else,
+    or two are one axis."""
+    arguments, places = list(block.block.arguments), indices_of(access)
+    single = [size == 1 and constant_of(place) == 0 for size, place in zip(buffer_of(access).type.shape, places)]
+    found = [None if one else arguments.index(place) if place in arguments else -1 for one, place in zip(single, places)]
+    if -1 in found or len(plain := [axis for axis in found if axis is not None]) != len(set(plain)):
+        raise ScheduleError(f"{what}: block '{block.name}' does not access the buffer by one axis for each dimension")
+    return found
+
+
 def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     """Moves the block's computation to its producer's store, and removes the block."""
     elementwise(kernel, block, "reverse_compute_inline")
@@ -288,13 +299,13 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     top = own_nest(block)
     allocate_first(kernel, block)
     loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]
-    axes = plain_axes(loads[0], block, "reverse_compute_inline")
+    axes = axes_or_single(loads[0], block, "reverse_compute_inline")
     single = [n for n in range(len(block.axes)) if n not in axes]
-    if any(plain_axes(op, block, "reverse_compute_inline") != axes for op in loads) or any(block.extents[n] != 1 for n in single):
+    if any(axes_or_single(op, block, "reverse_compute_inline") != axes for op in loads) or any(block.extents[n] != 1 for n in single):
         raise ScheduleError(f"reverse_compute_inline: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
     written = accesses(writers[0], "memref.store")[0]
-    places = dict(zip(axes, indices_of(written)))
+    places = {axis: place for axis, place in zip(axes, indices_of(written)) if axis is not None}
     inside = [op for op in body(block.block) if op not in loads]
     with ir.InsertionPoint(written), written.location:
         places |= {n: index(0) for n in single}

@@ -14,6 +14,7 @@ from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.memory import buffer_of
 from legato.passes.pipeline.base import ModulePass, PassContext
 
+OTHERS = ("memref.store", "vector.store", "vector.load")
 OPAQUE = ("func.call", "llvm.call", "gpu.launch", "memref.atomic_rmw", "memref.generic_atomic_rmw", "memref.copy")
 
 
@@ -46,6 +47,9 @@ def accumulator(loop: ir.Operation, store: ir.Operation) -> list[ir.Operation]:
     """The loads of the element that a store in a loop writes, the first of them before it; none where it has to stay in memory."""
     buffer, places = store.operands[1], list(store.operands)[2:]
     if any(inside(value, loop) for value in (buffer, *places)):
+        return []
+    uses = (use.owner.operation for use in buffer.uses)
+    if any(op != store and op.name in OTHERS and loop in ancestors(op) for op in uses):   # found without a walk, which large bodies want
         return []
     loads = []
     for op in everything(loop):
