@@ -9,6 +9,8 @@ from legato.dialects.relax.dim import FUNCTIONS, DimPart
 from legato.dialects.relax.dims import Dim, Size
 
 SLACK = 1 << 8      # what lies in memory has less than 2**48 bytes
+FEW = 8             # terms of a size whose sign is found by all their bounds at once
+LARGE = 1 << 20     # a symbol's value
 
 Known = Callable[[ir.Value], Size | None]
 
@@ -101,7 +103,17 @@ def never_negative(size: Size, depth: int = 4) -> bool:
     if all(coefficient >= 0 for _, coefficient in size.terms) and all(
             isinstance(v, str) or _natural_part(v, depth) for v in size.variables()):
         return True
+    if len(size.terms) > FEW and _is_refuted(size):
+        return False
     return depth > 0 and any(_follows(size, part, coefficient, depth - 1) for part, coefficient in _part_terms(size))
+
+
+def _is_refuted(size: Dim) -> bool:
+    """Whether ``size`` is negative where the symbols that only make it less are large, and the others 1. To try the bounds of many parts
+    takes long: ``depth`` of them each time."""
+    raising = {symbol for monomial, coefficient in size.terms if coefficient > 0 for symbol in dims.symbols(Dim(((monomial, 1),)))}
+    found = dims.substitute(size, {symbol: 1 if symbol in raising else LARGE for symbol in dims.symbols(size)})
+    return isinstance(found, int) and found < 0
 
 
 def _natural_part(part: DimPart, depth: int) -> bool:

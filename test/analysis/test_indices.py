@@ -213,3 +213,12 @@ def test_points_wrap_narrow_integers():
         assert linear(large).variable == large          # not 100 * i
         points = Points([(variable, 0, len(numbers))], lambda _: False)
         assert list(points.flat(present(points.evaluate(large)).array)) == list((np.arange(len(numbers)) * 100).astype(np.int8))
+
+
+def test_a_size_that_is_negative_somewhere_is_not_searched_for_a_proof():
+    """Memory of many inputs of sizes of their own, which is not bounded by that of one of them."""
+    symbols = [dims.symbol(f"n{number}") for number in range(40)]
+    total = sum((dims.floor_divide(n * 4 + 63, 64) * 64 for n in symbols), 0)
+    never_negative.cache_clear()
+    assert not never_negative(symbols[0] * 1024 - total) and never_negative(total)
+    assert never_negative.cache_info().misses < 100
