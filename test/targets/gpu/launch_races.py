@@ -15,7 +15,8 @@ from legato.core.ir_helpers import body, everything, find
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import constant_of
 
-LOADS, STORES = ("memref.load", "vector.load"), ("memref.store", "vector.store")
+MATRIX = "nvgpu.ldmatrix"     # each thread's place is that of a row of 16 bytes
+LOADS, STORES = ("memref.load", "vector.load", MATRIX), ("memref.store", "vector.store")
 LOOPS = ("scf.for", "tir.for")
 VIEWS = ("memref.subview", "memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.reinterpret_cast")
 FRESH = count()
@@ -41,6 +42,8 @@ class Access:
     def lanes(self) -> int:
         """The number of elements, along the last dimension."""
         type_ = (self.op.operands[0] if self.writes else self.op.results[0]).type
+        if self.op.name == MATRIX:
+            return 128 // type_.element_type.width
         return type_.shape[0] if isinstance(type_, ir.VectorType) else 1
 
     @property

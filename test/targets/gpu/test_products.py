@@ -62,7 +62,8 @@ def test_products_under_the_emulator():
 
 
 @pytest.mark.parametrize("node", [matmul(200, 200, 36), gemm(40, 48, 21, True, True), matmul(8, 40, 1024),
-                                  conv(1, 8, (14, 14), 16, 3, pad=1)], ids=lambda node: node.op + str(node.shapes[0]))
+                                  conv(1, 8, (14, 14), 16, 3, pad=1), matmul(40, 40, 72, HALF)],
+                         ids=lambda node: node.op + str(node.shapes[0]))
 def test_products_have_no_races(node):
     pytest.importorskip("z3")
     from launch_races import check_launch, launches
