@@ -97,9 +97,13 @@ class Module:
     def load(path: str | Path, context: ir.Context | None = None) -> "Module":
         """Reads MLIR text or bytecode, and the weights in the file beside it (``x.mlir.safetensors`` for ``x.mlir``).
 
-        LegatoError if the text is invalid, or a weight is missing or of another type.
+        LegatoError if the file cannot be read, the text is invalid, or a weight is missing or of another type.
         """
-        module = Module.parse(Path(path).read_bytes(), load_beside(path), context)
+        try:
+            text = Path(path).read_bytes()
+        except OSError as error:
+            raise LegatoError(f"cannot read {path}: {error.strerror}") from error
+        module = Module.parse(text, load_beside(path), context)
         module.check_weights(where_looked(path))
         return module
 

@@ -79,6 +79,12 @@ def test_a_missing_or_wrong_weight_is_an_error(tmp_path):
         Module.load(tmp_path / "m.mlir")
 
 
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path):
+    for path, why in ((tmp_path / "missing.mlir", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(LegatoError, match=f"cannot read {path}: {why}"):
+            Module.load(path)
+
+
 def test_wrong_text_is_an_error_that_says_where():
     with pytest.raises(LegatoError, match=r"custom op 'rturn' is unknown"):
         Module.parse("func.func @f() { rturn }")
