@@ -77,8 +77,9 @@ def view(module: Any, profile: Profile | None = None) -> GraphView:
 
 
 def _headline(profile: Profile) -> str:
-    other = max(0.0, 1 - sum(call.share for call in profile.calls))
-    return f"a run takes {time_text(profile.seconds)}, {counted(profile.threads, 'thread')}; {other:.1%} of it outside of kernels"
+    whole = profile.undisturbed
+    outside = f"{profile.other / whole if whole else 0:.1%} of it outside of kernels"
+    return f"a run takes {time_text(whole)}, {counted(profile.threads, 'thread')}; {outside}"
 
 
 def check_view_file(path: Path) -> None:

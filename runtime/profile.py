@@ -33,8 +33,9 @@ class CallProfile:
     """One call of a kernel or packed function, over all runs.
 
     ``kernel``: its function; ``ops``: the graph ops that it computes, with the model's own names; ``seconds``: the median of a run's time
-    in it; ``share``: of the whole run's time; ``flops``: arithmetic operations of a run in it; ``bytes``: read and written; both None
-    where they depend on data or are not known. ``count``: how often a run made the call (0 in a branch that was not taken).
+    in it; ``share``: of the times of all calls and what is outside of them; ``flops``: arithmetic operations of a run in it; ``bytes``:
+    read and written; both None where they depend on data or are not known. ``count``: how often a run made the call (0 in a branch that
+    was not taken).
     """
 
     kernel: str
@@ -58,13 +59,20 @@ class CallProfile:
 
 @dataclass(frozen=True, repr=False)
 class Profile:
-    """Where a model's time goes. ``calls``: in the order in which they run; ``seconds``: the median time of a run; ``runs``: how many;
-    ``symbols``: values of the symbolic sizes; ``threads``; ``peaks``: None if they were not measured. ``events``: of the last run, as
-    (number of the call, begin, end) in nanoseconds. ``device``: the name of the GPU that runs the kernels, by whose clock they are
-    timed; empty for a CPU."""
+    """Where a model's time goes.
+
+    ``calls``: in the order in which they run; ``seconds``: the median time of a run; ``other``: the median of a run's seconds outside of
+    all calls: checks of arguments, memory, copies; ``runs``: how many; ``symbols``: values of the symbolic sizes; ``threads``;
+    ``peaks``: None if they were not measured; ``events``: of the last run, as (number of the call, begin, end) in nanoseconds;
+    ``device``: the name of the GPU that runs the kernels, by whose clock they are timed, empty for a CPU.
+
+    Medians are taken of each call by itself. On a machine with other work their sum may be far less than ``seconds``: each run is
+    interrupted somewhere, but each call in few runs only.
+    """
 
     calls: tuple[CallProfile, ...]
     seconds: float
+    other: float
     runs: int
     symbols: Mapping[str, int]
     threads: int
@@ -73,9 +81,9 @@ class Profile:
     device: str = ""
 
     @property
-    def other(self) -> float:
-        """The seconds of a run outside of all calls: checks of arguments, memory, copies."""
-        return max(0.0, self.seconds - sum(call.seconds for call in self.calls))
+    def undisturbed(self) -> float:
+        """The sum of the medians, of the calls and of what is outside of them, in seconds: a run that nothing interrupts."""
+        return sum(call.seconds for call in self.calls) + self.other
 
     def table(self, limit: int | None = 40) -> str:
         """A table of the calls, the longest first; ``limit``: rows, None for all."""
@@ -140,9 +148,13 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
             times.append(_by_call(events, len(described)))
     device = cuda_figures().name if executable.signature.device == "cuda" else noted.device
     symbols = symbol_values(_shapes(executable, args, named))
-    seconds = median(whole) / 1e9
-    calls = tuple(_call(one, [run[number] for run in times], symbols, seconds) for number, one in enumerate(described))
-    return Profile(calls, seconds, runs, symbols, executable.signature.threads, peaks, tuple(events), device)
+    other = max(0.0, median(all_ - sum(spent for _, spent in run) for all_, run in zip(whole, times)) / 1e9)
+    medians = [median(run[number][1] for run in times) / 1e9 for number in range(len(described))]
+    total = sum(medians) + other
+    calls = tuple(_call(one, spent, spent / total, times[-1][number][0], symbols)
+                  for number, (one, spent) in enumerate(zip(described, medians)))
+    return Profile(calls, median(whole) / 1e9, other, runs, symbols, executable.signature.threads, peaks, tuple(events),
+                   device)
 
 
 def measure_bandwidth(threads: int = 1, megabytes: int = 128, repeats: int = 5) -> float:
@@ -174,9 +186,7 @@ def _shapes(executable: Executable, args: Sequence[Any], named: Mapping[str, Any
     return [(parameter.shape, tuple(value.shape)) for parameter, value in given]
 
 
-def _call(described: RecordedCall, runs: Sequence[tuple[int, int]], symbols: Mapping[str, int], whole: float) -> CallProfile:
-    count = runs[-1][0]
-    seconds = median(total for _, total in runs) / 1e9
+def _call(described: RecordedCall, seconds: float, share: float, count: int, symbols: Mapping[str, int]) -> CallProfile:
     flops, bytes_ = (None if text is None else evaluate(text, symbols) for text in (described.flops, described.bytes))
-    return CallProfile(described.function, described.ops, seconds, seconds / whole, None if flops is None else flops * count,
+    return CallProfile(described.function, described.ops, seconds, share, None if flops is None else flops * count,
                        None if bytes_ is None else bytes_ * count, count)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 HEADS = ("time", "share", "GFLOP/s", "of peak", "GB/s", "of memory", "kernel", "computes")
 SHOWN_OPS = 4
+DISTURBED = 0.8     # of the median run that medians of its parts are, below which runs count as interrupted
 
 
 def table(profile: Profile, limit: int | None) -> str:
@@ -18,8 +19,8 @@ def table(profile: Profile, limit: int | None) -> str:
     rows = [HEADS, *(_row(call, profile.peaks) for call in shown)]
     rest = sum(call.seconds for call in ran[len(shown):])
     if rest:
-        rows.append(_line(rest, profile.seconds, f"{len(ran) - len(shown)} more calls"))
-    rows.append(_line(profile.other, profile.seconds, "outside of calls"))
+        rows.append(_line(rest, profile.undisturbed, f"{len(ran) - len(shown)} more calls"))
+    rows.append(_line(profile.other, profile.undisturbed, "outside of calls"))
     if profile.peaks is None:
         rows = [(*row[:3], row[4], *row[6:]) for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
@@ -50,6 +51,9 @@ def _headline(profile: Profile) -> str:
     sizes = "".join(f", {name} = {value}" for name, value in profile.symbols.items())
     where = f"on {profile.device}" if profile.device else f"{profile.threads} thread{'s' if profile.threads > 1 else ''}"
     line = f"{milliseconds(profile.seconds)} a run, median of {profile.runs}; {where}{sizes}"
+    if profile.undisturbed < DISTURBED * profile.seconds:
+        line += (f"\nother work on this machine interrupts the runs: the medians of the parts below add up to "
+                 f"{milliseconds(profile.undisturbed)}")
     if profile.peaks is None:
         return line
     of = "device" if profile.device else "machine"
@@ -60,7 +64,7 @@ def _total(profile: Profile) -> list[str]:
     flops = sum(call.flops or 0 for call in profile.calls)
     if not flops or profile.peaks is None:
         return []
-    rate = flops / profile.seconds / 1e9
+    rate = flops / profile.undisturbed / 1e9
     return ["", f"  in all {flops / 1e9:.3f} GFLOP at {rate:.0f} GFLOP/s, {rate / profile.peaks.gflops:.0%} of the peak"]
 
 

@@ -1,4 +1,5 @@
 """Profiles of compiled and loaded models: which calls they list, and the work and time of each."""
+import dataclasses
 import json
 
 import numpy as np
@@ -72,6 +73,14 @@ def test_more_work_takes_more_time():
     profile = legato.profile(big, RNG.random((2000, 64), np.float32), runs=5, peaks=False)
     assert call_of(profile, "/fc1/MatMul").seconds > 10e-6
     assert profile.other < profile.seconds / 2
+    assert sum(call.share for call in profile.calls) + profile.other / profile.undisturbed == pytest.approx(1)
+
+
+def test_runs_that_are_interrupted_are_told():
+    profile = legato.profile(legato.compile(perceptron()), RNG.random((8, 64), np.float32), runs=3, peaks=False)
+    calm, interrupted = (dataclasses.replace(profile, seconds=profile.undisturbed * times) for times in (1, 3))
+    assert "interrupts the runs" not in str(calm) and "interrupts the runs" in str(interrupted)
+    assert f"{profile.undisturbed * 1e3:.3f} ms\n" in str(interrupted)
 
 
 def test_convolutions_and_gathers():

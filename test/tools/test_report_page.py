@@ -17,17 +17,21 @@ VOID = ("meta", "br")
 
 
 class Page(HTMLParser):
-    """The headings of a page, and the texts of its tables by heading; every element is closed, and nothing is loaded."""
+    """The headings of a page, the texts of its tables by heading, and its line of contents; every element is closed, and nothing is
+    loaded."""
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.headings, self.cells = [], [], {}
+        self.open, self.headings, self.cells, self.links, self.ids = [], [], {}, [], []
         self.feed(text)
         self.close()
         assert self.open == []
+        assert self.links == [f"#{anchor}" for anchor in self.ids if anchor != "tip"]
 
     def handle_starttag(self, tag, attrs):
-        assert not {"src", "href"} & {name for name, _ in attrs}
+        assert "src" not in dict(attrs)
+        self.links += [value for name, value in attrs if name == "href"]
+        self.ids += [value for name, value in attrs if name == "id"]
         if tag not in VOID:
             self.open.append(tag)
         if tag == "h2":
@@ -58,10 +62,19 @@ def test_a_compile(folder, capsys):
     assert page.headings == ["Times", "Files", "Kernels", "Rules for graph ops", "Rules for intrinsics", "Graph"]
     assert {"import", "fused", "native", "save", "tir-fuse"} <= set(page.cells["Times"])
     assert page.cells["Files"][0] == "m.legato" and page.cells["Files"][1].endswith("kB")
+    assert "Rules for graph ops (3)" in text
     assert page.cells["Kernels"][:2] == ["@fused_matmul_add_exp", "yes"] and "relax.matmul a<b>" in page.cells["Kernels"]
     assert {"relax.matmul", "relax.add", "relax.exp"} <= set(page.cells["Rules for graph ops"])
     assert "math.exp" in page.cells["Rules for intrinsics"]
     assert "<svg" in text and ">fused_matmul_add_exp</text>" in text and "a<b>" not in text
+
+
+def test_many_ops_of_a_rule_are_one_row(folder):
+    steps = "".join(f'  %{i} = "relax.exp"(%{i - 1}) : (tensor<8xf32>) -> tensor<8xf32> loc("e{i}")\n' for i in range(1, 9))
+    (folder / "chain.mlir").write_text(f"func.func @main(%0: tensor<8xf32>) -> tensor<8xf32> {{\n{steps}  return %8 : tensor<8xf32>\n}}\n")
+    assert legato_compile.main(["chain.mlir", "-q", "--report-html", "r.html"]) == 0
+    page = Page((folder / "r.html").read_text())
+    assert page.cells["Rules for graph ops"].count("relax.exp") == 1 and "e1: [8] f32, ... (8 ops)" in page.cells["Rules for graph ops"]
 
 
 def test_parts_of_backends(folder):
