@@ -41,7 +41,8 @@ class CheckReport:
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        lines = [f"checked {self.passes} passes, of which {self.changed} changed the module, in {self.seconds:.1f} s, on "
+        passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
+        lines = [f"checked {passes}, of which {self.changed} changed the module, in {self.seconds:.1f} s, on "
                  f"{'; '.join(self.samples) or 'nothing'}"]
         lines += [f"not checked alone: {name}: {why}" for name, why in self.unchecked]
         return "\n".join(lines + self.notes)
@@ -61,7 +62,7 @@ class CheckedStep:
 class PassChecker:
     """Follows pipelines, pass by pass. It may follow several, one after the other, that work on the same module.
 
-    `inputs`: arrays for main, in order, in the place of those that are made; `samples`: how many are made, at most; `reproducer`: where
+    `inputs`: arrays for main, in order; None: some are made; `samples`: how many are made, at most; `reproducer`: where
     the IR before a pass that fails the check is written, with the inputs beside it; `progress`: called with (number
     of the pass, of how many, its name). CheckFailed is raised by the pipeline's run, after the pass.
     """

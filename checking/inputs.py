@@ -33,7 +33,12 @@ class InputSample:
 
     def __str__(self) -> str:
         at = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
-        return f"{self.kind} values{f' at {at}' if at else ''}"
+        return f"{self.values}{f' at {at}' if at else ''}"
+
+    @property
+    def values(self) -> str:
+        """What the values are, in words."""
+        return {"edges": "edge values", "specials": "NaN and infinities"}.get(self.kind, f"{self.kind} values")
 
 
 def size_choices(main: func.FuncOp) -> list[dict[str, int]]:

@@ -35,7 +35,7 @@ def failure(steps: Sequence[CheckedStep], sample: InputSample, result: str, diff
     if difference is not None:
         lines.append(f"  the result '{result}': {difference}")
     shown = ", ".join(f"{name} {list(array.shape)} {array.dtype}" for name, array in zip(sample.names, sample.arrays))
-    lines.append(f"  inputs: {sample.kind} values, {shown or 'none'}"
+    lines.append(f"  inputs: {sample.values}, {shown or 'none'}"
                  + (f"; sizes: {', '.join(f'{n} = {v}' for n, v in sample.sizes.items())}" if sample.sizes else ""))
     rounding = one.rounding
     lines.append("  entitled to: " + ("no change of any bit" if rounding.is_exact else
@@ -78,5 +78,7 @@ def read_inputs(path: str | Path) -> list[np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as found:
             return [found[name] for name in sorted(found.files)]
+    except FileNotFoundError as error:
+        raise LegatoError(f"the inputs for the check: there is no file '{path}'") from error
     except (OSError, ValueError) as error:
-        raise LegatoError(f"the inputs in {path} cannot be read: {error}") from error
+        raise LegatoError(f"the inputs in {path} cannot be read: it is no .npz file of arrays that numpy.savez wrote ({error})") from error

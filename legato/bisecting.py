@@ -81,7 +81,7 @@ def bisect(model: str | os.PathLike | bytes | onnx.ModelProto, inputs: Mapping[s
     """Compares the values of all layers of an ONNX model with onnxruntime's, in the order of the graph.
 
     ``inputs``: arrays by name; others are random (``seed``; ``sizes``: of symbols, 8 by default). ``tolerance``: the largest relative
-    error that is no difference. ``shapes``: as in ``from_onnx``. ``settings``: as in ``legato.compile``.
+    error that counts as equal. ``shapes``: as in ``from_onnx``. ``settings``: as in ``legato.compile``.
 
     The values of the graph's nodes are made outputs, all at once or, where they take more than a gigabyte, in groups up to the first that
     has a difference; what is inside of branches, loops and functions is not looked at. As an output a value cannot be fused away:

@@ -35,7 +35,7 @@ class CacheInfo:
 
 
 def info() -> CacheInfo:
-    """The state of the cache, with all that this process has compiled. LegatoError for a ``$LEGATO_CACHE_LIMIT`` that is no size."""
+    """The state of the cache, with the hits and misses of this process. LegatoError for a ``$LEGATO_CACHE_LIMIT`` that is no size."""
     wait_for_writers()
     folder, reason = configured()
     if folder is None:

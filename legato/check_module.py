@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from legato.checking.checker import MOST_SAMPLES, CheckReport, PassChecker
-from legato.dialects.module import Module
-from legato.driver import lower, own_copy
+from legato.compilable import Compilable, own_copy
+from legato.driver import lower
 from legato.passes.pipeline.base import PassContext
 from legato.pipelines import Pipeline
 
 
-def check(module: Module, pipeline: Any = None, *, target: Any = "llvm", inputs: Sequence[np.ndarray] | None = None,
+def check(module: Compilable, pipeline: Any = None, *, target: Any = "llvm", inputs: Sequence[np.ndarray] | None = None,
           reproducer: str | Path | None = None, seed: int = 0, samples: int = MOST_SAMPLES,
           progress: Callable[[int, int, str], None] | None = None, **settings: Any) -> CheckReport:
     """Runs a pipeline on a copy of ``module``, and runs what it makes, before and after each pass.

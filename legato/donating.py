@@ -1,15 +1,15 @@
 """Inputs whose memory results take: ``legato.donate``."""
 from collections.abc import Iterable, Mapping
 
+from legato.compilable import Compilable, own_copy
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.dialects.module import Module
 from legato.dialects.relax.markers import DONATED
-from legato.driver import own_copy
 from legato.passes.memory.signature import Boundary, BoundaryValue
 
 
-def donate(module: Module, inputs: Iterable[str] | Mapping[str, str]) -> Module:
+def donate(module: Compilable, inputs: Iterable[str] | Mapping[str, str]) -> Module:
     """A copy of a module whose compiled calls write results into the arrays that are given for some inputs, as for the caches of keys and
     values of a language model.
 

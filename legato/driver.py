@@ -2,7 +2,7 @@
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from legato.codegen.device_code import device_code, translated
 from legato.codegen.ptx import ptx as make_ptx
+from legato.compilable import Compilable, own_copy
 from legato.core.deprecated import renamed_argument
 from legato.core.errors import LegatoError
 from legato.core.notebook import counted, html_table
@@ -41,6 +42,10 @@ class StageListener:
 
     def begins(self, stage: str) -> None:
         """Called before the stage runs."""
+
+    def prepared(self, seconds: float) -> None:
+        """Called when the time before the first stage has passed, in parts: passes and code generators are imported, the module is copied,
+        the cache is asked."""
 
     def __call__(self, stage: str, seconds: float) -> None:
         """Called after the stage has run."""
@@ -87,7 +92,16 @@ class Report:
         return html_table(("stage", "ms"), [(name, seconds * 1e3) for name, seconds in self.stages], repr(self))
 
 
-def lower(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
+@contextlib.contextmanager
+def _preparing(progress: Progress | None) -> Iterator[None]:
+    """Context of what a compile does before its first stage: a StageListener is told how long that takes."""
+    begin = time.perf_counter()
+    yield
+    if isinstance(progress, StageListener):
+        progress.prepared(time.perf_counter() - begin)
+
+
+def lower(module: Compilable, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
           costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
           from_stage: str | None = None, last: str | None = None, progress: Progress | None = None, verify_each: bool = False,
           report: Report | None = None, instrumentation: Instrumentation | None = None,
@@ -114,14 +128,16 @@ def _lower(module: Module, target: Target, context: PassContext, give: Callable[
            from_stage: str | None, last: str | None, progress: Progress | None, verify_each: bool, report: Report) -> Module:
     """``lower`` for a target that is looked up. ``context``: looks up other targets that a stage's passes may name; ``give``:
     partitions."""
-    stages = stages_of(target, from_stage, last, verify_each, passes)
-    before = None if isinstance(passes, Mapping) else passes_for(passes, target, verify_each)
-    report.target = target
-    if give is not None and from_stage is not None and target.stage(from_stage) != target.templates()[0][0]:
-        raise LegatoError(f"backends= take parts of a graph, and from_stage={from_stage} is past that: a backend's parts are taken first")
-    result = own_copy(module)
-    check_start(result, from_stage)
-    load_dialects(result.context, target.known_dialects())
+    with _preparing(progress):
+        stages = stages_of(target, from_stage, last, verify_each, passes)
+        before = None if isinstance(passes, Mapping) else passes_for(passes, target, verify_each)
+        report.target = target
+        if give is not None and from_stage is not None and target.stage(from_stage) != target.templates()[0][0]:
+            raise LegatoError(f"backends= take parts of a graph, and from_stage={from_stage} is past that: a backend's parts are taken "
+                              "first")
+        result = own_copy(module)
+        check_start(result, from_stage)
+        load_dialects(result.context, target.known_dialects())
 
     def run(name: str, work: Callable[[], Any]) -> None:
         done = len(context.times)
@@ -152,17 +168,6 @@ def check_start(module: Module, from_stage: str | None) -> None:
                           "STAGE, lower(from_stage=...)), or go on with legato-opt")
 
 
-def own_copy(module: Any) -> Any:
-    """A copy of a module, or the module made by a script function. LegatoError for any other value."""
-    if isinstance(module, Module):
-        return module.clone()
-    make = getattr(module, "module", None)
-    if not callable(make):
-        raise LegatoError("expected a legato.Module (legato.from_onnx makes one of a file or a ModelProto) or a function of legato.script, "
-                          f"found {type(module).__name__}")
-    return make()
-
-
 def _partitioning(backends: Sequence[GivenBackend], costs: Sequence[ModulePass],
                   options: Mapping[str, str] | None) -> Callable[[Module, PassContext], None] | None:
     """What gives parts of a graph to the backends; None without backends. LegatoError for what only goes with backends."""
@@ -183,7 +188,7 @@ def give_to_backends(module: Module, context: PassContext, backends: Sequence[Gi
     partition(module, backends, costs=costs, options=options, context=context)
 
 
-def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
+def compile(module: Compilable, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
             costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
             from_stage: str | None = None, progress: Progress | None = None, verify_each: bool = False, cache: bool = True,
             instrumentation: Instrumentation | None = None, reproducer: str | Path | Reproduction | None = None,
@@ -208,16 +213,17 @@ def compile(module: Module, target: str | Target = "llvm", *, rules: GivenRules 
 
     Raises ``LegatoError``; ``UnsupportedError`` if the model needs something that Legato does not support.
     """
-    from legato.codegen.jit import jit
-    from legato.compile_cache import CompileCache
-
     from_stage = renamed_argument(from_stage, "first", first, "from_stage")
     started, report = time.perf_counter(), Report()
-    give = _partitioning(backends, costs, backend_options)
-    catalog = Catalog([target] if isinstance(target, Target) else (), rules)
-    resolved = catalog.resolve(target)
-    refuse_elsewhere(resolved)
-    kept = CompileCache.of(cache and not (verify_each or instrumentation or reproducer or check))
+    with _preparing(progress):
+        from legato.codegen.jit import jit
+        from legato.compile_cache import CompileCache
+
+        give = _partitioning(backends, costs, backend_options)
+        catalog = Catalog([target] if isinstance(target, Target) else (), rules)
+        resolved = catalog.resolve(target)
+        refuse_elsewhere(resolved)
+        kept = CompileCache.of(cache and not (verify_each or instrumentation or reproducer or check))
     if isinstance(module, Module) and not (backends or passes or from_stage):
         found = kept.model(module, resolved)
         if found is not None:
@@ -280,7 +286,7 @@ def refuse_elsewhere(target: Target) -> None:
                           f"legato.lower(module, '{target.name}') or legato-compile --target {target.name} --emit {stages[-1][0]}")
 
 
-def explain(module: Module, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
+def explain(module: Compilable, target: str | Target = "llvm", *, rules: GivenRules = (), backends: Sequence[GivenBackend] = (),
             costs: Sequence[ModulePass] = (), backend_options: Mapping[str, str] | None = None, passes: PassesAt = (),
             last: str | None = None) -> Explanation:
     """The rules that the target applies to each op of ``module``, with file and line, and why others declined; likewise the patterns of

@@ -138,31 +138,32 @@ def _order(rows: list[list[Spot]]) -> None:
 
 
 def _place(rows: list[list[Spot]]) -> None:
-    """Horizontal places in the order of each row, as near as possible to the neighbours above, then below, in turns."""
+    """Horizontal places in the order of each row, as near as possible to the neighbours above, then below, in turns. Only what lies between
+    two rows of an edge resists being moved: where it counted for more beside the boxes that an edge begins or ends at, each block with a
+    short branch would be pushed aside, and a model of many of them ran diagonally."""
     for row in rows:
-        for spot, x in zip(row, _apart([0.0] * len(row), row)):
+        for spot, x in zip(row, _apart([0.0] * len(row), row, [1.0] * len(row))):
             spot.x = x
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for row in rows if down else reversed(rows):
-            wanted = []
-            for spot in row:
-                near = (spot.above if down else spot.below) or spot.above or spot.below
-                wanted.append(sum(one.x for one in near) / len(near) if near else spot.x)
-            for spot, x in zip(row, _apart(wanted, row)):
+            nears = [(spot.above if down else spot.below) or spot.above or spot.below for spot in row]
+            wanted = [sum(one.x for one in near) / len(near) if near else spot.x for spot, near in zip(row, nears)]
+            weights = [STRAIGHT if spot.box is None and any(one.box is None for one in near) else 1.0 for spot, near in zip(row, nears)]
+            for spot, x in zip(row, _apart(wanted, row, weights)):
                 spot.x = x
 
 
-def _apart(wanted: Sequence[float], row: Sequence[Spot]) -> list[float]:
-    """The places nearest to the wanted ones (least squares) at which neighbours do not overlap: isotonic regression, by merging
+def _apart(wanted: Sequence[float], row: Sequence[Spot], weights: Sequence[float]) -> list[float]:
+    """The places nearest to the wanted ones (least squares, weighted) at which neighbours do not overlap: isotonic regression, by merging
     neighbours that are in each other's way (pool adjacent violators)."""
     offset, offsets = 0.0, []
     for number, spot in enumerate(row):
         offset += (row[number - 1].width + spot.width) / 2 + SPACE if number else 0.0
         offsets.append(offset)
     blocks: list[list[float]] = []   # mean, weight, count
-    for want, spot, offset in zip(wanted, row, offsets):
-        blocks.append([want - offset, 1.0 if spot.box is not None else STRAIGHT, 1])
+    for want, weight, offset in zip(wanted, weights, offsets):
+        blocks.append([want - offset, weight, 1])
         while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
             mean, weight, count = blocks.pop()
             last = blocks[-1]

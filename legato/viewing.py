@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from legato.compilable import Compilable, own_copy
 from legato.core.errors import LegatoError
 from legato.core.notebook import counted
 from legato.dialects.module import Module
-from legato.driver import own_copy
 from legato.graph_boxes import GraphBox, graph_boxes
 from legato.graph_layout import time_text
 from legato.graph_svg import graph_dot, graph_svg
@@ -64,7 +64,7 @@ class GraphView:
         return f'<div style="overflow:auto;max-height:80vh">{self.svg()}</div>'
 
 
-def view(module: Any, profile: Profile | None = None) -> GraphView:
+def view(module: Compilable, profile: Profile | None = None) -> GraphView:
     """A picture of the graph of ``module``: a Module at any stage, or a function of ``legato.script``.
 
     Inputs and outputs, graph ops with the model's names and shapes, calls of kernels with the ops that they compute, and the parts of

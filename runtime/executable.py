@@ -127,7 +127,7 @@ class Executable:
         return f" '{self.inputs[number].name}'" if number < len(self.inputs) else ""
 
     def with_function(self, function: Callable[..., Any]) -> "Executable":
-        """The same model by another instance of it."""
+        """The same model, run by another instance of its code."""
         return Executable(self._signature, function, self._save, self.recorder)
 
     def explain(self) -> ExplanationLike:

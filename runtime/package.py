@@ -86,7 +86,7 @@ def load(path: str | PathLike[str], weights: str | PathLike[str] | None = None, 
 
     Code and artifacts are compared with their digests before any of them runs. weights: the weights' file, if it is not beside the model.
     verify: compare the weights' bytes with their digest, too, which reads the whole file (about 1 s for 2 GB); otherwise their size and
-    head are compared. LegatoError if the file is not such a model, was changed, was made by a newer or a much older Legato, or needs a CPU
+    head are compared. LegatoError if the file is not such a model, was changed, was made by a newer or a much older Legato, or needs a CPU,
     a device or an OpenMP runtime that is missing, or if the weights or artifacts are missing, truncated or changed.
     """
     path = Path(path).absolute()

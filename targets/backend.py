@@ -20,7 +20,8 @@ class Backend:
     ``name``: letters, digits, ``_``. ``patterns``: the ops it supports, by priority: ``composite(name, pattern, check)``, or such tuples.
     ``pipeline``: passes that run on its external modules before ``codegen``, as text or a list; ``passes``: pass classes that the
     pipeline may use besides Legato's. ``dialects``: defined in Python, that its passes and its code generation use. ``requires``: Python
-    packages that its code needs at compile time and at run time. ``min_ops``: merged groups of fewer ops stay with the host (1: none).
+    packages that its code needs at compile time and at run time, by the names to import (``"cuda:cuda-python"`` where pip's name differs).
+    ``min_ops``: merged groups of fewer ops stay with the host (1: none).
     """
 
     name: str = ""

@@ -8,13 +8,17 @@ from pathlib import Path
 
 from legato.core.errors import LegatoError
 from legato.driver import refuse_elsewhere
+from legato.partitioning import BEFORE, partition_passes
 from legato.passes.partition.run_codegen import check_requires
+from legato.passes.pipeline.pipeline import PassPipeline
 from legato.runtime.linker import find_linker
+from legato.stages import stages_of
 from legato.targets.backend import GivenBackend
 from legato.targets.backend_catalog import BackendCatalog
 from legato.targets.catalog import Catalog
 from legato.targets.target import Target
 from legato.tools.errors import UsageError, command_line
+from legato.tools.ir_options import check_names
 from legato.tools.output import check_output, check_view
 from legato.tools.user_file import UserCode
 
@@ -86,6 +90,11 @@ def look_up(options: argparse.Namespace, user: UserCode) -> Chosen:
         catalog = BackendCatalog(backends)
         for name, _ in options.backend:
             catalog.resolve(name)
+    if (options.mlir_print_ir_before or options.mlir_print_ir_after) and target.templates():
+        pipelines = [passes for _, passes in stages_of(target)]
+        if options.backend:
+            pipelines += [partition_passes(backends, dict(options.backend)), PassPipeline(BEFORE)]
+        check_names(options, pipelines)
     return Chosen(target, backends)
 
 

@@ -127,7 +127,7 @@ def _failure(tool: str, error: Exception) -> str:
     if isinstance(error, UsageError):
         return f"{tool}: error: {error}\n{tool} --help shows what there is"
     if isinstance(error, LegatoError | OSError) or _mlir_diagnostics(error):
-        return f"{tool}: {show_error(error)}"
+        return f"{tool}: {show_error(error)}{_reproducer_hint(tool, error)}"
     from legato.core.user_code import raised_in
 
     hint = f"note: --debug (or {DEBUG_VARIABLE}=1) shows the traceback"
@@ -135,6 +135,14 @@ def _failure(tool: str, error: Exception) -> str:
         return f"{tool}: error: {show_error(error).removeprefix('error: ')}\nnote: raised by {place}\n{hint}"
     return (f"{tool}: internal error, a bug in legato or in a pass: {show_error(error).removeprefix('error: ')}\n"
             f"note: --debug (or {DEBUG_VARIABLE}=1) shows where")
+
+
+def _reproducer_hint(tool: str, error: Exception) -> str:
+    """How to get a reproducer from the tools that write one only when asked to, since it costs a copy of the IR before each pass."""
+    from legato.core.diagnostics import PassFailed
+
+    wanted = tool in ("legato-compile", "legato-run") and isinstance(error, PassFailed) and getattr(error, "reproducer", None) is None
+    return "\nnote: --reproducer=FILE writes the IR before the pass to a file that reproduces this" if wanted else ""
 
 
 def _message(error: BaseException) -> str:

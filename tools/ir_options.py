@@ -1,9 +1,10 @@
-"""mlir-opt's options for printing IR and for reproducers, on the command line of legato-compile."""
+"""mlir-opt's options for printing IR and for reproducers, on the command lines of legato-compile and legato-run."""
 from __future__ import annotations
 
 import argparse
 import shlex
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +13,18 @@ from legato.tools.ir_text import IrPrinter
 if TYPE_CHECKING:
     from legato.checking.checker import PassChecker
     from legato.passes.pipeline.instrumentation import Instrumentation
+    from legato.passes.pipeline.pipeline import PassPipeline
     from legato.passes.pipeline.reproducer import Reproduction
 
 
-def add_ir_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options, as a group."""
+def add_ir_options(parser: argparse.ArgumentParser, emits: bool = True) -> None:
+    """Adds the options, as a group. ``emits``: whether the tool has --emit."""
     group = parser.add_argument_group("IR and passes, as in mlir-opt")
-    group.add_argument("--inline-weights", action="store_true", help="--emit STAGE: print the weights in the text, so that it can be piped")
-    group.add_argument("--emit-bytecode", action="store_true", help="--emit STAGE: write MLIR's bytecode instead of text")
+    if emits:
+        group.add_argument("--inline-weights", action="store_true", help="--emit STAGE: print the weights in the text, so that it can be "
+                           "piped")
+        group.add_argument("--emit-bytecode", action="store_true", help="--emit STAGE: write MLIR's bytecode instead of text")
+    group.add_argument("--verify-each", action="store_true", help="verify the IR after every pass")
     group.add_argument("--mlir-print-debuginfo", action="store_true", help="print locations: they carry the model's names")
     group.add_argument("--mlir-print-local-scope", action="store_true", help="print attributes and locations inline, without aliases")
     group.add_argument("--mlir-elide-elementsattrs-if-larger", type=int, metavar="N", help="leave out constants of more than N elements")
@@ -37,6 +42,20 @@ def add_ir_options(parser: argparse.ArgumentParser) -> None:
 
 def _names(text: str) -> list[str]:
     return text.split(",")
+
+
+def check_names(options: argparse.Namespace, pipelines: Iterable[PassPipeline]) -> None:
+    """UsageError for a pass around which to print that does not run. ``pipelines``: those of the stages, and of backends."""
+    from legato.tools.errors import UsageError
+
+    known = {name for pipeline in pipelines for name in pipeline.names()}
+    for when, names in (("before", options.mlir_print_ir_before), ("after", options.mlir_print_ir_after)):
+        for name in names:
+            if name not in known:
+                close = get_close_matches(name, known, 1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise UsageError(f"--mlir-print-ir-{when}={name}: no pass of that name runs{hint} (legato-compile --print-pipeline "
+                                 "lists them)")
 
 
 def printer(options: argparse.Namespace, to_file: bool = False) -> IrPrinter:
@@ -57,12 +76,12 @@ def instrumentation(options: argparse.Namespace) -> Instrumentation | None:
     return found if found.is_used else None
 
 
-def reproduction(options: argparse.Namespace, words: Iterable[str]) -> Reproduction | None:
-    """Where to write a reproducer; ``words``: the command line. None: nowhere."""
+def reproduction(options: argparse.Namespace, words: Iterable[str], tool: str = "legato-compile") -> Reproduction | None:
+    """Where to write a reproducer; ``words``: the command line of ``tool``. None: nowhere."""
     from legato.passes.pipeline.reproducer import Reproduction
 
     path = options.mlir_pass_pipeline_crash_reproducer
-    return Reproduction(path, shlex.join(["legato-compile", *words]), tuple(options.load)) if path else None
+    return Reproduction(path, shlex.join([tool, *words]), tuple(options.load)) if path else None
 
 
 def make_checker(options: argparse.Namespace, words: Iterable[str]) -> PassChecker | None:

@@ -46,14 +46,14 @@ def parser() -> argparse.ArgumentParser:
     add_compile_options(p)
     add_ir_options(p)
     p.add_argument("--timing", action="store_true", help="print how long each stage and each pass took, on standard error")
-    p.add_argument("--explain", metavar="FORM", choices=(TABLE, JSON), help="print, on standard output, the rule that each op got and why "
-                   "nearer ones declined, what backends took, and the kernels that run; --explain=json as JSON; alone, or beside -o")
+    p.add_argument("--explain", metavar="FORM", choices=(TABLE, JSON), help="print, on standard output, the rule that each op got, why "
+                   "those of more specific targets declined, what backends took, and the kernels that run; --explain=json as JSON; alone, "
+                   "or beside -o")
     p.add_argument("--view", metavar="FILE", help="draw the graph at the stage of --emit, or as imported: .svg, .html, .png or .dot")
     p.add_argument("--report-html", metavar="FILE", help="write a page about the compile: times, kernels, rules, backends, files, and a "
                    "picture of the graph with its kernels; alone, or beside -o")
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.add_argument("-v", "--verbose", action="count", default=0, help="log what is done, on standard error; -vv: each pass as well")
-    p.add_argument("--verify-each", action="store_true", help="verify the IR after every pass")
     p.add_argument("--check-each-pass", action="store_true", help="run what the model computes before and after every pass, and name the "
                    "first pass, and op, that changes it: docs/checking.md")
     p.add_argument("--check-inputs", metavar="FILE.npz", help="--check-each-pass: on these inputs, in the order of their names")

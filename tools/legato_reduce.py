@@ -42,9 +42,9 @@ def parser() -> argparse.ArgumentParser:
                    "(default: as it does on the original, which may be any but 0)")
     p.add_argument("--prints", action="append", default=[], metavar="TEXT", help="what the command has to print, on either stream; may be "
                    "given again: all of them")
-    p.add_argument("--timeout", type=seconds_option, metavar="SECONDS", help="kill the command then (default: ten times what it takes on "
-                   "the original, at least 30); if it takes longer on the original, that is the failure")
-    p.add_argument("--minutes", type=seconds_option, metavar="N", help="end then, with the smallest one so far")
+    p.add_argument("--timeout", type=seconds_option, metavar="SECONDS", help="kill the command after this time (default: ten times what "
+                   "it takes on the original, at least 30); if it takes longer on the original, that is the failure")
+    p.add_argument("--minutes", type=seconds_option, metavar="N", help="stop after so long, with the smallest one so far")
     p.add_argument("--jobs", type=count_option, default=1, metavar="N", help="how many commands run at once; the result is the same")
     p.add_argument("--no-verify", action="store_true", help="test invalid candidates, too")
     p.add_argument("--load", action="append", default=[], metavar="FILE.py", help="run a Python file first, and use the dialects that it "

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from legato.tools.command_line import Parser
-from legato.tools.models import TARGET, add_compile_options, count_option, dim_option
+from legato.tools.ir_options import add_ir_options
+from legato.tools.models import TARGET, add_compile_options, count_option, dim_option, seed_option, tolerance_option
 
 EXAMPLES = """examples:
   legato-run model.onnx --random                              compile, run on random inputs, show the outputs
@@ -24,12 +25,16 @@ EXAMPLES = """examples:
   legato-run model.legato --random --verify                   and every byte of its weights is compared with their digest"""
 
 
+COMPILES = ("timing", "load", "verify_each", *(f"mlir_print_ir_{how}" for how in (
+    "before", "after", "before_all", "after_all", "after_change", "after_failure", "tree_dir")), "mlir_pass_pipeline_crash_reproducer")
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line's parser."""
     p = Parser("legato-run", usage="%(prog)s MODEL [options]", description=__doc__, epilog=EXAMPLES)
     p.add_argument("model", help="a model: .onnx, .mlir, or a saved one (.legato, .so); - for standard input (ONNX or MLIR)")
     p.add_argument("--random", action="store_true", help="random values for the inputs without --input")
-    p.add_argument("--seed", type=int, default=0, help="seed of the random values")
+    p.add_argument("--seed", type=seed_option, default=0, help="seed of the random values")
     p.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="a value for an input")
     p.add_argument("--save", action="append", default=[], metavar="NAME=FILE.npy", help="where to write an output")
     p.add_argument("--dim", action="append", type=dim_option, default=[], metavar="SYMBOL=N", help="size of a symbol (default: 8)")
@@ -37,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--verify", action="store_true", help="a saved model: compare its weights with their digest, which reads all of them; "
                    "code is always compared")
     p.add_argument("--check", choices=["onnxruntime"], help="compare the outputs with another runtime's; exit code 1 if they differ")
-    p.add_argument("--tolerance", type=float, default=1e-4, help="largest relative error accepted by --check: max|a-b| / max|b|")
+    p.add_argument("--tolerance", type=tolerance_option, default=1e-4, help="largest relative error accepted by --check: max|a-b| / max|b|")
     p.add_argument("--bisect", action="store_true", help="with --check: name the first layer whose value differs, with a table of errors "
                    "by layer; all values become outputs, and it says where that changes what fusion does")
     p.add_argument("--bench", type=count_option, metavar="N", help="time N calls (median), alternating with the runtime of --check")
@@ -49,13 +54,15 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.add_argument("-v", "--verbose", action="count", default=0, help="log what is done, on standard error; -vv: each pass as well")
     p.add_argument("--debug", action="store_true", help="errors with Python's traceback")
+    add_ir_options(p, emits=False)
     return p
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the tool. Returns the exit code: 0, 1 if something failed or --check found a difference, 2 if the command line is invalid."""
     begun = time.perf_counter()
-    options = parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    options = parser().parse_args(given, argparse.Namespace(words=given))
     from legato.tools.errors import reported
 
     with reported("legato-run", debug=options.debug, verbosity=options.verbose) as outcome:
@@ -75,6 +82,7 @@ def executable(options: argparse.Namespace, model: Any, given: Mapping[str, Any]
     from legato import driver
     from legato.graph_capture import capturing
     from legato.tools.compile_checks import look_up
+    from legato.tools.ir_options import instrumentation, reproduction
     from legato.tools.model_input import input_names
     from legato.tools.progress import Progress
     from legato.tools.user_file import register_user_files
@@ -89,7 +97,9 @@ def executable(options: argparse.Namespace, model: Any, given: Mapping[str, Any]
     check_inputs(options, given, input_names(module))
     result = driver.compile(
         module, chosen.target, passes=capturing(chosen.target, None) if options.view else (), backends=chosen.backends,
-        backend_options=dict(options.backend), progress=progress, cache=not (options.no_cache or options.verbose or options.timing))
+        backend_options=dict(options.backend), progress=progress, cache=not (options.no_cache or options.verbose or options.timing),
+        verify_each=options.verify_each, instrumentation=instrumentation(options),
+        reproducer=reproduction(options, options.words, "legato-run"))
     progress.finish()
     if options.timing:
         from legato.passes.pipeline.instrumentation import time_report
@@ -116,8 +126,8 @@ def check_options(options: argparse.Namespace) -> None:
         raise UsageError("--shape, --target and --backend are for a compile: a saved model has them in it")
     if options.verify and not saved:
         raise UsageError("--verify compares a saved model with its digests: give a .legato file")
-    if options.timing and saved:
-        raise UsageError("--timing is about a compile, and a saved model has been compiled")
+    if saved and (about := [name for name in COMPILES if getattr(options, name)]):
+        raise UsageError(f"--{about[0].replace('_', '-')} is about a compile, and a saved model has been compiled")
     if options.trace and not options.profile:
         raise UsageError("--trace writes what --profile measures: give both")
     if options.view and (saved or not options.profile):

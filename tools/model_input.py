@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from legato.core.errors import LegatoError
+from legato.tools.errors import UsageError
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
@@ -46,7 +47,7 @@ class ModelInput:
     def _from_mlir(self, shapes: Mapping[str, Sequence[int | str]] | None, dialects: Iterable[type]) -> Module:
         if shapes:
             name = STANDARD_INPUT_NAME if self.data is not None else f"'{self.path}'"
-            raise LegatoError(f"--shape is for ONNX models; {name} has its shapes in its text")
+            raise UsageError(f"--shape is for ONNX models; {name} has its shapes in its text")
         from legato.dialects.loading import make_context
         from legato.dialects.module import Module
 

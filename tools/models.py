@@ -31,7 +31,14 @@ def dims_option(text: str) -> tuple[str, list[int | str] | list[list[int | str]]
 
 
 def _sizes(text: str) -> list[int | str]:
-    return [int(d) if re.fullmatch(r"\d+", d) else d for d in re.split(r"[,x]", text) if d]
+    """The sizes of a shape; none for a scalar. ``argparse.ArgumentTypeError`` for what is neither a number nor a name."""
+    sizes = [size.strip() for size in text.split(",")] if text else []
+    if len(sizes) == 1 and re.fullmatch(r"\d+(x\d+)+", sizes[0]):     # 1x3x224x224
+        sizes = sizes[0].split("x")
+    for size in sizes:
+        if not size or (re.fullmatch(r"[-+]?[\d.]+", size) and not size.isdigit()):
+            raise argparse.ArgumentTypeError(f"'{size}' is no size: write a number of 0 or more, or a name, as in NAME=1,3,n")
+    return [int(size) if size.isdigit() else size for size in sizes]
 
 
 def backend_option(text: str) -> tuple[str, str]:
@@ -48,6 +55,24 @@ def dim_option(text: str) -> tuple[str, int]:
     if not equals or not name or not value.isdigit():
         raise argparse.ArgumentTypeError(f"'{text}' gives no symbol a value: write n=7")
     return name, int(value)
+
+
+def seed_option(text: str) -> int:
+    """Parses a seed, a number of at least 0. Raises ``argparse.ArgumentTypeError``."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is no seed: write a number of 0 or more")
+    return int(text)
+
+
+def tolerance_option(text: str) -> float:
+    """Parses a tolerance, a number of at least 0. Raises ``argparse.ArgumentTypeError``."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no tolerance: write a number of 0 or more, such as 1e-4")
+    return value
 
 
 def count_option(text: str) -> int:

@@ -35,7 +35,7 @@ ALIASES = {  # mlir-opt's spelling
 }
 SEPARATOR = "// -----"
 NO_REPRODUCER = "none"
-EXPLAIN = ("text", "json")
+EXPLAIN = ("table", "json")
 EMIT = ("mlir", "script", "irdl")
 
 
@@ -130,6 +130,7 @@ def parse_arguments(words: list[str]) -> Arguments:
         name, equals, value = word.lstrip("-").partition("=")
         name = ALIASES.get(name, name)
         if name == "explain":
+            value = EXPLAIN[0] if value == "text" else value   # its old name
             if equals and value not in EXPLAIN:
                 raise UsageError(f'--explain takes {" or ".join(EXPLAIN)}, not "{value}"')
             result.explain = value or EXPLAIN[0]

@@ -51,8 +51,8 @@ To see what happens:
   --list-passes                       our passes with their options, and the names of upstream's
   --emit=script                       print the module as the source of a Python script (legato.script) instead of MLIR
   --emit=irdl                         print the dialects relax and tir, and those of --load, as IRDL, for mlir-opt --irdl-file=FILE
-  --explain[=json]                    the rule applied to each op, and why nearer ones refused: a table (or JSON) instead of the IR,
-                                      which is then written only with -o
+  --explain[=json]                    the rule applied to each op, and why those of more specific targets declined: a table (or
+                                      JSON) instead of the IR, which is then written only with -o
   --view=FILE.svg|.html|.png|.dot     draw main after the passes: layer names, shapes, kernels, colours by backend
   --list-rules --target=NAME [--op=relax.softmax]   the rules of a target, in the order in which they are tried
   -v  -vv                             log what is done, on standard error; -vv: each pass as well

@@ -11,6 +11,8 @@ from legato.driver import StageListener
 from legato.tools.console import console, is_terminal
 from legato.tools.output import sizes
 
+SETUP = "setup"     # passes and code generators are imported, the module is copied
+
 
 class Progress(StageListener):
     """Says on standard error which stage runs, and at the end which files were written; nothing if quiet. ``stages``: (name, seconds)
@@ -37,6 +39,11 @@ class Progress(StageListener):
         self.stages.append((stage, seconds))
         if not self.quiet and not is_terminal(sys.stderr):
             console.say(f"{self.tool}: {stage} {seconds:.2f} s")
+
+    def prepared(self, seconds: float) -> None:
+        """Adds to the time before the first stage."""
+        before = sum(spent for name, spent in self.stages if name == SETUP)
+        self.stages[:] = [*(stage for stage in self.stages if stage[0] != SETUP), (SETUP, before + seconds)]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

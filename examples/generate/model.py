@@ -4,7 +4,7 @@ The inputs are ``ids`` [1, seq] and, for each layer, the keys and values of the 
 The outputs are the ``logits`` [1, vocabulary] of the last token, and the keys and values of all tokens, which the next call takes.
 
 In place, the keys and values are rooms for tokens, [1, heads, room, width], of which the first are taken, and ``at`` [1] is how many. The
-outputs are the rooms with the new tokens behind those: a ``TensorScatter``, for which the inputs can be donated.
+outputs are the same rooms with the new tokens added: a ``TensorScatter``, for which the inputs can be donated.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass

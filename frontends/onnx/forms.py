@@ -71,20 +71,20 @@ class Inputs:
         unknown = given.keys() - self._values.keys()
         if unknown:
             inputs = ", ".join(self._values) or "none"
-            raise LegatoError(f"shapes names '{min(unknown)}', which is no input; the inputs are: {inputs}")
+            raise LegatoError(f"shapes: there is no input '{min(unknown)}'; the inputs are: {inputs}")
         for value in values:
             self._add(value, value.name in given, given.get(value.name))
 
     def _add(self, value: onnx.ValueInfoProto, is_given: bool, shape) -> None:
         if is_given and shape is None:
             if value.type.WhichOneof("value") != "optional_type":
-                raise LegatoError(f"shapes says that the input '{value.name}' has no value, which only an optional can be without")
+                raise LegatoError(f"shapes: the input '{value.name}' is given as None, which only an optional can be")
             self.forms.append(ModelForm(value.name, NONE))
         elif is_sequence(value.type):
             self._add_sequence(value, shape)
         else:
             if isinstance(shape, int) or (is_given and any(not isinstance(size, (int, str)) for size in shape)):
-                raise LegatoError(f"shapes gives the input '{value.name}' {shape}: it is no sequence, so it has one shape, a list of sizes")
+                raise LegatoError(f"shapes: the input '{value.name}' is no sequence, so it has one shape, a list of sizes, not {shape}")
             self.forms.append(ModelForm(value.name))
             self.tensors.append(value)
             if is_given:
@@ -98,11 +98,11 @@ class Inputs:
             self._problems.append(Problem(name, "input", "", None, reason))
             return
         if not isinstance(shape, int) and any(isinstance(part, (int, str)) for part in shape):
-            raise LegatoError(f"shapes gives the input '{name}' {list(shape)}: it is a sequence, of which it says the number of tensors, "
-                              "or a list of their shapes")
+            raise LegatoError(f"shapes: the input '{name}' is a sequence: give the number of its tensors, or a list of their shapes, "
+                              f"not {list(shape)}")
         form = ModelForm(name, shape if isinstance(shape, int) else len(shape))
         if isinstance(shape, int) and shape < 0:
-            raise LegatoError(f"shapes gives the input '{name}' {shape} tensors: expected 0 or more")
+            raise LegatoError(f"shapes: the input '{name}' gets {shape} tensors: expected 0 or more")
         self.forms.append(form)
         for number, part in enumerate(form.parts):
             tensor = onnx.ValueInfoProto(name=part, type=tensor_of(value.type))

@@ -89,11 +89,12 @@ def _declared(value: onnx.ValueInfoProto, override: Sequence[int | str] | None, 
     if override is None:
         return TensorType(tuple(declared), dtype)
     if len(override) != len(declared):
-        raise LegatoError(f"shapes gives the input '{value.name}' {len(override)} dimensions; it has {len(declared)}: {declared}")
+        raise LegatoError(f"shapes: the input '{value.name}' has {len(declared)} dimensions, {declared}, and {len(override)} are given: "
+                          f"{list(override)}")
     result = tuple(_given(size, value.name, names) for size in override)
     for old, new in zip(declared, result):
         if isinstance(old, Dim) and old.is_symbol and bound.setdefault(str(old), new) != new:
-            raise LegatoError(f"shapes gives the dimension '{old}' two sizes: {bound[str(old)]} and {new} (in the input '{value.name}')")
+            raise LegatoError(f"shapes: the dimension '{old}' gets two sizes: {bound[str(old)]} and {new} (in the input '{value.name}')")
     return TensorType(result, dtype)
 
 
@@ -114,7 +115,7 @@ def _given(size: int | str, name: str, names: _Names) -> Size:
     if isinstance(size, str):
         return names.size(size)
     if size < 0:
-        raise LegatoError(f"shapes gives the input '{name}' a dimension of {size}: a size is 0 or more, or a name")
+        raise LegatoError(f"shapes: the input '{name}' gets a dimension of {size}: a size is a number of 0 or more, or a name")
     return int(size)
 
 

@@ -3,10 +3,10 @@
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from legato.core.errors import LegatoError
-from legato.dialects import make_context
+from legato.dialects import Module, make_context
 from legato.frontends.script.functions import PrimFunc, RelaxFunc, module_of_class
 from legato.frontends.script.language.functions import Function, Macro, source_of
 from legato.frontends.script.program import Program
@@ -58,7 +58,11 @@ def macro(function: Callable | None = None, *, hygienic: bool = True) -> Any:
     return _decorated(function, "T.macro", lambda f: Macro(source_of(f, names), hygienic))
 
 
-def ir_module(cls: type | None = None, *, check_well_formed: bool = True, **_: Any) -> Any:
+@overload
+def ir_module(cls: type) -> Module: ...
+@overload
+def ir_module(*, check_well_formed: bool = True, **_: Any) -> Callable[[type], Module]: ...
+def ir_module(cls: type | None = None, *, check_well_formed: bool = True, **_: Any) -> Module | Callable[[type], Module]:
     """A module of kernels and graphs written as a class: ``@I.ir_module``. Gives a ``legato.Module``."""
     if cls is not None and not isinstance(cls, type):
         raise LegatoError("I.ir_module decorates a class")

@@ -4,15 +4,51 @@ All other words have a meaning in scripts only, defined by the parsers' tables (
 ``tvm/`` and relax's ops for ``R``).
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar, overload
 
 from legato.core.errors import LegatoError
+from legato.dialects import Module
 from legato.frontends.script import compute, compute_expressions
 from legato.frontends.script.decorators import ir_module, macro, no_python, prim_func, relax_function
+from legato.frontends.script.functions import PrimFunc, RelaxFunc
 from legato.frontends.script.kernel.python_calls import call_word
 from legato.frontends.script.language.annotations import BufferWord, HandleWord, shape_info, tensor, tuple_info
+from legato.frontends.script.language.functions import Macro
 from legato.frontends.script.language.types import DTYPES, ScalarType
 from legato.frontends.script.language.words import Namespace
+
+Made = TypeVar("Made", covariant=True)
+
+
+class ScriptDecorator(Protocol[Made]):
+    """A decorator for type checkers, used alone, ``@T.prim_func``, or with options, ``@T.prim_func(private=True)``."""
+
+    @overload
+    def __call__(self, function: Callable[..., object], /) -> Made: ...
+    @overload
+    def __call__(self, **options: bool) -> Callable[[Callable[..., object]], Made]: ...
+
+
+class KernelNamespace(Namespace):
+    """``T``, with the types of its decorators; all other words are known to the parsers only."""
+
+    prim_func: ScriptDecorator[PrimFunc]
+    macro: ScriptDecorator[Macro]
+    inline: ScriptDecorator[Macro]
+
+
+class GraphNamespace(Namespace):
+    """``R``, with the types of its decorators."""
+
+    function: ScriptDecorator[RelaxFunc]
+    func: ScriptDecorator[RelaxFunc]
+
+
+class ModuleNamespace(Namespace):
+    """``I``, with the type of its decorator."""
+
+    ir_module: ScriptDecorator[Module]
 
 
 class ScalarWord(ScalarType):
@@ -65,7 +101,7 @@ def no_call(word: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> 
 
 
 BUFFER = BufferWord()
-T = Namespace("T", "Kernels: prim_func, Buffer, grid, block, axis, ...", {
+T = KernelNamespace("T", "Kernels: prim_func, Buffer, grid, block, axis, ...", {
     "prim_func": prim_func, "macro": macro, "inline": macro, "Buffer": BUFFER, "buffer_decl": BUFFER, "handle": HandleWord(),
     **{dtype: ScalarWord(dtype) for dtype in DTYPES},
     "placeholder": compute.placeholder, "reduce_axis": compute_expressions.reduce_axis, "compute": compute.compute,
@@ -73,11 +109,11 @@ T = Namespace("T", "Kernels: prim_func, Buffer, grid, block, axis, ...", {
     "product": compute_expressions.product, "max_over": compute_expressions.max_over, "min_over": compute_expressions.min_over,
     "create_prim_func": compute.create_prim_func, "apply": compute_expressions.apply,
 }, call_kernel_word, kernel_words)
-R = Namespace("R", "Graphs: function, Tensor, call_tir, dataflow, nn, ...", {
+R = GraphNamespace("R", "Graphs: function, Tensor, call_tir, dataflow, nn, ...", {
     "function": relax_function, "func": relax_function, "Tensor": tensor, "Shape": shape_info, "Tuple": tuple_info,
     "Prim": nothing, "Object": nothing, "Any": nothing, "py_module": no_python,
 }, call_graph_word, graph_words)
-I = Namespace("I", "Modules: ir_module", {
+I = ModuleNamespace("I", "Modules: ir_module", {
     "ir_module": ir_module, "module_attrs": nothing, "module_global_infos": nothing, "dummy_global_info": nothing, "vdevice": nothing,
     "pyfunc": no_python,
 }, no_call, tuple)

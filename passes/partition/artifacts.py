@@ -44,7 +44,7 @@ def note(module: Module, external: ir.Operation, backend: BackendLike, artifacts
             "functions": ir.DictAttr.get({f: ir.StringAttr.get(names[f]) for f in mine}),
         }
         if backend.requires:
-            entry["requires"] = ir.ArrayAttr.get([ir.StringAttr.get(p) for p in backend.requires])
+            entry["requires"] = ir.ArrayAttr.get([ir.StringAttr.get(p.partition(":")[0]) for p in backend.requires])
         if isinstance(artifact, PythonFunction):
             entry["where"] = ir.StringAttr.get(artifact.where)
         if isinstance(artifact, Blob):

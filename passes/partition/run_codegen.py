@@ -56,11 +56,14 @@ def read_options(text: str) -> dict[str, str]:
 
 
 def check_requires(backend: BackendLike) -> None:
-    """LegatoError if a Python package that the backend's code needs is not installed."""
-    missing = [package for package in backend.requires if importlib.util.find_spec(package) is None]
+    """LegatoError if a Python package that the backend's code needs is not installed. Entries of ``requires`` are names to import, with
+    that of the package after a colon where it differs."""
+    names = [(module, package or module) for module, _, package in (entry.partition(":") for entry in backend.requires)]
+    missing = [(module, package) for module, package in names if importlib.util.find_spec(module) is None]
     if missing:
-        raise LegatoError(f"the backend '{backend.name}' needs {', '.join(missing)}, which is not installed: "
-                          f"pip install {' '.join(missing)}")
+        modules, packages = zip(*missing)
+        raise LegatoError(f"the backend '{backend.name}' needs {', '.join(modules)}, which {'is' if len(missing) == 1 else 'are'} not "
+                          f"installed: pip install {' '.join(packages)}")
 
 
 def generate(module: Module, external: ir.Operation, backend: BackendLike, options: dict[str, str], context: PassContext) -> None:

@@ -53,7 +53,7 @@ class PassContext:
     `resolve_target` returns the target for a text, `resolve_backend` the backend for a name; tools and the driver provide them. Passes
     fill `report`, for explain; the pipeline fills `times`: (pass name, seconds) in order; both add to `warnings`. `kernels` holds the
     classification of each kernel, until the kernel is rewritten (see ModulePass.keeps_kernels) or the run ends. `instrumentation`,
-    `reproduction`, `observer`: of pipelines without their own.
+    `reproduction`, `observer`: for pipelines that have none of their own.
     """
 
     resolve_target: Callable[[str], TargetLike] | None = None
@@ -102,9 +102,9 @@ class ModulePass:
     (outlining, inlining back, calling a backend) sets `sees_external = True`.
     A pass that drops from `context.kernels` each kernel that it rewrites or erases sets `keeps_kernels = True`; after any other pass the
     pipeline forgets the classification of all kernels.
-    `rounding` says what it may change about results, which ``--check-each-pass`` compares with what it does: by default what another order
-    of sums does. A pass whose options decide about it overrides `entitlement`.
-    `completed_by` names passes that complete its work: a pipeline that goes on after it without them has a warning.
+    `rounding` says what it may change about results, which ``--check-each-pass`` compares with what it does: by default as much as adding
+    up in another order does. A pass whose options decide about it overrides `entitlement`.
+    `completed_by` names passes that complete its work: a pipeline that goes on without them after this pass warns.
     """
 
     name: ClassVar[str]

@@ -24,6 +24,6 @@ class TensorRt(OnnxEngine):
     back."""
 
     name = "tensorrt"
-    requires = ("tensorrt", "cuda")
+    requires = ("tensorrt", "cuda:cuda-python")
     patterns = op_patterns(also=_fits, without=UNREAD)
     loader = "legato.runtime.engines.tensorrt:load"

@@ -43,15 +43,56 @@ class CountOps(legato.ModulePass):
 made: CountOps = CountOps()
 wrong: int = legato.compile(module)
 '''
+SCRIPTS = '''# pyright: reportInvalidTypeForm=false
+import legato
+from legato import ir_module, relax, tir
+from legato.script import T
+
+
+@tir.macro
+def put(A, i, value):
+    A[i] = value
+
+
+@tir.prim_func
+def ones(A: tir.Buffer((128,), "float32")):
+    for i in tir.serial(128):
+        put(A, i, 1.0)
+
+
+@relax.function(private=True)
+def graph(x: relax.Tensor((16, 8), "float32")):
+    return relax.exp(x)
+
+
+@ir_module
+class Both:
+    @relax.function
+    def main(x: relax.Tensor((16, 8), "float32")):
+        return relax.exp(x)
+
+
+@T.prim_func(private=True)
+def twos(A: T.Buffer((128,), "float32")):
+    for i in T.serial(128):
+        A[i] = 2.0
+
+
+modules: list[legato.Module] = [ones.module(), twos.module(), graph.module(), Both, legato.lower(ones, last="fused")]
+exe: legato.Executable = legato.compile(twos)
+legato.view(graph).svg()
+wrong: int = ones
+'''
 
 
 @pytest.mark.skipif(shutil.which("pyright", path=str(Path(sys.executable).parent)) is None, reason="pyright is not installed")
-def test_a_strict_program(tmp_path):
-    (tmp_path / "program.py").write_text(PROGRAM)
-    config = {"typeCheckingMode": "strict", "extraPaths": [str(Path(legato.__file__).parents[1])]}   # for editable installs
+@pytest.mark.parametrize(("program", "mode"), [(PROGRAM, "strict"), (SCRIPTS, "standard")], ids=["strict", "scripts"])
+def test_a_program(program, mode, tmp_path):
+    (tmp_path / "program.py").write_text(program)
+    config = {"typeCheckingMode": mode, "extraPaths": [str(Path(legato.__file__).parents[1])]}   # for editable installs
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
     command = [str(Path(sys.executable).parent / "pyright"), "--outputjson", "--pythonpath", sys.executable, "program.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     found = [(one["range"]["start"]["line"], one["rule"], one["message"]) for one in json.loads(done.stdout)["generalDiagnostics"]]
-    last = len(PROGRAM.splitlines()) - 1
+    last = len(program.splitlines()) - 1
     assert [(line, rule) for line, rule, _ in found] == [(last, "reportAssignmentType")], found

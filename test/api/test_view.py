@@ -95,6 +95,20 @@ def test_what_no_input_reaches_stands_above_its_reader():
     assert tops["reshape"] == tops["exp 3"] and tops["permute"] == tops["exp 4"] and tops["x"] == min(tops.values())
 
 
+def test_blocks_of_branches_stand_below_each_other():
+    boxes = [GraphBox("input", ["x"])]
+    for number in range(6):    # one branch of one box, three of two
+        trunk = boxes[-1]
+        heads = [GraphBox("op", [f"branch {number} {branch}"], [trunk]) for branch in range(4)]
+        ends = [GraphBox("op", [f"end {number} {branch}"], [head]) for branch, head in enumerate(heads[1:])]
+        boxes += [*heads, *ends, GraphBox("op", [f"concat {number}"], [heads[0], *ends])]
+    svg = graph_svg(boxes)
+    check_nothing_is_hidden(svg)
+    middles = [float(x) + float(width) / 2
+               for x, width in re.findall(r"<title>concat \d</title>\n<rect x=\"(\S+)\" y=\S+ width=\"(\S+)\"", svg)]
+    assert len(middles) == 6 and max(middles) - min(middles) < 40
+
+
 def kinds(module, profile=None):
     return [(box.kind, *box.lines) for box in graph_boxes(module, profile)]
 

@@ -1,6 +1,6 @@
 """Small modules for the tests of checking, with a name for each op."""
 import legato
-from legato.driver import own_copy
+from legato.compilable import own_copy
 from legato.script import relax
 
 

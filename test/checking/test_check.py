@@ -46,7 +46,7 @@ def test_the_whole_pipeline_of_a_cpu_passes():
 def test_sizes_and_values_are_several():
     report = legato.check(subtraction(), "cse")
     ordinary = [f"ordinary values at n = {n}" for n in (17, 67, 1, 0)]
-    assert report.samples == [ordinary[0], "edges values at n = 17", "specials values at n = 17", *ordinary[1:]]
+    assert report.samples == [ordinary[0], "edge values at n = 17", "NaN and infinities at n = 17", *ordinary[1:]]
 
 
 def test_a_wrong_pass_is_named_with_its_op(tmp_path):

@@ -109,7 +109,7 @@ def test_the_tool_takes_tensors_by_their_names(tmp_path, monkeypatch, capsys):
     ({"images": -2}, "-2 tensors: expected 0 or more"),
     ({"images": 1, "x": [[3]]}, "it is no sequence, so it has one shape"),
     ({"images": 1, "x": None}, "'x' has no value, which only an optional can be without"),
-    ({"image": 1}, "shapes names 'image', which is no input; the inputs are: images, x"),
+    ({"image": 1}, "shapes: there is no input 'image'; the inputs are: images, x"),
     ({"images": 2}, "its rank is not known: say what it is with shapes={'images': [[...], ...]}"),
     ({"images": []}, None),
 ])

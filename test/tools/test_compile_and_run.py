@@ -45,6 +45,8 @@ def test_saved_model_runs(folder, capsys):
     np.testing.assert_allclose(np.load("y.npy"), np.ones((3, 4), np.float32) @ WEIGHT, rtol=1e-6)
     for option in (["--shape", "x=3,4"], ["--backend", "onnxruntime"]):
         assert "a saved model has them in it" in refused(legato_run, capsys, "m m.legato", "--random", *option)
+    for option in (["--timing"], ["--load", "x.py"], ["--print-ir-after=cse"]):
+        assert "is about a compile, and a saved model has been compiled" in refused(legato_run, capsys, "m m.legato", "--random", *option)
 
 
 def test_run_with_a_backend(folder, capsys):
@@ -88,6 +90,9 @@ def test_llvm_ir_is_text_whatever_the_file_is_called(folder):
     (("-o", "x3.npy/model.legato"), "-o x3.npy/model.legato: there is no folder 'x3.npy'"),
     (("--target", "llvm{threads=0}", "-o", "model.legato"), "threads=0"),
     (("--target", "lvm", "-o", "model.legato"), "did you mean 'llvm'"),
+    (("--shape", "x=3,-4", "--emit", "relax"), "'-4' is no size: write a number of 0 or more, or a name"),
+    (("--shape", "x=3,,", "--emit", "relax"), "'' is no size"),
+    (("--shape", "q=3,4", "--emit", "relax"), "shapes: there is no input 'q'; the inputs are: x, v"),
 ])
 def test_compile_refuses(folder, capsys, arguments, message):
     (folder / "folder.legato").mkdir()
@@ -99,6 +104,8 @@ def test_compile_refuses(folder, capsys, arguments, message):
     (("--random", "--dim", "q=3"), "the model has no symbol 'q'; it has n"),
     (("--random", "--dim", "n=-1"), "write n=7"),
     (("--random", "--bench", "0"), "'0' is no number of calls"),
+    (("--random", "--seed", "-1"), "'-1' is no seed"),
+    (("--random", "--tolerance", "-1"), "'-1' is no tolerance"),
     (("--random", "--input", "q=x3.npy"), "the model has no input 'q'; it has x, v"),
     (("--random", "--input", "x3.npy"), "write --input NAME=FILE.npy"),
     (("--random", "--input", "x=nowhere.npy"), "there is no file 'nowhere.npy'"),

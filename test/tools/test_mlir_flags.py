@@ -207,6 +207,18 @@ def test_compile_takes_them_too(folder, capsys):
     assert legato_run.main(["weights.mlir", "-q"]) == 0
 
 
+def test_run_takes_them_too(folder, capsys):
+    words = ["weights.mlir", "-q", "--verify-each", "--print-ir-after=tir-fuse", "--mlir-print-ir-tree-dir=dumps"]
+    assert legato_run.main(words) == 0
+    assert [path.name for path in (folder / "dumps").rglob("*.mlir")] == ["0_tir-fuse.mlir"]
+
+
+@pytest.mark.parametrize("tool", [legato_compile, legato_run])
+def test_a_pass_that_does_not_run_is_no_place_to_print(tool, folder, capsys):
+    assert tool.main(["weights.mlir", *(["--emit", "fused"] if tool is legato_compile else []), "--print-ir-after=tir-fus"]) == 2
+    assert "no pass of that name runs; did you mean tir-fuse?" in capsys.readouterr().err
+
+
 def test_compile_writes_a_reproducer(folder, capsys):
     (folder / "target.py").write_text(PASSES.replace("toy-break", "toy-spoil") + """
 from legato import Target
@@ -217,6 +229,15 @@ TOY = Target("toy", parents=("llvm",), passes=(Break,), stages=(("relax", "relax
     assert "toy-spoil failed: it left IR that is not valid" in capsys.readouterr().err
     text = (folder / "r.mlir").read_text()
     assert "// pipeline: toy-spoil\n" in text and "// command: legato-compile weights.mlir" in text
+
+
+def test_compile_tells_how_to_get_a_reproducer(folder, capsys):
+    (folder / "target.py").write_text(PASSES.replace("toy-break", "toy-spoils") + """
+from legato import Target
+TOY = Target("toy-too", parents=("llvm",), passes=(Break,), stages=(("relax", "relax-infer-shapes,toy-spoils,cse"),))
+""")
+    assert legato_compile.main(["weights.mlir", "--load", "target.py", "--target", "toy-too", "--emit", "relax", "-q"]) == 1
+    assert "note: --reproducer=FILE writes the IR before the pass" in capsys.readouterr().err
 
 
 def test_the_final_verifier_has_a_reproducer(folder, capsys):

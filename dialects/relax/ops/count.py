@@ -52,7 +52,7 @@ class NonZero(RelaxOp, name="nonzero"):
 class SizeOf(RelaxOp, name="size_of"):
     """The elements of x as sizes of other tensors: a tensor without elements whose type has them, each by a symbol of its own.
 
-    Types and attributes of the ops behind it may name the symbols. A call in which an element is negative is an error.
+    Types and attributes of later ops may name the symbols. A call in which an element is negative is an error.
 
     ```mlir
     %y = "relax.size_of"(%x) {sizes = #relax.dims<["h", "w"]>} : (tensor<2xi64>) -> tensor<?x?x0xi8, #relax.dims<["h", "w", 0]>>

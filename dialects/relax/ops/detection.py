@@ -10,7 +10,7 @@ from legato.dialects.relax.types import TensorType
 
 
 class NonMaxSuppression(RelaxOp, name="non_max_suppression"):
-    """The numbers of up to `k` boxes of each class, best score first, that do not overlap better ones; -1 behind the last of them.
+    """The numbers of up to `k` boxes of each class, best score first, that do not overlap better ones; -1 after the last of them.
 
     A candidate is kept if for none of those kept before it the area of their intersection over that of their union exceeds the threshold;
     boxes without an area overlap none. Of equal scores the first comes first. `boxes` has the corners (y1, x1, y2, x2) with y1 <= y2 and

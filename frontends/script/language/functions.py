@@ -54,6 +54,9 @@ class Macro:
     source: Source
     hygienic: bool = True
 
+    def __call__(self, *_: Any) -> Any:
+        raise LegatoError(f"'{self.source.tree.name}' is a macro: it is called in a function under @T.prim_func")
+
 
 def is_kernel(x: Any) -> TypeGuard[Function]:
     """Whether a value is a kernel of a script."""

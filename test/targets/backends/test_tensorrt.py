@@ -35,7 +35,7 @@ def test_patterns_and_export():
 
 @pytest.mark.skipif(INSTALLED, reason="tensorrt is installed")
 def test_without_it_the_build_says_so():
-    with pytest.raises(legato.LegatoError, match=r"the backend 'tensorrt' needs tensorrt, cuda, which is not installed: pip install"):
+    with pytest.raises(legato.LegatoError, match=r"needs tensorrt, cuda, which are not installed: pip install tensorrt cuda-python"):
         legato.compile(legato.from_onnx(light.shipped("squeezenet")), backends=["tensorrt"])
 
 
