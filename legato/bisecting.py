@@ -13,6 +13,7 @@ from legato import driver
 from legato.comparison import Peer, random_inputs, relative_error
 from legato.core.errors import LegatoError
 from legato.frontends.onnx import from_onnx
+from legato.frontends.onnx.reader import read_model
 
 Arrays = dict[str, np.ndarray]
 TOGETHER = 1 << 30      # bytes of values that become outputs at once
@@ -93,9 +94,10 @@ def bisect(model: str | os.PathLike | bytes | onnx.ModelProto, inputs: Mapping[s
 
 
 def _in_memory(model: str | os.PathLike | bytes | onnx.ModelProto) -> onnx.ModelProto:
-    if isinstance(model, onnx.ModelProto):
-        return model
-    proto = onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(os.fspath(model))
+    source = read_model(model)
+    proto = source.proto
+    if source.file is not None:
+        onnx.load_external_data_for_model(proto, str(source.file.parent))
     if sum(len(tensor.raw_data) for tensor in proto.graph.initializer) >= PROTOBUF:
         raise LegatoError("a bisection hands the model to onnxruntime as one protobuf, which holds less than 2 GB: make it smaller first "
                           "(legato-reduce)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from legato.core.errors import LegatoError
 from legato.dialects.module import Module
 from legato.passes.pipeline.base import PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
@@ -46,6 +47,8 @@ class Pipeline(PassPipeline):
         The dialects of the targets in the passes' options are loaded into the module's context. Raises PassFailed, or the LegatoError
         that a pass raised (with a note that names the pass). The module is then in an undefined state.
         """
+        if not isinstance(module, Module):
+            raise LegatoError(f"a pipeline runs on a legato.Module, in place, not on {type(module).__name__}")
         super().run(module, with_catalogs(context or PassContext(), self._targets, self._backends))
 
 

@@ -34,7 +34,11 @@ class ModuleSchedule:
     """
 
     def __init__(self, module: Any, kernel: str | None = None):
-        self.module: Module = module.clone() if isinstance(module, Module) else module.module()
+        make = module.clone if isinstance(module, Module) else getattr(module, "module", None)
+        if not callable(make):
+            raise ScheduleError(f"what is scheduled is a kernel (a function under @T.prim_func) or a legato.Module, not "
+                                f"{type(module).__name__}")
+        self.module: Module = make()
         self._works: dict[str, Work] = {}
         self._current: str | None = None
         names = self._names()

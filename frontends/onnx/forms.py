@@ -5,6 +5,7 @@ it of outputs. What a caller sees is on main (``relax.input_forms``, ``relax.out
 """
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import onnx
 
@@ -18,7 +19,7 @@ from legato.frontends.onnx.values import POISON, Value
 NONE = -1
 
 Shape = Sequence[int | str]
-Shapes = Mapping[str, "Shape | Sequence[Shape] | int | None"]
+Shapes = Mapping[str, "Sequence[int | str | Shape] | int | None"]   # one Sequence, which mypy infers lists for
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Inputs:
         self.forms: list[ModelForm] = []
         self.tensors: list[onnx.ValueInfoProto] = []
         self.shapes: dict[str, Shape] = {}
+        if shapes is not None and not isinstance(shapes, Mapping):
+            raise LegatoError(f"shapes= is a map from names of inputs to shapes, {{'x': [1, 'n']}}, not {shapes!r}")
         given = dict(shapes or {})
         unknown = given.keys() - self._values.keys()
         if unknown:
@@ -83,8 +86,13 @@ class Inputs:
         elif is_sequence(value.type):
             self._add_sequence(value, shape)
         else:
-            if isinstance(shape, int) or (is_given and any(not isinstance(size, (int, str)) for size in shape)):
+            if isinstance(shape, str):
+                raise LegatoError(f"shapes: the input '{value.name}': a shape is a list of sizes, not the text {shape!r}")
+            if isinstance(shape, int) or (is_given and any(isinstance(size, (list, tuple)) for size in shape)):
                 raise LegatoError(f"shapes: the input '{value.name}' is no sequence, so it has one shape, a list of sizes, not {shape}")
+            odd = next((size for size in shape or () if not isinstance(size, (int, str, Integral))), None)
+            if odd is not None or (is_given and None in shape):
+                raise LegatoError(f"shapes: the input '{value.name}': a size is a number of 0 or more, or a name, not {odd}")
             self.forms.append(ModelForm(value.name))
             self.tensors.append(value)
             if is_given:

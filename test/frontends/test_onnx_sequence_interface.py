@@ -105,10 +105,13 @@ def test_the_tool_takes_tensors_by_their_names(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("shapes", "reason"), [
-    ({"images": [2, 3]}, "it is a sequence, of which it says the number of tensors, or a list of their shapes"),
+    ({"images": [2, 3]}, "is a sequence: give the number of its tensors, or a list of their shapes, not [2, 3]"),
     ({"images": -2}, "-2 tensors: expected 0 or more"),
-    ({"images": 1, "x": [[3]]}, "it is no sequence, so it has one shape"),
-    ({"images": 1, "x": None}, "'x' has no value, which only an optional can be without"),
+    ({"images": 1, "x": [[3]]}, "is no sequence, so it has one shape"),
+    ({"images": 1, "x": None}, "'x' is given as None, which only an optional can be"),
+    ({"images": 1, "x": [2, 1.5]}, "a size is a number of 0 or more, or a name, not 1.5"),
+    ({"images": 1, "x": "2,5"}, "a shape is a list of sizes, not the text '2,5'"),
+    ([2, 5], "a map from names of inputs to shapes"),
     ({"image": 1}, "shapes: there is no input 'image'; the inputs are: images, x"),
     ({"images": 2}, "its rank is not known: say what it is with shapes={'images': [[...], ...]}"),
     ({"images": []}, None),

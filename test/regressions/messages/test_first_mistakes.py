@@ -47,3 +47,13 @@ def test_an_onnx_op_takes_the_node_alone(function):
 def test_explain_says_what_a_kernel_written_by_hand_got():
     told = str(legato.explain(without_blocks))
     assert "@without_blocks" in told and "a kernel written by hand" in told
+
+
+@pytest.mark.parametrize(("mistake", "message"), [
+    (lambda: legato.Pipeline("cse").run(without_blocks), "a pipeline runs on a legato.Module, in place, not on PrimFunc"),
+    (lambda: legato.Schedule("kernel"), "what is scheduled is a kernel .* or a legato.Module, not str"),
+    (lambda: legato.bisect("nowhere.onnx"), "cannot read nowhere.onnx: No such file or directory"),
+], ids=["pipeline", "schedule", "bisect"])
+def test_values_of_another_kind(mistake, message):
+    with pytest.raises(legato.LegatoError, match=message):
+        mistake()
