@@ -14,10 +14,10 @@ def profile(executable: Executable, *args: Any, runs: int = 20, warmup: int = 3,
     """Measures each kernel call of a compiled or loaded model on the given arguments, which are those of a call.
 
     ``runs``: how many are measured, for medians; ``warmup``: runs before them. ``peaks``: what the machine can do, which is measured
-    (about 2 s, once in a process); False: no percentages. Kernels of GPUs are timed on the device, by events of CUDA or timestamps of Vulkan;
-    their peaks are what CUDA says of the device (f32 without tensor cores); for Vulkan there are none. The result prints as a table, and
-    has ``json()`` and ``chrome_trace()``. The executable is not touched: a second instance of it runs. Raises what a call raises, and
-    LegatoError for what cannot be profiled.
+    (about 2 s, once in a process); False: no percentages. Kernels of GPUs are timed on the device, by events of CUDA or timestamps of
+    Vulkan; their peaks are what CUDA says of the device (f32 without tensor cores); for Vulkan there are none. The result prints as a
+    table, and has ``json()`` and ``chrome_trace()``. The executable is not touched: a second instance of it runs. Raises what a call
+    raises, and LegatoError for what cannot be profiled.
     """
     if not isinstance(executable, Executable):
         raise LegatoError(f"what is profiled is a compiled model (legato.compile, legato.load), not {type(executable).__name__}")

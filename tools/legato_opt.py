@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 from legato.tools.command_line import version
 from legato.tools.console import console
@@ -51,7 +52,7 @@ def run(arguments: Arguments) -> int:
         mlir_context,
         pass_context,
     )
-    from legato.tools.output import check_output, check_view
+    from legato.tools.output import check_output, check_view, write_out
 
     if arguments.output != STANDARD_INPUT:
         check_output("-o", arguments.output)
@@ -67,7 +68,11 @@ def run(arguments: Arguments) -> int:
     if arguments.emit == "irdl":
         from legato.tools.irdl import irdl_text
 
-        print(irdl_text(user.dialects))
+        text = irdl_text(user.dialects) + "\n"
+        if arguments.output == STANDARD_INPUT:
+            write_out(text)
+        else:
+            Path(arguments.output).write_text(text)
         return 0
     if arguments.show_dialects:
         list_dialects(mlir_context(arguments, user))

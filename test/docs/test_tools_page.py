@@ -17,7 +17,7 @@ OTHERS = {"--irdl-file"}  # of mlir-opt
 
 def test_the_options_exist():
     text = PAGE.read_text()
-    known = {f"--{name}" for name in (*ALIASES, *SWITCHES, *VALUED, "explain", "split-input-file", "relax-legalize", "tir-fuse")} | OTHERS
+    known = {f"--{name}" for name in (*ALIASES, *SWITCHES, *VALUED, "explain", "split-input-file", "canonicalize", "cse")} | OTHERS
     for tool in (legato_compile, legato_run, legato_reduce):
         known |= set(tool.parser()._option_string_actions)
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))

@@ -42,9 +42,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("irdl")
     (folder / "toy.py").write_text(TOY)
     (folder / "graph.mlir").write_text(GRAPH.replace("{{", "{").replace("}}", "}"))
-    with pytest.MonkeyPatch.context() as patch, open(folder / "dialects.mlir", "w") as file:
-        patch.setattr("sys.stdout", file)
-        assert legato_opt.main(["--emit=irdl", "--load", str(folder / "toy.py")]) == 0
+    assert legato_opt.main(["--emit=irdl", "--load", str(folder / "toy.py"), "-o", str(folder / "dialects.mlir")]) == 0
     return folder
 
 
@@ -65,3 +63,8 @@ def test_what_it_says_is_checked(folder):
     assert "relax.relu" in parsed(folder, graph.replace('"relax.relu"(%x) : (', '"relax.relu"(%x, %x) : (tensor<?x8xf32, '
                                                                 '#relax.dims<["n", 8]>>, ')).stderr
     assert "times" in parsed(folder, graph.replace("{times = 2 : i64}", "")).stderr
+
+
+def test_to_standard_output(capsys):
+    assert legato_opt.main(["--emit=irdl"]) == 0
+    assert "irdl.dialect @relax" in capsys.readouterr().out
