@@ -1,6 +1,7 @@
 """Runs many cases in worker processes, so that a crash or a hang is a finding; keeps findings and counts what was covered."""
 import itertools
 import multiprocessing
+import os
 import re
 import shutil
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from fuzzing import Kind, Outcome, Program, attempt, subject
 
+PATIENCE = 10   # times the limit, where others use the processors
 PROGRAMS_OF_A_WORKER = 1000   # then a fresh one: compiled code and contexts are not given back
 
 
@@ -48,7 +50,6 @@ def without_numbers(text: str) -> str:
 def _work(name: str, chunks: Connection, results: Connection, log: str) -> None:
     """A worker: seeds in, outcomes out."""
     import faulthandler
-    import os
 
     os.environ["LEGATO_CACHE"] = "off"
     sys.stdout = sys.stderr = file = open(log, "w")
@@ -69,12 +70,21 @@ def _work(name: str, chunks: Connection, results: Connection, log: str) -> None:
         results.send([answers[seed] for seed in seeds])
 
 
+def processor_seconds(pid: int) -> float | None:
+    """The processor's time that a process has used; None where the system does not tell it in /proc."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class _Worker:
     """A process and the seeds that it is at."""
 
     def __init__(self, name: str, log: Path):
         context = multiprocessing.get_context("spawn")
-        self.log, self.done, self.since = log, 0, 0.0
+        self.log, self.done, self.since, self.used = log, 0, 0.0, 0.0
         self.seeds: list[int] = []
         theirs, self.chunks = context.Pipe(duplex=False)
         self.results, ours = context.Pipe(duplex=False)
@@ -84,8 +94,16 @@ class _Worker:
         ours.close()
 
     def give(self, seeds: list[int]) -> None:
-        self.seeds, self.since = seeds, time.monotonic()
+        self.seeds, self.since, self.used = seeds, time.monotonic(), self.processor_seconds() or 0.0
         self.chunks.send(seeds)
+
+    def processor_seconds(self) -> float | None:
+        return processor_seconds(self.process.pid) if self.process.pid is not None else None
+
+    def hangs(self, limit: float) -> bool:
+        """Whether its seeds have taken longer than ``limit`` seconds of the processor's time; a busy machine gives it little."""
+        passed, used = time.monotonic() - self.since, self.processor_seconds()
+        return passed > limit and (used is None or used - self.used > limit or passed > PATIENCE * limit)
 
     def end(self) -> None:
         self.process.kill()
@@ -144,7 +162,7 @@ class Campaign:
             for worker in [*self.workers]:
                 if worker.results in ready:
                     self._received(worker, following)
-                elif time.monotonic() - worker.since > self.limit:
+                elif worker.hangs(self.limit):
                     self._ended(worker, "hang")
             yield self.tally
 
@@ -175,7 +193,7 @@ class Campaign:
         if len(worker.seeds) > 1:
             self.retries += [[seed] for seed in worker.seeds]
             return
-        text = worker.log.read_text(errors="replace")[-6000:]
+        text = worker.log.read_text(errors="replace")[-6000:] if worker.log.exists() else "it has not begun"
         files = subject(self.name)(worker.seeds[0]).files()
         self._add(worker.seeds[0], Outcome(kind, f"{text}\nexit code {worker.process.exitcode}"), {}, files)
 

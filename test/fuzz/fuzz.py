@@ -54,7 +54,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=60, help="for all subjects together (default: %(default)s)")
     parser.add_argument("--count", type=int, help="programs of each subject at most (default: as many as the minutes allow)")
     parser.add_argument("--seed", type=int, default=0, help="of the first program; the next has the next number (default: %(default)s)")
-    parser.add_argument("--limit", type=float, default=120, help="seconds, after which a program is hung (default: %(default)s)")
+    parser.add_argument("--limit", type=float, default=120, help="seconds of the processor; a program that takes more is hung "
+                        "(default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--together", type=int, default=8, help="programs that are compiled as one (default: %(default)s)")
     parser.add_argument("-o", dest="folder", type=Path, default=Path("build/fuzz"), help="for findings (default: %(default)s)")

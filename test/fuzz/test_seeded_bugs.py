@@ -1,5 +1,10 @@
 """Bugs put into passes: each fuzzer finds its own among few programs."""
+import subprocess
+import sys
+import time
+
 import pytest
+from campaign import processor_seconds
 from fuzzing import attempt, subject
 
 from legato.core.ir_helpers import find
@@ -49,3 +54,17 @@ def test_a_bug_is_found(name, monkeypatch):
     monkeypatch.setattr(pass_class, "run", run)
     outcomes = attempt([subject(name)(seed) for seed in seeds], seeds[0])
     assert any(outcome.kind == "wrong" for outcome in outcomes), [outcome.kind for outcome in outcomes]
+
+
+def test_the_time_of_a_program_is_the_processors():
+    """What only waits, as on a busy machine, does not hang."""
+    busy, idle = (subprocess.Popen([sys.executable, "-c", text]) for text in ("while True: pass", "import time; time.sleep(600)"))
+    try:
+        ends = time.monotonic() + 120
+        while (processor_seconds(busy.pid) or 0) < 2 and time.monotonic() < ends:
+            time.sleep(0.05)
+        assert (processor_seconds(busy.pid) or 0) >= 2 > (processor_seconds(idle.pid) or 0)
+    finally:
+        for process in (busy, idle):
+            process.kill()
+            process.wait()
