@@ -9,6 +9,7 @@ from legato.codegen.native.language import Int32, Pointer, Text, Words, address,
 
 OUT_OF_MEMORY = 2       # the driver's codes
 NO_DEVICE = 100
+MOST_THREADS, MOST_SHARED = 1, 97       # attributes of a device: threads, and bytes of shared memory, of a block
 TEXT_BYTES = 512
 
 
@@ -94,9 +95,21 @@ def refuse_launch(run: CudaRun, kernel: int, site: int, grid: Words, code: int) 
     run.failed = code
     name = STRINGS + KERNELS[kernel].name
     ops = STRINGS + SITES[site].text
+    threads = stack(Words)
+    shared = stack(Words)
+    threads[0] = 0
+    shared[0] = 0
+    handle = run.device.handle
+    cuDeviceGetAttribute(DRIVER.cuDeviceGetAttribute, threads, MOST_THREADS, handle)
+    cuDeviceGetAttribute(DRIVER.cuDeviceGetAttribute, shared, MOST_SHARED, handle)
+    beyond = Text("")
+    if threads[0] != 0 and grid[3] * grid[4] * grid[5] > threads[0]:
+        beyond = f", and the device takes {threads[0]} threads in a block"
+    if shared[0] != 0 and grid[6] > shared[0]:
+        beyond = f", and the device takes {shared[0]} bytes of shared memory for a block"
     refuse_driver(
         f"launching the kernel {name} for {ops} (grid {grid[0]} x {grid[1]} x {grid[2]}, blocks of {grid[3]} x {grid[4]} x {grid[5]} "
-        f"threads, {grid[6]} bytes of dynamic shared memory)", code)
+        f"threads, {grid[6]} bytes of dynamic shared memory{beyond})", code)
 
 
 def refuse_work(run: CudaRun, doing: Text, site: int, code: int) -> None:
@@ -125,6 +138,8 @@ def refuse_argument(value: TVMFFIAny, number: int, symbols: Words, wrong: int, d
     return -1
 
 
+@pointed
+def cuDeviceGetAttribute(code: Pointer, to: Words, attribute: Int32, device: Int32) -> Int32: ...
 @pointed
 def cuGetErrorName(code: Pointer, error: Int32, to: Words) -> Int32: ...
 @pointed

@@ -145,6 +145,16 @@ def test_out_of_memory(lowered, monkeypatch):
     check([on_host(one) for one in exe(*here)], x, w)
 
 
+def test_more_threads_than_the_device_takes(lowered, monkeypatch):
+    exe = instance(lowered)
+    x, w = operands(300)
+    monkeypatch.setenv("STANDIN_THREADS", "16")
+    with pytest.raises(RuntimeError, match=r"for relax.matmul dense.* blocks of .*, and the device takes 16 threads in a block\) failed: "):
+        exe(x, w)
+    monkeypatch.undo()
+    check(exe(x, w), x, w)
+
+
 def test_arguments(lowered, monkeypatch):
     exe = instance(lowered)
     x, w = operands(3)

@@ -4,7 +4,8 @@
    cuModuleLoadDataEx finds the kernels by the digest of the PTX: $STANDIN_KERNELS/<digest>.so. Streams are queues, whose work is done when
    somebody waits for it ($STANDIN_EAGER: at once). The device's memory is at addresses that the host cannot touch; kernels and copies
    reach it by another mapping. The threads of a block are coroutines: at a barrier or shuffle the next one goes on. Fresh memory holds
-   NaNs. $STANDIN_DEVICES, $STANDIN_CHIP (80), $STANDIN_MEMORY (bytes): how many devices, of which chip, how large. */
+   NaNs. $STANDIN_DEVICES, $STANDIN_CHIP (80), $STANDIN_MEMORY (bytes): how many devices, of which chip, how large. $STANDIN_THREADS (1024):
+   the most in a block. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -50,7 +51,7 @@ static int sticky;
 
 static int counted(const char *name) {
   for (int i = 0; i < FUNCTIONS; i++) {
-    if (!functions[i].name) functions[i].name = name;
+    if (!functions[i].name) functions[i].name = strdup(name); /* a caller in Python frees its own */
     if (strcmp(functions[i].name, name)) continue;
     functions[i].calls++;
     return functions[i].fail_at && --functions[i].fail_at == 0 ? functions[i].code : 0;
@@ -133,13 +134,14 @@ API CUresult cuDeviceGetName(char *name, int size, CUdevice device) {
 }
 API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
   BEGIN
-  static const int others[][2] = {{13, 1410000}, {16, 108}, {36, 1215000}, {37, 5120}}; /* an A100's clock, SMs, memory clock and bus */
+  /* an A100's threads and shared memory of a block, clock, SMs, memory clock and bus */
+  static const int others[6][2] = {{1, 1024}, {97, 166912}, {13, 1410000}, {16, 108}, {36, 1215000}, {37, 5120}};
   long chip = setting("STANDIN_CHIP", 80);
   *value = (int)(attribute == 75 ? chip / 10 : chip % 10);
   if (attribute == 75 || attribute == 76) END(SUCCESS)
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < 6; i++)
     if ((int)attribute == others[i][0]) {
-      *value = others[i][1];
+      *value = i ? others[i][1] : (int)setting("STANDIN_THREADS", others[i][1]);
       END(SUCCESS)
     }
   END(INVALID_VALUE)
@@ -654,12 +656,12 @@ API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const ch
 }
 API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   BEGIN
-  END(attribute == 8 && value <= 227 << 10 ? SUCCESS : INVALID_VALUE)
+  END(attribute == 8 && value <= 166912 ? SUCCESS : INVALID_VALUE)
 }
 API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                             CUstream stream, void **parameters, void **extra) {
   BEGIN
-  if (!gx || !gy || !gz || gy > 65535 || gz > 65535 || !bx || !by || !bz || bx * by * bz > 1024 || extra) END(INVALID_VALUE)
+  if (!gx || !gy || !gz || gy > 65535 || gz > 65535 || !bx || !by || !bz || bx * by * bz > setting("STANDIN_THREADS", 1024) || extra) END(INVALID_VALUE)
   struct work work = {LAUNCH, .function = function, .sizes = {gx, gy, gz, bx, by, bz}};
   int count = (int)strlen(function->kinds) - 1;
   work.values = calloc(count + 1, 8);
