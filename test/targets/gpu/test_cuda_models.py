@@ -4,6 +4,7 @@ import shutil
 import subprocess
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from interpret import relative_error
@@ -29,6 +30,35 @@ def test_light_models(name, tmp_path):
     check_ptx(tmp_path)
     del exe
     assert driver().standin_live() == before
+
+
+@pytest.mark.skipif(ALL not in os.environ, reason="takes a minute")
+def test_a_model_in_halves(tmp_path):
+    """Its products are by matrix instructions, and its results no farther from those in f32 than onnxruntime's own halves."""
+    path = light.save(ALWAYS, tmp_path / "model.onnx")
+    inputs = light.image(light.shipped(ALWAYS))
+    (expected,) = onnxruntime.InferenceSession(str(path)).run(None, inputs)
+    halves = in_halves(onnx.load(path))
+    given = {name: array.astype(np.float16) for name, array in inputs.items()}
+    (other,) = onnxruntime.InferenceSession(halves.SerializeToString()).run(None, given)
+    before = driver().standin_conflicts(), driver().standin_instructions(1)
+    found = compiled(legato.from_onnx(halves))(**given)
+    assert found.dtype == np.asarray(other).dtype == np.float16
+    mine, theirs = (relative_error(np.asarray(array).astype(np.float32), np.asarray(expected)) for array in (found, other))
+    assert mine <= theirs
+    assert driver().standin_conflicts() == before[0] and driver().standin_instructions(1) > before[1] + 100_000
+    check_ptx(tmp_path)
+
+
+def in_halves(model):
+    """A model whose floats are f16."""
+    for tensor in model.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
+    for value in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        if value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    return model
 
 
 def check_ptx(folder):
