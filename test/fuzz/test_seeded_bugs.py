@@ -1,14 +1,19 @@
 """Bugs put into passes: each fuzzer finds its own among few programs."""
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from campaign import processor_seconds
 from fuzzing import attempt, subject
+from mutation.saved_files import SavedFiles
 
+from legato import compile_cache
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
+from legato.dialects import Module
 from legato.passes.legalize.legalize import Legalize
 from legato.passes.loops.lower_loops import LowerLoops
 from legato.passes.loops.raise_loops import RaiseLoops
@@ -54,6 +59,16 @@ def test_a_bug_is_found(name, monkeypatch):
     monkeypatch.setattr(pass_class, "run", run)
     outcomes = attempt([subject(name)(seed) for seed in seeds], seeds[0])
     assert any(outcome.kind == "wrong" for outcome in outcomes), [outcome.kind for outcome in outcomes]
+
+
+def test_mutated_files_find_a_reader_that_does_not_ask_for_its_file(monkeypatch):
+    monkeypatch.setenv("LEGATO_CACHE", os.environ.get("LEGATO_CACHE", "off"))   # the files of the subject are made with another
+    monkeypatch.setattr(compile_cache, "WORTH_IT", compile_cache.WORTH_IT)
+    seed, subject = 171798691856410, SavedFiles()
+    assert subject.run(seed, None) is None
+    monkeypatch.setattr(Module, "load", lambda path, context=None: Module.parse(Path(path).read_bytes(), context=context))
+    with pytest.raises(FileNotFoundError):   # what a worker reports
+        subject.run(seed, None)
 
 
 def test_the_time_of_a_program_is_the_processors():
