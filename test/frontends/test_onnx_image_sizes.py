@@ -86,3 +86,11 @@ def test_one_hot_shapes():
         check("Hardmax", [()], calls, axis=axis)
     for k in (0, 2, -1):
         check("EyeLike", [()], calls, k=k, dtype=TensorProto.FLOAT)
+
+
+@pytest.mark.parametrize(("shape", "options"), [([11, 13], {"strides": [2, 2]}), ([9, 12], {"strides": [2, 3], "dilations": [2, 1]}),
+                                                ([12, 11], {"strides": [2, 2], "output_padding": [1, 1]})])
+def test_transposed_convolutions_to_a_given_size(shape, options):
+    """The padding follows from the size of an image. onnxruntime too refuses one that is too small."""
+    calls = [(normal(2, 3, height, width), normal(3, 4, 3, 3)) for height, width in ((6, 7), (5, 6), (7, 7))]
+    check("ConvTranspose", [(1,), (0, 1, 2, 3)], calls, output_shape=shape, **options)

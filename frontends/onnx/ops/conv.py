@@ -1,5 +1,8 @@
 """Convolutions and transposed convolutions."""
+from typing import NamedTuple
+
 from legato.dialects import relax
+from legato.dialects.relax.dims import Size, ceil_divide, floor_divide
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.windows import auto_padding, check_kernel, read_window, shifted
 from legato.frontends.onnx.problems import Malformed, Refused
@@ -38,33 +41,46 @@ def conv_transpose(node):
         raise Refused(f"a transposed convolution over {rank} spatial axes is not supported, only over 1 to 3")
     strides, dilations = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
     extra = node.integers("output_padding", [0] * rank)
-    padding, extra = _transposed_padding(node, kernel, strides, dilations, extra)
+    padding, extra, cuts = _transposed_padding(node, kernel, strides, dilations, extra)
     y = getattr(relax, f"conv{rank}d_transpose")(
         node.x(0), node.x(1), strides=strides, padding=padding, output_padding=extra, dilations=dilations, groups=groups
     )
+    if cuts:
+        y = relax.strided_slice(y, begin=[cut.begin for cut in cuts], end=[cut.end for cut in cuts], axes=[cut.axis for cut in cuts])
     return _with_bias(node, y, rank)
 
 
-def _transposed_padding(node, kernel, strides, dilations, extra) -> tuple[list[int], list[int]]:
-    """The padding and output padding: as given, or computed from output_shape or auto_pad."""
+class Cut(NamedTuple):
+    """The part of an axis of a transposed convolution that is kept, where its padding is known only at run time."""
+
+    axis: int
+    begin: Size
+    end: Size
+
+
+def _transposed_padding(node, kernel, strides, dilations, extra) -> tuple[list[int], list[int], list[Cut]]:
+    """The padding and output padding, as given, or computed from output_shape or auto_pad, and what is cut instead of a padding."""
     rank, sizes = len(kernel), node.dims()[2:]
     mode = node.text("auto_pad", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
     wanted = node.integers("output_shape", None)
     if wanted is None and mode in ("NOTSET", "VALID"):
-        return auto_padding(node, sizes, kernel, strides, dilations), extra
+        return auto_padding(node, sizes, kernel, strides, dilations), extra, []
     node.ignore("pads")
-    begins, ends, added = [], [], []
+    begins, ends, added, cuts = [], [], [], []
     wanted = [size * stride for size, stride in zip(sizes, strides)] if wanted is None else wanted[-rank:]
-    for size, k, stride, dilation, more, want in zip(sizes, kernel, strides, dilations, extra, wanted):
+    for axis, (size, k, stride, dilation, more, want) in enumerate(zip(sizes, kernel, strides, dilations, extra, wanted), 2):
         total = stride * (size - 1) + more + dilation * (k - 1) + 1 - want
         if not isinstance(total, int):
-            raise Refused(f"the padding that makes an axis of size {size} one of {want} is known only at run time")
+            begin = floor_divide(total, 2) if mode == "SAME_UPPER" else ceil_divide(total, 2)
+            cuts.append(Cut(axis, begin, begin + want))
+            begins, ends, added = [*begins, 0], [*ends, 0], [*added, more]
+            continue
         added.append(more - min(total, 0))  # what is missing is added at the end
         total = max(total, 0)
         small, large = total // 2, total - total // 2
         begins.append(small if mode == "SAME_UPPER" else large)
         ends.append(large if mode == "SAME_UPPER" else small)
-    return begins + ends, added
+    return begins + ends, added, cuts
 
 
 ENTRIES = (conv, conv_transpose)
