@@ -39,7 +39,7 @@ class AttentionTiles:
 def choose_attention(kernel: StructuredKernel, machine: Machine) -> AttentionTiles | None:
     """The sizes of the blocks; None where the kernel computes no attention, or several kernels are as fast."""
     form = kernel.attention
-    if form is None:
+    if form is None or form.out[-1] != "e":     # vectors of columns are stored: neighbours in the result must be columns
         return None
     rows, keys, depth, columns = (form.extent(term) for term in "mnde")
     if depth is None or columns is None or not (0 < depth <= LARGEST_DEPTH and 0 < columns <= LARGEST_DEPTH):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import ml_dtypes
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -264,6 +265,22 @@ def test_what_is_not_fused():
         graph.nodes.append(helper.make_node("MatMul", [x, y], [name], name=name))
         graph.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, (2, 40, 40)))
     check(graph, "llvm", fused=0)
+
+
+@pytest.mark.parametrize("size, order", [("b", [0, 1, 3, 2]), (2, [0, 3, 1, 2])])
+def test_results_that_are_transposed(size, order):
+    """Channels before positions, as convolutions read them (SqueezeBERT): columns of values are no neighbours in the result."""
+    tensors = ", ".join(f"float[{size}, 12, 4, 8] {name}0" for name in "qkv")
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 18]>
+      g ({tensors}, float[{size}, 1, 12, 12] mask) => (float[w, x, y, z] result) {{
+        q = Transpose<perm = [0, 2, 1, 3]>(q0) k = Transpose<perm = [0, 2, 3, 1]>(k0) v = Transpose<perm = [0, 2, 1, 3]>(v0)
+        scores = MatMul(q, k) masked = Add(scores, mask) p = Softmax<axis = -1>(masked) o = MatMul(p, v)
+        result = Transpose<perm = {order}>(o) }}""")
+    rng = np.random.default_rng(0)
+    arrays = {f"{name}0": rng.standard_normal((2, 12, 4, 8)).astype(np.float32) for name in "qkv"}
+    arrays["mask"] = rng.standard_normal((2, 1, 12, 12)).astype(np.float32)
+    expected, = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, arrays)
+    np.testing.assert_allclose(np.asarray(legato.compile(legato.from_onnx(model), target="llvm")(**arrays)), expected, atol=2e-5)
 
 
 def test_option():
