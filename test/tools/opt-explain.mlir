@@ -24,7 +24,7 @@
 // JSON: "kernel": "kernel_softmax"
 
 // NONE: --explain: no pass that works by a target's rules{{.*}} ran; add one, such as --relax-legalize=target=llvm
-// FORM: --explain takes text or json, not "xml"
+// FORM: --explain takes table or json, not "xml"
 // IR: call @kernel_exp
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = "relax.exp"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> loc("/gelu/Exp")
