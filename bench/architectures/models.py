@@ -153,7 +153,6 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {  # model type: kind of 
     "mixtral": ("text", {**DECODER, "intermediate_size": 40, "num_local_experts": 4}),
     "mamba": ("text", {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}),
     "fnet": ("text", TEXT),
-    "nystromformer": ("text", {**TEXT, "num_landmarks": 4, "segment_means_seq_len": 12}),
     "xlnet": ("text", {"vocab_size": 99, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 37}),
     "deberta": ("text", {**TEXT, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}),
     "longformer": ("text", {**TEXT, "attention_window": [4, 4]}),
