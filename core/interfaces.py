@@ -52,8 +52,9 @@ class GpuMachine(Protocol):
     """A GPU as code is made for it: ``targets.gpu.machine.Gpu``.
 
     ``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep; ``block``: threads in a block, by
-    default; ``shared_bytes``: the most that a block's shared buffers can take; ``schedules``: whether kernels get default schedules;
-    ``async_copies``: whether threads copy to shared memory without waiting.
+    default; ``shared_bytes``: the most that a block's shared buffers can take; ``merges``: whether a thread's accesses of neighbours become
+    one, without vectors; ``schedules``: whether kernels get default schedules; ``async_copies``: whether threads copy to shared memory
+    without waiting.
     """
 
     @property
@@ -64,6 +65,8 @@ class GpuMachine(Protocol):
     def block(self) -> int: ...
     @property
     def shared_bytes(self) -> int: ...
+    @property
+    def merges(self) -> bool: ...
     @property
     def schedules(self) -> bool: ...
     @property
@@ -222,6 +225,10 @@ class TargetLike(Protocol):
     def attention(self, kernel: Any) -> AttentionTilesLike | None:
         """The sizes of the blocks of an attention that is computed as one kernel; None for another prim_func, and where several kernels
         are faster. ``kernel``: its classification."""
+        ...
+
+    def fuses_attention(self, kernel: Any) -> bool:
+        """Whether an attention is computed as one kernel; ``kernel``: its classification."""
         ...
 
     def winograd(self, kernel: Any) -> WinogradTilesLike | None:

@@ -7,6 +7,7 @@ from legato.dialects.tir.loops import REDUCE, BlockOp, ForOp
 from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS
 from legato.dialects.tir.walk import blocks
 from legato.schedule import (
+    attention_primitives,
     block_primitives,
     buffer_primitives,
     layout_primitives,
@@ -86,6 +87,7 @@ PRIMITIVES: dict[str, Callable] = {
     "decompose_reduction": on_block_and_loop(reduction_primitives.decompose_reduction),
     "rfactor": on_loop(reduction_under), "blockize": on_loop(tensor_primitives.blockize),
     "tile_product": on_block(product_primitives.tile_product),
+    "tile_attention": on_block(attention_primitives.tile_attention),
     "tensorize": on_either(tensorize), "pack": on_block(layout_primitives.pack), "pad": on_block(layout_primitives.pad),
 }
 

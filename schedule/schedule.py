@@ -238,6 +238,18 @@ class ModuleSchedule:
         """
         return self._step("tile_product", [block], numbers=("tiles", list(tiles)), **({"unconverted": True} if unconverted else {}))
 
+    def tile_attention(self, block: Handle, tiles: Sequence[int | Knob]) -> list[Handle]:
+        """Computes an attention, whose product with values ``block`` is, in ``tiles`` of rows, keys, depth and columns.
+
+        ``O[b, m, e] = sum_n softmax_n(f(sum_d Q[b, m, d] * K[b, n, d])) * V[b, n, e]``: tiles of the rows m go through those of the keys n,
+        and hold all of the depth d and of the columns e. f is at most one elementwise block (compute_inline makes one of several). Returns
+        sixteen blocks: under loops over the batch and the blocks of rows ``queries`` (a copy, scope ``shared``), ``start`` and ``clear``
+        (of maxima and sums, ``local``); under a loop over the blocks of keys ``keys`` and ``values`` (``shared``), ``zero``, ``scores``,
+        ``mask``, ``greatest``, ``powers``, ``sums``, ``rescale`` (the softmax of the keys so far), ``weights`` (``shared``), ``scale`` and
+        the product with values; then ``result``, which divides and writes. ScheduleError where the block is no such product.
+        """
+        return self._step("tile_attention", [block], numbers=("tiles", list(tiles)))
+
     def blockize(self, loop: Handle) -> Handle:
         """Makes the body of the loop one block, which is returned."""
         return self._step("blockize", [loop])[0]

@@ -16,6 +16,7 @@ from legato.targets.cpu.scatter import RULES as CPU_SCATTER
 from legato.targets.cpu.schedules import schedule
 from legato.targets.cpu.winograd import choose_winograd
 from legato.targets.generic import RULES as GENERIC_RULES
+from legato.targets.gpu.attention import fuses_attention
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.schedules import schedule as gpu_schedule
 from legato.targets.intrinsics.generic import RULES as GENERIC_INTRINSICS
@@ -45,7 +46,7 @@ def _nvidia(options: Mapping[str, Any]) -> Gpu:
     if precision not in NVIDIA_PRECISIONS:
         raise LegatoError(f"option 'matmul-precision' wants f32 or tf32, found '{precision}'")
     ampere = number is not None and int(number[1]) >= 80
-    return Gpu(approx=options["approx"], schedules=options["schedules"], async_copies=ampere,
+    return Gpu(approx=options["approx"], merges=True, schedules=options["schedules"], async_copies=ampere,
                matrix_types=() if not ampere else ("f16", "bf16", "f32") if precision == "tf32" else ("f16", "bf16"))
 
 
@@ -65,13 +66,15 @@ GPU = Target("gpu", parents=(GENERIC,), runs=False, doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80", "schedules": True,
                                                                                "matmul-precision": None},
               make_machine=_nvidia,
-              schedule_function=classified(gpu_schedule), stages=nvvm_stages, runs=True,
+              schedule_function=classified(gpu_schedule), fuses_attention_function=classified(fuses_attention),
+              stages=nvvm_stages, runs=True,
               doc="NVIDIA's GPUs, by PTX and the CUDA driver: approx=true for the device's approximating instructions, chip=sm_90a|..., "
                   "schedules=false for kernels without default schedules, matmul-precision=tf32 for products of f32 by tensor cores, which "
                   "round factors to 11 bits")
 VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL), options={"schedules": True},
                 make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535,
                                                  schedules=options["schedules"]),
-                schedule_function=classified(gpu_schedule), stages=vulkan_stages, runs=True, engine="vulkan",
+                schedule_function=classified(gpu_schedule), fuses_attention_function=classified(fuses_attention),
+                stages=vulkan_stages, runs=True, engine="vulkan",
                 doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules")
 TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

@@ -85,10 +85,11 @@ OLD_NAMES = {"loops": "scheduled"}  # of the stages of nvvm, whose stage outline
 
 def gpu_stages(target: "Target") -> Stages:
     """The stages that the targets of GPUs share. Schedules fuse loops themselves, so that all ops of a kernel have theirs."""
+    attention = "tir-fuse-attention{target=%s}," if target.options.get("schedules") else ""
     return (
         ("relax", f"{INFER},{GRAPH}"),
         ("legalized", LEGALIZE),
-        ("fused", f"{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
+        ("fused", f"{attention}{FUSE},tir-count-work" if target.options.get("schedules") else f"{FUSE},{COLLAPSE},tir-count-work"),
         ("schedules", "tir-default-schedules{target=%s}"),
         ("scheduled", "tir-apply-schedules,tir-lower-threads{target=%s},tir-lower-loops"),
         ("bufferized", f"{BUFFERIZE},tir-extract-workspaces{{stack-bytes=0}},cse,tir-plan-memory"),

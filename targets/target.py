@@ -33,7 +33,8 @@ class Target:
     are inherited. ``make_machine``: makes the device's description from the options. ``schedule_function(function, machine)``: returns the
     transform script for a prim_func (a ``func.FuncOp``), or None. ``packing_function(function, machine)``: decides how a prim_func's
     constant operand is packed. ``attention_function(function, machine)``: the sizes of the blocks of an attention that is computed as one
-    kernel, or None. ``winograd_function(function, machine)``: the sizes of the blocks of a convolution that is computed by Winograd's
+    kernel, or None; ``fuses_attention_function(function, machine)``: whether one is, where the blocks are a schedule's, as on GPUs.
+    ``winograd_function(function, machine)``: the sizes of the blocks of a convolution that is computed by Winograd's
     algorithm, or None. Each takes the prim_func's classification in its place if it is decorated by
     ``legato.targets.classified.classified``. ``prepare_function(function, machine)``: rewrites a prim_func before it is scheduled.
     ``stages``: the pipeline, as pairs of a stage's name and its passes (``%s`` stands for the target's own text), or a function that makes
@@ -51,6 +52,7 @@ class Target:
     schedule_function: KernelFunction[str | None] | None = None
     packing_function: KernelFunction[PackingLike | None] | None = None
     attention_function: KernelFunction[AttentionTilesLike | None] | None = None
+    fuses_attention_function: KernelFunction[bool | None] | None = None
     winograd_function: KernelFunction[WinogradTilesLike | None] | None = None
     prepare_function: Callable[[func.FuncOp, Any], None] | None = None
     stages: "Stages | Callable[[Target], Stages]" = ()
@@ -145,6 +147,10 @@ class Target:
     def attention(self, kernel: StructuredKernel) -> AttentionTilesLike | None:
         """The sizes of the blocks of an attention that is computed as one kernel, or None."""
         return self._asked("attention_function", ask, kernel)
+
+    def fuses_attention(self, kernel: StructuredKernel) -> bool:
+        """Whether an attention is computed as one kernel."""
+        return bool(self._asked("fuses_attention_function", ask, kernel)) or self.attention(kernel) is not None
 
     def winograd(self, kernel: StructuredKernel) -> WinogradTilesLike | None:
         """The sizes of the blocks of a convolution that is computed by Winograd's algorithm, or None."""

@@ -92,6 +92,8 @@ STEPS = {
     "tile_product": Step("Computes a product in tiles of rows, columns and depth. Returns the blocks that initialize a tile of the "
                          "result, copy one of each operand, multiply, and write the result.", ("tiles",), gives=5, numbers="tiles",
                          optional=("unconverted",)),
+    "tile_attention": Step("Computes an attention in tiles of rows and keys, by its product with values. Returns the blocks, which "
+                           "``Schedule.tile_attention`` lists.", ("tiles",), gives=16, numbers="tiles"),
     "blockize": Step("Makes the body of the loop one block, with axes for the loops around it.", gives=1),
     "tensorize": Step("Replaces the body of the loop by an intrinsic of the device.", ("intrinsic",), gives=1),
     "pad": Step("Pads the block's axes to multiples of these sizes with neutral values.", ("sizes",), numbers="sizes"),

@@ -21,7 +21,7 @@ from legato.passes.gpu.threads.barriers import insert_barriers
 from legato.passes.gpu.threads.buffers import place_buffers, place_global
 from legato.passes.gpu.threads.launch import thread_loops
 from legato.passes.gpu.threads.nests import make_launches
-from legato.passes.gpu.threads.vectors import align_vectors, simplify_steps
+from legato.passes.gpu.threads.vectors import align_elements, align_vectors, simplify_steps
 from legato.passes.loops.lower_loops import lower_loops_under
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 
@@ -70,4 +70,6 @@ def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) 
                 loop.attributes["kind"] = ir.StringAttr.get(SERIAL)
         lower_loops_under(one.operation, kernel.name.value, warnings)
         align_vectors(one.operation)
+        if machine.merges:
+            align_elements(one.operation)
     return {"launches": len(launches), "barriers": barriers}

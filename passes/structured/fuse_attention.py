@@ -185,7 +185,7 @@ class AttentionFuser(Fuser):
             trial.body.append(self.home[name].operation.clone())
         self.build_in(trial, None, group, wiring, inputs, ir.Location.unknown())
         run_on(trial.operation, "inline{default-pipeline=},symbol-dce,canonicalize,cse")
-        return self.target.attention(StructuredKernels().of(next(iter(tir.prim_funcs(trial))))) is not None
+        return self.target.fuses_attention(StructuredKernels().of(next(iter(tir.prim_funcs(trial)))))
 
     def _has_sizes(self, group: FusionGroup) -> bool:
         """Whether the sizes of results inside of the merged kernel are those of its inputs."""

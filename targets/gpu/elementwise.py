@@ -54,7 +54,7 @@ def lanes_of(block: KernelBlock, machine: Gpu) -> int:
     """The elements that a thread moves at once; 1 where neighbours are not read together."""
     last = written_last(block)
     extent = None if last is None else block.extents[last]
-    if last is None or not extent or not all(op.name.startswith(("arith.", "memref.")) for op in block.ops):
+    if last is None or not extent or not all(op.name.startswith(("arith.", "memref.", "math.")) for op in block.ops):
         return 1
     widths = []
     for access in block.accesses:

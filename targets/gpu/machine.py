@@ -8,8 +8,9 @@ class Gpu:
     (1: none do); ``block``: threads in a block, by default; ``most_threads``: the most in a block; ``shared_bytes``: the most that a
     block's shared buffers can take; ``registers``: of 32 bits, the most that a thread can have; ``vector_bytes``: the widest access of a
     thread; ``vector_lanes``: the most elements of a vector; ``grid``: the most blocks on an axis of the grid that every such device has;
-    ``schedules``: whether kernels get default schedules; ``matrix_types``: of elements that the matrix instructions of a warp multiply;
-    ``async_copies``: whether a thread can copy from global to shared memory without waiting for it."""
+    ``merges``: whether a thread's accesses of neighbours become one, without vectors; ``schedules``: whether kernels get default schedules;
+    ``matrix_types``: of elements that the matrix instructions of a warp multiply; ``async_copies``: whether a thread can copy from global
+    to shared memory without waiting for it."""
 
     approx: bool = False
     warp: int = 32
@@ -20,6 +21,7 @@ class Gpu:
     vector_bytes: int = 16
     vector_lanes: int = 64
     grid: int = 2**31 - 1
+    merges: bool = False
     schedules: bool = True
     matrix_types: tuple[str, ...] = ()
     async_copies: bool = False

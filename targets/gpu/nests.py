@@ -8,8 +8,9 @@ shuffles or in shared memory. Results of reductions stay in registers, and what 
 from dataclasses import dataclass
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
+from legato.core.mlir import ir
 from legato.targets.gpu.elementwise import emit_elementwise
-from legato.targets.gpu.groups import LaunchGroup, fast_axis, groups_of, inlined, points_of
+from legato.targets.gpu.groups import LaunchGroup, buffers_bits, fast_axis, groups_of, inlined, points_of
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
 
@@ -45,11 +46,12 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
 @dataclass(frozen=True)
 class RowThreads:
     """The threads of a block: ``rows`` along the shared axes, ``across`` along what is reduced; ``along``: whether neighbouring threads
-    reduce neighbours in memory, and not neighbouring rows."""
+    reduce neighbours in memory, and not neighbouring rows; ``lanes``: neighbours that each of them takes at once."""
 
     rows: int
     across: int
     along: bool
+    lanes: int = 1
 
 
 def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
@@ -70,9 +72,35 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
         return alone
     if along:
         across = max(min(power(-(-length // LOADS_EACH)), MOST_ROW_THREADS), min(power(length), WARP))
-        return RowThreads(max(1, min(machine.block // across, power(last))), across, True)
+        lanes = neighbours(group, across, machine)
+        even = [n for n in range(WARP, MOST_ROW_THREADS + 1, WARP) if lanes > 1 and 2 * n >= across and length % (n * lanes) == 0]
+        across = even[-1] if even else across     # no thread has less to do than others
+        return RowThreads(max(1, min(machine.block // across, power(last))), across, True, lanes)
     across = min(power(-(-length // LOADS_EACH)), max(1, FULL // rows), machine.block // 4)
     return RowThreads(min(WARP, power(last)), max(across, 1), False)
+
+
+def neighbours(group: LaunchGroup, across: int, machine: Gpu) -> int:
+    """The elements of a row that a thread takes at once: those of an access of 16 bytes, where all blocks move along their last axis in
+    such accesses, and there are as many for half of the threads; else 1."""
+    if not machine.merges:
+        return 1
+    lanes = machine.lanes(max(buffers_bits(block) for block in group.blocks))
+    for block in group.blocks:
+        inner = group.inner if block is group.root else [axis for axis in range(block.rank) if axis not in group.members[block]]
+        points = block.points(inner)
+        if inner and (points is None or 2 * points < across * lanes or (block.extents[inner[-1]] or 1) % lanes):
+            return 1
+        if inner and any(block.depends(index, inner[-1:]) and (access.indices[-1] != index or block.axis_of(index) != inner[-1])
+                         for access in block.accesses for index in access.indices):
+            return 1
+    return lanes
+
+
+def has_vectors(block: KernelBlock) -> bool:
+    """Whether a block computes elements that do not depend on each other, by ops that have a form on vectors."""
+    plain = all(op.name.startswith(("arith.", "memref.", "math.")) for op in block.ops)
+    return plain and not block.reduced and not any(isinstance(op.results[0].type, ir.IndexType) for op in block.ops if len(op.results))
 
 
 def reads_all(block: KernelBlock) -> bool:
@@ -125,7 +153,9 @@ def finish(steps: Steps, handle: str, block: KernelBlock, inner: list[str], shap
     if not inner:
         return
     if shape.across > 1:
-        _, lane = steps.split(steps.fuse(inner), [-1, shape.across])
-        steps.bind(lane, thread)
+        _, own, *lane = steps.split(steps.fuse(inner), [-1, shape.across, *([shape.lanes] if shape.lanes > 1 else [])])
+        steps.bind(own, thread)
+        for one in lane:   # a reduction's are loaded together, and combined one by one
+            (steps.vectorize if has_vectors(block) else steps.unroll)(one)
     elif block.reduced:
         steps.decompose(handle, inner[0])

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.structured import StructuredKernel
-from legato.targets.gpu import depthwise, nests, products, tensor_cores, transposes
+from legato.targets.gpu import attention, depthwise, nests, products, tensor_cores, transposes
 from legato.targets.gpu.machine import Gpu
 
 Scheduler = Callable[[BlockKernel, Gpu], "str | None"]
@@ -11,7 +11,7 @@ Scheduler = Callable[[BlockKernel, Gpu], "str | None"]
 
 def schedulers() -> tuple[Scheduler, ...]:
     """The GPUs' schedules, most specific first. Each returns a script (``steps.Steps``), in which the sequence has its name, or None."""
-    return (tensor_cores.schedule, products.schedule, depthwise.schedule, transposes.schedule, nests.schedule)
+    return (attention.schedule, tensor_cores.schedule, products.schedule, depthwise.schedule, transposes.schedule, nests.schedule)
 
 
 def schedule(kernel: StructuredKernel, machine: Gpu) -> str | None:

@@ -1,8 +1,9 @@
 """Statements outside of the loops of an axis run on the axis's first thread only."""
+from legato.analysis.indices.forms import roots
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, everything, find, index, terminator
 from legato.core.mlir import arith, ir, scf
-from legato.dialects.tir.loops import THREAD
+from legato.dialects.tir.loops import REDUCE, THREAD, loop_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis, thread_loops
 from legato.passes.gpu.threads.memory import LOCAL, has_effect, is_local_store, name_of, scope_of
 
@@ -13,7 +14,7 @@ def guard(launch: Launch) -> None:
     """Puts statements outside of an axis's loops under the condition that the index on it is 0.
 
     Writes of local buffers stay on all threads. PassFailed for a local buffer that is written in a loop bound to threads and read outside
-    of it.
+    of it, unless it is the result of a reduction over these threads.
     """
     check_local(launch)
     _guard(launch.block, launch, frozenset())
@@ -29,7 +30,7 @@ def check_local(launch: Launch) -> None:
         writes = [u for u in users if u.name == "memref.store"]
         for read in (u for u in users if u.name not in ("memref.store", "memref.dim")):
             for write in writes:
-                missing = axes_around(write, launch) - axes_around(read, launch)
+                missing = axes_around(write, launch) - axes_around(read, launch) - axes_reduced(write)
                 if missing:
                     raise PassFailed(f"the local buffer {name_of(buffer)} is written in a loop bound to {', '.join(sorted(missing))} and "
                                      "read outside of it, where there is no telling whose is meant: each thread has its own; give it the "
@@ -39,6 +40,14 @@ def check_local(launch: Launch) -> None:
 def axes_around(op: ir.Operation, launch: Launch) -> set[str]:
     """The axes whose loops are around an op."""
     return {a.opview.thread for a in ancestors(op) if a.name == "tir.for" and a.opview.thread in launch.axes}
+
+
+def axes_reduced(op: ir.Operation) -> set[str]:
+    """The axes over whose threads the block around an op reduces: all threads get the result."""
+    inside = next((a.opview for a in ancestors(op) if a.name == "tir.block"), None)
+    values = () if inside is None else (v for kind, v in zip(inside.kinds, inside.values) if kind == REDUCE)
+    loops = (loop_of(root) for value in values for root in roots(value))
+    return {loop.thread for loop in loops if loop is not None and loop.thread is not None}
 
 
 def _guard(block: ir.Block, launch: Launch, covered: frozenset[str]) -> None:

@@ -76,9 +76,31 @@ def align_vectors(root: ir.Operation) -> None:
             op.attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), elements * width)
 
 
+def align_elements(root: ir.Operation) -> None:
+    """Sets the alignment of loads and stores of single elements where it is more than an element's: the first of neighbours, which LLVM
+    then moves together."""
+    for op in find(root, "memref.load", "memref.store"):
+        first = 1 if op.name == "memref.load" else 2
+        buffer, indices = op.operands[first - 1], list(op.operands)[first:]
+        element = buffer.type.element_type
+        width = 8 if isinstance(element, ir.IndexType) else element.width // 8
+        is_local = not isinstance(buffer.owner, ir.Block) and buffer.owner.operation.name == "memref.alloca"
+        if is_local or buffer.type.memory_space is not None or width not in (1, 2, 4, 8):
+            continue
+        steps = [divisor(i) * s * width for i, s in zip(indices, strides(buffer.type))]
+        bytes_ = gcd(MOST, *steps)
+        if any(steps) and bytes_ > width:   # one element has no neighbours
+            op.attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), bytes_)
+
+
 def strides(type_: ir.MemRefType) -> list[int]:
-    """The stride of each dimension in elements; 1 where it is dynamic."""
-    return [1 if s == ir.ShapedType.get_dynamic_stride_or_offset() else s for s in type_.get_strides_and_offset()[0]]
+    """A number that the stride of each dimension is a multiple of, in elements; 1 where none is known."""
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    found = [1 if s == dynamic else s for s in type_.get_strides_and_offset()[0]]
+    if type_.affine_map == ir.AffineMap.get_identity(type_.rank):   # rows are behind each other
+        for dim in reversed(range(type_.rank - 1)):
+            found[dim] = found[dim + 1] * (1 if type_.is_dynamic_dim(dim + 1) else type_.shape[dim + 1])
+    return found
 
 
 def divisor(value: ir.Value) -> int:

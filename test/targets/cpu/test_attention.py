@@ -1,144 +1,17 @@
 """Attention as one kernel against onnxruntime, in the graphs that exporters write. All cases of a test are one model."""
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
 import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from attention_graphs import FUSED, Graph, check, everything
+from onnx import TensorProto, helper
 
 import legato
 from legato.core import cpu
 from legato.targets.cpu.machine import LEVELS
 
 LEVELS_HERE = [f"llvm{{cpu={level}}}" for level in LEVELS if not cpu.missing_features(level, "")]
-MASKS = {"keys": "11n", "key": "n", "causal": "mn", "queries": "11mn", "padding": "b11n", "full": "bhmn", "heads": "1h1n",
-         "columns": "11m1"}
-FUSED = "fused_attention"
-
-
-@dataclass
-class Graph:
-    """A model of several attentions, and the arrays of its inputs."""
-
-    dtype: type = np.float32
-    nodes: list = field(default_factory=list)
-    constants: list = field(default_factory=list)
-    inputs: list = field(default_factory=list)
-    outputs: list = field(default_factory=list)
-    shapes: dict = field(default_factory=dict)
-
-    def input(self, name: str, shape: Sequence, dtype: int | None = None) -> str:
-        dtype = dtype or helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
-        self.inputs.append(helper.make_tensor_value_info(name, dtype, list(shape)))
-        self.shapes[name] = shape, dtype
-        return name
-
-    def node(self, op: str, inputs: Sequence[str], **attributes) -> str:
-        name = f"{op}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(inputs), [name], name=name, **attributes))
-        return name
-
-    def constant(self, value) -> str:
-        name = f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
-        return name
-
-    def number(self, value: float) -> str:
-        return self.constant(np.asarray(value, self.dtype))
-
-    def attention(self, name: str, h, m, n, d, *, b=1, e=None, mask="", scale="scores", layout="bhsd", group=1, last=False) -> None:
-        """One attention. ``scale``: what is multiplied by it; ``layout``: of the operands, "bshd" with transposes before and after,
-        "columns" with keys [b, h, d, n]; ``group``: heads that share keys and values; ``last``: the result is transposed."""
-        e, heads, factor = e or d, h // group if group > 1 else h, d ** -0.5
-        order = (0, 2, 1, 3) if layout == "bshd" else (0, 1, 2, 3)
-        keys = (b, heads, d, n) if layout == "columns" else (b, heads, n, d)
-        q, k, v = (self.input(f"{name}_{x}", [shape[i] for i in order])
-                   for x, shape in (("q", (b, h, m, d)), ("k", keys), ("v", (b, heads, n, e))))
-        if layout == "bshd":
-            q, v = (self.node("Transpose", [x], perm=[0, 2, 1, 3]) for x in (q, v))
-            k = self.node("Transpose", [k], perm=[0, 2, 1, 3]) if group > 1 else k
-        if group > 1:
-            k, v = self.repeated(k, h, group, d), self.repeated(v, h, group, e)
-        if layout != "columns":
-            k = self.node("Transpose", [k], perm=[0, 2, 3, 1] if layout == "bshd" and group == 1 else [0, 1, 3, 2])
-        if scale in ("query", "both"):
-            q = self.node("Mul", [q, self.number(factor if scale == "query" else factor ** 0.5)])
-        if scale == "both":
-            k = self.node("Mul", [k, self.number(factor ** 0.5)])
-        x = self.node("MatMul", [q, k])
-        if scale in ("scores", "division"):
-            x = self.node("Mul" if scale == "scores" else "Div", [x, self.number(factor if scale == "scores" else 1 / factor)])
-        sizes = {"b": b, "h": h, "m": m, "n": n, "1": 1}
-        if mask == "where":
-            x = self.node("Where", [self.input(f"{name}_where", [b, 1, m, n], TensorProto.BOOL), x, self.number(-np.inf)])
-        elif mask == "lowest":
-            x = self.node("Where", [self.input(f"{name}_where", [b, 1, 1, n], TensorProto.BOOL), x, self.number(-1e4)])
-        elif mask:
-            x = self.node("Add", [x, self.input(f"{name}_mask", [sizes[letter] for letter in MASKS[mask]])])
-        y = self.node("MatMul", [self.node("Softmax", [x], axis=-1), v])
-        shape = [b, h, m, e]
-        if last:
-            y, shape = self.node("Transpose", [y], perm=[0, 2, 1, 3]), [b, m, h, e]
-        dtype = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
-        self.nodes.append(helper.make_node("Identity", [y], [name], name=name))
-        self.outputs.append(helper.make_tensor_value_info(name, dtype, shape))
-
-    def repeated(self, x: str, heads: int, group: int, depth: int) -> str:
-        wide = self.node("Unsqueeze", [x, self.constant(np.array([2]))])
-        wide = self.node("Expand", [wide, self.constant(np.array([1, 1, group, 1, 1]))])
-        return self.node("Reshape", [wide, self.constant(np.array([0, heads, -1, depth]))])
-
-    @property
-    def model(self):
-        graph = helper.make_graph(self.nodes, "attention", self.inputs, self.outputs, self.constants)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
-
-    def arrays(self, sizes: dict | None = None, seed: int = 0, kept: float = 0.7) -> dict[str, np.ndarray]:
-        """Inputs for sizes of the symbols. ``kept``: how many elements of masks are not masked."""
-        rng, made = np.random.default_rng(seed), {}
-        for name, (shape, dtype) in self.shapes.items():
-            shape = [(sizes or {}).get(size, size) for size in shape]
-            chosen = rng.random(shape) < kept
-            if dtype == TensorProto.BOOL:
-                made[name] = chosen
-            else:
-                values = rng.standard_normal(shape)
-                made[name] = (np.where(chosen, values, -1e4) if name.endswith("_mask") else values).astype(self.dtype)
-        return made
-
-
-def check(graph: Graph, target: str, sizes: Sequence[dict | None] = (None,), tolerance: float = 2e-5, fused: int | None = None,
-          **how) -> None:
-    """Compares all outputs; as many attentions are one kernel as ``fused`` says (None: all)."""
-    explained = legato.explain(legato.from_onnx(graph.model), target=target)
-    calls = [kernel for kernel in explained.kernels if kernel.kernel.startswith(FUSED)]
-    assert sum(1 for kernel in calls for op in kernel.ops if "softmax" in op) == (len(graph.outputs) if fused is None else fused)
-    compiled = legato.compile(legato.from_onnx(graph.model), target=target)
-    session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
-    for number, given in enumerate(sizes):
-        arrays = graph.arrays(given, number, **how)
-        expected, found = session.run(None, arrays), compiled(*arrays.values())
-        found = [found] if len(graph.outputs) == 1 else found
-        for output, a, b in zip(graph.outputs, expected, found, strict=True):
-            a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-            assert a.shape == b.shape, output.name
-            np.testing.assert_array_equal(np.isnan(a), np.isnan(b), f"{output.name} {given}: NaN")
-            assert np.abs(np.nan_to_num(a) - np.nan_to_num(b)).max(initial=0) < tolerance, f"{output.name} {given}"
-
-
-def everything(m, n, b=2, heads=3, masks=("", *MASKS, "where", "lowest")) -> Graph:
-    """Every mask, scale and layout."""
-    graph = Graph()
-    for mask in masks:
-        graph.attention(f"mask_{mask}", heads, m, n, 16, b=b, mask=mask)
-    for scale in ("", "query", "both", "division"):
-        graph.attention(f"scale_{scale}", heads, m, n, 16, b=b, scale=scale, mask="padding", layout="bshd")
-    graph.attention("transposed", heads, m, n, 24, b=b, e=40, layout="bshd", last=True, mask="queries")
-    graph.attention("moved", heads, m, n, 16, b=b, last=True)
-    return graph
 
 
 @pytest.mark.parametrize("target", LEVELS_HERE)

@@ -142,6 +142,30 @@ def test_memory_is_moved_16_bytes_at_once_and_sums_stay_in_registers(tmp_path):
         assert "0 bytes spill stores, 0 bytes spill loads" in said
 
 
+# graph ops on rows, by their shape: the launch's threads, loads and stores of global memory
+WIDE = {"softmax": ((64, 1024), ['"relax.softmax"(%x) {axis = 1}'], 256, 3, 1), "a norm": ((64, 768), [LAYER_NORM], 192, 5, 1),
+        "a chain with functions": ((64, 96), ['"relax.exp"(%x)', '"relax.tanh"(%0)'], 256, 1, 1)}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_rows_are_moved_16_bytes_at_once(name, monkeypatch):
+    pytest.importorskip("llvmlite")
+    shape, ops, threads, loads, stores = WIDE[name]
+    monkeypatch.setitem(GRAPHS, name, (shape, ops, shape, None, 1))
+    text = ptx(legato.lower(graph(name), "nvvm{approx=true}"), Catalog().resolve("nvvm"))
+    assert f".maxntid {threads}, 1, 1" in text and len(re.findall(r"ld\.global(\.nc)?\.v4", text)) == text.count("ld.global") == loads
+    assert text.count("st.global") == text.count("st.global.v4") == stores
+
+
+@pytest.mark.skipif(openmp_runtime() is None, reason="the emulation of threads needs an OpenMP runtime")
+def test_rows_of_other_lengths_give_the_same_with_vectors(monkeypatch):
+    """Rows of a length that threads do not share evenly, in emulation: 16 bytes for some, and nothing for others."""
+    for shape in ((3, 100), (2, 516)):
+        monkeypatch.setitem(GRAPHS, "uneven", (shape, ['"relax.softmax"(%x) {axis = 1}'], shape, lambda x, b: softmax(x, 1), 1))
+        *given, expected = arguments("uneven")
+        np.testing.assert_allclose(emulated(graph("uneven"))(*given), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_tiles_of_transposes_are_as_large_as_a_block_needs():
     """Rows of a tile are 62 elements apart, so that the threads of a warp read a column from different banks, two by two at most."""
     for name in ("a transpose in tiles", "a square transpose"):
