@@ -23,7 +23,7 @@ from legato.dialects.module import Module
 from legato.dialects.relax import dims
 from legato.dialects.relax.markers import EXTERNAL, PACKED, SYMBOL
 from legato.dialects.relax.markers import OPS as CALL_OPS
-from legato.dialects.tir.markers import OUT
+from legato.dialects.tir.markers import OUT, STAND_IN
 
 TERMINATORS = {"func.return", "scf.yield", "scf.condition", "cf.br", "cf.cond_br"}
 MOST_STEPS = 100_000   # ops of main that a run goes through, against loops that do not end
@@ -157,9 +157,10 @@ class Interpreter:
         callee = self.functions.get(name)
         if callee is None:
             raise NotEvaluated(f"main calls @{name}, which is not there")
-        if not callee.is_external and not tir.is_prim_func(callee):
+        declared = callee.is_external or STAND_IN in callee.attributes
+        if not declared and not tir.is_prim_func(callee):
             return self._function(callee, operands, {})
-        if callee.is_external:
+        if declared:
             results = self._declared(callee, operands, symbols)
         else:
             results = self.kernels.call(name, operands)
