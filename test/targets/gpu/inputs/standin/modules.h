@@ -1,0 +1,76 @@
+/* Modules, launches, and what is alive. Part of standin_driver.c. */
+
+struct CUmod_st { void *library; };
+
+API uint64_t standin_digest(const char *text) { /* FNV-1a */
+  uint64_t digest = 14695981039346656037ull;
+  for (; *text; text++) digest = (digest ^ (unsigned char)*text) * 1099511628211ull;
+  return digest;
+}
+API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values) {
+  BEGIN
+  char path[4096];
+  const char *folder = getenv("STANDIN_KERNELS");
+  if (!here()) END(INVALID_CONTEXT)
+  snprintf(path, sizeof path, "%s/%016llx.so", folder ? folder : ".", (unsigned long long)standin_digest(image));
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    for (unsigned i = 0; i < count; i++) if (options[i] == 5) snprintf(values[i], 1024, "the stand-in has no kernels: %s", dlerror());
+    END(INVALID_PTX)
+  }
+  *module = malloc(sizeof **module);
+  (*module)->library = library;
+  live_modules++;
+  END(SUCCESS)
+}
+API CUresult cuModuleUnload(CUmodule module) { /* what it holds stays: queues may know it */
+  BEGIN
+  drain_all();
+  live_modules--;
+  END(SUCCESS)
+}
+API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+  BEGIN
+  char symbol[1024];
+  struct CUfunc_st *made = malloc(sizeof *made);
+  snprintf(symbol, sizeof symbol, "%s.kinds", name);
+  made->kinds = dlsym(module->library, symbol);
+  snprintf(symbol, sizeof symbol, "%s.run", name);
+  *(void **)&made->run = dlsym(module->library, symbol);
+  *function = made;
+  END(made->kinds && made->run ? SUCCESS : NOT_FOUND)
+}
+API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  BEGIN
+  END(attribute == 8 && value <= 166912 ? SUCCESS : INVALID_VALUE)
+}
+API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                            CUstream stream, void **parameters, void **extra) {
+  BEGIN
+  if (!gx || !gy || !gz || gy > 65535 || gz > 65535 || !bx || !by || !bz || bx * by * bz > setting("STANDIN_THREADS", 1024) || extra) END(INVALID_VALUE)
+  struct work work = {LAUNCH, .function = function, .sizes = {gx, gy, gz, bx, by, bz}};
+  int count = (int)strlen(function->kinds) - 1;
+  work.values = calloc(count + 1, 8);
+  work.given = calloc(count + 1, sizeof *work.given);
+  for (int i = 0; i < count; i++) {
+    char kind = function->kinds[1 + i];
+    work.given[i] = work.values + 8 * i;
+    memcpy(work.given[i], parameters[i], kind == 'p' ? 8 : kind - '0');
+  }
+  END(enqueue(stream, work))
+}
+API CUresult cuGetErrorName(CUresult error, const char **text) {
+  *text = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : error == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
+        : error == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == INVALID_PTX ? "CUDA_ERROR_INVALID_PTX" : "CUDA_ERROR_OF_THE_STAND_IN";
+  return SUCCESS;
+}
+API CUresult cuGetErrorString(CUresult error, const char **text) { return *text = "as the stand-in says", SUCCESS; }
+
+/* What is alive: allocations, contexts, streams, events, modules. */
+API long standin_live(void) {
+  long count = live_events + live_modules;
+  for (struct allocation *a = allocations; a; a = a->next) count++;
+  for (struct CUstream_st *s = streams; s; s = s->next) count++;
+  for (int i = 0; i < MOST; i++) count += devices[i].retained;
+  return count;
+}

@@ -1,0 +1,70 @@
+/* The threads of a block as coroutines; what they exchange and copy. Part of standin_driver.c. */
+
+struct CUfunc_st { const char *kinds; void (*run)(char *const *, const int64_t *); };
+enum { READY, AT_BARRIER, AT_SHUFFLE, AT_MATRIX, ENDED };
+struct matrix { int op, kind, transposed; char *first, *second, *third; }; /* an instruction of a warp, as a lane gives it */
+struct copy { char *to; const char *from; int bytes, read, group; struct copy *next; }; /* begun by a thread, and not done yet */
+struct thread { int state, offset, mode, valid, started, groups; uint64_t value, got; struct matrix matrix; struct copy *copies; int64_t ids[12]; ucontext_t first; jmp_buf place;
+                char *stack; };
+static struct thread *threads;
+static int thread_room, running;
+static jmp_buf scheduler;
+static struct CUfunc_st *program;
+static char *slots[512];
+
+API void standin_wait(int left);
+static void body(void) {
+  program->run(slots, threads[running].ids);
+  standin_wait(-1);
+  threads[running].state = ENDED;
+  _longjmp(scheduler, 1);
+}
+static void leave(int state) {
+  struct thread *me = &threads[running];
+  me->state = state;
+  if (!_setjmp(me->place)) _longjmp(scheduler, 1);
+}
+static void resume(int number) {
+  struct thread *me = &threads[running = number];
+  me->state = READY;
+  if (_setjmp(scheduler)) return;
+  if (me->started) _longjmp(me->place, 1);
+  me->started = 1;
+  setcontext(&me->first);
+}
+API void standin_barrier(void) { leave(AT_BARRIER); }
+API uint64_t standin_shuffle(uint64_t value, int offset, int width, int mode) { /* modes: xor, up, down, idx */
+  struct thread *me = &threads[running];
+  if (width != 32) abort();
+  me->value = value, me->offset = offset, me->mode = mode;
+  leave(AT_SHUFFLE);
+  return threads[running].got;
+}
+API int standin_valid(void) { return threads[running].valid; }
+
+static void exchange(int warp, int count) {
+  for (int lane = 0; lane < count; lane++) {
+    struct thread *me = &threads[warp + lane];
+    int from = me->mode == 0 ? lane ^ me->offset : me->mode == 1 ? lane - me->offset : me->mode == 2 ? lane + me->offset : me->offset;
+    me->valid = from >= 0 && from < 32;
+    me->got = me->valid && from < count ? threads[warp + from].value : me->value;
+  }
+}
+
+/* cp.async: what is copied appears when the thread waits for it, and not before. */
+API void standin_copy(int64_t to, int64_t from, int bytes, int read) {
+  struct copy *made = malloc(sizeof *made), **last = &threads[running].copies;
+  if (to % bytes || (read && from % bytes)) abort();
+  *made = (struct copy){(char *)to, (const char *)from, bytes, read, threads[running].groups, 0};
+  while (*last) last = &(*last)->next;
+  *last = made;
+}
+API void standin_commit(void) { threads[running].groups++; }
+API void standin_wait(int left) { /* for all but the last groups that were committed */
+  struct thread *me = &threads[running];
+  for (struct copy *one; (one = me->copies) && one->group < me->groups - left; free(one)) {
+    memcpy(one->to, one->from, one->read);
+    memset(one->to + one->read, 0, one->bytes - one->read);
+    me->copies = one->next;
+  }
+}
