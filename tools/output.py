@@ -35,12 +35,16 @@ def write_out(text: str | bytes) -> None:
 
 
 def check_output(option: str, path: str) -> None:
-    """UsageError if no file can be written at ``path``: its folder is missing, or it is a folder. ``option``: as it was given."""
+    """UsageError if no file can be written at ``path``: its folder is missing, it is a folder, or it may not be written. ``option``: as it
+    was given."""
     folder = Path(path).parent
     if not folder.is_dir():
         raise UsageError(f"{option} {path}: there is no folder '{folder}'")
     if Path(path).is_dir():
         raise UsageError(f"{option} {path}: that is a folder")
+    place = Path(path) if Path(path).exists() else folder
+    if not os.access(place, os.W_OK):
+        raise UsageError(f"{option} {path}: '{place}' cannot be written to")
 
 
 def check_view(option: str, path: str) -> None:

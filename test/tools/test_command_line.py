@@ -1,10 +1,12 @@
 """What the three tools have in common: standard input, exit codes, versions, progress, logging, times, colour."""
 import importlib.util
 import io
+import os
 import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -87,6 +89,24 @@ def test_a_wrong_command_line_is_2(words, folder, capsys):
     assert code(*words) == 2
     said = capsys.readouterr().err
     assert f"{words[0]}: error: " in said and f"{words[0]} --help shows" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize("words", [
+    ("legato-opt", "x.mlir", "-o"), ("legato-compile", "x.onnx", "-o"), ("legato-compile", "x.onnx", "-o", "there.legato", "--report-html"),
+    ("legato-run", "x.onnx", "--random", "--profile", "--trace"),
+])
+@pytest.mark.parametrize("there", [True, False])
+def test_a_file_that_may_not_be_written_is_2(words, there, folder, capsys, monkeypatch):
+    """Before the input is read, too. ``there``: the file, or only its folder."""
+    path = folder / "kept" / "file.legato"
+    path.parent.mkdir()
+    if there:
+        path.touch()
+    writable = os.access     # root may write to whatever lies on a disk
+    kept = path if there else path.parent
+    monkeypatch.setattr(os, "access", lambda place, mode: Path(place) != kept and writable(place, mode))
+    assert code(*words, str(path)) == 2
+    assert "cannot be written to" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("words", [
