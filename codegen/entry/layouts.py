@@ -2,7 +2,7 @@
 from typing import Annotated
 
 from legato.codegen.entry.abi import Object
-from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, of_model, table
+from legato.codegen.native.language import Inline, Int32, ModelList, Pointer, Struct, Text, Words
 
 ARENAS = 16     # arenas that an instance keeps
 MOST_THREADS = 255     # of a pool
@@ -83,15 +83,16 @@ class FrameCounts(Struct):
     arenas: int
 
 
-COUNTS = table(Counts, "legato.counts")
-INPUTS = table(InputRow, "legato.inputs")
-AXES = table(AxisRow, "legato.axes")
-OUTPUTS = table(OutputRow, "legato.outputs")
-SYMBOLS = table(SymbolRow, "legato.symbols")
-REQUIREMENTS = table(RequirementRow, "legato.requirements")
-PACKED = table(Packed, "legato.packed")
-FRAME_COUNTS = table(FrameCounts, "legato.frame_counts")
-STRINGS = table(Text, "legato.strings")     # zero-terminated texts; the first is the signature of main
+OF_MODEL = ModelList()
+COUNTS = OF_MODEL.table(Counts, "legato.counts")
+INPUTS = OF_MODEL.table(InputRow, "legato.inputs")
+AXES = OF_MODEL.table(AxisRow, "legato.axes")
+OUTPUTS = OF_MODEL.table(OutputRow, "legato.outputs")
+SYMBOLS = OF_MODEL.table(SymbolRow, "legato.symbols")
+REQUIREMENTS = OF_MODEL.table(RequirementRow, "legato.requirements")
+PACKED = OF_MODEL.table(Packed, "legato.packed")
+FRAME_COUNTS = OF_MODEL.table(FrameCounts, "legato.frame_counts")
+STRINGS = OF_MODEL.table(Text, "legato.strings")     # zero-terminated texts; the first is the signature of main
 
 
 class Pool(Struct):
@@ -119,7 +120,7 @@ class Pool(Struct):
     stopping: int
 
 
-POOL = table(Pool, "legato.pool")
+POOL = OF_MODEL.table(Pool, "legato.pool")
 
 
 class Event(Struct):
@@ -185,16 +186,16 @@ class Fault(Struct):
     extent: int
 
 
-FAULT = table(Fault, "legato.fault")
+FAULT = OF_MODEL.table(Fault, "legato.fault")
 
 
-@of_model("legato.retain_pool")
+@OF_MODEL.function("legato.retain_pool")
 def retain() -> None: ...
-@of_model("legato.release_pool")
+@OF_MODEL.function("legato.release_pool")
 def release() -> None: ...
-@of_model("main_sizes")
+@OF_MODEL.function("main_sizes")
 def main_sizes(symbols: Words, sizes: Words) -> None: ...
-@of_model("legato.request_tiles")
+@OF_MODEL.function("legato.request_tiles")
 def request_tiles() -> int: ...
-@of_model("legato.main")
+@OF_MODEL.function("legato.main")
 def run_main(instance: Instance, data: Words, arena: Words, symbols: Words, blocks: Words) -> Int32: ...

@@ -3,9 +3,9 @@ its own, which they take, and the functions that pass it on. Text in the LLVM di
 from collections.abc import Collection
 from functools import cache
 
+from legato.codegen.entry.layouts import OF_MODEL
 from legato.codegen.entry.library import UNITS, NativeFunction, create_on_device
 from legato.codegen.native.body import public_symbol, signature, symbol_of
-from legato.codegen.native.language import MODEL_FUNCTIONS, PLACES
 from legato.codegen.native.reach import needs_model
 
 MODEL = "legato.model"      # the symbol of a model's list
@@ -13,17 +13,17 @@ MODEL = "legato.model"      # the symbol of a model's list
 
 def list_text(there: Collection[str]) -> str:
     """``@legato.model``: the addresses of what is there, by symbol; null for the rest. With declarations of them."""
-    functions = {symbol: function for function, symbol in MODEL_FUNCTIONS.items()}
-    type_ = f"!llvm.array<{len(PLACES)} x ptr>"
+    places, functions = OF_MODEL.places, OF_MODEL.functions
+    type_ = f"!llvm.array<{len(places)} x ptr>"
     declared, lines = [], [f"  %0 = llvm.mlir.zero : {type_}"]
-    for number, symbol in enumerate(symbol for symbol in PLACES if symbol in there):
+    for number, symbol in enumerate(symbol for symbol in places if symbol in there):
         if symbol in functions:
             of = signature(functions[symbol])
             declared.append(f"llvm.func @{symbol}({of.types}){of.arrow}")
         else:
             declared.append(f"llvm.mlir.global external @{symbol}() : i64")
         lines += [f"  %of{number} = llvm.mlir.addressof @{symbol} : !llvm.ptr",
-                  f"  %{number + 1} = llvm.insertvalue %of{number}, %{number}[{PLACES[symbol]}] : {type_}"]
+                  f"  %{number + 1} = llvm.insertvalue %of{number}, %{number}[{places[symbol]}] : {type_}"]
     return "\n".join([*declared, f"llvm.mlir.global internal constant @{MODEL}() : {type_} {{", *lines,
                       f"  llvm.return %{len(declared)} : {type_}", "}"])
 

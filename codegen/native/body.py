@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, get_type_hints
 
-from legato.codegen.native.language import EXPORTS, EXTERNS, MODEL_FUNCTIONS, PLACES, POINTED, Pointer, mlir_type, plain
+from legato.codegen.native.language import EXPORTS, EXTERNS, MODEL_FUNCTIONS, POINTED, Pointer, mlir_type, plain
 from legato.codegen.native.reach import needs_model
 from legato.core.errors import LegatoError
 
@@ -206,9 +206,9 @@ class FunctionBody:
             return None
         return self.widened(self.value(text).ssa, of.result)
 
-    def of_model(self, symbol: str, type_: type[int]) -> NativeValue:
+    def of_model(self, place: int, type_: type[int]) -> NativeValue:
         """The address of a table or a function of the model, from its list."""
-        at = self.value(f"llvm.getelementptr {self.model}[{PLACES[symbol]}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr")
+        at = self.value(f"llvm.getelementptr {self.model}[{place}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr")
         return self.value(f"llvm.load {at.ssa} invariant : !llvm.ptr -> !llvm.ptr", type_)
 
     def widened(self, ssa: str, of: NativeParameter) -> NativeValue:

@@ -88,7 +88,7 @@ def _name(body: FunctionBody, node: ast.Name) -> NativeValue:
         return body.names[node.id]
     found = body.scope.get(node.id)
     if isinstance(found, Pointer) and found.symbol:
-        return body.of_model(found.symbol, type(found))
+        return body.of_model(found.place, type(found))
     if isinstance(found, int):
         return body.constant(found)
     raise body.refused(node)
@@ -263,10 +263,10 @@ def _use_model(body: FunctionBody, node: ast.Call) -> None:
 
 def _model_has(body: FunctionBody, node: ast.Call) -> NativeValue:
     what = body.scope.get(node.args[0].id) if isinstance(node.args[0], ast.Name) else None
-    symbol = what.symbol if isinstance(what, Pointer) else MODEL_FUNCTIONS.get(what) if callable(what) else None
-    if not symbol:
+    place = what.place if isinstance(what, Pointer) and what.symbol else MODEL_FUNCTIONS.get(what) if callable(what) else None
+    if place is None:
         raise body.refused(node, "names nothing that a model may have")
-    return _compared(body, "ne", body.of_model(symbol, Pointer), body.constant(0))
+    return _compared(body, "ne", body.of_model(place, Pointer), body.constant(0))
 
 
 def _double_bits(body: FunctionBody, node: ast.Call) -> NativeValue:

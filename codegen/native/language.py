@@ -19,8 +19,8 @@ looked up in its Python module.
 becomes ``func.func @legato.total(!llvm.ptr, i64) -> i64``. It differs from Python in two things: arithmetic wraps around, and a name that
 is first assigned in a loop, or in one branch only, is not known behind it.
 
-The same code serves all models. What a model has of its own, tables (``table``) and functions (``of_model``), is reached by the address of
-its list of these. Functions that need it, themselves or by what they call, take it as a hidden first parameter. One that is called by its
+The same code serves all models. What a model has of its own, tables and functions (``ModelList``), is reached by the address of its list
+of these. Functions that need it, themselves or by what they call, take it as a hidden first parameter. One that is called by its
 address cannot: it begins with ``use_model(...)``, of what ``model()`` gave when the model was known."""
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ class Pointer(int):
     """
 
     symbol = ""      # of a table, or empty
+    place = 0        # of a table, in the model's list
     size = 1         # bytes of an element
 
     def __add__(self, count: int) -> Self: ...
@@ -127,31 +128,33 @@ def plain(hint: Any) -> type[int]:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-PLACES: dict[str, int] = {}      # of what a model has of its own, in its list, by symbol
+class ModelList:
+    """What models have of their own, in a list of addresses. ``places``: in the list, by symbol; ``functions``: those of it, by symbol."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+        self.functions: dict[str, Callable[..., Any]] = {}
+
+    def table(self, rows: type[P], symbol: str) -> P:
+        """A global that a model may have, of that symbol, as a pointer to its first row."""
+        pointer = rows(0)
+        pointer.symbol, pointer.place = symbol, self._place(symbol)
+        return pointer
+
+    def function(self, symbol: str) -> Callable[[F], F]:
+        """A function that a model may have, of that symbol: the declaration's body is ``...``."""
+        def declare(function: F) -> F:
+            MODEL_FUNCTIONS[function] = self._place(symbol)
+            self.functions[symbol] = function
+            return function
+
+        return declare
+
+    def _place(self, symbol: str) -> int:
+        return self.places.setdefault(symbol, len(self.places))
 
 
-def _in_model(symbol: str) -> str:
-    PLACES.setdefault(symbol, len(PLACES))
-    return symbol
-
-
-def table(rows: type[P], symbol: str) -> P:
-    """A global that each model may have, of that symbol, as a pointer to its first row; null where the model has none."""
-    pointer = rows(0)
-    pointer.symbol = _in_model(symbol)
-    return pointer
-
-
-def of_model(symbol: str) -> Callable[[F], F]:
-    """A function that each model may have, of that symbol: the declaration's body is ``...``."""
-    def declare(function: F) -> F:
-        MODEL_FUNCTIONS[function] = _in_model(symbol)
-        return function
-
-    return declare
-
-
-MODEL_FUNCTIONS: dict[Callable[..., Any], str] = {}
+MODEL_FUNCTIONS: dict[Callable[..., Any], int] = {}     # of all lists: the place
 EXTERNS: dict[Callable[..., Any], str] = {}
 EXPORTS: dict[Callable[..., Any], str] = {}
 POINTED: set[Callable[..., Any]] = set()

@@ -48,7 +48,8 @@ class DefaultSchedules(ModulePass):
                 text = chosen(kernel, target, machine)
                 scripts[kernel.name.value] = text
                 if text is not None:
-                    names[kernel.name.value] = script.entry(script.parse(text, module.context)).attributes["sym_name"].value
+                    parsed = script.parse(text, module.context)     # its ops do not keep it alive
+                    names[kernel.name.value] = script.entry(parsed).attributes["sym_name"].value
             context.report["kernels"] = kernel_records(module.module, context, names)
             for kernel in tir.schedulable(module.module):
                 if (text := scripts.get(kernel.name.value)) is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import body, find, index, move_before, replace_uses, terminator
-from legato.core.mlir import arith, bufferization, func, ir, linalg, memref, tensor
+from legato.core.mlir import arith, bufferization, func, ir, linalg, memref, scf, tensor
 from legato.core.upstream import run_on
 from legato.dialects import tir
 from legato.dialects.module import Module
@@ -87,8 +87,11 @@ def bufferized(kernel: func.FuncOp) -> None:
             buffer = make_buffer(op.results[0].type, "buffer", "global", list(op.operands))
         op.results[0].replace_all_uses_with(buffer)
         op.erase()
-    for op in find(made, "scf.for", inner_first=True):
-        to_for(op)
+    for op in find(made, "scf.for", "scf.if", inner_first=True):
+        if op.name == "scf.for":
+            to_for(op)
+        elif len(op.results) > 1:
+            store_results(op)
     to_tensors(made.opview, kernel)
     set_state(made.opview, WRITTEN)
     made.clone(ir.InsertionPoint(kernel))
@@ -194,6 +197,27 @@ def to_for(op: ir.Operation) -> None:
     with ir.InsertionPoint(terminator(loop.block)), op.location:
         for value, cell in zip(list(terminator(inside).operands), cells):
             memref.StoreOp(in_memory(value, cell), cell, [])
+    with ir.InsertionPoint(op), op.location:
+        for result, cell in zip(op.results, cells):
+            result.replace_all_uses_with(from_memory(memref.LoadOp(cell, []).result, result.type))
+    op.erase()
+
+
+def store_results(op: ir.Operation) -> None:
+    """An ``scf.if`` that gives several values as one without results, whose branches store them in buffers of one element."""
+    if any(isinstance(result.type, ir.MemRefType) for result in op.results):
+        return
+    with ir.InsertionPoint(op), op.location:
+        cells = [make_buffer(ir.MemRefType.get([], memory(result.type)), "chosen", "local") for result in op.results]
+        made = scf.IfOp(op.operands[0], [], has_else=True)
+    for region, block in zip(op.regions, (made.then_block, made.else_block)):
+        inside = region.blocks[0]
+        with ir.InsertionPoint(block), op.location:
+            end = scf.YieldOp([])
+        move_before(body(inside), end.operation)
+        with ir.InsertionPoint(end), op.location:
+            for value, cell in zip(list(terminator(inside).operands), cells):
+                memref.StoreOp(in_memory(value, cell), cell, [])
     with ir.InsertionPoint(op), op.location:
         for result, cell in zip(op.results, cells):
             result.replace_all_uses_with(from_memory(memref.LoadOp(cell, []).result, result.type))

@@ -4,6 +4,7 @@ from typing import Annotated
 from legato.codegen.native.language import (
     Inline,
     Int32,
+    ModelList,
     Pointer,
     Struct,
     Text,
@@ -11,10 +12,8 @@ from legato.codegen.native.language import (
     code_of,
     model,
     model_has,
-    of_model,
     snprintf,
     stack,
-    table,
     use_model,
 )
 
@@ -147,10 +146,11 @@ def breaks(n: int) -> int:
     return n
 
 
-ROW, ABSENT = table(Mixed, "test.row"), table(Mixed, "test.absent")
+LIST = ModelList()
+ROW, ABSENT = LIST.table(Mixed, "test.row"), LIST.table(Mixed, "test.absent")
 
 
-@of_model("test.twice")
+@LIST.function("test.twice")
 def twice(n: int) -> int: ...
 
 

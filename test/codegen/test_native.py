@@ -7,7 +7,7 @@ import pytest
 
 from legato.codegen.native.body import symbol_of
 from legato.codegen.native.compiler import compile_functions
-from legato.codegen.native.language import PLACES, fields, size_of
+from legato.codegen.native.language import fields, size_of
 from legato.codegen.native.reach import needs_model
 from legato.core.errors import LegatoError
 from legato.core.mlir import execution_engine, ir
@@ -79,12 +79,12 @@ def test_the_model_is_passed_on():
     for large in (100, 200):
         row = (ctypes.c_int64 * 5)(0, large)
         own = {"test.row": ctypes.addressof(row), "test.twice": ctypes.cast(twice, ctypes.c_void_p).value}
-        model = (ctypes.c_void_p * len(PLACES))(*map(own.get, PLACES))
+        model = (ctypes.c_void_p * len(native.LIST.places))(*map(own.get, native.LIST.places))
         assert call(ctypes.addressof(model), 7) == large + 14
         memory = (ctypes.c_int64 * 1)()
         code = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(kept(ctypes.addressof(model), ctypes.addressof(memory)))
         assert code(ctypes.addressof(memory), 8) == large + 16
-    assert call(ctypes.addressof((ctypes.c_void_p * len(PLACES))()), 7) == -1     # a model that has neither
+    assert call(ctypes.addressof((ctypes.c_void_p * len(native.LIST.places))()), 7) == -1     # a model that has neither
 
 
 @pytest.mark.parametrize("function, message", [

@@ -217,9 +217,9 @@ def test_shapes_override():
     assert [result_dims(module, i) for i in range(3)] == [["n", "past + 3"], ["n", "n * 4"], [2, "past + 3"]]
     with pytest.raises(LegatoError, match="two sizes"):
         imported(proto, shapes={"in0": [1, 128], "in1": [2, 8]})
-    with pytest.raises(LegatoError, match="'in9', which is no input; the inputs are: in0, in1, in2"):
+    with pytest.raises(LegatoError, match="there is no input 'in9'; the inputs are: in0, in1, in2"):
         imported(proto, shapes={"in9": [1]})
-    with pytest.raises(LegatoError, match="'in0' 1 dimensions; it has 2"):
+    with pytest.raises(LegatoError, match=r"the input 'in0' has 2 dimensions, .*, and 1 are given"):
         imported(proto, shapes={"in0": [1]})
 
 

@@ -2,8 +2,8 @@
 from typing import Annotated
 
 from legato.codegen.entry.abi import TVMFFIAny
-from legato.codegen.entry.layouts import Events, Instance
-from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words, of_model, table
+from legato.codegen.entry.layouts import OF_MODEL, Events, Instance
+from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Text, Words
 
 CUDA = 2             # DLPack's device types
 CUDA_MANAGED = 13
@@ -38,12 +38,12 @@ class WeightRow(Struct):
     size: int
 
 
-MODEL = table(CudaModel, "legato.cuda_model")
-KERNELS = table(KernelRow, "legato.cuda_kernels")
-SITES = table(SiteRow, "legato.cuda_sites")
-WEIGHTS = table(WeightRow, "legato.cuda_weights")
-PTX = table(Text, "legato.ptx")
-NAMES = table(Text, "legato.cuda_names")     # of the driver's functions, zero-terminated, one after the other
+MODEL = OF_MODEL.table(CudaModel, "legato.cuda_model")
+KERNELS = OF_MODEL.table(KernelRow, "legato.cuda_kernels")
+SITES = OF_MODEL.table(SiteRow, "legato.cuda_sites")
+WEIGHTS = OF_MODEL.table(WeightRow, "legato.cuda_weights")
+PTX = OF_MODEL.table(Text, "legato.ptx")
+NAMES = OF_MODEL.table(Text, "legato.cuda_names")     # of the driver's functions, zero-terminated, one after the other
 
 
 class Driver(Struct):
@@ -82,7 +82,7 @@ class Driver(Struct):
     cuGetErrorString: Pointer
 
 
-DRIVER = table(Driver, "legato.cuda_driver")
+DRIVER = OF_MODEL.table(Driver, "legato.cuda_driver")
 
 
 class CudaDevice(Struct):
@@ -138,5 +138,5 @@ class CudaResult(Struct):
     owner: Pointer
 
 
-@of_model("legato.main")
+@OF_MODEL.function("legato.main")
 def run_main(instance: Instance, data: Words, arena: Words, symbols: Words, run: CudaRun) -> Int32: ...

@@ -88,3 +88,43 @@ func.func private @two_sums(%x: tensor<4x8xf32>, %out: tensor<4xf32> {tir.out}) 
   } -> tensor<4xf32>
   return %3 : tensor<4xf32>
 }
+
+// -----
+
+// A condition that gives several values stores them: scripts have no other name for both.
+// CHECK-LABEL: func.func private @either(
+// CHECK: scf.if %{{.*}} {
+// CHECK: memref.store %{{.*}}, %[[FIRST:[0-9a-z_]+]][] : memref<f32>
+// CHECK: memref.store %{{.*}}, %[[SECOND:[0-9a-z_]+]][] : memref<i64>
+// CHECK: } else {
+// CHECK: memref.store %{{.*}}, %[[FIRST]][] : memref<f32>
+// CHECK: memref.store %{{.*}}, %[[SECOND]][] : memref<i64>
+// CHECK: }
+// CHECK: memref.load %[[FIRST]][]
+// SCRIPT-LABEL: def either(
+// SCRIPT: if
+// SCRIPT: else:
+func.func private @either(%x: tensor<4xf32>, %y: tensor<4xf32>, %z: tensor<4xi64>, %out: tensor<4xf32> {tir.out}) -> tensor<4xf32>
+    attributes {tir.prim_func} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant -1 : i64
+  %0:3 = scf.for %i = %c0 to %c4 step %c1 iter_args(%o = %out, %best = %zero, %at = %none) -> (tensor<4xf32>, f32, i64) {
+    %v = tensor.extract %x[%i] : tensor<4xf32>
+    %more = arith.cmpf ogt, %v, %best : f32
+    %1:2 = scf.if %more -> (f32, i64) {
+      %w = tensor.extract %y[%i] : tensor<4xf32>
+      %k = tensor.extract %z[%i] : tensor<4xi64>
+      scf.yield %w, %k : f32, i64
+    } else {
+      scf.yield %best, %at : f32, i64
+    }
+    %f = arith.sitofp %1#1 : i64 to f32
+    %s = arith.addf %f, %1#0 : f32
+    %o2 = tensor.insert %s into %o[%i] : tensor<4xf32>
+    scf.yield %o2, %1#0, %1#1 : tensor<4xf32>, f32, i64
+  }
+  return %0#0 : tensor<4xf32>
+}
