@@ -43,7 +43,7 @@ class Function:
     def __str__(self) -> str:
         return str(self.module())
 
-    def __call__(self, *_: Any) -> Any:
+    def __call__(self, *_: Any, **__: Any) -> Any:
         raise LegatoError(f"'{self.__name__}' is a script: compile it, legato.compile({self.__name__})(...), or call it from a graph")
 
 
@@ -54,7 +54,7 @@ class Macro:
     source: Source
     hygienic: bool = True
 
-    def __call__(self, *_: Any) -> Any:
+    def __call__(self, *_: Any, **__: Any) -> Any:
         raise LegatoError(f"'{self.source.tree.name}' is a macro: it is called in a function under @T.prim_func")
 
 

@@ -153,7 +153,8 @@ def test_results_that_are_transposed(size, order):
     arrays = {f"{name}0": rng.standard_normal((2, 12, 4, 8)).astype(np.float32) for name in "qkv"}
     arrays["mask"] = rng.standard_normal((2, 1, 12, 12)).astype(np.float32)
     expected, = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, arrays)
-    np.testing.assert_allclose(np.asarray(legato.compile(legato.from_onnx(model), target="llvm")(**arrays)), expected, atol=2e-5)
+    found = legato.compile(legato.from_onnx(model), target="llvm")(**arrays)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=2e-5)
 
 
 def test_option():
