@@ -85,7 +85,7 @@ class VulkanDevice:
         about = vk.vkGetPhysicalDeviceProperties(self.physical)
         self.name, self.kind, self.limits = about.deviceName, KINDS.get(about.deviceType, "other"), limits_of(about)
         self.memory = vk.vkGetPhysicalDeviceMemoryProperties(self.physical)
-        families = list(vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical))
+        families = vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical)   # C's, which keeps its elements alive
         self.family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         self.timestamp_bits, self.tick = families[self.family].timestampValidBits, about.limits.timestampPeriod    # a tick in nanoseconds
         self.able, enabled = features(vk, self.physical)
