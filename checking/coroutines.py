@@ -83,15 +83,18 @@ def created(name: str, results: Sequence[str], operands: Sequence[ir.Value] = ()
 
 
 def constant(type_: str, value: int) -> ir.Value:
+    """A constant of a type of MLIR."""
     return created("mlir.constant", [type_], value=ir.IntegerAttr.get(ir.Type.parse(type_), value)).results[0]
 
 
 def called(callee: str, results: Sequence[str], operands: Sequence[ir.Value]) -> ir.Operation:
+    """A call of a function by its symbol."""
     return created("call", results, operands, callee=ir.FlatSymbolRefAttr.get(callee), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
                    operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]))
 
 
 def branch(to: ir.Block) -> None:
+    """Ends a block with a jump to another one, which takes nothing."""
     created("br", [], [], [to])
 
 
