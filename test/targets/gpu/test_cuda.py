@@ -12,7 +12,7 @@ import tvm_ffi
 from device_tensors import ALLOCATED, address, allocate, context, on_device, on_host, stream, wait
 from emulate import inputs
 from onnx_check import assert_same, reference
-from standin import TARGET, compiled, driver, prepared
+from standin import TARGET, compiled, driver, needs_libdevice, prepared
 from threads_kernels import REFERENCES, histogram, matmul_any, matmul_tiled, rfactored, softmax, tree, two_launches
 
 import legato
@@ -252,6 +252,7 @@ def test_branches_on_the_devices_data():
     del exe
 
 
+@needs_libdevice
 def test_layers_with_loops():
     """Between its launches main copies parts of the device's buffers: steps of a sequence, states."""
     proto, arrays = loops.layer("LSTM", 14, "bidirectional")
