@@ -20,6 +20,7 @@ from legato.codegen.jit import jit
 from legato.core.weights import WeightStore
 
 pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 MODEL = """func.func @main(%x: tensor<?x8xf32, #relax.dims<["n", 8]>> {relax.name = "x"}, %w: tensor<8x6xf32> {relax.name = "w"})
     -> (tensor<?x6xf32, #relax.dims<["n", 6]>>, tensor<?xf32, #relax.dims<["n"]>>) {
@@ -46,15 +47,6 @@ def lowered():
 def instance(lowered):
     """New code of the model, and an instance."""
     return jit(lowered.module, lowered.weights)
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    """No memory, context, stream, event or module of the device outlives what needs it, and no context stays current."""
-    before = driver().standin_live()
-    yield
-    driver().standin_reset()
-    assert (driver().standin_live(), driver().standin_depth()) == (before, 0)
 
 
 def operands(n, seed=0):

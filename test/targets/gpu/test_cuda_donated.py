@@ -9,6 +9,7 @@ import legato
 from legato.codegen.jit import jit
 
 pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 CACHE = 'tensor<?x4xf32, #relax.dims<["n", 4]>>'
 # ``scaled`` in the place of x, and something else of x, which is read before; ``sum`` of its own memory
@@ -24,14 +25,6 @@ MODEL = f"""func.func @main(%x: {CACHE} {{relax.name = "x"}}, %y: {CACHE} {{rela
 @pytest.fixture(scope="module")
 def lowered():
     return prepared(legato.donate(legato.Module.parse(MODEL), {"x": "scaled"}))
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    before = driver().standin_live()
-    yield
-    driver().standin_reset()
-    assert (driver().standin_live(), driver().standin_depth()) == (before, 0)
 
 
 def operands(n):

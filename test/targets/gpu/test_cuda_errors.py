@@ -8,6 +8,7 @@ from test_cuda import MODEL, check, instance, operands
 import legato
 
 pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 OUT_OF_MEMORY, NOT_PERMITTED, LAUNCH_FAILED = 2, 800, 719
 
@@ -15,14 +16,6 @@ OUT_OF_MEMORY, NOT_PERMITTED, LAUNCH_FAILED = 2, 800, 719
 @pytest.fixture(scope="module")
 def lowered():
     return prepared(legato.Module.parse(MODEL))
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    before = driver().standin_live()
-    yield
-    driver().standin_reset()
-    assert (driver().standin_live(), driver().standin_depth()) == (before, 0)
 
 
 def fail(name, code, nth=1):

@@ -13,6 +13,7 @@ import legato
 from legato.codegen.jit import jit
 
 pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 OUT_OF_MEMORY = 2
 FOUND = 'tensor<1x?xi64, #relax.dims<[1, "k"]>>'
@@ -31,14 +32,6 @@ INPUTS = [[0, 1, 0, 2, 3, 0], [0] * 5, [1] * 700, []]
 @pytest.fixture(scope="module")
 def lowered():
     return prepared(legato.Module.parse(MODEL))
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left():
-    before = driver().standin_live()
-    yield
-    driver().standin_reset()
-    assert (driver().standin_live(), driver().standin_depth()) == (before, 0)
 
 
 def instance(lowered):

@@ -31,14 +31,6 @@ def lowered():
     return prepared(legato.Module.parse(MODEL))
 
 
-@pytest.fixture
-def nothing_is_left():
-    before = driver().standin_live()
-    yield
-    driver().standin_reset()
-    assert (driver().standin_live(), driver().standin_depth()) == (before, 0)
-
-
 def operands():
     random = np.random.default_rng(0)
     return random.standard_normal((N, 8), np.float32), random.standard_normal((8, 6), np.float32)
