@@ -8,16 +8,18 @@ from legato.core.errors import LegatoError
 
 
 def check_text(model: onnx.ModelProto, label: str) -> None:
-    """LegatoError if a name in the model is not UTF-8: protobuf returns such a string as bytes."""
+    """LegatoError if a text of the model is not UTF-8: protobuf returns such a string as bytes."""
     for text in _texts(model):
         if isinstance(text, bytes):
-            raise LegatoError(f"{label} is damaged: the name {text!r} is not UTF-8")
+            raise LegatoError(f"{label} is damaged: the text {text!r} is not UTF-8")
 
 
 def _texts(message) -> Iterator[str | bytes]:
-    """All strings in a protobuf message. Of tensors only the name, because listing their fields copies their data."""
+    """All strings in a protobuf message. Of tensors the names and where their data lies, because listing all fields copies the data."""
     if isinstance(message, onnx.TensorProto):
         yield message.name
+        for entry in message.external_data:
+            yield from (entry.key, entry.value)
         return
     for field, value in message.ListFields():
         values = value if field.is_repeated else [value]

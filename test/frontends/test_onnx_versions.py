@@ -98,6 +98,7 @@ CASES = [
     *case("Slice", (10, 13), X, I(-1, 2), I(-(2**63), 0), I(2, 1), I(-1, -1), dynamic=False),
     *case("Slice", 13, X, I(-3), I(-1), I(1)),
     *case("Slice", 13, X, I(5), I(9), I(1), dynamic=False),
+    *case("Slice", 13, X, I(-5, -9), I(-(2**63), -8), I(2, 0), I(-1, -2)),   # from before the axis backwards: the first element
     *case("Split", (7, 11), floats(6, 2), outputs=3),
     *case("Split", (7, 11, 12), floats(6, 2), outputs=2, split=[2, 4]),
     *case("Split", (13, 18), floats(6, 2), I(1, 3, 2), outputs=3),

@@ -21,6 +21,17 @@ def test_a_location_of_external_data_with_a_zero_byte(tmp_path):
     assert onnx.load(tmp_path / "m.onnx", load_external_data=False).graph.initializer[0].name == "w"
 
 
+def test_a_location_of_external_data_that_is_not_utf8(tmp_path):
+    """protobuf returns it as bytes: a TypeError of the reader."""
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [8]) for name in "xy"]
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[8], data_location=TensorProto.EXTERNAL)
+    weight.external_data.add(key="location", value="weights.bin")
+    model = helper.make_model(helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", info[:1], info[1:], [weight]))
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString().replace(b"weights.bin", b"weights.\x80in"))
+    with pytest.raises(LegatoError, match=r"is damaged: the text b'weights.\\x80in' is not UTF-8"):
+        legato.from_onnx(tmp_path / "m.onnx")
+
+
 @pytest.mark.parametrize("path", ["", ".", "/"])
 def test_a_path_without_a_name(path, capsys):
     """It was an internal error of legato-opt, about pathlib."""

@@ -1,0 +1,21 @@
+"""What stands in for ONNX's reference where that is wrong, against onnxruntime."""
+from itertools import product
+
+import numpy as np
+import onnxruntime
+from graph_builder import OPSET, sliced
+from onnx import TensorProto, helper
+
+
+def test_slices():
+    names = ["x", "starts", "ends", "axes", "steps"]
+    infos = [helper.make_tensor_value_info(name, TensorProto.INT64, ["n"] if name == "x" else [1]) for name in names]
+    graph = helper.make_graph([helper.make_node("Slice", names, ["y"])], "g", infos,
+                              [helper.make_tensor_value_info("y", TensorProto.INT64, [None])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    places = (-(1 << 40), -4, -3, -1, 0, 1, 3, 1 << 40)
+    for size, start, end, step in product((0, 1, 3), places, places, (-2, -1, 1, 2)):
+        arrays = [np.arange(size), *(np.array([number]) for number in (start, end, 0, step))]
+        wanted = session.run(None, dict(zip(names, arrays)))[0]
+        np.testing.assert_array_equal(sliced(*arrays), wanted, f"{size} elements, {start}:{end}:{step}")
