@@ -3,7 +3,7 @@
 Each protocol lists the members that are used across layers; users see the classes ``legato.Target``, ``legato.Rule`` and
 ``legato.Backend``.
 """
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from legato.core.mlir import ext, ir
@@ -214,7 +214,11 @@ class TargetLike(Protocol):
         ...
 
     def schedule(self, kernel: Any) -> str | None:
-        """The transform script of a prim_func's schedule, or None; ``kernel``: its classification (``analysis.structured``), for a GPU a
+        """The transform script of a prim_func's schedule, or None; ``kernel``: its classification (``analysis.structured``)."""
+        ...
+
+    def schedules(self, kernel: Any) -> Iterator[str]:
+        """The transform scripts that a prim_func on a GPU is tried with, best first; ``kernel``: an
         ``analysis.block_kernel.BlockKernel``."""
         ...
 

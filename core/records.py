@@ -63,8 +63,9 @@ class KernelRecord:
 
     ``kernel``: its function; ``ops``: the graph ops that it computes, with the model's names; ``form``: structured, loops (as written),
     scheduled (by a schedule of its own); ``vectorized``: whether the target's schedule made vectors of it; ``reasons``: why it, or a part
-    of it, stays scalar, or why its loops were not raised; ``part_of``: the kernel that was cut into this and others; ``schedule``: on a
-    GPU, the name of the default schedule, "" for a thread for each point.
+    of it, stays scalar, why its loops were not raised, or, on a GPU, why it refused better schedules;
+    ``part_of``: the kernel that was cut into this and others; ``schedule``: on a GPU, the name of the default schedule, "" for a thread for
+    each point.
     """
 
     kernel: str

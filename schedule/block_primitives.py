@@ -67,14 +67,21 @@ def region(loop: ForOp, touching: list[ir.Operation], shape: list[int], all_thre
 
 
 def known_before(value: ir.Value, loop: ForOp, touching: list[ir.Operation], variables: set[ir.Value]) -> bool:
-    """Whether a value is computed from these loop variables only, in a loop's body before what contains the accesses, or around it."""
-    if isinstance(value.owner, ir.Block) or not roots(value) <= variables:
+    """Whether a value is computed from these loop variables and from values outside of all loops only, such as sizes, in a loop's body
+    before what contains the accesses, or around it."""
+    if isinstance(value.owner, ir.Block) or not roots(value, is_outside_loops) <= variables:
         return False
     op = value.owner.operation
     if op.block != loop.block:
         return any(op.block == around.block for around in [loop.operation, *ancestors(loop.operation)])
     first = next(o.operation for o in loop.block.operations if any(o.operation == t or o.operation in ancestors(t) for t in touching))
     return op.is_before_in_block(first)
+
+
+def is_outside_loops(value: ir.Value) -> bool:
+    """Whether a value is computed once, in the kernel's body or around it."""
+    block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+    return all(a.name not in ("tir.for", "tir.block") for a in (block.owner.operation, *ancestors(block.owner.operation)))
 
 
 def place_of(access: ir.Operation, axis: int) -> Linear:

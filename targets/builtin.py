@@ -18,7 +18,7 @@ from legato.targets.cpu.winograd import choose_winograd
 from legato.targets.generic import RULES as GENERIC_RULES
 from legato.targets.gpu.attention import fuses_attention
 from legato.targets.gpu.machine import Gpu
-from legato.targets.gpu.schedules import schedule as gpu_schedule
+from legato.targets.gpu.schedules import schedules as gpu_schedules
 from legato.targets.intrinsics.generic import RULES as GENERIC_INTRINSICS
 from legato.targets.intrinsics.libraries import GLSL, LIBDEVICE, LIBM, NVVM_NATIVE
 from legato.targets.intrinsics.vulkan_arithmetic import RULES as VULKAN_ARITHMETIC
@@ -66,7 +66,7 @@ GPU = Target("gpu", parents=(GENERIC,), runs=False, doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80", "schedules": True,
                                                                                "matmul-precision": None},
               make_machine=_nvidia,
-              schedule_function=classified(gpu_schedule), fuses_attention_function=classified(fuses_attention),
+              schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
               stages=nvvm_stages, runs=True,
               doc="NVIDIA's GPUs, by PTX and the CUDA driver: approx=true for the device's approximating instructions, chip=sm_90a|..., "
                   "schedules=false for kernels without default schedules, matmul-precision=tf32 for products of f32 by tensor cores, which "
@@ -74,7 +74,7 @@ NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options=
 VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL), options={"schedules": True},
                 make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535,
                                                  schedules=options["schedules"]),
-                schedule_function=classified(gpu_schedule), fuses_attention_function=classified(fuses_attention),
+                schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
                 stages=vulkan_stages, runs=True, engine="vulkan",
                 doc="GPUs of all makers, by SPIR-V: schedules=false for kernels without default schedules")
 TARGETS = (GENERIC, CPU, LLVM, GPU, NVVM, VULKAN)

@@ -159,7 +159,7 @@ def _first(ops: Sequence[str]) -> str:
 
 
 def _kernels(records: Sequence[KernelRecord]) -> list[str]:
-    """A table of the kernels that run, with the graph ops in each, and the reasons for those that stay scalar."""
+    """A table of the kernels that run, with the graph ops in each, and the reasons for those that stay scalar or refused schedules."""
     if not records:
         return []
     rows = [("kernel", "vectors" if all(r.schedule is None for r in records) else "schedule", "computes")]
@@ -168,7 +168,8 @@ def _kernels(records: Sequence[KernelRecord]) -> list[str]:
         made = {"loops": "as written", "scheduled": "own schedule"}.get(r.form) or (
             ("yes" if r.vectorized else "no") if r.schedule is None else r.schedule or "a thread a point")
         rows.append((f"@{r.kernel}", made, _first(r.ops) or (f"part of @{r.part_of}" if r.part_of else "a kernel written by hand")))
-        said = "not raised" if r.form == "loops" else "scalar in part" if r.vectorized else "scalar"
+        scalar = "scalar in part" if r.vectorized else "scalar"
+        said = "not raised" if r.form == "loops" else scalar if r.schedule is None else "refused"
         notes.append([f"      {said}: {reason}" for reason in r.reasons])
     widths = [max(len(row[i]) for row in rows) for i in range(2)]
     lines = [""]

@@ -4,7 +4,7 @@ A target is written ``name`` or ``name{option=value ...}``: ``"llvm{cpu=x86-64-v
 """
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -31,7 +31,8 @@ class Target:
     ``parents``: values, or names that are looked up when the target is used; their rules are tried for ops without a rule here, in the
     order of ``chain``. ``rules``: its own. ``options``: names with defaults, which have the options' Python types; options of the parents
     are inherited. ``make_machine``: makes the device's description from the options. ``schedule_function(function, machine)``: returns the
-    transform script for a prim_func (a ``func.FuncOp``), or None. ``packing_function(function, machine)``: decides how a prim_func's
+    transform script for a prim_func (a ``func.FuncOp``), or None; on a GPU also several, of which the first that the kernel takes is used.
+    ``packing_function(function, machine)``: decides how a prim_func's
     constant operand is packed. ``attention_function(function, machine)``: the sizes of the blocks of an attention that is computed as one
     kernel, or None; ``fuses_attention_function(function, machine)``: whether one is, where the blocks are a schedule's, as on GPUs.
     ``winograd_function(function, machine)``: the sizes of the blocks of a convolution that is computed by Winograd's
@@ -49,7 +50,7 @@ class Target:
     rules: tuple[Rule, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     make_machine: Callable[[Mapping[str, Any]], MachineLike] | None = None
-    schedule_function: KernelFunction[str | None] | None = None
+    schedule_function: KernelFunction[str | Iterable[str] | None] | None = None
     packing_function: KernelFunction[PackingLike | None] | None = None
     attention_function: KernelFunction[AttentionTilesLike | None] | None = None
     fuses_attention_function: KernelFunction[bool | None] | None = None
@@ -142,7 +143,12 @@ class Target:
 
     def schedule(self, kernel: StructuredKernel) -> str | None:
         """The transform script for a prim_func, or None if it is not scheduled."""
-        return self._asked("schedule_function", ask, kernel)
+        return next(self.schedules(kernel), None)
+
+    def schedules(self, kernel: StructuredKernel) -> Iterator[str]:
+        """The transform scripts for a prim_func, best first; several on GPUs only, where the first is used that the kernel takes."""
+        given = self._asked("schedule_function", ask, kernel)
+        yield from () if given is None else (given,) if isinstance(given, str) else given
 
     def attention(self, kernel: StructuredKernel) -> AttentionTilesLike | None:
         """The sizes of the blocks of an attention that is computed as one kernel, or None."""

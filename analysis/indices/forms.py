@@ -1,5 +1,5 @@
 """Index arithmetic as linear forms with quotients, and the ranges of forms."""
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from legato.analysis.indices.arithmetic import Bound, Evaluator, Numbers
 from legato.analysis.indices.linear import Linear, Quotient, Term, quotients
@@ -210,13 +210,13 @@ def depends(value: ir.Value, values: Collection[ir.Value]) -> bool:
     return False
 
 
-def roots(value: ir.Value) -> set[ir.Value]:
-    """The block arguments (loop variables and parameters) that a value is computed from."""
+def roots(value: ir.Value, given: Callable[[ir.Value], bool] = lambda _: False) -> set[ir.Value]:
+    """The block arguments (loop variables and parameters) that a value is computed from, without the values that are ``given``."""
     seen, todo = {value}, [value]
     while todo:
         one = todo.pop()
         if not isinstance(one.owner, ir.Block):
-            new = [operand for operand in one.owner.operation.operands if operand not in seen]
+            new = [operand for operand in one.owner.operation.operands if operand not in seen and not given(operand)]
             seen.update(new)
             todo += new
     return {one for one in seen if isinstance(one.owner, ir.Block)}

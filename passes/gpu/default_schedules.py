@@ -1,7 +1,7 @@
 """tir-default-schedules: gives each kernel without a schedule the target's own, as a transform script on its loops and blocks.
 
-``tir-apply-schedules`` runs the scripts, as those of users. A script that its kernel refuses, or whose launches cannot be lowered, is
-dropped with a warning: the kernel is mapped one thread for each point by ``tir-launch-loops``.
+``tir-apply-schedules`` runs the scripts, as those of users. Where a kernel refuses a script, or its launches cannot be lowered, the next
+one is tried. A kernel that takes none of them is mapped one thread for each point by ``tir-launch-loops``, with a warning.
 """
 import logging
 from dataclasses import dataclass
@@ -43,9 +43,10 @@ class DefaultSchedules(ModulePass):
         target, machine = context.target(self.target), context.gpu(self.target)
         scripts = context.report.setdefault("schedule", {})
         names = context.report.setdefault("schedule-names", {})
+        refused = context.report.setdefault("schedules-refused", {})
         with module.context, ir.Location.unknown():
             for kernel in tir.schedulable(module.module) if machine.schedules else ():
-                text = chosen(kernel, target, machine)
+                text, refused[kernel.name.value] = chosen(kernel, target, machine)
                 scripts[kernel.name.value] = text
                 if text is not None:
                     parsed = script.parse(text, module.context)     # its ops do not keep it alive
@@ -56,25 +57,32 @@ class DefaultSchedules(ModulePass):
                     attach(module.module, kernel, text, {})
 
 
-def chosen(kernel: func.FuncOp, target: TargetLike, machine: GpuMachine) -> str | None:
-    """The target's script for a kernel; None where it has none, or where the kernel does not take it, which is logged."""
+def chosen(kernel: func.FuncOp, target: TargetLike, machine: GpuMachine) -> tuple[str | None, tuple[str, ...]]:
+    """The first of the target's scripts that a kernel takes, None without one; and why it refused those before. What is refused by all is
+    logged."""
     alone = ir.Module.create()
     copy = kernel.operation.clone(ir.InsertionPoint(alone.body)).operation.opview
     try:
         to_loops(copy)
-    except ScheduleError:
-        return None
+    except ScheduleError as error:
+        return None, (str(error),)
     localize_constants(copy.operation)
-    text = target.schedule(BlockKernel(kernel, copy))
-    if text is None:
-        return None
-    try:
+    name, refused = kernel.name.value, []
+    for text in target.schedules(BlockKernel(kernel, copy)):
         parsed = script.parse(text, kernel.context)
-        lower(script.run_apart(alone, parsed, script.entry(parsed), copy), machine)
-    except (LegatoError, ir.MLIRError, PassFailed) as error:
-        LOGGER.warning("the default schedule of @%s is left out, each point of its loops gets a thread: %s", kernel.name.value, error)
-        return None
-    return text
+        schedule = script.entry(parsed).attributes["sym_name"].value
+        trial = ir.Module.create()
+        scheduled = copy.operation.clone(ir.InsertionPoint(trial.body)).operation.opview
+        try:
+            lower(script.run_apart(trial, parsed, script.entry(parsed), scheduled), machine)
+        except (LegatoError, ir.MLIRError, PassFailed) as error:
+            refused.append(f"{schedule}: {str(error).splitlines()[0]}")
+            LOGGER.info("the default schedule '%s' of @%s is left out: %s", schedule, name, error)
+            continue
+        return text, tuple(refused)
+    if refused:
+        LOGGER.warning("the default schedules of @%s are left out, each point of its loops gets a thread: %s", name, "; ".join(refused))
+    return None, tuple(refused)
 
 
 def lower(kernel: func.FuncOp, machine: GpuMachine) -> None:

@@ -58,6 +58,7 @@ def kernel_records(module: ir.Module, context: PassContext, chosen: Mapping[str,
     """What is known of each kernel before it is scheduled, for ``explain``. ``chosen``: on a GPU, the names of the kernels' schedules."""
     names = kernel_origins(module)
     scripts, kept = context.report.get("schedule", {}), context.report.get("raise-loops", {})
+    refused: Mapping[str, tuple[str, ...]] = context.report.get("schedules-refused", {})
     whole = {part: name for name, parts in context.report.get("split-kernels", {}).items() for part in parts}
     records = []
     for kernel in tir.prim_funcs(module):
@@ -67,7 +68,8 @@ def kernel_records(module: ir.Module, context: PassContext, chosen: Mapping[str,
             form, reasons = ("loops", (kept[name],)) if state == WRITTEN and name in kept else (
                 "loops" if state == WRITTEN else "scheduled", ())
         else:
-            form, reasons = "structured", tuple(obstacles(context.kernels.of(kernel))) if chosen is None else ()
+            form = "structured"
+            reasons = tuple(obstacles(context.kernels.of(kernel))) if chosen is None else refused.get(name, ())
         schedule = None if chosen is None else chosen.get(name, "")
         records.append(KernelRecord(name, ops, form, bool(scripts.get(name)), reasons, whole.get(name), schedule))
     return records

@@ -1,7 +1,7 @@
 """How the blocks of a kernel are put together into launches: which are inlined into their readers, and which run in one nest."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -141,8 +141,17 @@ def group_of(kernel: BlockKernel, todo: Sequence[KernelBlock], gone: Sequence[Ke
         shared = axes
         places[block] = place
         members.insert(0, block)
-    order = sorted(shared if shared is not None else root.spatial, key=lambda axis: (root.extents[axis] != 1, axis))
-    return LaunchGroup(root, order, {block: places[block] for block in members})
+    return LaunchGroup(root, ordered(root, shared if shared is not None else root.spatial), {block: places[block] for block in members})
+
+
+def alone(block: KernelBlock) -> LaunchGroup:
+    """The group of one block."""
+    return LaunchGroup(block, ordered(block, block.spatial))
+
+
+def ordered(block: KernelBlock, axes: Collection[int]) -> list[int]:
+    """Axes of a block in order, those of one value first."""
+    return sorted(axes, key=lambda axis: (block.extents[axis] != 1, axis))
 
 
 def is_stable(kernel: BlockKernel, block: KernelBlock) -> bool:

@@ -5,12 +5,14 @@ reductions of the same rows, share one (``groups``). In a launch of reductions t
 to threads where several rows fit into a block; the others, with the reductions', are bound to threads, which combine their parts by
 shuffles or in shared memory. Results of reductions stay in registers, and what lies between two reductions is computed again.
 """
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.core.mlir import ir
 from legato.targets.gpu.elementwise import emit_elementwise
-from legato.targets.gpu.groups import LaunchGroup, buffers_bits, fast_axis, groups_of, inlined, points_of
+from legato.targets.gpu.groups import LaunchGroup, alone, buffers_bits, fast_axis, groups_of, inlined, points_of
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
 
@@ -32,6 +34,19 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     shapes = [threads_of(group, machine) for group in groups]
     name = "elementwise" if not any(group.reductions for group in groups) else (
         "rows" if any(shape.across > 1 for shape in shapes) else "points")
+    return write(name, gone, groups, shapes, machine)
+
+
+def separate(kernel: BlockKernel, machine: Gpu) -> str | None:
+    """The script that makes each block a launch of its own, for kernels whose blocks cannot share one; None for a kernel of one block."""
+    if len(kernel.blocks) < 2:
+        return None
+    groups = [alone(block) for block in kernel.blocks]
+    return write("separate", [], groups, [threads_of(group, machine) for group in groups], machine)
+
+
+def write(name: str, gone: list[KernelBlock], groups: list[LaunchGroup], shapes: list[RowThreads], machine: Gpu) -> str:
+    """The script of launches. ``gone``: blocks that are inlined; ``shapes``: the threads of each launch with reductions."""
     steps = Steps(name)
     for block in gone:
         steps.inline(steps.block(block.name))
@@ -59,17 +74,17 @@ def threads_of(group: LaunchGroup, machine: Gpu) -> RowThreads:
     rows = points_of([group.root.extents[axis] for axis in group.shared])
     rows = UNKNOWN_ROWS if rows is None else max(rows, 1)
     last = (group.root.extents[group.shared[-1]] or UNKNOWN_ROWS) if group.shared else 1
-    alone = RowThreads(min(machine.block, power(last)), 1, False)
+    one_each = RowThreads(min(machine.block, power(last)), 1, False)
     reductions = group.reductions
     if not reductions or not all(block.combines for block in reductions):
-        return alone
+        return one_each
     lengths = [points_of([block.extents[axis] for axis in block.reduced]) for block in reductions]
     length = max(UNKNOWN_ROW if one is None else one for one in lengths)
     fast = [(block, axis) for block in reductions if (axis := fast_axis(block)) is not None]
     along = any(axis in block.reduced for block, axis in fast)
     whole = all(len({a for load in block.loads for a in block.axes_of(load)} - {None}) and reads_all(block) for block in reductions)
     if length < 2 or (rows >= FULL and not along) or (rows >= FEW_ROWS and not whole):
-        return alone
+        return one_each
     if along:
         across = max(min(power(-(-length // LOADS_EACH)), MOST_ROW_THREADS), min(power(length), WARP))
         lanes = neighbours(group, across, machine)

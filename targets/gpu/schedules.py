@@ -1,5 +1,5 @@
-"""Selection of a kernel's default schedule on a GPU: the first in a list that accepts it; None leaves it to the plain mapping."""
-from collections.abc import Callable
+"""The default schedules that a kernel on a GPU is tried with; one that takes none of them is left to the plain mapping."""
+from collections.abc import Callable, Iterator
 
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.structured import StructuredKernel
@@ -11,11 +11,12 @@ Scheduler = Callable[[BlockKernel, Gpu], "str | None"]
 
 def schedulers() -> tuple[Scheduler, ...]:
     """The GPUs' schedules, most specific first. Each returns a script (``steps.Steps``), in which the sequence has its name, or None."""
-    return (attention.schedule, tensor_cores.schedule, products.schedule, depthwise.schedule, transposes.schedule, nests.schedule)
+    return (attention.schedule, tensor_cores.schedule, products.schedule, depthwise.schedule, transposes.schedule, nests.schedule,
+            nests.separate)
 
 
-def schedule(kernel: StructuredKernel, machine: Gpu) -> str | None:
-    """The transform script of a kernel on a GPU; None for one thread for each point of its parallel loops."""
+def schedules(kernel: StructuredKernel, machine: Gpu) -> Iterator[str]:
+    """The transform scripts of a kernel on a GPU, best first; without any, each point of its parallel loops gets a thread."""
     if not machine.schedules or not isinstance(kernel, BlockKernel) or not kernel.is_plain:
-        return None
-    return next((text for scheduler in schedulers() if (text := scheduler(kernel, machine)) is not None), None)
+        return
+    yield from (text for scheduler in schedulers() if (text := scheduler(kernel, machine)) is not None)

@@ -10,7 +10,7 @@ from legato.analysis.indices.forms import linear, roots
 from legato.analysis.indices.linear import Linear
 from legato.analysis.indices.points import MOST_POINTS, Sample, can_count
 from legato.core.diagnostics import PassFailed
-from legato.core.ir_helpers import find
+from legato.core.ir_helpers import ancestors, find
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import AllocBufferOp, ForOp
 from legato.dialects.tir.walk import FIRST_INDEX
@@ -55,7 +55,7 @@ def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], p
     ids = {a.id for a in launch.axes.values() if private or not a.is_thread}
     loops = {loop.variable for loop in around[0][:common]}
     forms = [[linear(i) for i in indices_of(a)] for a in accesses]
-    ids |= {term for form in forms for one in form for term in one.terms if comes_from(term, ids)}
+    ids |= {term for form in forms for one in form for term in one.terms if comes_from(term, ids, launch.operation)}
     for outer in (ids | loops, ids):
         bases = [base_of([f[axis] for f in forms], outer) for axis in range(len(full))]
         touched = [touches(launch, a, f, bases, [loop for loop in c if loop.variable not in outer], outer)
@@ -68,9 +68,14 @@ def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], p
     return shrink(full, accesses, forms, bases, touched)
 
 
-def comes_from(value: ir.Value, ids: set[ir.Value]) -> bool:
-    """Whether a value is computed from indices of the launch alone: a quotient, a remainder."""
-    return not isinstance(value.owner, ir.Block) and bool(found := roots(value)) and found <= ids
+def comes_from(value: ir.Value, ids: set[ir.Value], launch: ir.Operation) -> bool:
+    """Whether a value is computed from indices of the launch alone, and sizes: a quotient, a remainder."""
+
+    def is_fixed(value: ir.Value) -> bool:
+        block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+        return launch not in (block.owner.operation, *ancestors(block.owner.operation))
+
+    return not isinstance(value.owner, ir.Block) and bool(found := roots(value, is_fixed)) and found <= ids
 
 
 def base_of(forms: list[Linear], outer: set[ir.Value]) -> Linear | None:

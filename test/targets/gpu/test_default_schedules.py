@@ -14,6 +14,7 @@ from legato.core.ir_helpers import find
 from legato.driver import ptx
 from legato.runtime.threads import openmp_runtime
 from legato.targets.catalog import Catalog
+from legato.targets.gpu import nests
 
 LAYER_NORM = '"relax.layer_norm"(%x, %b, %b) {axes = array<i64: -1>, epsilon = 1.0e-05}'
 
@@ -194,13 +195,17 @@ def test_a_schedule_is_text_that_can_be_changed():
     assert "array<i32: 64, 1, 1>" in str(lowered) and len(find(lowered.operation, "gpu.launch_func")) == 1
 
 
-def test_a_kernel_that_refuses_its_schedule_is_told_of(caplog, monkeypatch):
-    """A script that cannot be applied is left out with a warning; the kernel computes as without."""
-    from legato.targets.gpu import nests
-    schedule = nests.schedule
-    monkeypatch.setattr("legato.targets.gpu.schedules.schedulers", lambda: (
-        lambda kernel, machine: (schedule(kernel, machine) or "").replace('"map"', '"nothing"').replace('"reduce"', '"nothing"'),))
+@pytest.mark.parametrize("others, schedule, launches", [((), "", 6), ((nests.separate,), "separate", 4)])
+def test_a_kernel_that_refuses_a_schedule_gets_the_next(others, schedule, launches, caplog, monkeypatch):
+    """A script that cannot be applied is left out, and the explanation says why; without another, the kernel computes as without any."""
+    def refused(kernel, machine):
+        return (nests.schedule(kernel, machine) or "").replace('"map"', '"nothing"').replace('"reduce"', '"nothing"')
+
+    monkeypatch.setattr("legato.targets.gpu.schedules.schedulers", lambda: (refused, *others))
     with caplog.at_level(logging.WARNING, "legato"):
         lowered = legato.lower(graph("rows of any length"), "nvvm", last="outlined")
-    assert "the default schedule of @kernel_softmax is left out" in caplog.text and "nothing" in caplog.text
-    assert len(find(lowered.operation, "gpu.launch_func")) > 1
+    assert len(find(lowered.operation, "gpu.launch_func")) == launches
+    assert ("the default schedules of @kernel_softmax are left out" in caplog.text) == (not schedule)
+    explained = legato.explain(graph("rows of any length"), "nvvm")
+    assert explained.kernels[0].schedule == schedule and "      refused: rows: there is no block 'nothing'" in str(explained)
+    assert len([op for op in find(lowered.operation, "gpu.func") if find(op, "gpu.shuffle")]) == (2 if schedule else 0)
