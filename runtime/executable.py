@@ -33,7 +33,8 @@ class Executable:
     expected and what was given. numpy arrays that are not contiguous, not aligned or not in native byte order are copied; such tensors of
     other libraries are rejected. torch's lazy negation is applied; arrays with masked elements are rejected.
 
-    Any number of threads may call it at once: each call has its own buffers. Their memory is kept for later calls.
+    Any number of threads may call it at once: each call has its own buffers. Their memory is kept for later calls, and so is that of large
+    results (64 KB and more) once nobody holds them: of at most four of each output.
 
     An input that is donated (``legato.donate``) is written to: the result that takes its memory is the argument itself. ValueError if it is
     not writable, contiguous and aligned, or shares memory with another argument.

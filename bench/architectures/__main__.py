@@ -51,8 +51,9 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    from .check import check
+    from .check import check, warm
 
+    warm()
     results = arguments.directory / "results"
     for folder in sorted((arguments.directory / "models").iterdir()):
         if arguments.names and folder.name not in arguments.names:

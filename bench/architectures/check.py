@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 
 import legato
@@ -55,6 +56,13 @@ def check(folder: Path, results: Path, ways: tuple[Way, ...] = WAYS) -> None:
             number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
             reason = f"takes more than {LIMIT} s" if number == signal.SIGALRM else f"ended by signal {number}"
             write(Result(folder.name, str(way), "crashed", reason), results)
+
+
+def warm() -> None:
+    """Compiles a small model, so that the processes that are forked from this one need not import, nor compile what all models share."""
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 8]) for name in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Softmax", ["x"], ["y"])], "warm", [x], [y])
+    legato.compile(legato.from_onnx(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)])), cache=False)
 
 
 def write(result: Result, results: Path) -> None:

@@ -1,21 +1,13 @@
 """The function of an instance: checks its arguments, runs main, wraps the results."""
-from legato.codegen.entry.abi import (
-    DLManagedTensor,
-    Object,
-    TVMFFIAny,
-    TVMFFIFunctionCall,
-    TVMFFIObjectIncRef,
-    TVMFFITensorFromDLPack,
-    free,
-)
+from legato.codegen.entry.abi import Object, TVMFFIAny, TVMFFIFunctionCall
 from legato.codegen.entry.arenas import give_arena, take_arena
-from legato.codegen.entry.check import RIGHT, check, tensor_of
-from legato.codegen.entry.donated import check_donors, same_tensor
+from legato.codegen.entry.check import RIGHT, check
+from legato.codegen.entry.donated import check_donors, give_back
 from legato.codegen.entry.faults import faults, refuse_access
+from legato.codegen.entry.kept_results import keep_result, result_tensor
 from legato.codegen.entry.layouts import COUNTS, OUTPUTS, REQUIREMENTS, Instance, main_sizes, run_main
-from legato.codegen.entry.messages import refuse, refuse_late, refuse_memory, refuse_number, require
-from legato.codegen.entry.results import new_tensor
-from legato.codegen.entry.values import drop_values, set_value
+from legato.codegen.entry.messages import refuse, refuse_memory, refuse_number, require
+from legato.codegen.entry.values import drop_object, drop_values, set_value
 from legato.codegen.native.language import Int32, Words, address, stack, use_model
 from legato.core.tvm_ffi_abi import TENSOR
 
@@ -28,7 +20,7 @@ def call(instance: Instance, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -
     symbols = stack(Words, COUNTS.symbols)
     sizes = stack(Words, COUNTS.sizes)      # the first is the arena's
     data = stack(Words, COUNTS.inputs + COUNTS.outputs)
-    blocks = stack(Words, COUNTS.outputs)
+    results = stack(Words, COUNTS.outputs)
     if check_arguments(args, symbols, data) != 0 or check_donors(args, data) != 0:
         return -1
     main_sizes(symbols, sizes)
@@ -36,19 +28,19 @@ def call(instance: Instance, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -
         return -1
     size = sizes[0]
     arena = take_arena(instance, size)
-    if not allocate_results(sizes, data, address(data[COUNTS.inputs]), blocks) or (size != 0 and not arena):
+    if not allocate_results(instance, sizes, data, address(data[COUNTS.inputs]), results) or (size != 0 and not arena):
         give_arena(instance, arena)
-        free_blocks(blocks, 0)
+        drop_results(results, 0)
         return refuse_memory(size)
     before = faults() if COUNTS.checked != 0 else 0
-    code = run_main(instance, data, arena, symbols, blocks)
+    code = run_main(instance, data, arena, symbols, results)
     give_arena(instance, arena)
     if COUNTS.checked != 0 and faults() != before:
         code = refuse_access()
     if code != 0:
-        free_blocks(blocks, 0)
+        drop_results(results, 0)
         return code
-    return give_results(instance, args, blocks, result)
+    return give_results(instance, args, results, result)
 
 
 def check_arguments(args: TVMFFIAny, symbols: Words, data: Words) -> int:
@@ -72,50 +64,43 @@ def check_requirements(sizes: Words) -> int:
     return 0
 
 
-def allocate_results(sizes: Words, inputs: Words, data: Words, blocks: Words) -> bool:
+def allocate_results(instance: Instance, sizes: Words, inputs: Words, data: Words, results: Words) -> bool:
     """Allocates the results whose shapes are known, unless they take the memory of inputs; null for the others. False if out of memory."""
     for o in range(COUNTS.outputs):
         data[o] = 0
-        blocks[o] = 0
+        results[o] = 0
     for o in range(COUNTS.outputs):
         if OUTPUTS[o].donor >= 0:
             data[o] = inputs[OUTPUTS[o].donor]
         elif OUTPUTS[o].first_size >= 0:
-            blocks[o] = int(new_tensor(o, address(sizes[OUTPUTS[o].first_size]), address(data[o])))
-            if blocks[o] == 0:
+            results[o] = int(result_tensor(instance, o, address(sizes[OUTPUTS[o].first_size]), address(data[o])))
+            if results[o] == 0:
                 return False
     return True
 
 
-def free_blocks(blocks: Words, first: int) -> None:
-    """Frees the memory of results, from the first one on."""
+def drop_results(results: Words, first: int) -> None:
+    """Releases results, from the first one on."""
     for o in range(first, COUNTS.outputs):
-        free(Words(blocks[o]))
+        drop_object(Object(results[o]))
 
 
-def give_results(instance: Instance, args: TVMFFIAny, blocks: Words, result: TVMFFIAny) -> int:
-    """Makes tvm-ffi tensors, which own the results' memory from then on, and of several an array. A result in the memory of an argument is
-    that tensor again. 0, or nonzero with the error raised."""
+def give_results(instance: Instance, args: TVMFFIAny, results: Words, result: TVMFFIAny) -> int:
+    """Gives the results' tensors to the caller, of several an array. A result in the memory of an argument is that tensor again. 0, or
+    nonzero with the error raised."""
     outputs = COUNTS.outputs
     tensors = stack(TVMFFIAny, outputs)
     for o in range(outputs):
-        set_value(tensors[o], TENSOR, 0)
-        code = 0
+        set_value(tensors[o], TENSOR, results[o])
         donor = OUTPUTS[o].donor
-        if donor >= 0 and args[donor].type_index == TENSOR:
-            tensors[o].value = args[donor].value
-            TVMFFIObjectIncRef(Object(args[donor].value))
+        if donor >= 0:
+            code = give_back(args[donor], tensors[o])
+            if code != 0:
+                drop_values(tensors, o)
+                drop_results(results, o)
+                return code
         else:
-            if donor >= 0:
-                blocks[o] = int(same_tensor(tensor_of(args[donor])))
-                if blocks[o] == 0:
-                    code = refuse_late()
-            if code == 0:
-                code = TVMFFITensorFromDLPack(DLManagedTensor(blocks[o]), 0, 0, address(tensors[o].value))
-        if code != 0:
-            drop_values(tensors, o)
-            free_blocks(blocks, o)
-            return code
+            keep_result(instance, o, Object(results[o]))
     if outputs == 1:
         set_value(result, TENSOR, tensors.value)
         return 0

@@ -2,17 +2,17 @@
 has ended. It is on the stack of @legato.main."""
 from legato.codegen.entry.abi import Object, free
 from legato.codegen.entry.arenas import give_arena, take_arena
+from legato.codegen.entry.kept_results import result_tensor
 from legato.codegen.entry.layouts import FRAME_COUNTS, Frame, Held, Instance
 from legato.codegen.entry.messages import refuse_late, require
-from legato.codegen.entry.results import new_tensor
 from legato.codegen.entry.values import drop_object
 from legato.codegen.native.language import Int32, Pointer, Words, stack
 
 
-def open_frame(frame: Frame, instance: Instance, blocks: Words, symbols: Words) -> None:
+def open_frame(frame: Frame, instance: Instance, results: Words, symbols: Words) -> None:
     """Initializes an empty frame."""
     frame.instance = instance
-    frame.blocks = blocks
+    frame.results = results
     frame.symbols = symbols
     for slot in range(FRAME_COUNTS.held):
         frame.held[slot].object = Object(0)
@@ -73,9 +73,9 @@ def frame_arena(frame: Frame, number: int, size: int) -> Pointer:
 def frame_result(frame: Frame, number: int, shape: Words) -> Pointer:
     """Memory for a result of main. Null, with the error raised, if out of memory."""
     data = stack(Words)
-    block = new_tensor(number, shape, data)
-    frame.blocks[number] = int(block)
-    if block:
+    result = result_tensor(frame.instance, number, shape, data)
+    frame.results[number] = int(result)
+    if result:
         return Pointer(data[0])
     refuse_late()
     return Pointer(0)

@@ -11,7 +11,8 @@ from legato.codegen.entry.abi import (
 )
 from legato.codegen.entry.arenas import free_arenas
 from legato.codegen.entry.call import call
-from legato.codegen.entry.layouts import COUNTS, PACKED, STRINGS, Events, Instance, release, request_tiles, retain
+from legato.codegen.entry.kept_results import drop_kept
+from legato.codegen.entry.layouts import COUNTS, KEPT, PACKED, STRINGS, Events, Instance, release, request_tiles, retain
 from legato.codegen.entry.values import drop_object, find_function, set_value
 from legato.codegen.native.language import (
     Int32,
@@ -43,7 +44,7 @@ def create(this: Words, args: TVMFFIAny, given: Int32, result: TVMFFIAny) -> Int
         return refuse_usage("TypeError")
     if model_has(request_tiles) and request_tiles() != 0:
         return refuse_tiles()
-    instance = Instance(calloc(1, size_of(Instance) + 8 * handles))
+    instance = Instance(calloc(1, size_of(Instance) + 8 * (handles + KEPT * COUNTS.outputs)))
     if not instance:
         return refuse_usage("MemoryError")
     instance.model = model()
@@ -102,6 +103,7 @@ def delete(instance: Instance) -> None:
         drop_object(Object(instance.handles[COUNTS.weights + f]))
     drop_object(instance.array)
     free_arenas(instance)
+    drop_kept(instance)
     free(instance)
     if model_has(release):
         release()

@@ -5,6 +5,7 @@ from legato.codegen.entry.abi import Object
 from legato.codegen.native.language import Inline, Int32, ModelList, Pointer, Struct, Text, Words
 
 ARENAS = 16     # arenas that an instance keeps
+KEPT = 4        # references that it keeps to results of an output
 MOST_THREADS = 255     # of a pool
 
 
@@ -143,7 +144,7 @@ class Instance(Struct):
     """An instance of the model. ``model``: the list of what the model has of its own. ``owner``: the object that owns its code and weights.
     ``array``: the function ffi.Array. ``events``: where
     calls are recorded, or null. ``device``: what it has on a GPU (cuda/layouts.py), or null. ``arenas``: on a GPU its lanes. ``handles``:
-    the address of each weight, then each packed function. Instances share nothing."""
+    the address of each weight, then each packed function; on a CPU then the references of kept_results.py. Instances share nothing."""
 
     model: Words
     owner: Object
@@ -162,11 +163,11 @@ class Held(Struct):
 
 
 class Frame(Struct):
-    """The memory that a call with data-dependent sizes owns until its end: see frame.py. ``blocks``: of main's results. After
+    """The memory that a call with data-dependent sizes owns until its end: see frame.py. ``results``: main's tensors. After
     ``held`` come the late arenas."""
 
     instance: Instance
-    blocks: Words
+    results: Words
     symbols: Words
     held: Annotated[Held, Inline(0)]
 
@@ -198,4 +199,4 @@ def main_sizes(symbols: Words, sizes: Words) -> None: ...
 @OF_MODEL.function("legato.request_tiles")
 def request_tiles() -> int: ...
 @OF_MODEL.function("legato.main")
-def run_main(instance: Instance, data: Words, arena: Words, symbols: Words, blocks: Words) -> Int32: ...
+def run_main(instance: Instance, data: Words, arena: Words, symbols: Words, results: Words) -> Int32: ...

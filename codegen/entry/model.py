@@ -136,7 +136,7 @@ def _width(value: BoundaryValue) -> int:
 def _call_of_main(main: ir.OpView, boundary: Boundary, is_profiled: bool) -> str:
     """``@legato.main``, as layouts.py declares it: loads each argument of main."""
     lines = ["llvm.func internal @legato.main(%instance: !llvm.ptr, %data: !llvm.ptr, %arena: !llvm.ptr, %symbols: !llvm.ptr, "
-             "%blocks: !llvm.ptr) -> i32 {",
+             "%results: !llvm.ptr) -> i32 {",
              f"  %handles = llvm.getelementptr %instance[{fields(Instance)['handles'].offset}] : (!llvm.ptr) -> !llvm.ptr, i8"]
     opening = "legato.cuda_open_frame" if is_for_cuda(main) else "legato.open_frame"
     if has_frame(main):
@@ -144,7 +144,7 @@ def _call_of_main(main: ir.OpView, boundary: Boundary, is_profiled: bool) -> str
         words = size_of(Frame) // 8 + 2 * counts["held"] + counts["arenas"]
         lines += [f"  %words = llvm.mlir.constant({words} : i64) : i64",
                   "  %frame = llvm.alloca %words x i64 : (i64) -> !llvm.ptr",
-                  f"  llvm.call @{opening}(%frame, %instance, %blocks, %symbols) : "
+                  f"  llvm.call @{opening}(%frame, %instance, %results, %symbols) : "
                   "(!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()"]
     operands, inputs, weights, outputs = [], 0, 0, len(boundary.inputs)
     for number, attributes in enumerate(main.attributes["arg_attrs"]):
@@ -153,8 +153,8 @@ def _call_of_main(main: ir.OpView, boundary: Boundary, is_profiled: bool) -> str
             operands.append("%arena" if ARENA in marks else "%frame")
             continue
         at, type_ = f"%a{number}", "!llvm.ptr"
-        if RUN in marks:    # what cuda/layouts.py has in the place of the blocks
-            lines.append("  %run = llvm.ptrtoint %blocks : !llvm.ptr to i64")
+        if RUN in marks:    # what cuda/layouts.py has in the place of the results
+            lines.append("  %run = llvm.ptrtoint %results : !llvm.ptr to i64")
             operands.append("%run")
             continue
         if FUNCTIONS in marks:
@@ -193,7 +193,7 @@ def _either_main(operands: Sequence[str], types: Sequence[str], on_device: bool)
         '  %profiled = llvm.icmp "ne" %events, %null : !llvm.ptr',
         "  llvm.cond_br %profiled, ^recorded, ^plain",
         "^recorded:",
-        _call("main_profiled", "recorded", [*operands, "%blocks" if on_device else "%events"], [*types, "!llvm.ptr"]),
+        _call("main_profiled", "recorded", [*operands, "%results" if on_device else "%events"], [*types, "!llvm.ptr"]),
         "  llvm.br ^end(%recorded : i32)",
         "^plain:",
         _call("main", "plain", operands, types),

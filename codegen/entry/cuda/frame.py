@@ -13,13 +13,13 @@ from legato.core.tvm_ffi_abi import NONE
 def cuda_open_frame(frame: Frame, instance: Instance, run: Words, symbols: Words) -> None:
     """Initializes a frame. ``run``: the call, in the place of a CPU's results."""
     frame.instance = instance
-    frame.blocks = run
+    frame.results = run
     frame.symbols = symbols
 
 
 def cuda_frame_arena(frame: Frame, number: int, size: int) -> Pointer:
     """Memory for buffers. Null with the error raised, of a failure before, too."""
-    run = CudaRun(frame.blocks)
+    run = CudaRun(frame.results)
     if run.failed != 0:
         return Pointer(0)
     lane = add_lane(frame.instance, run, size if size > 0 else 1)
@@ -29,7 +29,7 @@ def cuda_frame_arena(frame: Frame, number: int, size: int) -> Pointer:
 def cuda_frame_result(frame: Frame, number: int, shape: Words) -> Pointer:
     """Memory for a result of main: its tensor's, or, where that is the host's or has no elements, memory of the call. Null with the error
     raised, of a failure before, too."""
-    run = CudaRun(frame.blocks)
+    run = CudaRun(frame.results)
     if run.failed != 0:
         return Pointer(0)
     if make_output(frame.instance, run, number, shape) != 0:
