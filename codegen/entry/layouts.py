@@ -98,8 +98,9 @@ STRINGS = OF_MODEL.table(Text, "legato.strings")     # zero-terminated texts; th
 
 class Pool(Struct):
     """The threads of a model's code, and the loop that they compute: see pool.py. ``users``: callers that want it, of which the first has
-    it. ``tickets``: the number of parts, above the next part. ``done``: parts that are computed. ``waiting``: whether the caller sleeps
-    until then. ``sleeping``: threads that sleep until ``wakeups`` changes. What is written often has a cache line of its own."""
+    it. ``float_mode``: of that caller. ``tickets``: the number of parts, above the next part. ``done``: parts that are computed.
+    ``waiting``: whether the caller sleeps until then. ``sleeping``: threads that sleep until ``wakeups`` changes. What is written often
+    has a cache line of its own."""
 
     users: int
     instances: int
@@ -109,8 +110,9 @@ class Pool(Struct):
     context: Words
     steps: int
     grain: int
+    float_mode: int
     handles: Annotated[Words, Inline(MOST_THREADS)]
-    before_tickets: Annotated[Words, Inline(17)]
+    before_tickets: Annotated[Words, Inline(16)]
     tickets: int
     before_done: Annotated[Words, Inline(15)]
     done: int

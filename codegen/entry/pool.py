@@ -10,7 +10,20 @@ import platform
 from legato.codegen.entry.abi import getpid, pthread_create, pthread_join, pthread_sigmask, sched_yield, syscall
 from legato.codegen.entry.layouts import COUNTS, MOST_THREADS, POOL, Pool
 from legato.codegen.entry.profile import clock
-from legato.codegen.native.language import Pointer, Words, add_at, address, code_of, pause, run_part, stack, swap_at, value_at
+from legato.codegen.native.language import (
+    Pointer,
+    Words,
+    add_at,
+    address,
+    code_of,
+    pause,
+    run_part,
+    stack,
+    store_float_mode,
+    swap_at,
+    use_float_mode,
+    value_at,
+)
 
 INDEX = (1 << 32) - 1       # of a ticket: the part, below the number of parts
 PARTS = 8                   # parts of a loop for each thread, where it has so many steps
@@ -36,6 +49,7 @@ def parallel(code: Pointer, context: Words, steps: int) -> None:
     most = COUNTS.threads * PARTS
     grain = (steps + most - 1) // most
     parts = (steps + grain - 1) // grain
+    store_float_mode(address(pool.float_mode))
     pool.code = code
     pool.context = context
     pool.steps = steps
@@ -45,19 +59,22 @@ def parallel(code: Pointer, context: Words, steps: int) -> None:
     if value_at(address(pool.sleeping)) > 0:
         add_at(address(pool.wakeups), 1)
         syscall(FUTEX, address(pool.wakeups), FUTEX_WAKE, parts - 1, 0)
-    work(pool)
+    work(pool, False)
     wait_for(pool, parts)
     add_at(address(pool.users), -1)
 
 
-def work(pool: Pool) -> None:
-    """Takes parts, and computes them, until all are taken."""
+def work(pool: Pool, is_worker: bool) -> None:
+    """Takes parts, and computes them, until all are taken: in the floating-point mode of the loop's caller, which may have changed since
+    the workers began."""
     ticket = add_at(address(pool.tickets), 1)
     while (ticket & INDEX) < (ticket >> 32):
         first = (ticket & INDEX) * pool.grain
         end = first + pool.grain
         if end > pool.steps:
             end = pool.steps
+        if is_worker:
+            use_float_mode(address(pool.float_mode))
         run_part(pool.code, pool.context, first, end)
         if add_at(address(pool.done), 1) + 1 == ticket >> 32 and value_at(address(pool.waiting)) != 0:
             syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)
@@ -98,7 +115,7 @@ def worker(pool: Pool) -> Words:
     polls = 0
     while value_at(address(pool.stopping)) == 0:
         if has_work(pool):
-            work(pool)
+            work(pool, True)
             until = 0
         pause()
         polls += 1

@@ -242,6 +242,24 @@ def _pause(body: FunctionBody, node: ast.Call) -> None:
         body.line('llvm.call_intrinsic "llvm.x86.sse2.pause"() : () -> ()')
 
 
+def _store_float_mode(body: FunctionBody, node: ast.Call) -> None:
+    place = expression(body, node.args[0]).ssa
+    if platform.machine() in ("x86_64", "AMD64"):
+        body.line(f'llvm.call_intrinsic "llvm.x86.sse.stmxcsr"({place}) : (!llvm.ptr) -> ()')
+    elif platform.machine() in ("aarch64", "arm64"):
+        mode = body.value('llvm.call_intrinsic "llvm.aarch64.get.fpcr"() : () -> i64')
+        body.line(f"llvm.store {mode.ssa}, {place} : i64, !llvm.ptr")
+
+
+def _use_float_mode(body: FunctionBody, node: ast.Call) -> None:
+    place = expression(body, node.args[0]).ssa
+    if platform.machine() in ("x86_64", "AMD64"):
+        body.line(f'llvm.call_intrinsic "llvm.x86.sse.ldmxcsr"({place}) : (!llvm.ptr) -> ()')
+    elif platform.machine() in ("aarch64", "arm64"):
+        mode = body.value(f"llvm.load {place} : !llvm.ptr -> i64")
+        body.line(f'llvm.call_intrinsic "llvm.aarch64.set.fpcr"({mode.ssa}) : (i64) -> ()')
+
+
 def _run_part(body: FunctionBody, node: ast.Call) -> None:
     code, *operands = (expression(body, a).ssa for a in node.args)
     body.line(f"llvm.call {code}({', '.join(operands)}) : !llvm.ptr, (!llvm.ptr, i64, i64) -> ()")
@@ -320,7 +338,7 @@ INTRINSICS: dict[Any, Callable[[FunctionBody, ast.Call], NativeValue | None]] = 
     language.stack: _stack, language.address: _address, language.code_of: _code_of, language.exchange: _exchange,
     language.store_if_null: _store_if_null, language.tail_call: _tail_call, language.snprintf: _snprintf,
     language.double_bits: _double_bits, language.add_at: _add_at, language.swap_at: _swap_at, language.value_at: _value_at,
-    language.pause: _pause,
+    language.pause: _pause, language.store_float_mode: _store_float_mode, language.use_float_mode: _use_float_mode,
     language.model: _model, language.use_model: _use_model, language.model_has: _model_has, language.run_part: _run_part,
     language.size_of: _size_of,
 }

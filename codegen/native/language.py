@@ -246,6 +246,16 @@ def pause() -> None:
     ...
 
 
+def store_float_mode(place: Words) -> None:
+    """Stores how this thread computes with floating point: rounding, denormal numbers, which exceptions are signals."""
+    ...
+
+
+def use_float_mode(place: Words) -> None:
+    """Lets this thread compute as the one that stored its mode there."""
+    ...
+
+
 def run_part(code: Pointer, context: Words, first: int, end: int) -> None:
     """Calls the code at an address, which takes what follows."""
     ...

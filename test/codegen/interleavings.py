@@ -14,7 +14,7 @@ from typing import Any
 Thread = Generator[tuple[Any, ...], Any, Any]
 SHARED = {"add_at": "add", "swap_at": "swap", "value_at": "load", "run_part": "part", "pause": "pause", "sched_yield": "pause",
           "clock": "clock", "syscall": "futex", "getpid": "pid", "pthread_create": "create", "pthread_join": "join",
-          "pthread_sigmask": "pid", "stack": "stack"}
+          "pthread_sigmask": "pid", "stack": "stack", "store_float_mode": "store_mode", "use_float_mode": "use_mode"}
 
 
 class WrongOrderError(AssertionError):
@@ -96,6 +96,7 @@ class Execution:
     released: dict[str, dict[int, int]] = field(default_factory=dict)
     accesses: dict[str, dict[tuple[int, str], int]] = field(default_factory=dict)
     parts: list[tuple[int, int, int]] = field(default_factory=list)
+    modes: dict[int, int] = field(default_factory=dict)      # of floating point, of each thread
     time: int = 0
 
     def run(self, client: Callable[["Execution"], Thread]) -> None:
@@ -202,8 +203,16 @@ class Execution:
     def _part(self, number: int, code: int, context: int, first: int, end: int) -> None:
         for step in range(first, end):
             self._ordered(number, f"step {step} of loop {code}", "w")
+        if self.modes.get(number, 0) != self.modes.get(0, 0):
+            raise WrongOrderError(f"a part of loop {code} is not computed in the caller's floating-point mode")
         self.parts.append((code, first, end))
         self._changed()
+
+    def _store_mode(self, number: int, place: str) -> None:
+        self._write(number, place, self.modes.get(number, 0))
+
+    def _use_mode(self, number: int, place: str) -> None:
+        self.modes[number] = self._read(number, place)
 
     def _pause(self, number: int) -> None:
         self.threads[number].idle += 1

@@ -17,6 +17,7 @@ def client(made, loops: list[int], at_once: bool = False):
     def run(execution: Execution) -> Thread:
         yield from made["retain_pool"]()
         for number, steps in enumerate(loops):
+            execution.modes[0] = number
             yield from made["parallel"](number, 0, steps)
             ran = sorted(step for code, first, end in execution.parts if code == number for step in range(first, end))
             if ran != list(range(steps)):
@@ -42,6 +43,7 @@ SEEDED = {
     "tickets before the loop": (f"{FIELDS}\n{TICKETS}->{TICKETS}\n{FIELDS}", "at once|ran the steps"),
     "done at the beginning": (f"{RUN}\n        if add_at(address(pool.done), 1) + 1->        add_at(address(pool.done), 1)\n{RUN}\n"
                               "        if value_at(address(pool.done))", "at once|ran the steps"),
+    "the mode of the loop before": ("    store_float_mode(address(pool.float_mode))->    pause()", "floating-point mode"),
     "nobody is woken": ("syscall(FUTEX, address(pool.done), FUTEX_WAKE, 1, 0)->pause()", "wait for ever"),
 }
 

@@ -1,6 +1,8 @@
 """Threads of models: the pool of their own, and OpenMP's runtime where a kernel reduces among threads."""
+import ctypes
 import gc
 import os
+import platform
 import threading
 import time
 
@@ -161,6 +163,31 @@ def test_a_loop_in_a_loop():
     x = numbers(6, 40)
     for _ in range(50):
         np.testing.assert_array_equal(exe(x), x + 1)
+
+
+@T.prim_func
+def plus_one(A: T.Buffer((64, 8000), "float32"), B: T.Buffer((64, 8000), "float32")):
+    for i in T.parallel(64):
+        for j in range(8000):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + T.float32(1)
+
+
+def test_threads_round_as_the_caller_does():
+    """Threads take the floating-point mode of the thread that made them, and callers may change theirs, or be others."""
+    upward = 0x400000 if platform.machine() == "aarch64" else 0x800    # C's FE_UPWARD
+    exe = legato.compile(plus_one, target="llvm{threads=3}", cache=False)
+    x, libm = np.full((64, 8000), 1e-9, "float32"), ctypes.CDLL("libm.so.6")
+    assert (exe(x) == 1).all()       # the threads begin
+    before = libm.fegetround()
+    libm.fesetround(upward)
+    try:
+        results = [exe(x) for _ in range(40)]
+    finally:
+        libm.fesetround(before)
+    assert all((one == np.nextafter(np.float32(1), np.float32(2))).all() for one in results)
+    assert (exe(x) == 1).all()
 
 
 def test_without_a_runtime_a_reduction_among_threads_is_refused(monkeypatch):
