@@ -1,11 +1,14 @@
-"""The kernels of a lowered module: their LLVM IR, and their PTX in the module's own code."""
-from legato.codegen.native.body import constant_text
+"""The kernels of a lowered module: their LLVM IR, and their PTX, with a cubin made of it, in the module's own code."""
+from legato.codegen.cubin import cubin
+from legato.codegen.native.body import bytes_text, constant_text
 from legato.codegen.ptx import ptx
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir, llvm
-from legato.dialects.tir.markers import CHIP
+from legato.dialects.tir.markers import CHIP, CUBIN
 
-PTX = "legato.ptx"      # the global with the text: codegen/entry/cuda/layouts.py
+PTX, BINARY = "legato.ptx", "legato.cubin"      # the globals of the entry, codegen/entry/cuda/layouts.py
+ALIGNED = "{alignment = 64 : i64}"              # as the driver expects binaries
+NO_BINARY = bytes(8)
 
 
 def device_code(module: ir.Module) -> dict[str, str]:
@@ -26,15 +29,20 @@ def translated(module: ir.Module | ir.OpView) -> str:
 
 
 def embed_kernels(module: ir.Module) -> None:
-    """Puts the PTX of a module's kernels, which its entry loads, into a global in their place; nothing for a module without kernels.
-    LegatoError: see ``ptx.ptx``."""
+    """Puts the PTX of a module's kernels, which its entry loads, into a global in their place, and into another the cubin that is tried
+    first, where the target wants one and ptxas is here; nothing for a module without kernels. LegatoError: see ``ptx.ptx``."""
     kernels = [op for op in module.body.operations if op.operation.name == "gpu.module"]
     if not kernels:
         return
     main = next(op for op in module.body.operations if "sym_name" in op.attributes and op.attributes["sym_name"].value == "main")
-    text = ptx(list(device_code(module).values()), main.attributes[CHIP].value)
+    chip = main.attributes[CHIP].value
+    text = ptx(list(device_code(module).values()), chip)
+    made = [constant_text(PTX, text)]
+    if CUBIN in main.attributes:
+        made.append(bytes_text(BINARY, cubin(text, chip) or NO_BINARY, attributes=ALIGNED))
     with module.context, ir.Location.unknown():
         for op in list(module.body.operations):
-            if op in kernels or ("sym_name" in op.attributes and op.attributes["sym_name"].value == PTX):
+            if op in kernels or ("sym_name" in op.attributes and op.attributes["sym_name"].value in (PTX, BINARY)):
                 op.operation.erase()
-        ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(constant_text(PTX, text)))
+        for one in made:
+            ir.InsertionPoint.at_block_begin(module.body).insert(ir.Operation.parse(one))

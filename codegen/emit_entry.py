@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from legato.codegen.device_code import PTX
+from legato.codegen.device_code import BINARY, PTX
 from legato.codegen.entry.library import BASELINE, create, create_on_device, made_for
 from legato.codegen.entry.links import MODEL, list_text, needs_wrapper, wrapper_text
 from legato.codegen.entry.metadata import described_calls, metadata, pool_threads, target_of
 from legato.codegen.entry.model import is_for_cuda, model_text
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
-from legato.dialects.tir.markers import MAIN_PROFILED, OUT_OF_BOUNDS, PRIM_FUNC, PROFILED
+from legato.dialects.tir.markers import CUBIN, MAIN_PROFILED, OUT_OF_BOUNDS, PRIM_FUNC, PROFILED
 from legato.passes.memory.signature import Boundary
 from legato.passes.pipeline.base import ModulePass, PassContext
 
@@ -59,7 +59,8 @@ def emit_entry(module: ir.Module) -> None:
               if name not in functions or not _is_defined(functions[name]) if (root := needs_wrapper(name)) is not None]
     wrappers = [wrapper_text(create_on_device if is_for_cuda(main) else create, linkage=""), *map(wrapper_text, dict.fromkeys(called))]
     calling = ir.Module.parse("\n".join([f"llvm.mlir.global external constant @{MODEL}() : i64", *wrappers]))
-    there = {*_symbols(module), *_symbols(own), *_symbols(calling), *([PTX] if is_for_cuda(main) else [])}
+    there = {*_symbols(module), *_symbols(own), *_symbols(calling), *([PTX] if is_for_cuda(main) else []),
+             *([BINARY] if CUBIN in main.attributes else [])}
     cpu = target_of(main)["cpu"]
     for function in functions.values():
         if _is_defined(function):

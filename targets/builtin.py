@@ -64,13 +64,14 @@ LLVM = Target("llvm", parents=(CPU,), rules=(*CPU_ACTIVATIONS, *CPU_CUMULATIVE, 
                   "check-bounds=true for kernels that check each index at run time, fill-memory=true for fresh memory full of NaNs")
 GPU = Target("gpu", parents=(GENERIC,), runs=False, doc="what all GPUs share")
 NVVM = Target("nvvm", parents=(GPU,), rules=(*NVVM_NATIVE, *LIBDEVICE), options={"approx": False, "chip": "sm_80", "schedules": True,
-                                                                               "matmul-precision": None},
+                                                                               "matmul-precision": None, "graphs": False, "cubin": True},
               make_machine=_nvidia,
               schedule_function=classified(gpu_schedules), fuses_attention_function=classified(fuses_attention),
               stages=nvvm_stages, runs=True,
               doc="NVIDIA's GPUs, by PTX and the CUDA driver: approx=true for the device's approximating instructions, chip=sm_90a|..., "
                   "schedules=false for kernels without default schedules, matmul-precision=tf32 for products of f32 by tensor cores, which "
-                  "round factors to 11 bits")
+                  "round factors to 11 bits, graphs=true for the launches of a call as one CUDA graph, "
+                  "cubin=false for PTX only, where ptxas is installed")
 VULKAN = Target("vulkan", parents=(GPU,), rules=(*VULKAN_ARITHMETIC, *GLSL), options={"schedules": True},
                 make_machine=lambda options: Gpu(warp=1, shared_bytes=32 << 10, registers=128, vector_lanes=4, grid=65535,
                                                  schedules=options["schedules"]),

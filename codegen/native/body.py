@@ -64,8 +64,13 @@ class NativeProgram:
 
 def constant_text(symbol: str, text: str, linkage: str = "internal") -> str:
     """A global of the text and a terminating zero."""
-    escaped = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in text.encode() + b"\0")
-    return f'llvm.mlir.global {linkage} constant @{symbol}("{escaped}")'
+    return bytes_text(symbol, text.encode() + b"\0", linkage)
+
+
+def bytes_text(symbol: str, data: bytes, linkage: str = "internal", attributes: str = "") -> str:
+    """A global of bytes. ``attributes``: of the op, in braces."""
+    escaped = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in data)
+    return f'llvm.mlir.global {linkage} constant @{symbol}("{escaped}") {attributes}'
 
 
 def public_symbol(function: Callable[..., Any]) -> str:

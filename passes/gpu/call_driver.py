@@ -5,14 +5,16 @@ work. What they read and write of the device's memory, other than by launches, b
 """
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import everything, find, index
+from legato.core.locations import describe
 from legato.core.mlir import arith, func, ir, memref
-from legato.dialects.tir.markers import CHIP, ENTRY, KERNELS, RUN, SITES
+from legato.dialects.tir.markers import CHIP, CUBIN, ENTRY, GRAPHS, KERNELS, RUN, SITES
 from legato.passes.gpu.device_copies import copies, element, item_bytes
 from legato.passes.gpu.host_functions import MAIN, add_arguments, callee_of, calls_of, extend_call, host_functions, ops_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from legato.dialects.module import Module
 
 ENTRY_FUNCTIONS = {"legato.cuda_launch": 5, "legato.cuda_copy": 5, "legato.cuda_read": 4, "legato.cuda_write": 5}   # their operands
-READ = "legato.cuda_read"
+READ, WRITE = "legato.cuda_read", "legato.cuda_write"
+LOGGER = logging.getLogger(__name__)
 GRID = 6             # of a launch's operands: sizes of the grid and of blocks
 CLUSTER, SHARED, PARAMETERS = slice(7, 10), 10, 11     # of its operandSegmentSizes
 SIZES = 7            # words before a launch's parameters: grid, block, dynamic shared memory
@@ -40,15 +43,17 @@ class CallDriver(ModulePass):
     target: TargetText = option("nvvm", "the target whose chip the kernels are for")
 
     def run(self, module: Module, context: PassContext) -> None:
-        chip = context.target(self.target).options.get("chip")
+        options = context.target(self.target).options
+        chip = options.get("chip")
         if not isinstance(chip, str):
             raise PassFailed(f"the target '{self.target}' has no option chip: its kernels are no PTX", module.operation)
         with module.context, ir.Location.unknown():
-            call_driver(module.module, chip)
+            call_driver(module.module, chip, options.get("graphs") is True, options.get("cubin") is True)
 
 
-def call_driver(module: ir.Module, chip: str) -> None:
-    """Works on one module, whose kernels are lowered. PassFailed for what the host cannot do with the device's memory."""
+def call_driver(module: ir.Module, chip: str, graphs: bool, cubin: bool) -> None:
+    """Works on one module, whose kernels are lowered. ``graphs``: whether launches are wanted as graphs; ``cubin``: whether machine code is
+    wanted beside PTX. PassFailed for what the host cannot do with the device's memory."""
     functions = host_functions(module)
     main = functions[MAIN]
     kernels: dict[str, None] = {}
@@ -70,8 +75,21 @@ def call_driver(module: ir.Module, chip: str) -> None:
                     extend_call(call, [run, index(numbered(sites, ops_of(call))) if site is None else site])
     declare(module)
     main.attributes[CHIP] = ir.StringAttr.get(chip)
+    if cubin:
+        main.attributes[CUBIN] = ir.UnitAttr.get()
+    if graphs and not waits(module):
+        main.attributes[GRAPHS] = ir.UnitAttr.get()
     for mark, names in ((KERNELS, kernels), (SITES, sites)):
         main.attributes[mark] = ir.ArrayAttr.get([ir.StringAttr.get(one) for one in names])
+
+
+def waits(module: ir.Module) -> bool:
+    """Whether the host waits for the device between launches, so that they are no graph; then with a warning."""
+    found = next((op for op in find(module.operation, "func.call") if callee_of(op) in (READ, WRITE)), None)
+    if found is not None:
+        LOGGER.warning("%s: the host waits for the device here (for a size that depends on data, a branch, or a recurrent layer), so that "
+                       "the model's launches are not submitted as graphs: compile without graphs=true", describe(found))
+    return found is not None
 
 
 def parameter_counts(module: ir.Module) -> dict[str, int]:
@@ -180,7 +198,7 @@ def write(op: ir.Operation, run: ir.Value, site: ir.Value) -> None:
     value, buffer, *indices = op.operands
     size = item_bytes(value.type)
     word = arith.index_cast(ir.IndexType.get(), bits(value))
-    call("legato.cuda_write", [run, site, element(buffer, indices, size), word, index(size)])
+    call(WRITE, [run, site, element(buffer, indices, size), word, index(size)])
 
 
 def is_own(buffer: ir.Value) -> bool:

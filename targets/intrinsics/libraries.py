@@ -2,7 +2,7 @@
 from typing import Any
 
 from legato.core.errors import Refusal
-from legato.core.mlir import arith, ir, math
+from legato.core.mlir import arith, ir, llvm, math
 from legato.dialects import tir
 from legato.targets.intrinsics import inverse
 from legato.targets.intrinsics.builder import Builder
@@ -69,14 +69,24 @@ LIBM = (cbrt, *_C)
 LIBDEVICE = (*_functions("__nv_", C_FUNCTIONS), *_functions("__nv_", {"math.rsqrt": "rsqrt"}))
 
 
-LLVM_INTRINSICS = {"math.fma": "fma", "arith.maxnumf": "maxnum", "arith.minnumf": "minnum"}
+# Called as intrinsics: upstream's convert-gpu-to-nvvm takes the ops llvm.intr.fabs, ceil, floor, sqrt for illegal, and lowers those of math
+# to libdevice, which not every machine has
+LLVM_INTRINSICS = {
+    "math.fma": "fma", "math.absf": "fabs", "math.ceil": "ceil", "math.copysign": "copysign", "math.floor": "floor",
+    "math.roundeven": "roundeven", "math.trunc": "trunc", "arith.maxnumf": "maxnum", "arith.minnumf": "minnum",
+}
 
 
 @intrinsic(*LLVM_INTRINSICS, moment="lower", dtypes=FLOATS, priority=1)
 def instruction(op: Any, *operands: ir.Value) -> Any:
-    """The device's instruction, by LLVM's intrinsic; upstream's conversion calls libdevice, which not every machine has."""
-    name = f"llvm.intr.{LLVM_INTRINSICS[op.name]}"
-    return op.each(lambda *scalars: ir.Operation.create(name, [scalars[0].type], list(scalars)).results[0])
+    """The device's instruction, by LLVM's intrinsic."""
+    return op.each(lambda *scalars: _native(f"llvm.{LLVM_INTRINSICS[op.name]}", *scalars))
+
+
+@intrinsic("math.sqrt", moment="lower", dtypes=FLOATS)
+def square_root(op: Any, x: ir.Value) -> Any:
+    """The device's instruction, rounded correctly."""
+    return op.each(lambda x: _native("llvm.sqrt", x))
 
 
 def approximate(op: Any) -> Any:
@@ -84,10 +94,10 @@ def approximate(op: Any) -> Any:
     return op.machine.approx or "approximations were not asked for: nvvm{approx=true}"
 
 
-def _native(symbol: str, x: ir.Value) -> ir.Value:
-    return ir.Operation.create("llvm.call_intrinsic", [x.type], [x], {
+def _native(symbol: str, *operands: ir.Value) -> ir.Value:
+    return ir.Operation.create("llvm.call_intrinsic", [operands[0].type], list(operands), {
         "intrin": ir.StringAttr.get(symbol), "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0])}).results[0]
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0])}).results[0]
 
 
 def _scaled(x: ir.Value, factor: float) -> ir.Value:
@@ -118,7 +128,13 @@ def native_approx(op, x):
     return op.each(lambda x: _native(NATIVE_NAMES[op.name], x))
 
 
-NVVM_NATIVE = (*instruction, ex2_approx, lg2_approx, *native_approx)
+@intrinsic("math.tanh", moment="lower", dtypes=("f32",), priority=1, when=approximate)
+def tanh_approx(op, x):
+    """The device's instruction, with relative errors of up to 2^-11. The wheel's LLVM has no intrinsic for it."""
+    return op.each(lambda x: llvm.inline_asm(x.type, [x], "tanh.approx.f32 $0, $1;", "=f,f"))
+
+
+NVVM_NATIVE = (*instruction, square_root, ex2_approx, lg2_approx, *native_approx, tanh_approx)
 
 # GLSL.std.450, scalars and vectors of 2, 3, 4, 8 and 16. The other functions are left out: the specification of Vulkan allows errors of
 # 2**-11 in Sin and Cos, and Mesa's Asin, Asinh, Tan have errors of 4e-4, wrong signs and infinities

@@ -4,6 +4,6 @@
 - ``instance.py``: makes and deletes instances. ``device.py``: what an instance has on its device: kernels and weights.
 - ``call.py``: a call of the model. ``arguments.py``: its inputs. ``lanes.py``: its memory and stream. ``outputs.py``: its results.
 - ``launch.py``: what @main calls: launches, copies, reads. ``frame.py``: what it asks for once it knows sizes that depend on data.
-  ``profile.py``: what @main_profiled calls. ``refusals.py``: errors.
+  ``graphs.py``, ``nodes.py``: the launches of a call as one graph. ``profile.py``: what @main_profiled calls. ``refusals.py``: errors.
 - ``tables.py``: the tables of a model, as text.
 """

@@ -8,8 +8,9 @@ from legato.codegen.entry.call import check_requirements
 from legato.codegen.entry.cuda.arguments import FROM_HOST, IN_PLACE, check_inputs, copy_inputs, is_any
 from legato.codegen.entry.cuda.device import leave_context
 from legato.codegen.entry.cuda.driver import cuCtxPushCurrent, cuStreamSynchronize
+from legato.codegen.entry.cuda.graphs import drop_graph, graph_of, launch_graph
 from legato.codegen.entry.cuda.lanes import add_lane, give_lanes, mark_lanes, round_up_on_device
-from legato.codegen.entry.cuda.layouts import CUDA, DRIVER, CudaDevice, CudaRun, Lane, run_main
+from legato.codegen.entry.cuda.layouts import CUDA, DRIVER, MODEL, CudaDevice, CudaRun, Lane, LaunchGraph, run_main
 from legato.codegen.entry.cuda.outputs import copy_outputs, data_of, make_output, output_bytes
 from legato.codegen.entry.cuda.profile import begin_profile, end_profile
 from legato.codegen.entry.cuda.refusals import refuse_driver
@@ -38,6 +39,7 @@ def call_on_device(instance: Instance, args: TVMFFIAny, given: Int32, result: TV
     run.tensors = stack(TVMFFIAny, COUNTS.outputs)
     run.results = address(data[COUNTS.inputs])
     run.lanes = Lane(0)
+    run.graph = LaunchGraph(0)
     if check_inputs(device, args, symbols, data, ways, bytes_) != 0 or check_donors(args, data) != 0:
         return -1
     main_sizes(symbols, sizes)
@@ -108,13 +110,26 @@ def run_on(instance: Instance, run: CudaRun, lane: Lane, symbols: Words, sizes: 
         done = copy_inputs(run, data, ways, bytes_, memory)
     place_outputs(run, sizes, data, memory + copied_bytes(ways, bytes_))
     if done == 0:
-        done = run_main(instance, data, Words(lane.memory), symbols, run)
-        if run.failed != 0:
-            done = -1
+        done = run_kernels(instance, run, lane, symbols, data)
     if done == 0:
         done = copy_outputs(run)
     done = finish(run, done, run.on_device == 0 or is_any(ways, FROM_HOST) or int(run.events) != 0)
     return end_profile(run, done)
+
+
+def run_kernels(instance: Instance, run: CudaRun, lane: Lane, symbols: Words, data: Words) -> int:
+    """Runs main: as a graph, where the model has graphs, and launch by launch where it has none, where the driver does not take the graph,
+    and for profiles. 0, or nonzero with the error raised."""
+    if MODEL.graphs != 0 and not run.events:
+        run.graph = graph_of(lane, symbols)
+        if run.graph:
+            done = run_main(instance, data, Words(lane.memory), symbols, run)
+            if done == 0 and launch_graph(run):
+                return 0
+            drop_graph(lane, run.graph)
+            run.graph = LaunchGraph(0)
+    done = run_main(instance, data, Words(lane.memory), symbols, run)
+    return done if run.failed == 0 else -1
 
 
 def copied_bytes(ways: Words, bytes_: Words) -> int:

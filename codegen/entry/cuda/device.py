@@ -24,7 +24,7 @@ from legato.codegen.entry.cuda.driver import (
     strlen,
 )
 from legato.codegen.entry.cuda.lanes import free_lanes, round_up_on_device
-from legato.codegen.entry.cuda.layouts import DRIVER, KERNELS, MODEL, PTX, WEIGHTS, CudaDevice
+from legato.codegen.entry.cuda.layouts import CUBIN, DRIVER, KERNELS, MODEL, PTX, WEIGHTS, CudaDevice
 from legato.codegen.entry.cuda.refusals import (
     NO_DEVICE,
     refuse_allocation,
@@ -36,7 +36,7 @@ from legato.codegen.entry.cuda.refusals import (
 )
 from legato.codegen.entry.layouts import COUNTS, STRINGS, Instance
 from legato.codegen.entry.messages import refuse_memory
-from legato.codegen.native.language import Int32, Pointer, Text, Words, address, extern, size_of, stack
+from legato.codegen.native.language import Int32, Pointer, Text, Words, address, extern, model_has, size_of, stack
 
 NAME_BYTES = 256
 LOG_BYTES = 1024
@@ -122,7 +122,11 @@ def load_kernels(device: CudaDevice) -> int:
     options[0] = LOG_OPTIONS
     values[0] = int(log)
     values[1] = LOG_BYTES
-    code = cuModuleLoadDataEx(DRIVER.cuModuleLoadDataEx, address(device.module), PTX, 2, options, values)
+    code = -1
+    if model_has(CUBIN) and CUBIN[0] != 0:      # for one chip: others, and drivers that do not know its format, refuse it
+        code = cuModuleLoadDataEx(DRIVER.cuModuleLoadDataEx, address(device.module), CUBIN, 2, options, values)
+    if code != 0:
+        code = cuModuleLoadDataEx(DRIVER.cuModuleLoadDataEx, address(device.module), PTX, 2, options, values)
     if code != 0:
         device.module = Pointer(0)
         return refuse_module(log, code)

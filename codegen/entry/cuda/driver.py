@@ -1,5 +1,5 @@
 """The CUDA driver: found when the first instance is made, and called by its functions' addresses. See ``cuda.h``."""
-from legato.codegen.entry.cuda.layouts import DRIVER, NAMES, Driver
+from legato.codegen.entry.cuda.layouts import DRIVER, GRAPH_FUNCTIONS, MODEL, NAMES, Driver
 from legato.codegen.entry.cuda.refusals import refuse_incomplete_driver, refuse_no_driver
 from legato.codegen.native.language import Int32, Pointer, Text, Words, address, extern, pointed, size_of, swap_at, value_at
 
@@ -21,7 +21,10 @@ def load_driver() -> int:
         return refuse_no_driver(name, dlerror())
     functions = address(DRIVER.cuInit)
     symbol = Text(NAMES)
-    for i in range(size_of(Driver) // 8 - 1):
+    wanted = size_of(Driver) // 8 - 1
+    if MODEL.graphs == 0:
+        wanted -= GRAPH_FUNCTIONS
+    for i in range(wanted):
         found = dlsym(library, symbol)
         if not found:
             return refuse_incomplete_driver(name, symbol)
@@ -98,3 +101,22 @@ def cuEventElapsedTime(code: Pointer, to: Words, begin: int, end: int) -> Int32:
 def cuEventRecord(code: Pointer, event: Pointer, stream: Pointer) -> Int32: ...
 @pointed
 def cuEventDestroy(code: Pointer, event: Pointer) -> Int32: ...
+@pointed
+def cuGraphCreate(code: Pointer, to: Words, flags: Int32) -> Int32: ...
+@pointed
+def cuGraphDestroy(code: Pointer, graph: Pointer) -> Int32: ...
+@pointed
+def cuGraphAddKernelNode(code: Pointer, to: Words, graph: Pointer, after: Words, count: int, parameters: Pointer) -> Int32: ...
+@pointed
+def cuGraphAddMemcpyNode(code: Pointer, to: Words, graph: Pointer, after: Words, count: int, parameters: Pointer,
+                         context: Pointer) -> Int32: ...
+@pointed
+def cuGraphInstantiate(code: Pointer, to: Words, graph: Pointer, flags: int) -> Int32: ...
+@pointed
+def cuGraphExecKernelNodeSetParams(code: Pointer, ready: Pointer, node: Pointer, parameters: Pointer) -> Int32: ...
+@pointed
+def cuGraphExecMemcpyNodeSetParams(code: Pointer, ready: Pointer, node: Pointer, parameters: Pointer, context: Pointer) -> Int32: ...
+@pointed
+def cuGraphExecDestroy(code: Pointer, ready: Pointer) -> Int32: ...
+@pointed
+def cuGraphLaunch(code: Pointer, ready: Pointer, stream: Pointer) -> Int32: ...

@@ -13,6 +13,7 @@ from legato.codegen.entry.cuda.driver import (
     cuStreamDestroy,
     cuStreamWaitEvent,
 )
+from legato.codegen.entry.cuda.graphs import free_graphs
 from legato.codegen.entry.cuda.layouts import DRIVER, CudaDevice, CudaRun, Lane
 from legato.codegen.entry.cuda.refusals import OUT_OF_MEMORY, refuse_allocation, refuse_driver
 from legato.codegen.entry.layouts import ARENAS, Instance
@@ -106,6 +107,7 @@ def give_lane(instance: Instance, lane: Lane) -> None:
 def free_lane(lane: Lane) -> None:
     """Frees a lane. cuMemFree waits for what still uses its memory."""
     free_memory(lane)
+    free_graphs(lane)
     if lane.event:
         cuEventDestroy(DRIVER.cuEventDestroy_v2, lane.event)
     if lane.stream:

@@ -10,11 +10,11 @@ from legato.codegen.entry.cuda.driver import (
     cuStreamSynchronize,
 )
 from legato.codegen.entry.cuda.layouts import DRIVER, CudaRun
+from legato.codegen.entry.cuda.nodes import SIZES, add_copy, add_launch
 from legato.codegen.entry.cuda.refusals import refuse_launch, refuse_work
 from legato.codegen.native.language import Pointer, Words, address, stack
 
 ALWAYS_SHARED = 48 << 10        # bytes of dynamic shared memory that need no attribute
-SIZES = 7                       # of a launch: grid, block, dynamic shared memory
 
 
 def cuda_launch(run: int, site: int, kernel: int, parameters: int, count: int) -> None:
@@ -31,6 +31,8 @@ def cuda_launch(run: int, site: int, kernel: int, parameters: int, count: int) -
     code = 0
     if sizes[6] > ALWAYS_SHARED:
         code = cuFuncSetAttribute(DRIVER.cuFuncSetAttribute, function, DYNAMIC_SHARED, sizes[6])
+    if code == 0 and of.graph:
+        return add_launch(of, kernel, sizes, places, count)
     if code == 0:
         code = cuLaunchKernel(DRIVER.cuLaunchKernel, function, sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5], sizes[6],
                               of.stream, places, Words(0))
@@ -43,6 +45,8 @@ def cuda_copy(run: int, site: int, to: int, source: int, size: int) -> None:
     of = CudaRun(run)
     if of.failed != 0 or size == 0:
         return
+    if of.graph:
+        return add_copy(of, to, source, size)
     code = cuMemcpyDtoDAsync(DRIVER.cuMemcpyDtoDAsync_v2, to, source, size, of.stream)
     if code != 0:
         refuse_work(of, "copying on the device", site, code)

@@ -25,8 +25,8 @@ def refuse_no_driver(name: Text, why: Text) -> int:
 def refuse_incomplete_driver(name: Text, function: Text) -> int:
     """For a library without one of the driver's functions."""
     TVMFFIErrorSetRaisedFromCStr(
-        "RuntimeError", f"the CUDA driver {name} does not have the function {function}: it is too old (CUDA 11 or later is needed), or "
-        "LEGATO_LIBCUDA names another library")
+        "RuntimeError", f"the CUDA driver {name} does not have the function {function}: it is too old (CUDA 11 or later is "
+        "needed, and 12 for graphs), or LEGATO_LIBCUDA names another library")
     return -1
 
 

@@ -9,7 +9,7 @@ from legato.codegen.native.language import fields
 from legato.core.dtypes import as_dtype
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
-from legato.dialects.tir.markers import CHIP, KERNELS, SITES
+from legato.dialects.tir.markers import CHIP, GRAPHS, KERNELS, SITES
 from legato.passes.memory.signature import Boundary
 
 ONLY = {"": 0, "a": 1, "f": 2}      # by the suffix of a chip's name: CudaModel.only
@@ -24,7 +24,7 @@ def cuda_tables(main: ir.OpView, boundary: Boundary, strings: Strings) -> list[s
     kernels = [{"name": strings.add(name.value)} for name in main.attributes[KERNELS]]
     sites = [{"text": strings.add(text.value)} for text in main.attributes[SITES]]
     model = {"target": strings.add(f"nvvm{{chip={chip}}}"), "chip": strings.add(chip), "version": int(found[1]), "only": ONLY[found[2]],
-             "kernels": len(kernels)}
+             "kernels": len(kernels), "graphs": int(GRAPHS in main.attributes)}
     weights = [{"size": prod(int(size) for size in value.shown) * as_dtype(value.dtype).itemsize} for value in boundary.weights]
     functions = list(fields(Driver))[1:]
     return [table_text(CudaModel, "cuda_model", [model]), table_text(KernelRow, "cuda_kernels", kernels),

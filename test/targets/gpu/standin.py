@@ -16,7 +16,7 @@ import pytest
 from standin_matrices import MATRIX_FUNCTIONS, rewrite_matrices
 
 import legato
-from legato.codegen.device_code import PTX, embed_kernels
+from legato.codegen.device_code import BINARY, NO_BINARY, PTX, embed_kernels
 from legato.codegen.jit import jit
 from legato.codegen.ptx import find_libdevice
 from legato.core.ir_helpers import body, copy, find
@@ -77,19 +77,28 @@ def compiled(module, target=TARGET):
 def prepared(module, target=TARGET):
     """The lowered module, with PTX, whose kernels the stand-in has."""
     driver()
+    if "cubin=" not in target:      # ptxas takes time
+        target = target.replace("}", " cubin=false}") if "{" in target else f"{target}{{cubin=false}}"
     outlined = legato.lower(module, target, last="outlined")
     lowered = legato.lower(outlined, target, from_stage="outlined", last="nvvm")
     counts = {text(f, "sym_name"): len(f.regions[0].blocks[0].arguments) for f in find(lowered.operation, "llvm.func")
               if len(f.regions[0].blocks)}
     lowered = legato.lower(lowered, target, from_stage="nvvm")
     embed_kernels(lowered.module)
-    ptx = next(text(op, "value") for op in lowered.module.body.operations
-               if op.operation.name == "llvm.mlir.global" and text(op, "sym_name") == PTX)
-    PTX_OF[:] = [ptx.rstrip("\0")]
-    place = Path(os.environ["STANDIN_KERNELS"]) / f"{driver().standin_digest(ptx.rstrip(chr(0)).encode()):016x}.so"
+    images = {text(op, "sym_name"): op.attributes["value"] for op in lowered.module.body.operations
+              if op.operation.name == "llvm.mlir.global" and text(op, "sym_name") in (PTX, BINARY)}
+    PTX_OF[:] = [images[PTX].value.rstrip("\0")]
+    place = kernels_of(PTX_OF[0].encode())
     if not place.exists():
         build(outlined, counts, place)
+    if BINARY in images and (binary := images[BINARY].value_bytes) != NO_BINARY:
+        shutil.copy(place, kernels_of(binary))
     return lowered
+
+
+def kernels_of(image):
+    """Where the stand-in looks for the kernels of a text or a cubin."""
+    return Path(os.environ["STANDIN_KERNELS"]) / f"{driver().standin_digest(image):016x}.so"
 
 
 def text(op, name):

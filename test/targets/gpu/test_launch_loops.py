@@ -84,11 +84,20 @@ def test_launches_compute_the_same(name):
 
 def test_approximations_are_instructions_that_llvm_has():
     """Translation would crash on others."""
-    ops = ("exp", "log", "sin", "cos", "sqrt", "rsqrt")
+    ops = ("exp", "log", "sin", "cos", "sqrt", "rsqrt", "tanh")
     lines = [f'%{i + 1} = "relax.{op}"(%{i}) : (tensor<8xf32>) -> tensor<8xf32>' for i, op in enumerate(ops)]
     body = "\n".join(lines).replace("%0)", "%x)")
     text = f"func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {{\n{body}\nreturn %{len(ops)} : tensor<8xf32> }}"
     code = llvm_ir(legato.lower(legato.Module.parse(text), "nvvm{approx=true}"))
     for name in ("ex2.approx.f32", "lg2.approx.f", "sin.approx.f", "cos.approx.f", "sqrt.approx.f"):
         assert f"@llvm.nvvm.{name}(" in code
-    assert "__nv_" not in code
+    assert "tanh.approx.f32 " in code and "__nv_" not in code
+
+
+def test_what_the_device_has_needs_no_library():
+    """Exact instructions, of code without approximations, too."""
+    ops = ("abs", "ceil", "floor", "round", "trunc", "sqrt")
+    lines = [f'%{i + 1} = "relax.{op}"(%{i}) : (tensor<8xf32>) -> tensor<8xf32>' for i, op in enumerate(ops)]
+    body = "\n".join(lines).replace("%0)", "%x)")
+    text = f"func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {{\n{body}\nreturn %{len(ops)} : tensor<8xf32> }}"
+    assert "__nv_" not in llvm_ir(legato.lower(legato.Module.parse(text), "nvvm"))

@@ -1,7 +1,7 @@
 /* A stand-in for NVIDIA's driver library on machines without a GPU: the functions that Legato's models call, over kernels that the tests
    lower to the CPU (standin.py).
 
-   cuModuleLoadDataEx finds the kernels by the digest of the PTX: $STANDIN_KERNELS/<digest>.so. Streams are queues, whose work is done when
+   cuModuleLoadDataEx finds the kernels by the digest of the PTX or cubin: $STANDIN_KERNELS/<digest>.so. Streams are queues, whose work is done when
    somebody waits for it ($STANDIN_EAGER: at once). The device's memory is at addresses that the host cannot touch; kernels and copies
    reach it by another mapping. The threads of a block are coroutines: at a barrier or shuffle the next one goes on. Fresh memory holds
    NaNs. $STANDIN_DEVICES, $STANDIN_CHIP (80), $STANDIN_MEMORY (bytes): how many devices, of which chip, how large. $STANDIN_THREADS (1024):
@@ -30,6 +30,7 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option;
+#include "standin/graph_types.h"
 #endif
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
@@ -50,4 +51,6 @@ static char *fake, *real; /* the same memory, as the host and as kernels have it
 #include "standin/matrices.h"
 #include "standin/blocks.h"
 #include "standin/streams.h"
+#include "standin/launches.h"
+#include "standin/graphs.h"
 #include "standin/modules.h"

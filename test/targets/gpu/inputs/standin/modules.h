@@ -1,10 +1,11 @@
-/* Modules, launches, and what is alive. Part of standin_driver.c. */
+/* Modules, and what is alive. Part of standin_driver.c. */
 
 struct CUmod_st { void *library; };
 
-API uint64_t standin_digest(const char *text) { /* FNV-1a */
-  uint64_t digest = 14695981039346656037ull;
-  for (; *text; text++) digest = (digest ^ (unsigned char)*text) * 1099511628211ull;
+API uint64_t standin_digest(const char *image) { /* FNV-1a, of a text or an ELF file, up to the table of sections */
+  uint64_t digest = 14695981039346656037ull, size = strlen(image);
+  if (!memcmp(image, "\177ELF", 4)) memcpy(&size, image + 40, 8);
+  for (uint64_t i = 0; i < size; i++) digest = (digest ^ (unsigned char)image[i]) * 1099511628211ull;
   return digest;
 }
 API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values) {
@@ -44,21 +45,6 @@ API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attrib
   BEGIN
   END(attribute == 8 && value <= 166912 ? SUCCESS : INVALID_VALUE)
 }
-API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                            CUstream stream, void **parameters, void **extra) {
-  BEGIN
-  if (!gx || !gy || !gz || gy > 65535 || gz > 65535 || !bx || !by || !bz || bx * by * bz > setting("STANDIN_THREADS", 1024) || extra) END(INVALID_VALUE)
-  struct work work = {LAUNCH, .function = function, .sizes = {gx, gy, gz, bx, by, bz}};
-  int count = (int)strlen(function->kinds) - 1;
-  work.values = calloc(count + 1, 8);
-  work.given = calloc(count + 1, sizeof *work.given);
-  for (int i = 0; i < count; i++) {
-    char kind = function->kinds[1 + i];
-    work.given[i] = work.values + 8 * i;
-    memcpy(work.given[i], parameters[i], kind == 'p' ? 8 : kind - '0');
-  }
-  END(enqueue(stream, work))
-}
 API CUresult cuGetErrorName(CUresult error, const char **text) {
   *text = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : error == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"
         : error == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == INVALID_PTX ? "CUDA_ERROR_INVALID_PTX" : "CUDA_ERROR_OF_THE_STAND_IN";
@@ -66,9 +52,9 @@ API CUresult cuGetErrorName(CUresult error, const char **text) {
 }
 API CUresult cuGetErrorString(CUresult error, const char **text) { return *text = "as the stand-in says", SUCCESS; }
 
-/* What is alive: allocations, contexts, streams, events, modules. */
+/* What is alive: allocations, contexts, streams, events, modules, graphs. */
 API long standin_live(void) {
-  long count = live_events + live_modules;
+  long count = live_events + live_modules + live_graphs;
   for (struct allocation *a = allocations; a; a = a->next) count++;
   for (struct CUstream_st *s = streams; s; s = s->next) count++;
   for (int i = 0; i < MOST; i++) count += devices[i].retained;

@@ -1,0 +1,26 @@
+/* Launches of kernels. Part of standin_driver.c. */
+
+/* A launch as work: its parameters are copied. */
+static int kernel_work(struct work *work, CUfunction function, const unsigned *sizes, void **parameters, void **extra) {
+  if (!sizes[0] || !sizes[1] || !sizes[2] || sizes[1] > 65535 || sizes[2] > 65535 || !sizes[3] || !sizes[4] || !sizes[5]) return INVALID_VALUE;
+  if (sizes[3] * sizes[4] * sizes[5] > setting("STANDIN_THREADS", 1024) || extra || !function) return INVALID_VALUE;
+  memset(work, 0, sizeof *work);
+  work->kind = LAUNCH, work->function = function;
+  memcpy(work->sizes, sizes, sizeof work->sizes);
+  int count = (int)strlen(function->kinds) - 1;
+  work->values = calloc(count + 1, 8);
+  work->given = calloc(count + 1, sizeof *work->given);
+  for (int i = 0; i < count; i++) {
+    char kind = function->kinds[1 + i];
+    work->given[i] = work->values + 8 * i;
+    memcpy(work->given[i], parameters[i], kind == 'p' ? 8 : kind - '0');
+  }
+  return SUCCESS;
+}
+API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                            CUstream stream, void **parameters, void **extra) {
+  BEGIN
+  struct work work;
+  int code = kernel_work(&work, function, (unsigned[]){gx, gy, gz, bx, by, bz}, parameters, extra);
+  END(code ? code : enqueue(stream, work))
+}
