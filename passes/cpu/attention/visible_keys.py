@@ -1,10 +1,12 @@
-"""The keys that a mask leaves visible: those outside of them, whose scores are -inf for all rows of a block, are not read.
+"""The keys that a mask leaves visible: those outside of them, which no row of a block sees, are not read.
 
 A score is -inf for every finite product of a query and a key where it is -inf for the product 0, if it is made from the product by sums,
 scalings and choices. So the mask is evaluated before keys and values are read: from the first and from the last key on, up to one that is
-visible.
+visible. The least number of f32 or bf16 (``finfo.min``) hides as well, since exp(score - maximum) is exactly 0 beside a key that is
+visible. In a row without one it does not: all keys have the same score then. So a block with such a row reads all keys.
 """
-from math import inf, isfinite
+from collections.abc import Callable
+from math import isfinite
 
 from legato.analysis.structured import AttentionForm
 from legato.analysis.structured.elements import BodyScalar, Index, elementwise, yielded
@@ -14,6 +16,9 @@ from legato.core.mlir import arith, ir, scf
 from legato.core.vector_loops import Size, least, loop, minus, plus, rounded_up, times, value_of
 from legato.passes.cpu.attention.operands import AttentionOperands
 
+# A score of a product 0 that is at most this hides its key. finfo.min of f32 and bf16 is; that of f16, -65504, is not, since products of
+# queries and keys may be as large.
+HIDDEN = -1e38
 KEPT = ("arith.addf", "arith.extf", "arith.truncf", "arith.negf", "math.tanh")   # finite for finite operands
 
 
@@ -72,7 +77,7 @@ class VisibleKeys:
 
     def bounds(self) -> tuple[Size, Size]:
         """The first key that a row of the block sees, rounded down to whole vectors, and the end of the last vector in which one is seen,
-        at most the number of keys. Both are 0 where none is seen."""
+        at most the number of keys. All keys where a row sees none."""
         groups = value_of(rounded_up(self.keys, self.lanes))
 
         def backward(i: ir.Value, at: ir.Value) -> list[ir.Value]:
@@ -84,30 +89,64 @@ class VisibleKeys:
             return [self._step(at, at, i, at, plus(at, 1))]
 
         (first,) = loop(0, end, 1, forward, [index(0)])
-        return times(first, self.lanes), least(times(end, self.lanes), self.keys)
+        every = self._every_row_sees(first, end)
+        return (arith.select(every, value_of(times(first, self.lanes)), index(0)),
+                arith.select(every, value_of(least(times(end, self.lanes), self.keys)), value_of(self.keys)))
+
+    def _every_row_sees(self, first: ir.Value, end: ir.Value) -> ir.Value:
+        """Whether each row of the block sees a key of these groups: rows are looked at one after the other, each up to its first."""
+        def row(i: ir.Value, so_far: ir.Value) -> list[ir.Value]:
+            def search(group: ir.Value, seen: ir.Value) -> list[ir.Value]:
+                return [_if(seen, seen, lambda: self._is_seen(i, group))]
+
+            (seen,) = loop(first, end, 1, search, [arith.xori(so_far, _flag(True))])
+            return [arith.andi(so_far, seen)]
+
+        (every,) = loop(0, self.operands.at.rows, 1, row, [_flag(True)])
+        return every
 
     def _step(self, at: ir.Value, reached: Size, wanted: Size, group: Size, beyond: Size) -> ir.Value:
         """``beyond`` if the search is still under way, at ``reached``, and the group is hidden; else ``at``."""
-        searching = scf.IfOp(arith.cmpi(arith.CmpIPredicate.eq, value_of(reached), value_of(wanted)), [at.type], has_else=True)
-        with ir.InsertionPoint(searching.then_block):
-            scf.YieldOp([arith.select(self._is_hidden(group), value_of(beyond), at)])
-        with ir.InsertionPoint(searching.else_block):
-            scf.YieldOp([at])
-        return searching.results[0]
+        over = arith.cmpi(arith.CmpIPredicate.ne, value_of(reached), value_of(wanted))
+        return _if(over, at, lambda: arith.select(self._is_hidden(group), value_of(beyond), at))
 
     def _is_hidden(self, group: Size) -> ir.Value:
-        """Whether the scores of a vector of keys are -inf for all rows of the block."""
+        """Whether no row of the block sees a key of a vector of them."""
+        v = self.vectors
+
+        def row(i: ir.Value, seen: ir.Value) -> list[ir.Value]:
+            return [arith.addf(seen, self._seen(i, group))]
+
+        (seen,) = loop(0, self.operands.at.rows, 1, row, [v.splat(0)])
+        return arith.cmpf(arith.CmpFPredicate.OEQ, v.reduce("add", seen), v.number(0))
+
+    def _is_seen(self, row: ir.Value, group: Size) -> ir.Value:
+        """Whether a row sees a key of a vector of them."""
+        v = self.vectors
+        return arith.cmpf(arith.CmpFPredicate.ONE, v.reduce("add", self._seen(row, group)), v.number(0))
+
+    def _seen(self, row: ir.Value, group: Size) -> ir.Value:
+        """1 for the keys of a vector that a row sees, else 0. A score that is NaN counts as seen."""
         v, first = self.vectors, self.form.products[0].op.results[0]
         key = times(group, self.lanes)
         count = minus(self.keys, key)
         type_ = v.of(first.type.element_type)
         zeros = arith.ConstantOp(type_, ir.DenseElementsAttr.get_splat(type_, ir.FloatAttr.get(type_.element_type, 0))).result
+        places = {"m": plus(row, self.operands.at.first_row), "n": key}
+        score = self.operands.wide(self.operands.elements("n", count, {first: zeros}, **places).tensor(*self.form.scores))
+        visible = arith.cmpf(arith.CmpFPredicate.UGT, score, v.splat(HIDDEN))
+        return arith.select(arith.andi(visible, v.mask(count)), v.splat(1), v.splat(0))
 
-        def row(i: ir.Value, seen: ir.Value) -> list[ir.Value]:
-            places = {"m": plus(i, self.operands.at.first_row), "n": key}
-            score = self.operands.wide(self.operands.elements("n", count, {first: zeros}, **places).tensor(*self.form.scores))
-            visible = arith.cmpf(arith.CmpFPredicate.UNE, score, v.splat(-inf))
-            return [arith.addf(seen, arith.select(arith.andi(visible, v.mask(count)), v.splat(1), v.splat(0)))]
 
-        (seen,) = loop(0, self.operands.at.rows, 1, row, [v.splat(0)])
-        return arith.cmpf(arith.CmpFPredicate.OEQ, v.reduce("add", seen), v.number(0))
+def _flag(value: bool) -> ir.Value:
+    return arith.constant(ir.IntegerType.get_signless(1), int(value))
+
+
+def _if(condition: ir.Value, value: ir.Value, otherwise: Callable[[], ir.Value]) -> ir.Value:
+    """A value if a condition holds, else one that is only computed then."""
+    chosen = scf.IfOp(condition, [value.type], has_else=True)
+    with ir.InsertionPoint(chosen.then_block):
+        scf.YieldOp([value])
+    with ir.InsertionPoint(chosen.else_block):
+        scf.YieldOp([otherwise()])
+    return chosen.results[0]

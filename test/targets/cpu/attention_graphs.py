@@ -68,6 +68,8 @@ class Graph:
         sizes = {"b": b, "h": h, "m": m, "n": n, "1": 1}
         if mask == "where":
             x = self.node("Where", [self.input(f"{name}_where", [b, 1, m, n], TensorProto.BOOL), x, self.number(-np.inf)])
+        elif mask == "least":
+            x = self.node("Where", [self.input(f"{name}_where", [b, 1, m, n], TensorProto.BOOL), x, self.number(np.finfo(np.float32).min)])
         elif mask == "lowest":
             x = self.node("Where", [self.input(f"{name}_where", [b, 1, 1, n], TensorProto.BOOL), x, self.number(-1e4)])
         elif mask:

@@ -48,21 +48,41 @@ def test_few_rows():
 
 
 def test_hidden_keys_are_not_read():
-    """-inf before the first and behind the last visible key: what is there may be NaN. Each row sees fewer keys than the one before."""
-    graph, n = Graph(), 1300
-    graph.attention("added", 2, "m", "n", 16, mask="causal")
-    graph.attention("where", 2, "m", "n", 16, mask="where")
+    """-inf or finfo.min before the first and behind the last visible key: what is there may be NaN. Each row sees fewer keys than the one
+    before."""
+    graph, n, names = Graph(), 1300, ("added", "where", "least", "added_least")
+    for name, mask in zip(names, ("causal", "where", "least", "causal")):
+        graph.attention(name, 2, "m", "n", 16, mask=mask)
     compiled = legato.compile(legato.from_onnx(graph.model), target="llvm")
     session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
     for m, first, end in ((1, 0, 700), (1, 650, 1201), (3, 5, 9), (40, 300, 1300), (40, 1299, 1300)):
         arrays = graph.arrays({"m": m, "n": n}, kept=1)
         seen = (np.arange(n) >= first) & (np.arange(n) < np.maximum(end - np.arange(m), first + 1)[:, None])
-        arrays["added_mask"], arrays["where_where"] = np.where(seen, arrays["added_mask"], np.float32(-np.inf)), seen[None, None]
+        arrays["where_where"] = arrays["least_where"] = seen[None, None]
+        for name, low in (("added_mask", -np.inf), ("added_least_mask", np.finfo(np.float32).min)):
+            arrays[name] = np.where(seen, arrays[name], np.float32(low))
         expected = session.run(None, arrays)
-        for name in ("added_k", "added_v", "where_k", "where_v"):   # vectors in which one key is seen are read
+        for name in (f"{name}_{part}" for name in names for part in "kv"):   # vectors in which one key is seen are read
             arrays[name][:, :, :first // 16 * 16] = arrays[name][:, :, end + 16:] = np.nan
         for a, b in zip(expected, compiled(*arrays.values()), strict=True):
             np.testing.assert_allclose(np.asarray(b), np.asarray(a), atol=2e-5, err_msg=f"{m} {first} {end}")
+
+
+def test_rows_whose_keys_all_have_the_least_number():
+    """finfo.min for all keys of some rows of a block: these take the mean of all values, the others none of what is hidden."""
+    graph = Graph()
+    graph.attention("where", 2, 40, 1300, 16, mask="least")
+    graph.attention("added", 2, 40, 1300, 16, mask="queries", scale="")
+    compiled = legato.compile(legato.from_onnx(graph.model), target="llvm")
+    session = onnxruntime.InferenceSession(graph.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for rows in ([3, 17], [39], list(range(40))):
+        arrays = graph.arrays(kept=1)
+        seen = np.arange(1300) < 600 + np.arange(40)[:, None]
+        seen[rows] = False
+        arrays["where_where"][:] = seen
+        arrays["added_mask"][:] = np.where(seen, arrays["added_mask"], np.finfo(np.float32).min)
+        for a, b in zip(session.run(None, arrays), compiled(*arrays.values()), strict=True):
+            np.testing.assert_allclose(np.asarray(b), np.asarray(a), atol=2e-5, err_msg=f"{rows}")
 
 
 def test_grouped_heads():
