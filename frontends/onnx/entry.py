@@ -11,7 +11,7 @@ class Entry:
     values, ``Value``s or numpy arrays, one or a tuple (None, or a shorter tuple, for outputs that are not supported: the node is refused
     if they are used). ``fold(node, *arrays)`` is tried first if all inputs are known (None for an omitted one): it returns arrays (of
     objects if elements are symbolic) or ``Value``s, or None if it cannot compute the result. ``newer``: versions between and after those
-    listed are supported, too.
+    listed are supported, too. ``build`` may raise ``ByDefinition`` if the op's schema has a function.
     """
 
     op_type: str

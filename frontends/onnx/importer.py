@@ -1,5 +1,6 @@
 """Translates the nodes of an ONNX graph to relax ops in one walk, and collects all problems."""
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from legato.frontends.onnx.expansion import Expansion, FunctionId, TooManyNodesE
 from legato.frontends.onnx.graph import live_nodes, node_name, reads
 from legato.frontends.onnx.node import Body, OnnxNode
 from legato.frontends.onnx.ops.refusals import REASONS
-from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused, Told, Undecided
+from legato.frontends.onnx.problems import ByDefinition, Malformed, Problem, Problems, Refused, Told, Undecided
 from legato.frontends.onnx.reader import OLDEST_OPSET, canonical_domain, check_opset, opset_versions
 from legato.frontends.onnx.values import POISON, ComputedValue, ConstantValue, Emitter, Value, elements
 
@@ -174,7 +175,8 @@ class Importer:
             return [POISON] * len(wanted)
         attributes = functions.bound_attributes(node, scope.attributes)
         if entry is not None:
-            return self._build(entry, version, node, inputs, attributes, wanted, scope)
+            with suppress(ByDefinition):
+                return self._build(entry, version, node, inputs, attributes, wanted, scope)
         return self._expand(schema, opset, node, inputs, attributes, wanted, scope, problem)
 
     def _build(self, entry: Entry, version: int, proto, inputs, attributes, wanted: list[bool], scope: Scope) -> list[Value]:

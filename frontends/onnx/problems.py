@@ -23,6 +23,10 @@ class Undecided(Exception):
     """The result of a fold depends on symbols; the node is imported without folding."""
 
 
+class ByDefinition(Exception):
+    """An entry leaves this node to the op's definition in ONNX's schema. What it has built already has no users."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """A node, input, initializer or output of the model that cannot be imported.

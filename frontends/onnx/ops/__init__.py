@@ -3,6 +3,7 @@ from legato.frontends.onnx.entry import table
 from legato.frontends.onnx.ops import (
     activations,
     arithmetic,
+    attention,
     casts,
     constants,
     control,
@@ -39,9 +40,9 @@ from legato.frontends.onnx.ops import (
 )
 
 _FAMILIES = (
-    activations, arithmetic, casts, constants, control, conv, detection, einsum, features, gather, integers, logic, loops, matmul,
-    microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions, resize,
-    sampling, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
+    activations, arithmetic, attention, casts, constants, control, conv, detection, einsum, features, gather, integers, logic, loops,
+    matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions,
+    resize, sampling, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

@@ -50,16 +50,22 @@ def merge_heads(x: ir.Value) -> ir.Value:
     return relax.reshape(relax.permute_dims(x, axes=[0, 2, 1, 3]), shape=[batch, rows, heads * width])
 
 
-def grouped(x: ir.Value, heads: int, as_rows: bool) -> ir.Value:
-    """[B, N, S, T] as [B, heads, N / heads, S, T], and [B, 1, S, T] as [B, 1, 1, S, T]; tensors of lower rank broadcast as they are.
-
-    ``as_rows``: [B, N, 1, T] as [B, heads, N / heads, T], and [B, 1, 1, T] as it is.
-    """
-    if x.type.rank < 4:
+def grouped(x: ir.Value, heads: int, shared: int, rows: Size) -> ir.Value:
+    """What broadcasts to scores [B, heads, S, T], for scores [B, shared, heads / shared * S, T]: the queries of the heads that share keys
+    are the rows of one product. ``rows``: S."""
+    rank, group = x.type.rank, heads // shared
+    if rank < 2:
         return x
-    batch, all_heads, rows, keys = dims(x.type)
-    shape = (1, 1) if all_heads == 1 else (heads, static_size(all_heads, "the number of its heads") // heads)
-    return relax.reshape(x, shape=[batch, *shape, *(() if as_rows else (rows,)), keys])
+    *outer, own, keys = dims(x.type)
+    if own == 1 and (rank == 2 or outer[-1] == 1):
+        return x
+    of_heads = 1 if rank < 3 else outer[-1]
+    if of_heads == 1:
+        wide = relax.broadcast_to(relax.expand_dims(x, axis=[rank - 2]), shape=[*outer, group, own, keys])
+        return relax.reshape(wide, shape=[*outer, group * own, keys])
+    static_size(of_heads, "the number of its heads")
+    x = x if own == rows else relax.broadcast_to(x, shape=[*outer, rows, keys])
+    return relax.reshape(x, shape=[*outer[:-1], shared, group * rows, keys])
 
 
 def columns(x: ir.Value, begin: int, end: int) -> ir.Value:
@@ -102,13 +108,10 @@ def attend(q: ir.Value, k: ir.Value, v: ir.Value, how: Scores) -> ir.Value:
     scale = how.scale or 1 / math.sqrt(max(static_size(depth, "the size of its heads"), 1))
     if heads == shared:
         return _attend(q, k, v, scale, how)
-    as_rows = rows == 1  # then a group's heads are the rows of one product
-    parts = Scores(scale, how.softcap, tuple(grouped(bias, shared, as_rows) for bias in how.biases),
-                   None if how.kept is None else grouped(how.kept, shared, as_rows),
-                   None if how.sink is None else grouped(how.sink, shared, as_rows))
-    if not as_rows:
-        k, v = (relax.expand_dims(x, axis=[2]) for x in (k, v))
-    y = _attend(grouped(q, shared, as_rows), k, v, scale, parts)
+    parts = Scores(scale, how.softcap, tuple(grouped(bias, heads, shared, rows) for bias in how.biases),
+                   None if how.kept is None else grouped(how.kept, heads, shared, rows),
+                   None if how.sink is None else grouped(how.sink, heads, shared, rows))
+    y = _attend(grouped(q, heads, shared, rows), k, v, scale, parts)
     return relax.reshape(y, shape=[batch, heads, rows, dims(v.type)[-1]])
 
 

@@ -161,9 +161,11 @@ MICROSOFT = [Sample(op, inputs, attributes, domain="com.microsoft") for op, inpu
     ("RotaryEmbedding", ["b n 8", ints(1), floats(9, 2), floats(9, 2)], {}),
     ("QuantizeLinear", ["n m", *_ROW], {}), ("DequantizeLinear", [_U8, *_ROW], {}),
 )] + [Sample("SimplifiedLayerNormalization", ["n m 6", floats(6)], {})]
+ATTENTIONS = [Sample("Attention", ["b 4 n 8", "b 2 m 8", "b 2 m 8"], {"is_causal": 1}, opset=23),
+              Sample("Attention", ["b 4 n 8", "b 2 m 8", "b 2 m 8", "n m"], {}, opset=23)]
 
 SAMPLES = [*ELEMENTWISE, *NORMALIZATIONS, *REDUCTIONS, *CONTRACTIONS, *RECURRENT, *MOVEMENTS, *INDEXED, *QUANTIZED, *MADE, *NBITS,
-           *MICROSOFT]
+           *MICROSOFT, *ATTENTIONS]
 ELSEWHERE = {"com.microsoft.GroupQueryAttention": "the number of its keys is an input: test_onnx_microsoft_attention",
              "com.microsoft.QLinearSoftmax": "onnxruntime returns no tensor for no elements: test_onnx_microsoft_quantized",
              **dict.fromkeys(("AffineGrid", "Det", "MelWeightMatrix", "TfIdfVectorizer"), "test_onnx_features"),
