@@ -80,6 +80,13 @@ def test_deform_conv():
     check("DeformConv", [(1,), range(4), (1,)], calls, [("b", normal(3))], kernel_shape=[2, 2])
 
 
+@pytest.mark.parametrize(("kept", "shapes"), [((2, 3), [(4, 2, 6), (8, 4, 2), (2, 1, 2)]), (range(4), [(4, 2, 6)])])
+def test_channels_of_deform_conv(kept, shapes):
+    """The channels of the image are those of the weights, which may be known no better, in two groups and two offset groups."""
+    calls = [(normal(2, channels, 5, 6), normal(outputs, inputs, 2, 3), normal(2, 24, 4, 4)) for channels, inputs, outputs in shapes]
+    check("DeformConv", [(), kept, ()], calls, kernel_shape=[2, 3], group=2, offset_group=2)
+
+
 def test_one_hot_shapes():
     calls = [(normal(*shape),) for shape in ((3, 5), (1, 1), (4, 1), (2, 7))]
     for axis in (0, 1):

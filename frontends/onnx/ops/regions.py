@@ -119,11 +119,16 @@ def deform_conv(node):
     batch, channels, *sizes = node.dims()
     outputs, inputs, *kernel = node.dims(1)
     groups, moved = node.integer("group", 1), node.integer("offset_group", 1)
-    if node.rank() != 4 or not all(isinstance(size, int) for size in (channels, outputs, *kernel)):
-        raise Refused(f"an input of shape {list(node.dims())} with weights of {list(node.dims(1))} is not supported, only images with a "
-                      "number of channels and a kernel known at import")
-    if channels % groups or outputs % groups or channels != inputs * groups or channels % moved:
-        raise Malformed(f"{channels} channels in {groups} groups and {moved} offset groups do not fit weights of {list(node.dims(1))}")
+    if node.rank() != 4 or not all(isinstance(size, int) for size in kernel):
+        raise Refused(f"an input of shape {list(node.dims())} with weights of {list(node.dims(1))} is not supported, only images and "
+                      "a kernel of a size known at import")
+    fits = f"{channels} channels in {groups} groups and {moved} offset groups to fit weights of {list(node.dims(1))}"
+    for found, wanted in ((channels, inputs * groups), (outputs, outputs // groups * groups), (channels, channels // moved * moved)):
+        if isinstance(found, int) and isinstance(wanted, int) and found != wanted:
+            raise Malformed(f"it needs {fits}")
+        if found != wanted:
+            node.require_equal(found, wanted, fits)
+    channels = channels if isinstance(channels, int) else inputs * groups
     node.integers("kernel_shape", kernel)
     strides, dilations = node.integers("strides", [1, 1]), node.integers("dilations", [1, 1])
     pads = auto_padding(node, sizes, kernel, strides, dilations)
