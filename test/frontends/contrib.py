@@ -10,7 +10,8 @@ from onnx import TensorProto, helper, numpy_helper
 import legato
 
 DOMAIN = "com.microsoft"
-CODES = {np.dtype(ml_dtypes.int4): TensorProto.INT4, np.dtype(ml_dtypes.uint4): TensorProto.UINT4}
+CODES = {np.dtype(ml_dtypes.int4): TensorProto.INT4, np.dtype(ml_dtypes.uint4): TensorProto.UINT4,
+         np.dtype(ml_dtypes.int2): TensorProto.INT2}
 
 
 def code_of(array: np.ndarray) -> int:

@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contrib import check, model_of
+from contrib import check, model_of, tensor
 from onnx import helper
 
 import legato
@@ -130,3 +130,46 @@ def test_gather(bits):
         zero = RNG.integers(0, 256, (30, 4 * bits // 8), dtype=np.uint8) if zeros else None
         check("GatherBlockQuantized", [data, np.array([[3, 29], [0, 7]], np.int64), scales, zero], [0, 2, 3], gather_axis=0,
               quantize_axis=1, block_size=16, bits=bits)
+
+
+@pytest.mark.parametrize("kind", ["int4", "uint4", "int2"])
+def test_gathers_from_dequantized_tables(kind):
+    """Rows are gathered before they are dequantized, and the table stays in its bits: in the file of a saved model, too."""
+    import ml_dtypes
+    dtype, (rows, columns) = np.dtype(getattr(ml_dtypes, kind)), (300, 64)
+    limits = ml_dtypes.iinfo(dtype)
+    q = RNG.integers(limits.min, limits.max + 1, (rows, columns)).astype(dtype)
+    q.flat[:2] = limits.min, limits.max
+    nodes, weights, wanted, most, indices = [], [], [], 0, np.array([[3, 299, 0], [0, -1, 7]])
+    scales = (((rows, 4), {"axis": 1, "block_size": 16}), ((rows,), {"axis": 0}), ((columns,), {"axis": 1}), ((), {}))
+    for n, (shape, attrs) in enumerate(scales):
+        scale, zero = (RNG.random(shape) + 0.1).astype(np.float32), RNG.integers(limits.min, limits.max + 1, shape).astype(dtype)
+        weights += [tensor(f"{name}{n}", array) for name, array in (("q", q), ("s", scale), ("z", zero))]
+        nodes += [helper.make_node("DequantizeLinear", [f"q{n}", f"s{n}", f"z{n}"], [f"w{n}"], **attrs),
+                  helper.make_node("Gather", [f"w{n}", "x"], [f"y{n}"])]
+        most += q.size * limits.bits // 8 + 5 * scale.size
+        zero, scale = (one.repeat(16, 1) if len(shape) == 2 else one[:, None] if shape == (rows,) else one
+                       for one in (zero.astype(np.float32), scale))
+        wanted.append(((q.astype(np.float32) - zero) * scale)[indices])
+    outputs = [helper.make_tensor_value_info(f"y{n}", 1, [None] * 3) for n in range(len(wanted))]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 7, ["a", "b"])], outputs, weights)
+    model = legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13))
+    for found, expected in zip(legato.compile(model)(indices), wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
+    kept = legato.lower(model, "llvm", last="relax").weights
+    assert sum(kept[key].nbytes for key in kept) <= most
+
+
+def test_gather_of_four_bits():
+    """Of int4, which onnxruntime takes only along the first axis, and of a table of three axes along its second."""
+    import ml_dtypes
+    q = RNG.integers(-8, 8, (40, 500)).astype(ml_dtypes.int4)
+    check("GatherBlockQuantized", [np.pad(q, ((0, 0), (0, 12))), np.array([3, 29], np.int64), RNG.random((40, 32)).astype(np.float32)],
+          [0, 2], gather_axis=0, quantize_axis=1, block_size=16)
+    wide = RNG.integers(0, 4, (4, 300, 32), np.uint8)
+    graph = helper.make_graph([helper.make_node("Gather", ["q", "x"], ["y"], axis=1)], "g", [helper.make_tensor_value_info("x", 7, ["n"])],
+                              [helper.make_tensor_value_info("y", 2, [None] * 3)], [tensor("q", wide)])
+    model = legato.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+    np.testing.assert_array_equal(np.asarray(legato.compile(model)(np.array([5, 299, -300]))), wide[:, [5, 299, 0]])
+    kept = legato.lower(model, "llvm", last="relax").weights
+    assert sum(kept[key].nbytes for key in kept) == wide.size // 4

@@ -1,4 +1,5 @@
-"""relax-quantized-weights: products by constant weights that the graph dequantizes become products that read the weights as they are.
+"""relax-quantized-weights: products by constant weights that the graph dequantizes become products that read the weights as they are, and
+gathers from such tables dequantize what is gathered.
 
 ``x @ ((q - zero) * scale)`` becomes ``relax.matmul_quantized``: the weight keeps its 2, 4 or 8 bits in memory. Without this pass, constant
 folding would compute it in floats.
@@ -17,6 +18,7 @@ from legato.dialects.relax import dims
 from legato.passes.graph.functions import Constants, erase_dead, graph_ops, relax_functions, replace_uses
 from legato.passes.graph.integers.blocks import PackedWeight, block_weight, packed
 from legato.passes.graph.integers.quantized import Reader, dtype_of
+from legato.passes.graph.integers.tables import rewrite_gathers
 from legato.passes.pipeline.base import ModulePass, PassContext
 
 F32 = np.dtype(np.float32)
@@ -26,7 +28,7 @@ Operands = tuple[PackedWeight, ir.Value, ir.Value, ir.Value]
 
 @dataclass(frozen=True)
 class QuantizedWeights(ModulePass):
-    """Products by dequantized constant weights read these in the bits that they were quantized to.
+    """Products by dequantized constant weights, and gathers from them, read these in the bits that they were quantized to.
 
     To be run before constants are folded. Sums are in f32, also of f16 and bf16.
     """
@@ -37,6 +39,7 @@ class QuantizedWeights(ModulePass):
         constants = Constants(module)
         for function in relax_functions(module):
             rewrite(function, Reader(constants))
+            rewrite_gathers(function, constants)
             erase_dead(function, constants)
 
 

@@ -48,3 +48,23 @@ func.func @left(%x: tensor<3x4xf32>, %q: tensor<4x1xi8>, %s: tensor<1xf32>) -> (
   %5 = "relax.matmul"(%x, %4) : (tensor<3x4xf32>, tensor<4x1xf32>) -> tensor<3x1xf32>
   return %2, %5 : tensor<3x1xf32>, tensor<3x1xf32>
 }
+
+// Gathers from a dequantized table: of its rows, which stay in 4 bits, as numbers from 0 on, and of the scales of these rows.
+// CHECK-LABEL: func.func @gathered(
+// CHECK-DAG: %[[T:.*]] = "relax.constant"() {weight = "table.packed"} : () -> tensor<256x32xui8>
+// CHECK-DAG: %[[S:.*]] = "relax.constant"() {value = dense<2.000000e+00> : tensor<256x1xf32>}
+// CHECK-DAG: %[[ROWS:.*]] = "relax.take"(%[[T]], %arg0)
+// CHECK: "relax.right_shift"
+// CHECK: "relax.bitwise_and"
+// CHECK: "relax.add"{{.*}} -> tensor<3x64xi8>
+// CHECK: %[[OF_ROWS:.*]] = "relax.take"(%[[S]], %arg0)
+// CHECK: "relax.multiply"(%{{.*}}, %[[OF_ROWS]]) : (tensor<3x64xf32>, tensor<3x1xf32>)
+// CHECK-NOT: tensor<256x64
+func.func @gathered(%i: tensor<3xi64>) -> tensor<3x64xf32> {
+  %w = "relax.constant"() {value = dense<-8> : tensor<256x64xi8>} : () -> tensor<256x64xi8>
+  %s = "relax.constant"() {value = dense<2.0> : tensor<256x1xf32>} : () -> tensor<256x1xf32>
+  %0 = "relax.astype"(%w) {dtype = f32} : (tensor<256x64xi8>) -> tensor<256x64xf32>
+  %1 = "relax.multiply"(%0, %s) : (tensor<256x64xf32>, tensor<256x1xf32>) -> tensor<256x64xf32>
+  %2 = "relax.take"(%1, %i) : (tensor<256x64xf32>, tensor<3xi64>) -> tensor<3x64xf32>
+  return %2 : tensor<3x64xf32>
+}
