@@ -269,3 +269,7 @@ class BackendLike(Protocol):
     def codegen(self) -> Callable[..., Any]:
         """``codegen(module, options)``: the artifacts of one external module."""
         ...
+
+    def check_options(self, options: Mapping[str, str]) -> None:
+        """LegatoError for options that ``codegen`` does not take."""
+        ...

@@ -172,6 +172,9 @@ def _partitioning(backends: Sequence[GivenBackend], costs: Sequence[ModulePass],
                   options: Mapping[str, str] | None) -> Callable[[Module, PassContext], None] | None:
     """What gives parts of a graph to the backends; None without backends. LegatoError for what only goes with backends."""
     if backends:
+        from legato.partitioning import check_backends
+
+        check_backends(backends, options)
         return partial(give_to_backends, backends=backends, costs=costs, options=options)
     for name, given in (("costs", costs), ("backend_options", options)):
         if given:

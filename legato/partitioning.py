@@ -9,7 +9,7 @@ from legato.dialects.module import Module
 from legato.passes.partition.fuse_by_pattern import FuseByPattern
 from legato.passes.partition.merge_composites import MergeComposites
 from legato.passes.partition.outline_external import OutlineExternal
-from legato.passes.partition.run_codegen import RunCodegen
+from legato.passes.partition.run_codegen import RunCodegen, read_options
 from legato.passes.partition.veto_small import VetoSmall
 from legato.passes.pipeline.base import ModulePass, PassContext
 from legato.passes.pipeline.pipeline import PassPipeline
@@ -29,6 +29,21 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     generation, by backend's name (``{"npu": "tile=16"}``), and ``min_ops=4``: merged groups of fewer ops stay with the host. May be
     called again, with passes in between. ``context.report["partition"]`` records what was done. Raises LegatoError.
     """
+    names, catalog = check_backends(backends, options)
+    context = context or PassContext()
+    context.resolve_backend = context.resolve_backend or catalog.resolve
+    context = with_catalogs(context)
+    for name in names:
+        load_dialects(module.context, catalog.resolve(name).dialects)
+    for passes in passes_for(names, costs, codegen, options or {}):
+        PassPipeline(passes).run(module, context)
+    return module
+
+
+def check_backends(backends: Iterable[str | Backend | type[Backend]],
+                   options: Mapping[str, str] | None = None) -> tuple[list[str], BackendCatalog]:
+    """The names of the backends that a call is given, and their catalog. LegatoError for unknown ones, and for options that a backend does
+    not have."""
     if isinstance(backends, (str, type, Backend)):
         one = f"'{backends}'" if isinstance(backends, str) else backends.name if isinstance(backends, Backend) else backends.__name__
         raise LegatoError(f"backends= takes several, in order of priority, and found one alone: write backends=[{one}]")
@@ -41,14 +56,10 @@ def partition(module: Module, backends: Iterable[str | Backend | type[Backend]],
     unknown = [n for n in options or {} if n not in names]
     if unknown:
         raise LegatoError(f"options for '{unknown[0]}', which is none of the backends: {', '.join(names)}")
-    context = context or PassContext()
-    context.resolve_backend = context.resolve_backend or catalog.resolve
-    context = with_catalogs(context)
     for name in names:
-        load_dialects(module.context, catalog.resolve(name).dialects)
-    for passes in passes_for(names, costs, codegen, options or {}):
-        PassPipeline(passes).run(module, context)
-    return module
+        _, rest = settings((options or {}).get(name, ""), name)
+        catalog.resolve(name).check_options(read_options(rest))
+    return names, catalog
 
 
 def passes_for(names: Sequence[str], costs: Iterable[ModulePass] = (), codegen: bool = True,

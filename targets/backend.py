@@ -41,6 +41,10 @@ class Backend:
         """
         raise LegatoError(f"the backend '{self.name}' generates no code: {type(self).__name__} has no method codegen")
 
+    def check_options(self, options: Mapping[str, str]) -> None:
+        """LegatoError for options that ``codegen`` does not take. It is called before a model is imported and partitioned; a backend that
+        does not define it is asked by ``codegen`` alone."""
+
     def composites(self) -> tuple[Composite, ...]:
         """The patterns. LegatoError if one is not a pattern, or two have the same name."""
         return as_composites(self.patterns, f"the backend '{self.name}'")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from legato.core.errors import LegatoError
 from legato.driver import refuse_elsewhere
-from legato.partitioning import BEFORE, partition_passes
+from legato.partitioning import BEFORE, check_backends, partition_passes
 from legato.passes.partition.run_codegen import check_requires
 from legato.passes.pipeline.pipeline import PassPipeline
 from legato.runtime.linker import find_linker
@@ -87,9 +87,7 @@ def look_up(options: argparse.Namespace, user: UserCode) -> Chosen:
     with command_line():
         target = Catalog().resolve(options.target)
         backends = user.chosen([name for name, _ in options.backend])
-        catalog = BackendCatalog(backends)
-        for name, _ in options.backend:
-            catalog.resolve(name)
+        check_backends(backends, dict(options.backend))
     if (options.mlir_print_ir_before or options.mlir_print_ir_after) and target.templates():
         pipelines = [passes for _, passes in stages_of(target)]
         if options.backend:

@@ -29,20 +29,24 @@ class OnnxEngine(Backend):
                 raise LegatoError(f"the backend '{self.name}' does not take '{missing[0]}'{nearest(missing[0], known)}")
             self.patterns = [known[op] for op in ops]
 
-    def codegen(self, module: Module, options: Mapping[str, str]) -> Sequence[Blob]:
-        """A blob for each function: the model with its weights."""
+    def check_options(self, options: Mapping[str, str]) -> None:
+        """LegatoError for anything but a number of threads."""
         unknown = [key for key in options if key != "threads"]
         if unknown:
             raise LegatoError(f"the backend '{self.name}' has no option '{unknown[0]}'; it has: threads")
         threads = options.get("threads", "1")
         if not threads.isdigit() or not int(threads):
             raise LegatoError(f"the backend '{self.name}': threads is '{threads}', expected 1 or more")
+
+    def codegen(self, module: Module, options: Mapping[str, str]) -> Sequence[Blob]:
+        """A blob for each function: the model with its weights."""
+        self.check_options(options)
         blobs = []
         for function in module.functions():
             name = function.name.value
             model = export(module, name)
             entry = model.metadata_props.add()
-            entry.key, entry.value = "legato.threads", threads
+            entry.key, entry.value = "legato.threads", options.get("threads", "1")
             if model.ByteSize() >= 1 << 31:
                 raise LegatoError(f"the part @{name} for the backend '{self.name}' has {model.ByteSize()} bytes of weights; an ONNX model "
                                   "in one piece has less than 2 GB")

@@ -11,7 +11,7 @@ from legato import relax
 from legato.artifacts import Closure
 from legato.passes.partition.costs import groups, veto
 from legato.patterns import is_op
-from legato.tools import legato_compile
+from legato.tools import legato_compile, legato_run
 
 SEEN: list[dict[str, str]] = []
 FILE = '''
@@ -89,6 +89,15 @@ def test_tools_take_options(tmp_path):
     with contextlib.redirect_stdout(printed):
         assert legato_compile.main(["--load", command[2], "--print-pipeline", "--backend", "doubler{tile=16}"]) == 0
     assert "relax-run-codegen{backend=doubler options=tile=16}" in printed.getvalue().replace('"', "")
+
+
+def test_options_are_refused_before_the_model_is_read(tmp_path, capsys):
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    for tool, what in ((legato_compile, "--explain"), (legato_run, "--random")):
+        assert tool.main([str(tmp_path / "model.onnx"), "-q", what, "--backend", "onnxruntime{x=1}"]) != 0
+        assert "the backend 'onnxruntime' has no option 'x'; it has: threads" in capsys.readouterr().err
+    with pytest.raises(legato.LegatoError, match="'onednn' has no options, found x"):
+        legato.lower(two.module(), backends=["onednn"], backend_options={"onednn": "x=1"}, last="relax")
 
 
 class Small(Positive):
