@@ -1,0 +1,148 @@
+"""Legato beside torch (cuBLAS, cuDNN) and onnxruntime on a GPU: ``python -m bench.gpu [NAME...] [--target nvvm] [--json FILE]``.
+
+Kernels and models, each in its own precision. Every engine's result is compared with onnxruntime's on the CPU in the same run; one that is
+wrong has no time, and the command ends with code 1. The engines take turns in blocks, each of which ends when the device has done its
+calls; medians of the blocks' times of a call. Shares are of what Legato's own kernels reach in the same run: multiply-adds of f32,
+bandwidth, and for halves and tf32 the best product of all engines so far. Where torch finds no GPU, calls are with host arrays, copies
+included.
+"""
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+
+from bench.gpu import cases, engines
+from bench.gpu.cases import LIMITS, TYPES, GpuCase
+from bench.gpu.engines import GpuRun
+from bench.gpu.peaks import GpuPeaks, measured
+from bench.gpu.report import GpuResult, gpu_page, gpu_table
+from legato.core.errors import LegatoError
+
+BLOCK = 0.05        # seconds of one engine's turn
+
+
+def error_of(found: np.ndarray, expected: np.ndarray) -> float:
+    """max|a-b| / max|b|; infinite for other shapes and numbers that are none."""
+    if found.shape != expected.shape or not np.isfinite(found).all():
+        return float("inf")
+    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-30)) if expected.size else 0.0
+
+
+def measure(case: GpuCase, target: str, seconds: float, peaks: GpuPeaks) -> tuple[GpuResult, bool]:
+    """Runs a case by each engine in turns, ``seconds`` for each, and whether all were right. What an engine refuses is printed."""
+    runs: dict[str, GpuRun] = {}
+    errors: dict[str, float] = {}
+    expected, right = engines.reference(case), True
+    for name, make in engines.ENGINES.items():
+        try:
+            run = make(case, target)
+            if run is None:
+                continue
+            errors[name] = error_of(run.result(run.call()), expected)
+        except (LegatoError, RuntimeError, ValueError, MemoryError) as error:
+            print(f"{name} does not run {case.name} in {case.precision}: {str(error).splitlines()[0]}", file=sys.stderr)
+            right = right and name != "legato"
+            continue
+        if errors[name] <= LIMITS[case.precision]:
+            runs[name] = run
+        else:
+            print(f"{name} is wrong for {case.name} in {case.precision}: an error of {errors[name]:.1e}", file=sys.stderr)
+            right = False
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    while runs and min(map(sum, times.values())) < seconds:
+        for name, run in runs.items():
+            times[name].append(block(run))
+    kernels = runs["legato"].kernels if "legato" in runs else None
+    spent = None if kernels is None else kernels()
+    share = None if not spent else peaks.share(case.flops, case.bytes, case.precision, spent)
+    return GpuResult(case.name, case.precision, {name: statistics.median(times[name]) * 1e3 if name in times else None
+                                                 for name in engines.ENGINES},
+                     None if spent is None else spent * 1e3, share, errors), right
+
+
+def block(run: GpuRun) -> float:
+    """The seconds of a call in one turn: as many as last ``BLOCK`` seconds, or one."""
+    run.call()      # caches hold another engine's data
+    run.wait()
+    started = time.perf_counter()
+    run.call()
+    run.wait()
+    count = max(1, round(BLOCK / max(time.perf_counter() - started, 1e-7)))
+    started = time.perf_counter()
+    for _ in range(count):
+        run.call()
+    run.wait()
+    return (time.perf_counter() - started) / count
+
+
+def best_tensor(peaks: GpuPeaks, case: GpuCase, result: GpuResult) -> GpuPeaks:
+    """The peaks with what a product of halves has shown."""
+    known = [ms for ms in (*result.milliseconds.values(), result.kernels) if ms]
+    if case.precision == "f32" or not case.flops or not known:
+        return peaks
+    return replace(peaks, tensor=max(peaks.tensor, case.flops / min(known) * 1e3))
+
+
+def wanted(names: Sequence[str], precisions: Sequence[str], small: bool) -> list[GpuCase]:
+    """The named cases. Those that need packages that are not here are left out, which is printed."""
+    found: list[GpuCase] = []
+    for name in names:
+        if name in cases.KERNELS:
+            found += cases.kernel_cases(name, small, precisions)
+        elif "f32" in precisions:
+            try:
+                found.append(cases.model_case(name))
+            except ImportError as error:
+                print(f"{name} is left out: {error} (pip install torch transformers onnxscript)", file=sys.stderr)
+    return found
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line's parser."""
+    p = argparse.ArgumentParser(prog="python -m bench.gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("names", nargs="*", metavar="NAME", choices=[*cases.known(), []], help=f"of {', '.join(cases.known())}; all by default")
+    p.add_argument("--target", default="nvvm", help="nvvm{chip=sm_90a ...} or vulkan (default: nvvm)")
+    p.add_argument("--precisions", default=",".join(TYPES), help=f"of {', '.join(TYPES)}; all by default")
+    p.add_argument("--small", action="store_true", help="sizes of kernels divided by 16, for devices that are CPUs")
+    p.add_argument("--seconds", type=float, default=1.0, help="for each engine and row (default: 1.0)")
+    p.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
+    p.add_argument("--html", type=Path, metavar="FILE", help="write a page")
+    return p
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measures, and prints the table. Returns the exit code: 1 for a wrong result or one that Legato does not have."""
+    options = parser().parse_args(argv)
+    for line in engines.missing():
+        print(line, file=sys.stderr)
+    try:
+        peaks = measured(options.target, options.small)
+    except (LegatoError, RuntimeError) as error:
+        print(f"the target '{options.target}' does not run here: {error}", file=sys.stderr)
+        return 1
+    print(f"{peaks.flops / 1e9:.4g} GFLOP/s of f32, {peaks.bandwidth / 1e9:.4g} GB/s")
+    results: list[GpuResult] = []
+    is_right = True
+    for case in wanted(options.names or cases.known(), options.precisions.split(","), options.small):
+        result, right = measure(case, options.target, options.seconds, peaks)
+        is_right = is_right and right
+        peaks = best_tensor(peaks, case, result)
+        results.append(result)
+        print(gpu_table(results[-1:], headed=len(results) == 1), flush=True)
+    machine = {"target": options.target, **engines.versions()}
+    if options.json:
+        rows = [{**asdict(result), "ratio": result.ratio} for result in results]
+        options.json.write_text(json.dumps({"machine": machine, "peaks": asdict(peaks), "results": rows}, indent=1) + "\n")
+    if options.html:
+        options.html.write_text(gpu_page(results, machine))
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
