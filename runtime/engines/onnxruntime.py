@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+NARROW = {"bfloat16": 16, "float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20}   # ONNX's numbers of types
+
 
 def load(data: memoryview, name: str) -> Callable[..., None]:
     """A function ``f(inputs..., outputs...)`` of an ONNX model. Its metadata ``legato.threads`` is the number of threads."""
@@ -21,9 +23,9 @@ def load(data: memoryview, name: str) -> Callable[..., None]:
     def run(*arrays: np.ndarray) -> None:
         binding = session.io_binding()
         for key, array in zip(inputs, arrays):
-            binding.bind_input(key, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+            binding.bind_input(key, "cpu", 0, NARROW.get(array.dtype.name, array.dtype), array.shape, array.ctypes.data)
         for key, array in zip(outputs, arrays[len(inputs):]):
-            binding.bind_output(key, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+            binding.bind_output(key, "cpu", 0, NARROW.get(array.dtype.name, array.dtype), array.shape, array.ctypes.data)
         session.run_with_iobinding(binding)
 
     return run

@@ -24,8 +24,7 @@ CONSTANT = "relax.constant"
 class Writer:
     """The nodes, constants and names of an ONNX graph being written; translations of ops add to it."""
 
-    def __init__(self, module: Module):
-        self.module = module
+    def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: list[TensorProto] = []
         self.names: dict[ir.Value, str] = {}
@@ -81,12 +80,12 @@ class Writer:
 class ExportedOp:
     """An op for its translation: attributes, types, and the names of its operands."""
 
-    def __init__(self, op: ir.Operation, writer: Writer | None):
+    def __init__(self, op: ir.Operation, writer: Writer | None, label: str = ""):
         self.name = op.name
         self.attrs = relax.attributes_of(op)
         self.types = [TensorType.of(v.type) for v in op.operands]
         self.result = TensorType.of(op.results[0].type)
-        self.label = model_name(op) or op.name.split(".")[1]
+        self.label = label or model_name(op) or op.name.split(".")[1]
         self.inputs = [writer.names[v] for v in op.operands] if writer is not None else []
 
 
@@ -102,7 +101,7 @@ def exportable(op: ir.Operation) -> bool | str:
 def export(module: Module, function: str = "main") -> onnx.ModelProto:
     """A function of relax ops, with its constants, as a checked ONNX model (opset 20). UnsupportedError for an op without translation."""
     main = module.function(function)
-    writer = Writer(module)
+    writer = Writer()
     inputs = []
     for number, argument in enumerate(main.arguments):
         name = writer.fresh(_given_name(main, "arg_attrs", number) or f"arg{number}")
@@ -130,13 +129,27 @@ def export(module: Module, function: str = "main") -> onnx.ModelProto:
     return model
 
 
-def _translate(op: ir.Operation, writer: Writer) -> None:
+def export_op(op: ir.Operation) -> onnx.ModelProto:
+    """A model of one graph op whose operands are inputs: what an engine is asked about. Equal ops give equal models, whatever their names.
+    UnsupportedError as in ``export``."""
+    writer = Writer()
+    inputs = []
+    for number, value in enumerate(dict.fromkeys(op.operands)):
+        writer.names[value] = writer.fresh(f"arg{number}")
+        inputs.append(_value(writer.names[value], value.type))
+    _translate(op, writer, "op")
+    graph = helper.make_graph(writer.nodes, "op", inputs, [_value(writer.names[op.results[0]], op.results[0].type)], writer.initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+
+
+def _translate(op: ir.Operation, writer: Writer, label: str = "") -> None:
+    """Adds an op to the graph. ``label``: of its nodes, in place of its name in the model."""
     if relax.op_class(op) is None:
         raise UnsupportedError(f"{describe(op)} is no graph op: an ONNX model is made of a function of graph ops (before relax-legalize)")
     answer = exportable(op)
     if answer is not True:
         raise UnsupportedError(f"{describe(op)} cannot be exported to ONNX: {answer}")
-    found = TABLE[op.name].write(writer, ExportedOp(op, writer))
+    found = TABLE[op.name].write(writer, ExportedOp(op, writer, label))
     if isinstance(found, Refusal):
         raise UnsupportedError(f"{describe(op)} cannot be exported to ONNX: {found}")
     writer.names[op.results[0]] = found

@@ -2,6 +2,7 @@
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -138,3 +139,40 @@ def test_scalars_stay_scalars(load):
     x, found = np.arange(12, dtype=np.float32).reshape(3, 4), np.empty(4, np.float32)
     load(memoryview(model.SerializeToString()), "main")(x, found)
     assert (found == x[1]).all()
+
+
+def test_bf16_in_onnxruntime():
+    """Its arrays were bound by numpy's type, of which onnxruntime has none for bf16."""
+    module = legato.Module.parse("""
+    func.func @main(%x: tensor<3x4xbf16>) -> tensor<3x4xbf16> {
+      %0 = "relax.astype"(%x) {dtype = f32} : (tensor<3x4xbf16>) -> tensor<3x4xf32>
+      %1 = "relax.tanh"(%0) : (tensor<3x4xf32>) -> tensor<3x4xf32>
+      %2 = "relax.astype"(%1) {dtype = bf16} : (tensor<3x4xf32>) -> tensor<3x4xbf16>
+      return %2 : tensor<3x4xbf16>
+    }""")
+    executable = legato.compile(module, backends=["onnxruntime"])
+    assert not executable.report.kernels
+    x = np.linspace(-2, 2, 12).reshape(3, 4).astype(ml_dtypes.bfloat16)
+    found = executable(x)
+    found = found if isinstance(found, np.ndarray) else np.from_dlpack(found)
+    np.testing.assert_array_equal(found.astype(np.float32), np.tanh(x.astype(np.float32)).astype(ml_dtypes.bfloat16).astype(np.float32))
+
+
+@pytest.mark.parametrize(("element", "taken"), [("f32", 1), ("bf16", 0)])
+def test_an_op_that_the_engine_lacks_stays_with_the_host(element, taken):
+    """onnxruntime has no tanh of bf16: it was found out when the model was loaded, by an error of onnxruntime's."""
+    type_ = f"tensor<3x4x{element}>"
+    module = legato.Module.parse(f"""
+    func.func @main(%x: {type_}) -> {type_} {{
+      %0 = "relax.tanh"(%x) : ({type_}) -> {type_} loc("squashed")
+      return %0 : {type_}
+    }}""")
+    executable = legato.compile(module, backends=["onnxruntime"])
+    records = executable.report.details["partition"]
+    assert sum(bool(record.function) for record in records) == taken
+    assert taken or ("onnxruntime does not take it" in records[0].reason and "Tanh" in records[0].reason)
+    dtype = ml_dtypes.bfloat16 if element == "bf16" else np.float32
+    x = np.linspace(-2, 2, 12).reshape(3, 4).astype(dtype)
+    found = executable(x)
+    found = found if isinstance(found, np.ndarray) else np.from_dlpack(found)
+    np.testing.assert_allclose(found.astype(np.float32), np.tanh(x.astype(np.float32)), rtol=2e-2 if element == "bf16" else 1e-6)
