@@ -1,5 +1,5 @@
 """Runs a relax function by the dialect's numpy semantics: what tests compare passes and compiled code with."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -9,11 +9,12 @@ from legato.dialects.module import Module
 from legato.dialects.relax import dims
 
 
-def interpret(module: Module, arguments: Sequence[np.ndarray], function: str = "main") -> list[np.ndarray]:
-    """The results of a function of graph ops for some arguments, whose shapes give the symbols their values."""
+def interpret(module: Module, arguments: Sequence[np.ndarray], function: str = "main",
+              known: Mapping[str, int] | None = None) -> list[np.ndarray]:
+    """The results of a function of graph ops for some arguments, whose shapes give the symbols their values. ``known``: other symbols."""
     block = module.function(function).body.blocks[0]
     values = dict(zip(block.arguments, arguments, strict=True))
-    symbols: dict[str, int] = {}
+    symbols: dict[str, int] = dict(known or {})
     for argument, array in zip(block.arguments, arguments):
         for size, length in zip(dims.dims(argument.type), array.shape):
             if isinstance(size, dims.Dim) and size.is_symbol:

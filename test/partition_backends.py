@@ -9,6 +9,7 @@ from interpret import interpret
 import legato
 from legato.artifacts import Blob, Closure, Lowered
 from legato.core.mlir import func
+from legato.dialects import relax
 from legato.patterns import is_const, is_op, wildcard
 
 CONV = is_op("relax.conv2d")(wildcard(), is_const()).named("conv")
@@ -25,9 +26,13 @@ def flat(module: legato.Module) -> legato.Module:
 
 
 def serialize(module: legato.Module) -> bytes:
-    """Text and weights as bytes."""
+    """Text and weights as bytes; numpy's files have no bf16, so weights are bytes with a type and a shape."""
     file = io.BytesIO()
-    np.savez(file, text=np.array(str(module)), **{f"w.{key}": module.weights[key] for key in module.used_weights()})
+    weights = {key: module.weights[key] for key in module.used_weights()}
+    types = {f"t.{key}": np.array(array.dtype.name) for key, array in weights.items()}
+    np.savez(file, text=np.array(str(module)), **types,
+             **{f"w.{key}": np.ascontiguousarray(array).reshape(-1).view(np.uint8) for key, array in weights.items()},
+             **{f"s.{key}": np.array(array.shape, np.int64) for key, array in weights.items()})
     return file.getvalue()
 
 
@@ -37,16 +42,20 @@ def load(data: memoryview, name: str) -> Callable[..., None]:
         module = legato.Module.parse(str(file["text"]))
         for key in file.files:
             if key.startswith("w."):
-                module.weights.add(key[2:], file[key])
+                dtype = np.dtype(str(file[f"t.{key[2:]}"]))
+                module.weights.add(key[2:], file[key].view(dtype).reshape(file[f"s.{key[2:]}"]))
     return runner(module, name)
 
 
 def runner(module: legato.Module, name: str) -> Callable[..., None]:
     """One function of a module by numpy semantics, in destination-passing style."""
-    count = len(module.function(name).type.results)
+    results = [relax.TensorType.of(type_) for type_ in module.function(name).type.results]
 
     def run(*arrays: np.ndarray) -> None:
-        for out, value in zip(arrays[len(arrays) - count:], interpret(module, arrays[: len(arrays) - count], name), strict=True):
+        given, outs = arrays[: len(arrays) - len(results)], arrays[len(arrays) - len(results):]
+        sizes = [pair for type_, out in zip(results, outs, strict=True) for pair in zip(type_.dims, out.shape, strict=True)]
+        known = {str(size): length for size, length in sizes if isinstance(size, relax.dims.Dim) and size.is_symbol}
+        for out, value in zip(outs, interpret(module, given, name, known), strict=True):
             out[...] = value
 
     return run

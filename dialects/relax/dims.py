@@ -206,6 +206,26 @@ def _not_zero(divisor: ir.Value) -> ir.Value:
     return arith.SelectOp(arith.CmpIOp(arith.CmpIPredicate.eq, divisor, zero).result, one, divisor).result
 
 
+def _known_here(value: ir.Value) -> bool:
+    """Whether the op of a value stands before the insertion point, or before the op around that."""
+    place, op = ir.InsertionPoint.current, value.owner.operation
+    before, block = place.ref_operation, place.block
+    while block != op.block:
+        before = block.owner.operation
+        if before.block is None or before.name == "func.func":
+            return True
+        block = before.block
+    return all(one.operation != before for one in _until(op)) if before is not None else True
+
+
+def _until(op: ir.Operation) -> Iterator[ir.OpView]:
+    """The ops of a block from its begin to this one."""
+    for one in op.block.operations:
+        yield one
+        if one.operation == op:
+            return
+
+
 def _symbol_value(name: str, where) -> ir.Value:
     if isinstance(where, Mapping):
         if name not in where:
@@ -217,6 +237,9 @@ def _symbol_value(name: str, where) -> ir.Value:
         source = where.arguments[number]
     else:
         source, axis, scale, offset = _giving_result(name, where)
+        if not _known_here(source):
+            raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{where.name.value}, and is needed before "
+                              f"{source.owner.name}, the first op whose result has it: its value cannot be known")
     index = ir.IndexType.get()
     value = tensor.DimOp(source, arith.ConstantOp(index, axis).result).result
     if offset:

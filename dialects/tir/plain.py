@@ -68,6 +68,29 @@ def plain_types(function: func.FuncOp) -> None:
     function.attributes["function_type"] = ir.TypeAttr.get(plain)
 
 
+def graph_types(function: func.FuncOp) -> None:
+    """Gives the arguments and results of a function of plain types those of its ``relax.signature`` again, by casts inside, so that
+    functions of graph ops can call it."""
+    if SIGNATURE not in function.attributes:
+        return
+    block, type_ = function.body.blocks[0], function.attributes[SIGNATURE].value
+    first, last = block.operations[0], block.operations[len(block.operations) - 1]
+    with first.location:
+        for argument, wanted in zip(block.arguments, type_.inputs, strict=True):
+            plain = argument.type
+            if plain != wanted:
+                argument.set_type(wanted)
+                with ir.InsertionPoint(first):
+                    cast = ir.Operation.create(UNREALIZED, [plain], [argument])
+                argument.replace_all_uses_except(cast.results[0], cast)
+        for number, wanted in enumerate(type_.results):
+            if last.operands[number].type != wanted:
+                with ir.InsertionPoint(last):
+                    last.operands[number] = ir.Operation.create(UNREALIZED, [wanted], [last.operands[number]]).results[0]
+    function.attributes["function_type"] = ir.TypeAttr.get(type_)
+    del function.attributes[SIGNATURE]
+
+
 def set_plain(value: ir.Value) -> None:
     """Gives a value its plain type."""
     type_ = value.type

@@ -12,9 +12,11 @@ from legato.core.interfaces import BackendLike
 from legato.core.ir_helpers import find
 from legato.core.mlir import func, ir
 from legato.core.user_code import blamed, prefixed
+from legato.dialects import tir
 from legato.dialects.artifacts import Artifact, Lowered
 from legato.dialects.module import Module
-from legato.dialects.relax.markers import ARTIFACTS, EXTERNAL, PACKED
+from legato.dialects.relax.markers import ARTIFACTS, EXTERNAL, PACKED, SIGNATURE
+from legato.dialects.tir.plain import graph_types
 from legato.passes.graph.functions import CONSTANT
 from legato.passes.partition.artifacts import check_names, note, packed_name, same_bytes
 from legato.passes.partition.inlining import inline_module
@@ -117,8 +119,9 @@ def _generated(backend: BackendLike, module: Module, options: dict[str, str]) ->
 
 
 def _signatures(external: ir.Operation) -> dict[str, ir.Type]:
-    """The types of the functions that the host can call, by name."""
-    return {op.name.value: op.type for op in external.regions[0].blocks[0].operations
+    """The types of the functions that the host can call, by name; of lowered ones those that they had."""
+    return {op.name.value: op.attributes[SIGNATURE].value if SIGNATURE in op.attributes else op.type
+            for op in external.regions[0].blocks[0].operations
             if isinstance(op, func.FuncOp) and "sym_visibility" not in op.operation.attributes}
 
 
@@ -157,6 +160,9 @@ def _compile_with_host(module: Module, external: ir.Operation, lowered: Module, 
                               f"{', '.join('@' + n for n in there) or 'none'}")
         if there[name] != type_:
             raise LegatoError(f"the backend '{backend.name}' gave IR in which @{name} has the type {there[name]} instead of {type_}")
+    for function in lowered.functions():
+        if not tir.is_prim_func(function):
+            graph_types(function)
     adopt_weights(module, lowered)
     inline_module(module, lowered.module.operation, home)
     external.erase()

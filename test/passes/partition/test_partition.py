@@ -18,6 +18,7 @@ from legato.artifacts import Registered
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.passes.partition.costs import groups, veto
+from legato.patterns import is_op, wildcard
 from legato.runtime.package import saved_files
 
 TEST = Path(__file__).resolve().parents[2]
@@ -158,6 +159,41 @@ def test_lowered_in_codegen_or_before(backend):
     legato.partition(module, [backend])
     assert "relax.codegen" not in str(module) and "linalg.matmul" in str(module) and '"relax.matmul"(' not in str(module)
     same(legato.compile(module), network(), random(1, 3, 8, 8))
+
+
+@pytest.mark.parametrize("backend", [pb.Inline, pb.InlineLater])
+def test_lowered_code_of_plain_types(backend):
+    """Booleans are bytes and sizes have no names in lowered functions: the host took them for functions of other types."""
+    class Comparing(backend):
+        patterns = [("both", is_op("relax.logical_and")(is_op("relax.greater")(wildcard(), wildcard()), wildcard()))]
+
+    def type_of(element):
+        return f'tensor<?x4x{element}, #relax.dims<["n", 4]>>'
+
+    module = legato.Module.parse(f"""
+    func.func @main(%x: {type_of("f32")}, %y: {type_of("f32")}, %b: {type_of("i1")}) -> {type_of("i1")} {{
+      %0 = "relax.greater"(%x, %y) : ({type_of("f32")}, {type_of("f32")}) -> {type_of("i1")}
+      %1 = "relax.logical_and"(%0, %b) : ({type_of("i1")}, {type_of("i1")}) -> {type_of("i1")}
+      %2 = "relax.logical_not"(%1) : ({type_of("i1")}) -> {type_of("i1")}
+      return %2 : {type_of("i1")}
+    }}""")
+    executable = legato.compile(module, backends=[Comparing])
+    assert [r.function for r in executable.report.details["partition"] if r.function]
+    x, y = random(2, 5, 4)
+    b = x > 0.1
+    np.testing.assert_array_equal(executable(x, y, b), ~((x > y) & b))
+
+
+def test_a_size_that_only_results_have_is_refused_where_code_allocates():
+    """The kernel's size was read from a value behind it, and the module did not verify."""
+    module = legato.Module.parse("""
+    func.func @main() -> tensor<?xf32, #relax.dims<["n"]>> {
+      %0 = "relax.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+      %1 = "relax.broadcast_to"(%0) {shape = #relax.dims<["n"]>} : (tensor<f32>) -> tensor<?xf32, #relax.dims<["n"]>>
+      return %1 : tensor<?xf32, #relax.dims<["n"]>>
+    }""")
+    with pytest.raises(legato.LegatoError, match=r"'n' is not a dimension .* is needed before relax.broadcast_to"):
+        legato.Pipeline("relax-legalize{target=generic}").run(module, pb.generic_context())
 
 
 def test_lowered_code_keeps_its_own_weights():
