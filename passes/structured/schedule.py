@@ -14,6 +14,7 @@ from legato.dialects.module import Module
 from legato.dialects.tir.state import WRITTEN
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.structured.fit_windows import fit_windows
+from legato.passes.structured.order_inputs import order_inputs
 from legato.schedule.transform_batch import apply_scripts
 
 UNPACK = ('%unpacks = transform.structured.match ops{["linalg.unpack"]} in %root : (!transform.any_op) -> !transform.op<"linalg.unpack">\n'
@@ -40,7 +41,7 @@ class ScheduleKernels(ModulePass):
             scripts: list[tuple[str, func.FuncOp]] = []
             packed: set[str] = set()
             for kernel in tir.schedulable(module.module):
-                if fit_windows(kernel):
+                if fit_windows(kernel) | order_inputs(kernel):
                     context.kernels.drop(kernel)
                 body = report[kernel.name.value] = target.schedule(context.kernels.of(kernel))
                 if any(op.name == "linalg.unpack" for op in context.kernels.of(kernel).ops):

@@ -27,12 +27,14 @@ def schedule(kernel: StructuredKernel, machine: Machine) -> str | None:
 
 
 def joins_sizes(kernel: StructuredKernel) -> bool:
-    """Whether a reshape of the kernel joins, or splits, an axis: it does more than drop and add axes of size 1."""
+    """Whether a reshape of the kernel joins axes of which not all sizes are known, or splits such an axis: it does more than drop and add
+    axes of size 1."""
     for op in kernel.ops:
         if op.name in ("tensor.collapse_shape", "tensor.expand_shape"):
             shape = (op.operands[0] if op.name == "tensor.collapse_shape" else op.results[0]).type.shape
             groups = [[ir.IntegerAttr(axis).value for axis in group] for group in op.attributes["reassociation"]]
-            if any(sum(shape[axis] != 1 for axis in group) > 1 for group in groups):
+            dynamic = ir.ShapedType.get_dynamic_size()
+            if any(sum(shape[axis] != 1 for axis in group) > 1 and any(shape[axis] == dynamic for axis in group) for group in groups):
                 return True
     return False
 
