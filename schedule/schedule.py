@@ -133,7 +133,8 @@ class ModuleSchedule:
     # --- loops ---
 
     def split(self, loop: Handle, factors: Sequence[int | Knob | None]) -> list[Handle]:
-        """Replaces a loop by nested loops, outermost first; one factor may be None and is inferred."""
+        """Replaces a loop by nested loops, outermost first; one factor may be None and is inferred. The outermost stays what the loop was:
+        parallel, bound to a thread."""
         return self._step("split", [loop], numbers=("factors", [-1 if f is None else f for f in factors]))
 
     def fuse(self, *loops: Handle) -> Handle:

@@ -56,6 +56,16 @@ def bind(sch):
     assert 'thread = "threadIdx.x"' in str(sch)
 
 
+def split_what_is_bound(sch):
+    """The outer loop takes the thread: the loop lost it, and was of the kind thread without one."""
+    i, j = loops(sch, "D")
+    sch.bind(i, "blockIdx.x")
+    sch.bind(j, "threadIdx.x")
+    outer, inner = sch.split(j, [None, 4])
+    assert [loop.operation.opview.thread for loop in (outer, inner)] == ["threadIdx.x", None]
+    assert sch.module.operation.verify()
+
+
 def cache_read(sch):
     copied = sch.cache_read(sch.get_block("C"), 0, "shared")
     assert copied.name == "A_shared" and 'scope = "shared"' in str(sch)
@@ -155,7 +165,8 @@ def tile_product(sch):
 
 CASES = [
     (matmul_relu, split), (three_steps, split_with_a_rest), (three_steps, fuse), (matmul_relu, reorder), (three_steps, parallel),
-    (matmul_relu, unroll), (three_steps, bind), (matmul_relu, cache_read), (matmul_relu, cache_write), (three_steps, compute_at),
+    (matmul_relu, unroll), (three_steps, bind), (three_steps, split_what_is_bound), (matmul_relu, cache_read), (matmul_relu, cache_write),
+    (three_steps, compute_at),
     (blur, compute_at_a_window), (matmul_relu, compute_a_reduction_at),
     (matmul_relu, reverse_compute_at), (three_steps, compute_inline), (three_steps, reverse_compute_inline),
     (matmul_relu, decompose_reduction), (matmul_relu, decompose_reduction_with_rests), (three_steps, split_inside_of_a_block),

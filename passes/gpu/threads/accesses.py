@@ -175,6 +175,28 @@ class Conflicts:
         found = meeting(mine, [c for _, c in a.columns], other, [c for _, c in b.columns])
         return None if found is None else describe(blocks, *found)
 
+    def only_elsewhere(self, read: ThreadAccess, writes: Sequence[ThreadAccess]) -> str | None:
+        """Two blocks of which the first reads an element that the second writes, and itself does not, as text; None where there are none or
+        it cannot be decided. Checks the first blocks."""
+        blocks = [LaunchAxis(b.name, b.id, min(b.extent or 2, FEW)) for b in self.launch.blocks]
+        ids = {axis.id for axis in blocks}
+        values = [v for one in (read, *writes) for v in (*(one.indices or ()), *(test for test, _ in one.tests))]
+        if not any(roots(value) & ids for value in values):
+            return None
+        mine = self.touched(read, [], blocks)
+        found = [self.touched(write, [], blocks) for write in writes]
+        if mine is None or not mine.exact or any(one is None for one in found):
+            return None
+        tables = [mine, *map(present, found)]
+        if any([s for s, _ in one.columns] != [s for s, _ in mine.columns] for one in tables):
+            return None
+        keys = as_keys([[np.zeros_like(one.thread), *(c for _, c in one.columns)] for one in tables])
+        block = [one.thread // self.launch.thread_count for one in tables]
+        place, at = np.concatenate([np.zeros(0, np.int64), *keys[1:]]), np.concatenate([np.zeros(0, np.int64), *block[1:]])
+        own, written = as_keys([[keys[0], block[0]], [place, at]])
+        bad = np.nonzero(~np.isin(own, written) & np.isin(keys[0], place))[0]
+        return describe(blocks, int(block[0][bad[0]]), int(at[place == keys[0][bad[0]]][0])) if len(bad) else None
+
     def race(self, access: ThreadAccess, blocks: Sequence[LaunchAxis] = ()) -> str | None:
         """Two threads that write one element at once by a store, as text; None where there are none or it cannot be decided.
 

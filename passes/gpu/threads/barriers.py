@@ -40,6 +40,7 @@ def insert_barriers(launch: Launch) -> int:
     inserter = Inserter(launch)
     inserter.check_races()
     inserter.check_blocks()
+    inserter.check_shared()
     inserter.sequence(launch.block)
     split_conditions(launch)
     check_reached(launch)
@@ -99,6 +100,16 @@ class Inserter:
                 if blocks is not None:
                     raise PassFailed(f"the blocks {blocks} meet in {name_of(write.buffer)}, which one of them writes and the other reads: "
                                      "blocks do not wait for each other; make two nests of it, which are two launches", read.op)
+
+    def check_shared(self) -> None:
+        """PassFailed where a block reads what another one writes to its own shared memory."""
+        found = [a for op in in_program_order(self.launch.operation) for a in self.accesses(op)
+                 if isinstance(a.buffer.owner, ir.Block) and a.buffer.owner.owner.operation == self.launch.operation]
+        for read in (a for a in found if a.reads and not a.writes):
+            blocks = self.conflicts.only_elsewhere(read, [a for a in found if a.writes and a.buffer == read.buffer])
+            if blocks is not None:
+                raise PassFailed(f"the blocks {blocks} meet in the shared buffer {name_of(read.buffer)}, of which each has its own: the "
+                                 "one reads what only the other writes; give it the scope global, and make two nests of it", read.op)
 
     def sequence(self, block: ir.Block) -> Summary:
         """Inserts barriers between the statements of a block."""

@@ -5,7 +5,7 @@ from legato.core.ir_helpers import ancestors, body, everything, find, index, ter
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import REDUCE, THREAD, loop_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis, thread_loops
-from legato.passes.gpu.threads.memory import LOCAL, has_effect, is_local_store, name_of, scope_of
+from legato.passes.gpu.threads.memory import LOCAL, SHARED, has_effect, is_local_store, name_of, scope_of
 
 MOVABLE = ("arith.", "memref.dim", "math.")
 
@@ -14,9 +14,11 @@ def guard(launch: Launch) -> None:
     """Puts statements outside of an axis's loops under the condition that the index on it is 0.
 
     Writes of local buffers stay on all threads. PassFailed for a local buffer that is written in a loop bound to threads and read outside
-    of it, unless it is the result of a reduction over these threads.
+    of it, unless it is the result of a reduction over these threads, and for a shared buffer that is written in other loops bound to blocks
+    than it is read in.
     """
     check_local(launch)
+    check_shared(launch)
     _guard(launch.block, launch, frozenset())
 
 
@@ -35,6 +37,24 @@ def check_local(launch: Launch) -> None:
                     raise PassFailed(f"the local buffer {name_of(buffer)} is written in a loop bound to {', '.join(sorted(missing))} and "
                                      "read outside of it, where there is no telling whose is meant: each thread has its own; give it the "
                                      "scope shared", read)
+
+
+def check_shared(launch: Launch) -> None:
+    """PassFailed for a shared buffer of which blocks write parts that others read, as their loops around the accesses say."""
+    blocks = {axis.name for axis in launch.blocks}
+    for made in find(launch.operation.parent.operation, "tir.alloc_buffer"):
+        buffer = made.results[0]
+        if not blocks or scope_of(buffer) != SHARED:
+            continue
+        users = [u.owner.operation for u in buffer.uses]
+        writes = [u for u in users if u.name == "memref.store"]
+        for read in (u for u in users if u.name not in ("memref.store", "memref.dim")):
+            for write in writes:
+                differing = (axes_around(write, launch) ^ axes_around(read, launch)) & blocks
+                if differing:
+                    raise PassFailed(f"the shared buffer {name_of(buffer)} is written in other loops bound to "
+                                     f"{', '.join(sorted(differing))} than it is read in: each block has its own, and would read what "
+                                     "another one wrote; bind loops around both, or give it the scope global", read)
 
 
 def axes_around(op: ir.Operation, launch: Launch) -> set[str]:

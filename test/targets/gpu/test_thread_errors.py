@@ -166,6 +166,35 @@ def local_of_another(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32"
 
 
 @T.prim_func
+def shared_of_another(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    s = T.alloc_buffer((4, 8), "float32", scope="shared")
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        for bx in T.thread_binding(4, thread="blockIdx.x"):
+            s[bx, tx] = A[bx, tx]
+        for i in range(4):
+            B[i, tx] = s[i, tx]
+
+
+@T.prim_func
+def shared_by_one(A: T.Buffer((8,), "float32"), B: T.Buffer((4, 8), "float32")):
+    s = T.alloc_buffer((8,), "float32", scope="shared")
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        s[tx] = A[tx]
+        for bx in T.thread_binding(4, thread="blockIdx.x"):
+            B[bx, tx] = s[tx]
+
+
+@T.prim_func
+def shared_reversed(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    s = T.alloc_buffer((4, 8), "float32", scope="shared")
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        for bx in T.thread_binding(4, thread="blockIdx.x"):
+            s[bx, tx] = A[bx, tx]
+        for by in T.thread_binding(4, thread="blockIdx.x"):
+            B[by, tx] = s[3 - by, tx]
+
+
+@T.prim_func
 def shared_between_launches(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
     s = T.alloc_buffer((32,), scope="shared")
     for tx in T.thread_binding(32, thread="threadIdx.x"):
@@ -275,6 +304,9 @@ ERRORS = {
     local_outside: r"the local buffer x is written in a loop bound to threadIdx.x and read outside of it",
     local_of_another: r"the local buffer x is read where another thread writes it",
     shared_between_launches: r"the shared buffer s is used in several nests",
+    shared_of_another: r"the shared buffer s is written in other loops bound to blockIdx.x than it is read in: each block has its own",
+    shared_by_one: r"the shared buffer s is written in other loops bound to blockIdx.x than it is read in",
+    shared_reversed: r"the blocks \(blockIdx.x = 0\) and \(blockIdx.x = 3\) meet in the shared buffer s, of which each has its own",
     global_inside: r"the buffer x is global, and made inside of loops bound to threads: give it the scope shared or local",
     unknown_scope: r"the buffer x has the scope 'wmma.accumulator', which this target does not have; it has: global, shared",
     reduced_by_blocks: r"block 'B' is reduced over blockIdx.x: blocks cannot add up what they have",
