@@ -79,6 +79,11 @@ class Function:
     def files(self) -> Mapping[str, str | bytes]:
         return self.shown
 
+    def backends(self, module: legato.Module) -> Sequence[legato.Backend]:
+        """Backends for the module that ``build`` made, and those of the programs that it is compiled with."""
+        del module
+        return ()
+
     def run(self, target: str) -> Outcome:
         return together([self], target)[0]
 
@@ -86,8 +91,10 @@ class Function:
 Subject = Callable[[int], Program]
 
 SUBJECTS = {
+    "gpu": "gpu_programs:gpu",
     "graphs": "graph_programs:graph",
     "kernels": "kernel_programs:kernel",
+    "partitions": "partition_programs:partition",
     "schedules": "schedule_programs:schedule",
     "typed": "typed_programs:typed_kernel",
 }
@@ -134,8 +141,9 @@ def together(programs: Sequence[Function], target: str) -> list[Outcome]:
     if not modules:
         return outcomes
     names = {number: names_of(module) for number, module in modules.items()}
+    backends = [backend for number, module in modules.items() for backend in programs[number].backends(module)]
     try:
-        executable = legato.compile(joined([*modules.values()]), target)
+        executable = legato.compile(joined([*modules.values()]), target, backends=backends)
     except legato.UnsupportedError as error:
         if len(modules) > 1:
             raise

@@ -85,11 +85,31 @@ def sliced(x: np.ndarray, starts: np.ndarray, ends: np.ndarray, axes: np.ndarray
     return x
 
 
+def max_pooled(x: np.ndarray, kernel_shape: Sequence[int], pads: Sequence[int] = (), strides: Sequence[int] = (),
+               dilations: Sequence[int] = (), ceil_mode: int = 0) -> np.ndarray:
+    """MaxPool."""
+    for n, kernel in enumerate(kernel_shape):
+        stride, dilation = (strides[n] if strides else 1), (dilations[n] if dilations else 1)
+        low, high = (pads[n], pads[n + len(kernel_shape)]) if pads else (0, 0)
+        size, reach = x.shape[n + 2] + low + high, (kernel - 1) * dilation + 1
+        count = (size - reach) // stride + 1
+        if ceil_mode and (size - reach) % stride and count * stride < x.shape[n + 2] + low:   # a window begins in the image
+            count += 1
+        least = -np.inf if is_float(x.dtype) else np.iinfo(x.dtype).min
+        filled = [(0, 0)] * x.ndim
+        filled[n + 2] = (low, max(high, (count - 1) * stride + reach - x.shape[n + 2] - low))
+        padded = np.pad(x, filled, constant_values=least)
+        x = np.max([np.take(padded, np.arange(count) * stride + at * dilation, n + 2) for at in range(kernel)], axis=0)
+    return x
+
+
 # The reference's own (onnx 1.23): GlobalMaxPool is right for rank 4 only, LpNormalization adds signed numbers up for p=1, Erf computes in
-# 32 bits, Slice with a negative step that starts before the axis is empty, where ONNX has it start at the first element.
+# 32 bits, Slice with a negative step that starts before the axis is empty, where ONNX has it start at the first element, and MaxPool
+# of step 1 takes its pads in another order.
 INSTEAD: dict[str, Callable[..., np.ndarray]] = {
     "GlobalMaxPool": lambda x: x.max(tuple(range(2, x.ndim)), keepdims=True),
     "LpNormalization": lambda x, axis, p: x / (np.abs(x) ** p).sum(axis, keepdims=True) ** (1 / p),
+    "MaxPool": max_pooled,
     "Slice": sliced,
     "Erf": lambda x: np.vectorize(math.erf, otypes=[np.float64])(x),
 }

@@ -31,7 +31,10 @@ def unary_integer(g: Graph) -> None:
 def binary(g: Graph) -> None:
     value = g.pick(lambda v: v.dtype != BOOL)
     if value:
-        g.add(g.rng.choice(("Add", "Sub", "Mul", "Add", "Mul", "Div")), _either(g, value), value.dtype)
+        op, operands = g.rng.choice(("Add", "Sub", "Mul", "Add", "Mul", "Div")), _either(g, value)
+        if op == "Div" and not is_float(value.dtype) and not all(array.all() for array in operands[1].arrays):
+            op = "Mul"   # a quotient of integers by 0 is not defined
+        g.add(op, operands, value.dtype)
 
 
 def _either(g: Graph, value, dtype=None, broadcast: bool = True):

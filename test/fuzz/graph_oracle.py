@@ -14,7 +14,8 @@ Equal Expand Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual
 Min Neg OneHot Pad Range ReduceMax ReduceMin Relu Reshape ReverseSequence Round Shape Sign Size Slice SpaceToDepth Split Squeeze Tile TopK
 Transpose Trilu Unsqueeze Where GlobalMaxPool MatMulInteger ThresholdedRelu
 """.split())
-STASHES = ("LayerNormalization", "GroupNormalization", "RMSNormalization", "HardSwish", "Gelu")   # with a factor of 32 bits
+# with a factor of 32 bits
+STASHES = ("LayerNormalization", "GroupNormalization", "RMSNormalization", "HardSigmoid", "HardSwish", "LeakyRelu", "Gelu")
 
 
 def epsilon(dtype: np.dtype) -> float:

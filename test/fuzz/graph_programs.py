@@ -103,7 +103,7 @@ def graph(seed: int) -> Function:
     def verify(call: int, given: Arrays, found: Arrays) -> str:
         wanted = {name: value.arrays[call] for name, value in table.items()}
         types = [typed(name, array, wanted[name].astype(table[name].dtype)) for name, array in found.items()]
-        theirs = by_onnxruntime(proto, given)
+        theirs = None if _ends_onnxruntime(g, call) else by_onnxruntime(proto, given)
         if any(types):
             text = next(filter(None, types))
             if theirs is not None and all(theirs[name].shape == array.shape for name, array in found.items()):
@@ -129,6 +129,11 @@ def graph(seed: int) -> Function:
 
     counted = any(node.proto.op_type == "Compress" for node in g.nodes)   # its size has a name of its own
     return Function(lambda context: legato.from_onnx(model, context=context), calls, verify, _files(proto, calls), _features(g), counted)
+
+
+def _ends_onnxruntime(g: Graph, call: int) -> bool:
+    """Whether onnxruntime (1.31) divides by 0, a signal: in an Einsum of an operand without elements."""
+    return any(node.proto.op_type == "Einsum" and any(not value.arrays[call].size for value in node.reads) for node in g.nodes)
 
 
 def operators(g: Graph) -> str:

@@ -1,7 +1,8 @@
 """Kernels under schedules of random steps, against numpy: a step that is refused leaves the kernel as it was, and the trace replays."""
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -22,15 +23,30 @@ ATTACHES = ("compute_at", "reverse_compute_at", "compute_inline", "reverse_compu
 WEIGHTED = [*STEPS, *ATTACHES, "split", "reorder"]
 
 
+@dataclass(frozen=True)
+class Steps:
+    """``table``: the steps by name; ``names``: what is chosen from; ``before``, ``after``: what is done to the kernel before and after the
+    random steps."""
+
+    table: Mapping[str, Callable[..., Any]]
+    names: Sequence[str]
+    before: Callable[[Schedule, Random], None] = lambda sch, random: None
+    after: Callable[[Schedule, Random], None] = lambda sch, random: None
+
+
+OF_CPU = Steps(STEPS, WEIGHTED)
+
+
 def alive(handles: Sequence[Any]) -> list[Any]:
     """The handles whose block is still there."""
     return [handle for handle in handles if repr(handle) != "<gone>"]
 
 
-def scheduled(module: legato.Module, seed: int, taken: Counter[str]) -> Schedule:
+def scheduled(module: legato.Module, seed: int, taken: Counter[str], steps: Steps = OF_CPU) -> Schedule:
     """The kernel of the module under random steps. ``taken``: counts those that were not refused. AssertionError for one that was, and
     changed the kernel."""
     r, sch = Random(f"steps {seed}"), Schedule(module)
+    steps.before(sch, r)
     known = sch.get_child_blocks(sch.get_loops(sch.get_output_blocks()[0])[0])
     for _ in range(r.randint(2, 12)):
         found = alive([*known, *(p for b in alive(known) for p in sch.get_producers(b))])
@@ -41,19 +57,20 @@ def scheduled(module: legato.Module, seed: int, taken: Counter[str]) -> Schedule
         loops = [*around, *sch.get_loops(r.choice(found))]
         if not around:
             break
-        name, before = r.choice(WEIGHTED), str(sch.module)
+        name, before = r.choice(steps.names), str(sch.module)
         try:
-            made = STEPS[name](sch, r, block, r.choice(loops), around)
+            made = steps.table[name](sch, r, block, r.choice(loops), around)
         except ScheduleError as error:
             assert str(sch.module) == before, f"{name} was refused, and changed the kernel: {error}"
             taken["refused step"] += 1
             continue
         taken[f"step {name}"] += 1
         known = [*found, *([made] if hasattr(made, "operation") and made.operation.name == "tir.block" else [])][-8:]
+    steps.after(sch, r)
     return sch
 
 
-def schedule(seed: int) -> Function:
+def schedule(seed: int, steps: Steps = OF_CPU) -> Function:
     """A kernel and its schedule by number: one of four kernels, or a random chain of statements."""
     numpy = np.random.default_rng(seed)
     if seed % 3 == 0:
@@ -74,13 +91,15 @@ def schedule(seed: int) -> Function:
             return chain.reference({parameter(name): array for name, array in given.items()})
 
     taken: Counter[str] = Counter()
+    files: dict[str, str | bytes] = {"kernel.py": f"# {kernel.__name__ if kernel else 'chain'}, steps of seed {seed}\n{text}\n"}
 
     def start(context: ir.Context) -> legato.Module:
         return (kernel if isinstance(kernel, PrimFunc) else kernel_of(text)).module(context)
 
     def build(context: ir.Context) -> legato.Module:
         taken.clear()
-        sch = scheduled(start(context), seed, taken)
+        sch = scheduled(start(context), seed, taken, steps)
+        files["steps.mlir"] = sch.trace
         assert sch.module.operation.verify()
         again = Schedule(start(context)).replay(sch.trace)
         assert str(again) == str(sch), "the trace replays to another kernel"
@@ -97,5 +116,4 @@ def schedule(seed: int) -> Function:
         return ""
 
     spelled = {spelling: array for name, array in arrays.items() for spelling in (name, f"{name}_")}
-    return Function(build, [spelled], verify, {"kernel.py": f"# {kernel.__name__ if kernel else 'chain'}, steps of seed {seed}\n{text}\n"},
-                    taken)
+    return Function(build, [spelled], verify, files, taken)

@@ -14,9 +14,12 @@ from legato import compile_cache
 from legato.core.ir_helpers import find
 from legato.core.mlir import arith, ir
 from legato.dialects import Module
+from legato.dialects.relax.markers import EXTERNAL
+from legato.passes.gpu.launch_loops import LaunchLoops
 from legato.passes.legalize.legalize import Legalize
 from legato.passes.loops.lower_loops import LowerLoops
 from legato.passes.loops.raise_loops import RaiseLoops
+from legato.passes.partition.outline_external import OutlineExternal
 
 
 def sums_as_differences(module):
@@ -39,9 +42,28 @@ def shorter_loops(module):
             op.operands[1] = arith.SubIOp(op.operands[1], arith.ConstantOp(ir.IndexType.get(), 1).result).result
 
 
+def smaller_blocks(module):
+    """A thread of each block too few."""
+    for op in find(module.operation, "gpu.launch"):
+        with ir.InsertionPoint(op), op.location:
+            op.operands[3] = arith.MaxSIOp(arith.SubIOp(op.operands[3], arith.ConstantOp(ir.IndexType.get(), 1).result).result,
+                                           arith.ConstantOp(ir.IndexType.get(), 1).result).result
+
+
+def swapped_inputs(module):
+    """The first two inputs of a part, where they have one type."""
+    declared = {f.name.value: f.type.inputs for f in module.functions() if EXTERNAL in f.attributes}
+    for op in find(module.operation, "func.call"):
+        inputs = declared.get(op.attributes["callee"].value, ())
+        if len(inputs) > 2 and inputs[0] == inputs[1]:
+            op.operands[0], op.operands[1] = op.operands[1], op.operands[0]
+
+
 BUGS = {
+    "gpu": (LaunchLoops, smaller_blocks, range(0, 12, 3)),
     "graphs": (Legalize, maxima_as_minima, range(8)),
     "kernels": (RaiseLoops, sums_as_differences, range(6)),
+    "partitions": (OutlineExternal, swapped_inputs, range(12)),
     "schedules": (LowerLoops, shorter_loops, range(6)),
 }
 

@@ -2,7 +2,8 @@
 import pytest
 from fuzzing import SUBJECTS, attempt, subject
 
-SEEDS = {"graphs": range(16), "kernels": range(32), "schedules": range(24), "typed": range(24)}
+SEEDS = {"gpu": range(8), "graphs": range(16), "kernels": range(32), "partitions": range(8), "schedules": range(24), "typed": range(24)}
+LEAST = {"gpu": 0.4}   # of the programs are run; many steps of threads do not fit together
 TOGETHER = 8
 
 
@@ -15,4 +16,4 @@ def test_no_program_is_a_finding(name):
         for seed, outcome in zip(seeds, outcomes, strict=True):
             assert not outcome.finding, f"python test/fuzz/fuzz.py {name} --seed {seed} --count 1\n{outcome.text}"
         kinds += [outcome.kind for outcome in outcomes]
-    assert kinds.count("ok") > 0.8 * len(kinds)
+    assert kinds.count("ok") > LEAST.get(name, 0.8) * len(kinds)
