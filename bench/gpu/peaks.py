@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import legato
+from bench.gpu.engines import compiled, kernel_seconds
 from legato.script import T
-
-from .engines import compiled, kernel_seconds
 
 STEPS = 4096        # multiply-adds of a thread
 

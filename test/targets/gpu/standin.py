@@ -12,13 +12,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import pytest
 from standin_matrices import MATRIX_FUNCTIONS, rewrite_matrices
 
 import legato
 from legato.codegen.device_code import BINARY, NO_BINARY, PTX, embed_kernels
 from legato.codegen.jit import jit
-from legato.codegen.ptx import find_libdevice
 from legato.core.ir_helpers import body, copy, find
 from legato.core.mlir import arith, execution_engine, func, ir, memref
 from legato.dialects.module import Module
@@ -35,17 +33,6 @@ WAITING = ("standin_barrier", "standin_shuffle", *MATRIX_FUNCTIONS)     # functi
 PTX_OF: list[str] = []      # the PTX of the model that was prepared last
 TARGET = "nvvm{approx=true}"     # PTX that needs no libdevice
 HOST = "llvm{cpu=x86-64-v3}"
-
-
-def has_libdevice():
-    """Whether NVIDIA's device library is here, which has tanh even of approximate code."""
-    try:
-        return bool(find_libdevice(["__nv_tanhf"]))
-    except legato.LegatoError:
-        return False
-
-
-needs_libdevice = pytest.mark.skipif(not has_libdevice(), reason="NVIDIA's libdevice is missing")
 
 
 @functools.cache

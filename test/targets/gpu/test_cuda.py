@@ -2,7 +2,6 @@
 import ctypes
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import onnx
@@ -11,8 +10,9 @@ import test_onnx_loops as loops
 import tvm_ffi
 from device_tensors import ALLOCATED, address, allocate, context, on_device, on_host, stream, wait
 from emulate import inputs
+from in_threads import in_threads
 from onnx_check import assert_same, reference
-from standin import TARGET, compiled, driver, needs_libdevice, prepared
+from standin import TARGET, compiled, driver, prepared
 from threads_kernels import REFERENCES, histogram, matmul_any, matmul_tiled, rfactored, softmax, tree, two_launches
 
 import legato
@@ -197,22 +197,13 @@ def test_the_callers_allocator(lowered):
 def test_many_threads_and_two_instances(lowered):
     """More threads than the instance keeps lanes, and another instance of the same model."""
     pair = instance(lowered), instance(lowered)
-    failed = []
 
     def work(seed):
-        try:
-            for n in (3, 17, 2):
-                x, w = operands(n + seed, seed)
-                check(pair[seed % 2](x, w), x, w)
-        except BaseException as error:
-            failed.append(error)
+        for n in (3, 17, 2):
+            x, w = operands(n + seed, seed)
+            check(pair[seed % 2](x, w), x, w)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(40)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed, failed[0]
+    in_threads(work, 40)
 
 
 def conditional():
@@ -244,7 +235,6 @@ def test_branches_on_the_devices_data():
     del exe
 
 
-@needs_libdevice
 def test_layers_with_loops():
     """Between its launches main copies parts of the device's buffers: steps of a sequence, states."""
     proto, arrays = loops.layer("LSTM", 14, "bidirectional")

@@ -1,6 +1,5 @@
 """CUDA graphs: the launches of a call as one, on the stand-in for the driver."""
 import logging
-import threading
 
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ import test_cuda
 import test_onnx_loops as loops
 import tvm_ffi
 from device_tensors import context, on_device, on_host, stream
+from in_threads import in_threads
 from onnx_check import assert_same, reference
 from standin import TARGET, compiled, driver, prepared
 from test_cuda import MODEL, calls, check, instance, operands
@@ -108,22 +108,14 @@ def test_the_number_of_graphs_is_bounded(lowered):
 
 
 def test_many_threads(lowered):
-    exe, failed = instance(lowered), []
+    exe = instance(lowered)
 
     def work(seed):
-        try:
-            for n in (3, 17, 3):
-                x, w = operands(n + seed % 3, seed)
-                check(exe(x, w), x, w)
-        except BaseException as error:
-            failed.append(error)
+        for n in (3, 17, 3):
+            x, w = operands(n + seed % 3, seed)
+            check(exe(x, w), x, w)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed, failed[0]
+    in_threads(work, 20)
 
 
 @pytest.mark.parametrize("name", ["cuGraphCreate", ADD, "cuGraphInstantiateWithFlags", LAUNCH, CHANGE])

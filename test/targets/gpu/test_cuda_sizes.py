@@ -1,10 +1,9 @@
 """Sizes that depend on data, for NVIDIA's GPUs on the stand-in for the driver: main reads a count from the device, and asks for memory."""
-import threading
-
 import numpy as np
 import pytest
 import tvm_ffi
 from device_tensors import context, on_device, on_host, stream
+from in_threads import in_threads
 from onnx import helper
 from onnx_check import assert_same, model, reference, value
 from standin import compiled, driver, prepared
@@ -85,22 +84,14 @@ def test_streams_of_the_caller(lowered):
 
 
 def test_many_threads(lowered):
-    exe, failed = instance(lowered), []
+    exe = instance(lowered)
 
     def work(seed):
-        try:
-            for n in (90, 7, 300):
-                x = (np.arange(n) % (2 + seed) == 1).astype(np.float32)
-                check(exe(x), x)
-        except BaseException as error:
-            failed.append(error)
+        for n in (90, 7, 300):
+            x = (np.arange(n) % (2 + seed) == 1).astype(np.float32)
+            check(exe(x), x)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed, failed[0]
+    in_threads(work, 20)
 
 
 FAILURES = [

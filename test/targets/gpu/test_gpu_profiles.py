@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import test_onnx_loops as loops
 from device_tensors import on_device
-from standin import TARGET, compiled, driver, needs_libdevice, prepared
+from standin import TARGET, compiled, driver, prepared
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -78,7 +78,6 @@ def test_a_recorded_call_that_fails(lowered, nothing_is_left, name, nth, match):
     check(legato.profile(exe, *operands(), runs=2, peaks=False), "Stand-in 0")
 
 
-@needs_libdevice
 def test_a_call_in_a_loop(nothing_is_left):
     """A recurrent layer: each step's calls have their own times."""
     proto, arrays = loops.layer("RNN", 14)
