@@ -41,6 +41,7 @@ if _TYPE_CHECKING:
     from legato.targets.registry import legalize, legalize_intrinsic, lower_intrinsic, register_target
     from legato.targets.rule import kernel, rewrite
     from legato.targets.target import Target
+    from legato.torch_module import compile_torch
     from legato.viewing import view
 
 __version__ = "0.1.0"
@@ -67,6 +68,7 @@ _WHERE = {
     "check": ".check_module",
     "bisect": ".bisecting",
     "compile": ".driver",
+    "compile_torch": ".torch_module",
     "donate": ".donating",
     "explain": ".driver",
     "from_onnx": ".frontends.onnx",
@@ -96,11 +98,12 @@ _SUBMODULES = ("artifacts", "cache", "kernels", "mlir", "patterns", "script")
 _RENAMED = {"module": "ir_module"}   # old names, which work and warn
 
 __all__ = [
-    "Backend", "CheckFailed", "Executable", "LegatoError", "Module", "ModulePass", "PassChecker", "PassContext", "PassFailed", "Pipeline",
-    "PipelineError", "Refusal", "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts", "attach_schedule",
-    "bisect", "cache", "check", "compile", "donate", "explain", "from_onnx", "from_torch", "ir_module", "kernel", "kernels", "legalize",
-    "legalize_intrinsic", "load", "lower", "lower_intrinsic", "mlir", "onnx_op", "option", "partition", "patterns", "profile", "reduce",
-    "register_pass", "register_target", "register_tensor_intrinsic", "relax", "replace", "rewrite", "script", "tir", "view",
+    "Backend", "CheckFailed", "Executable", "LegatoError", "Module", "ModulePass", "PassChecker", "PassContext", "PassFailed",
+    "Pipeline", "PipelineError", "Refusal", "Report", "Schedule", "ScheduleError", "Target", "UnsupportedError", "artifacts",
+    "attach_schedule", "bisect", "cache", "check", "compile", "compile_torch", "donate", "explain", "from_onnx", "from_torch",
+    "ir_module", "kernel", "kernels", "legalize", "legalize_intrinsic", "load", "lower", "lower_intrinsic", "mlir", "onnx_op", "option",
+    "partition", "patterns", "profile", "reduce", "register_pass", "register_target", "register_tensor_intrinsic", "relax", "replace",
+    "rewrite", "script", "tir", "view",
 ]
 
 

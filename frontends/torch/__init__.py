@@ -13,6 +13,7 @@ from legato.frontends.torch.checks import check_arguments, check_effects, check_
 from legato.frontends.torch.exporter import exported
 from legato.frontends.torch.installed import torch_packages
 from legato.frontends.torch.program import model_source
+from legato.frontends.torch.signature import TorchSignature
 
 if TYPE_CHECKING:
     import torch  # pyright: ignore[reportMissingImports]
@@ -45,6 +46,19 @@ def from_torch(
     LegatoError: torch or onnxscript is missing; the module is in training mode, an argument asks for gradients, the module writes to its
     buffers or inputs, or torch cannot export it. UnsupportedError lists all ops that Legato cannot import.
     """
+    return import_torch(model, args, kwargs, dynamic_shapes=dynamic_shapes, context=context, entries=entries)[0]
+
+
+def import_torch(
+    model: "torch.nn.Module | torch.export.ExportedProgram",
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Mapping[str, Any] | Sequence[Any] | None = None,
+    context: Any = None,
+    entries: Sequence[Entry] = (),
+) -> tuple[Module, TorchSignature]:
+    """``from_torch``, and how the module is called."""
     torch = torch_packages()
     label = name_of(model)
     register_caches()
@@ -58,6 +72,7 @@ def from_torch(
     check_effects(program.exported_program, label)
     if dynamic_shapes and not is_program:
         name_axes(program, model, args, kwargs or {}, dynamic_shapes)
+    signature = TorchSignature.of(program, model, label)
     source = model_source(program, label)
     LOGGER.info("%s: exported as %d nodes and %d weights", label, len(source.proto.graph.node), len(source.arrays))
-    return import_model(source, context=context, entries=entries)
+    return import_model(source, context=context, entries=entries), signature
