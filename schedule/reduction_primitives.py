@@ -7,7 +7,7 @@ from legato.core.ir_helpers import ancestors, body, copy, present
 from legato.core.mlir import ir, memref, scf
 from legato.dialects.tir.loops import REDUCE, SERIAL, SPATIAL, BlockOp, ForOp, before_end, make_block, make_buffer
 from legato.dialects.tir.walk import buffer_name, loops_around
-from legato.schedule.block_primitives import one_written
+from legato.schedule.block_primitives import is_outside_loops, one_written
 from legato.schedule.loop_primitives import nest, require_static
 from legato.schedule.state import Kernel, ScheduleError, dependent_axes, only_accessed, only_block, plain_axes, predicate_of
 
@@ -68,10 +68,10 @@ def conditional(test: ir.Value) -> ir.Block:
 
 
 def rebuild(value: ir.Value, mapping: dict[ir.Value, ir.Value]) -> ir.Value:
-    """The value recomputed at the insertion point, from other loop variables."""
+    """The value recomputed at the insertion point, from other loop variables; what is computed outside of all loops stays."""
     if value in mapping:
         return mapping[value]
-    if isinstance(value.owner, ir.Block):
+    if isinstance(value.owner, ir.Block) or (value.owner.name != "arith.constant" and is_outside_loops(value)):
         return value
     owner = value.owner.operation
     operands = [rebuild(operand, mapping) for operand in owner.operands]

@@ -110,7 +110,8 @@ class _Rewriter:
                     self.copy(value, out, identity(value.type.rank))
                 last.operands[number] = bufferization.ToTensorOp(value.type, self.buffers[out], restrict=True, writable=True).result
         for op in reversed(operations[:-1]):
-            if not op.name.startswith(SCALARS) or isinstance(op.results[0].type, ir.RankedTensorType):
+            is_scalar = op.name.startswith(SCALARS) and not isinstance(op.results[0].type, ir.RankedTensorType)
+            if not is_scalar and not (op.name == "arith.constant" and op.results[0] in self.buffers):
                 op.erase()
 
     def root(self, value: ir.Value) -> ir.Value:
@@ -121,11 +122,15 @@ class _Rewriter:
 
     def element(self, value: ir.Value, indices: Sequence[Index], axes: Sequence[ir.Value]) -> tuple[ir.Value, list[ir.Value]]:
         """The buffer of a tensor, and the indices there of an element at ``indices``, expressions of ``axes``. ScheduleError for a tensor
-        without one: a constant, or the result of an op that is kept."""
+        without one: the result of an op that is kept."""
         try:
             found, places = place(value, indices, self.overwritten.get)
         except ScheduleError as error:
             raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: {error}") from None
+        if found not in self.buffers and not isinstance(found.owner, ir.Block) and found.owner.name == "arith.constant":
+            operations = [op.operation for op in self.block.operations]
+            with ir.InsertionPoint(operations[operations.index(found.owner.operation) + 1]):
+                self.buffers[found] = bufferization.ToBufferOp(memref_type(found.type), found, read_only=True).result
         if found not in self.buffers:
             made = "an argument" if isinstance(found.owner, ir.Block) else found.owner.name
             raise ScheduleError(f"@{self.kernel.name.value} cannot be put into loops: a tensor is made by {made}")

@@ -6,7 +6,7 @@ import numpy as np
 
 from legato.analysis.accesses import chain, conditions, indices_of, loops_between
 from legato.analysis.indices.build import build
-from legato.analysis.indices.forms import linear, roots
+from legato.analysis.indices.forms import place, roots
 from legato.analysis.indices.linear import Linear
 from legato.analysis.indices.points import MOST_POINTS, Sample, can_count
 from legato.core.diagnostics import PassFailed
@@ -54,7 +54,7 @@ def compact(launch: Launch, made: AllocBufferOp, accesses: list[ir.Operation], p
         common += 1
     ids = {a.id for a in launch.axes.values() if private or not a.is_thread}
     loops = {loop.variable for loop in around[0][:common]}
-    forms = [[linear(i) for i in indices_of(a)] for a in accesses]
+    forms = [[place(i) for i in indices_of(a)] for a in accesses]
     ids |= {term for form in forms for one in form for term in one.terms if comes_from(term, ids, launch.operation)}
     for outer in (ids | loops, ids):
         bases = [base_of([f[axis] for f in forms], outer) for axis in range(len(full))]
