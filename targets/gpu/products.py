@@ -119,6 +119,16 @@ def fits(form: ProductForm, rows: int, columns: int, machine: Gpu) -> bool:
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
     """The script of a kernel with one product; None for any other kernel, and for a product without rows or columns."""
+    return scheduled(kernel, machine, may_split=True)
+
+
+def undivided(kernel: BlockKernel, machine: Gpu) -> str | None:
+    """The script of a product whose depth cannot be cut: that of ``schedule``, with the whole depth in each block of threads."""
+    return scheduled(kernel, machine, may_split=False)
+
+
+def scheduled(kernel: BlockKernel, machine: Gpu, may_split: bool) -> str | None:
+    """The script of a kernel with one product. ``may_split``: whether its depth may be cut into parts."""
     found = product_in(kernel)
     if found is None:
         return None
@@ -130,7 +140,7 @@ def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
         return None
     steps = Steps("product")
     axis, parts = split_depth(form, tiles.rows, tiles.columns)
-    if parts > 1:
+    if parts > 1 and may_split:
         split(steps, kernel, machine, product, form, tiles, axis, parts)
     else:
         whole(steps, kernel, machine, product, form, tiles)

@@ -11,8 +11,8 @@ Scheduler = Callable[[BlockKernel, Gpu], "str | None"]
 
 def schedulers() -> tuple[Scheduler, ...]:
     """The GPUs' schedules, most specific first. Each returns a script (``steps.Steps``), in which the sequence has its name, or None."""
-    return (attention.schedule, tensor_cores.schedule, skinny.schedule, products.schedule, depthwise.schedule, transposes.schedule,
-            nests.schedule, nests.separate)
+    return (attention.schedule, tensor_cores.schedule, skinny.schedule, products.schedule, products.undivided, depthwise.schedule,
+            transposes.schedule, nests.schedule, nests.separate)
 
 
 def schedules(kernel: StructuredKernel, machine: Gpu) -> Iterator[str]:

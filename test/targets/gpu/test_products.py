@@ -98,6 +98,16 @@ def test_products_take_their_schedules_without_spills():
 
 
 @needs_vulkan
+def test_a_product_whose_depth_cannot_be_cut_is_in_tiles():
+    """Filters in groups are two axes of the result's last index, which a sum of parts does not take."""
+    nodes = [conv(1, 256, (3, 3), 12, 3, pad=1, groups=2)]
+    module, given = legato.from_onnx(model(nodes)), feeds(nodes)
+    products = [kernel for kernel in legato.explain(module, "vulkan").kernels if any("conv2d" in op for op in kernel.ops)]
+    assert [kernel.schedule for kernel in products] == ["product"] and products[0].reasons[0].startswith("product: rfactor")
+    check(nodes, legato.compile(module, "vulkan")(**given), given)
+
+
+@needs_vulkan
 def test_vectors_of_halves_are_as_long_as_the_device_has_them():
     """Vulkan has vectors of four elements, of any width."""
     nodes = [Node("Add", ((16, 24), (16, 24)), dtype=HALF), matmul(40, 64, 32, HALF, then="Relu")]
