@@ -1,11 +1,18 @@
 // Launches, and what the host does with the device's memory, become calls of the entry's functions for CUDA.
 // RUN: legato-opt %s --tir-call-driver --split-input-file --verify-diagnostics | filecheck %s
+// RUN: legato-opt %s "--tir-call-driver=target=nvvm{graphs=true cubin=false}" --split-input-file --verify-diagnostics | filecheck %s --check-prefix=GRAPHS
+
+// Where the host reads the device's data between launches, they are no graph.
+// GRAPHS: func.func @main(
+// GRAPHS-SAME: tir.chip = "sm_80", tir.kernels
+// GRAPHS: func.func @main(
+// GRAPHS-SAME: tir.chip = "sm_80", tir.graphs, tir.kernels
 
 // The kernel @dense takes descriptors (1 number, then 5 words of a buffer), @bare pointers.
 // CHECK: func.func private @legato.cuda_launch(index, index, index, index, index)
 // CHECK: func.func private @legato.cuda_read(index, index, index, index) -> index
 // CHECK: func.func @main(%[[X:.*]]: memref<?xf32>, %[[P:.*]]: memref<i1>, %[[UNDERWAY:.*]]: index {tir.run}) -> i32
-// CHECK-SAME: tir.chip = "sm_80"
+// CHECK-SAME: tir.chip = "sm_80", tir.cubin
 // CHECK-SAME: tir.kernels = ["dense", "bare"]
 // CHECK-SAME: tir.sites = ["the model", "relax.relu a, relax.add b"]
 // CHECK: %[[SITE:.*]] = arith.constant 1 : index
