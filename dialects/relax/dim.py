@@ -12,6 +12,7 @@ from typing import NamedTuple, SupportsIndex, Union, cast
 
 Size = Union[int, "Dim", "Unknown"]
 FUNCTIONS = ("min", "max", "broadcast")   # written as calls
+MEMORY = 1 << 14    # results of each function of sizes that are kept: models compute the same few sizes again and again
 
 
 class DimPart(NamedTuple):
@@ -76,14 +77,16 @@ class Dim:
     def __add__(self, other: Size) -> Size:
         if is_foreign(other):
             return NotImplemented
-        return other if other is UNKNOWN else _collect([*self.terms, *_terms(other)])
+        if other is UNKNOWN:
+            return other
+        return self if other == 0 else _collect([*self.terms, *_terms(other)])
 
     def __mul__(self, other: Size) -> Size:
         if is_foreign(other):
             return NotImplemented
         if other is UNKNOWN:
             return UNKNOWN
-        return _collect([(_sorted(m + n), c * d) for m, c in self.terms for n, d in _terms(other)])
+        return self if other == 1 else _collect([(_sorted(m + n), c * d) for m, c in self.terms for n, d in _terms(other)])
 
     def __neg__(self) -> Size:
         return self * -1
@@ -128,6 +131,11 @@ def floor_divide(a: Size, b: Size) -> Size:
         raise ZeroDivisionError(f"the size {a} // 0")
     if isinstance(a, int) and isinstance(b, int):
         return a // b
+    return _quotient(a, b)
+
+
+@lru_cache(MEMORY)
+def _quotient(a: "int | Dim", b: "int | Dim") -> Size:
     exact = _divide_exactly(a, b)
     if exact is not None:
         return exact
@@ -197,11 +205,12 @@ def _terms(size: "int | Dim"):
     return size.terms if isinstance(size, Dim) else (((), size),)
 
 
-@lru_cache(4096)
+@lru_cache(MEMORY)
 def _sorted(monomial: _Monomial) -> _Monomial:
     return tuple(sorted(monomial, key=_variable_order))
 
 
+@lru_cache(MEMORY)
 def _variable_order(variable: "str | DimPart"):
     return isinstance(variable, DimPart), str(variable)
 
@@ -218,7 +227,7 @@ def _collect(terms) -> "int | Dim":
     kept = [(m, c) for m, c in sums.items() if c]
     if not kept or (len(kept) == 1 and not kept[0][0]):
         return kept[0][1] if kept else 0
-    return Dim(tuple(sorted(kept, key=lambda term: _order(term[0]))))
+    return Dim(tuple(sorted(kept, key=lambda term: _order(term[0])) if len(kept) > 1 else kept))
 
 
 def _variable(part: DimPart) -> Dim:
@@ -228,6 +237,11 @@ def _variable(part: DimPart) -> Dim:
 def _extreme(op: str, a: Size, b: Size, symbols_from: int) -> Size:
     if a is UNKNOWN or b is UNKNOWN:
         return UNKNOWN
+    return _known_extreme(op, a, b, symbols_from)
+
+
+@lru_cache(MEMORY)
+def _known_extreme(op: str, a: "int | Dim", b: "int | Dim", symbols_from: int) -> "int | Dim":
     for small, great in ((a, b), (b, a)):
         bound = lower_bound(great - small, symbols_from)
         if bound is not None and bound >= 0:

@@ -1,9 +1,9 @@
 """Queries on sizes, constant or symbolic: rounding division, element counts, symbols, substitution."""
 
 from collections.abc import Iterable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 
-from legato.dialects.relax.dim import FUNCTIONS, Dim, DimPart, Size, broadcast_size, floor_divide, maximum, minimum, modulo, symbol
+from legato.dialects.relax.dim import FUNCTIONS, MEMORY, Dim, DimPart, Size, broadcast_size, floor_divide, maximum, minimum, modulo, symbol
 
 
 def ceil_divide(a: Size, b: Size) -> Size:
@@ -26,8 +26,11 @@ def magnitude(size: Size) -> Size:
     """
     if isinstance(size, int):
         return abs(size)
-    if not isinstance(size, Dim):
-        return 1
+    return _magnitude(size) if isinstance(size, Dim) else 1
+
+
+@lru_cache(MEMORY)
+def _magnitude(size: Dim) -> Size:
     total: Size = 0
     for monomial, coefficient in size.terms:
         term: Size = abs(coefficient)
@@ -54,6 +57,7 @@ def is_too_large(sizes: Iterable[Size], itemsize: int) -> bool:
     return total > LARGEST
 
 
+@lru_cache(MEMORY)
 def _factors(size: Size) -> int:
     """The magnitude of a size with every symbol at 1."""
     if not isinstance(size, Dim):
@@ -65,13 +69,21 @@ def _factors(size: Size) -> int:
 
 def symbols(size: Size) -> set[str]:
     """The names in an expression."""
-    if not isinstance(size, Dim):
-        return set()
-    return set().union(*({v} if isinstance(v, str) else symbols(v.a) | symbols(v.b) for v in size.variables()))
+    return set(_symbols(size)) if isinstance(size, Dim) else set()
+
+
+@lru_cache(MEMORY)
+def _symbols(size: Dim) -> frozenset[str]:
+    return frozenset().union(*({v} if isinstance(v, str) else symbols(v.a) | symbols(v.b) for v in size.variables()))
 
 
 def substitute(size: Size, values: Mapping[str, Size]) -> Size:
     """The expression with names replaced by sizes; names without a value stay."""
+    return _substituted(size, values, {})
+
+
+def _substituted(size: Size, values: Mapping[str, Size], done: dict[DimPart, Size]) -> Size:
+    """``done``: the values of parts so far, of which one may stand in many others."""
     if not isinstance(size, Dim):
         return size
     total: Size = 0
@@ -80,8 +92,10 @@ def substitute(size: Size, values: Mapping[str, Size]) -> Size:
         for variable in monomial:
             if isinstance(variable, str):
                 term = term * values.get(variable, symbol(variable))
-            else:
-                term = term * _FUNCTIONS[variable.op](substitute(variable.a, values), substitute(variable.b, values))
+                continue
+            if variable not in done:
+                done[variable] = _FUNCTIONS[variable.op](*(_substituted(part, values, done) for part in (variable.a, variable.b)))
+            term = term * done[variable]
         total = total + term
     return total
 
