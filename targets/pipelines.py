@@ -44,8 +44,9 @@ PREPARE = "tir-expand-readers,tir-gather-rows,tir-prepare-contractions"
 # prim_funcs become (inputs..., outputs..., workspaces...) -> (); main allocates, calls, and returns buffers of its own
 BUFFERIZE = ("relax-lift-weights,tir-prepare-main,tir-tie-results,tir-unchain-inserts,tir-eliminate-empty-tensors,"
              "tir-drop-ties,tir-keep-partial-writes,"
-             "one-shot-bufferize{bufferize-function-boundaries=1 function-boundary-type-conversion=identity-layout-map},"
-             "canonicalize,cse,canonicalize,tir-drop-results")
+             "one-shot-bufferize{allow-return-allocs-from-loops=1 bufferize-function-boundaries=1 "
+             "function-boundary-type-conversion=identity-layout-map},"
+             "canonicalize,cse,canonicalize,tir-drop-results,tir-drop-loop-copies")
 LOOPS = "func.func(convert-linalg-to-loops,canonicalize,cse,loop-invariant-code-motion)"
 BRANCHES = "convert-vector-to-scf{full-unroll=1},convert-scf-to-cf"
 LLVM = ("tir-expand-metadata,canonicalize,"

@@ -13,16 +13,21 @@ def take_arena(instance: Instance, size: int) -> Words:
         return Words(0)
     arena = any_arena(instance)
     if arena:
-        head = Words(arena - HEAD)
-        if head[0] >= size:
+        if room_of(arena) >= size:
             return arena
-        free(head)
+        free(arena - HEAD)
     whole = (size + HEAD + 63) & -64
     block = Words(aligned_alloc(64, whole))
     if not block:
         return block
     block[0] = whole - HEAD
     return block + HEAD
+
+
+def room_of(arena: Words) -> int:
+    """The bytes of an arena."""
+    head = Words(arena - HEAD)
+    return head[0]
 
 
 def any_arena(instance: Instance) -> Words:

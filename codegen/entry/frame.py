@@ -1,7 +1,7 @@
 """The frame of a call with data-dependent sizes. It owns results of packed functions, and memory that main requested late, until main
 has ended. It is on the stack of @legato.main."""
 from legato.codegen.entry.abi import Object, free
-from legato.codegen.entry.arenas import give_arena, take_arena
+from legato.codegen.entry.arenas import give_arena, room_of, take_arena
 from legato.codegen.entry.kept_results import result_tensor
 from legato.codegen.entry.layouts import FRAME_COUNTS, Frame, Held, Instance
 from legato.codegen.entry.messages import refuse_late, require
@@ -60,14 +60,33 @@ def frame_check(number: int, value: int, other: int) -> Int32:
 
 
 def frame_arena(frame: Frame, number: int, size: int) -> Pointer:
-    """Memory for buffers, as one of the frame's arenas. Null, with the error raised, if out of memory."""
+    """Memory for buffers, as one of the frame's arenas: in a loop that of the step before, if it suffices. Null, with the error raised, if
+    out of memory."""
     if size <= 0:
         return frame    # an address that is not used
+    arenas = late_arenas(frame)
+    arena = Words(arenas[number])
+    if arena:
+        if room_of(arena) >= size:
+            return arena
+        arenas[number] = 0
+        give_arena(frame.instance, arena)
+        size += size >> 1       # sizes that grow from step to step would take another arena in each
     arena = take_arena(frame.instance, size)
-    late_arenas(frame)[number] = int(arena)
+    arenas[number] = int(arena)
     if not arena:
         refuse_late()
     return arena
+
+
+def frame_turn(frame: Frame, number: int, size: int) -> Pointer:
+    """Memory for what a loop carries to its next step: of two arenas the one that was not given at the call before, which still has what
+    this step was given. Null, with the error raised, if out of memory."""
+    arenas = late_arenas(frame)
+    other = arenas[number]
+    arenas[number] = arenas[number + 1]
+    arenas[number + 1] = other
+    return frame_arena(frame, number, size)
 
 
 def frame_result(frame: Frame, number: int, shape: Words) -> Pointer:

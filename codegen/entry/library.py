@@ -10,11 +10,11 @@ from typing import Any
 from legato.codegen.entry import describe, faults, instance, messages
 from legato.codegen.entry.cuda import device, driver, profile, refusals
 from legato.codegen.entry.cuda import instance as cuda_instance
-from legato.codegen.entry.cuda.frame import cuda_frame_arena, cuda_frame_result, cuda_open_frame
+from legato.codegen.entry.cuda.frame import cuda_frame_arena, cuda_frame_result, cuda_frame_turn, cuda_open_frame
 from legato.codegen.entry.cuda.instance import create_on_device
 from legato.codegen.entry.cuda.launch import cuda_copy, cuda_launch, cuda_read, cuda_write
 from legato.codegen.entry.cuda.profile import cuda_begin, cuda_record
-from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, memory_at, open_frame, set_size
+from legato.codegen.entry.frame import close_frame, frame_arena, frame_check, frame_result, frame_turn, memory_at, open_frame, set_size
 from legato.codegen.entry.instance import create
 from legato.codegen.entry.packed import call_packed, call_value
 from legato.codegen.entry.pool import parallel, release_pool, retain_pool
@@ -62,12 +62,12 @@ POOL = EntryUnit((parallel, retain_pool, release_pool))          # for parallel 
 UNITS = (
     EntryUnit((create,)),
     EntryUnit((call_packed, call_value)),                        # passes/calls/packed_stubs.py
-    EntryUnit((call_returning, memory_at, set_size, frame_check, frame_arena, frame_result, open_frame, close_frame)),
+    EntryUnit((call_returning, memory_at, set_size, frame_check, frame_arena, frame_turn, frame_result, open_frame, close_frame)),
     EntryUnit((begin, record)),                                  # passes/calls/profile_main.py
     EntryUnit((faults.out_of_bounds, faults.faults)),            # passes/cpu/check_bounds.py
     POOL,                                                   # passes/cpu/outline_parallel.py
     EntryUnit((create_on_device, cuda_launch, cuda_copy, cuda_read, cuda_write,       # passes/gpu/call_driver.py
-               cuda_open_frame, cuda_frame_arena, cuda_frame_result, cuda_begin, cuda_record)),
+               cuda_open_frame, cuda_frame_arena, cuda_frame_turn, cuda_frame_result, cuda_begin, cuda_record)),
 )
 
 

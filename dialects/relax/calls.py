@@ -170,7 +170,12 @@ def fresh_name(name: str, taken: set[str]) -> str:
 
 
 def symbols_of(function: func.FuncOp) -> set[str]:
-    """All symbols in the types of the values in a function's entry block."""
-    block = function.body.blocks[0]
-    values = [*block.arguments, *(r for op in block.operations for r in op.operation.results)]
-    return {name for v in values if isinstance(v.type, ir.RankedTensorType) for size in dims.dims(v.type) for name in dims.symbols(size)}
+    """All symbols in the types of the values in a function, those in the regions of its ops included."""
+    found: set[ir.Type] = {argument.type for argument in function.body.blocks[0].arguments}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        found.update(result.type for result in op.results)
+        return ir.WalkResult.ADVANCE
+
+    function.operation.walk(visit)
+    return {name for type_ in found if isinstance(type_, ir.RankedTensorType) for size in dims.dims(type_) for name in dims.symbols(size)}

@@ -149,15 +149,33 @@ def given_symbols(type_: ir.Type) -> Iterator[tuple[str, int, int, int]]:
             yield monomial[0], axis, scale, rest[0][1] if rest else 0
 
 
-def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, int, int]:
-    """The first value in the function's block that defines a symbol which no argument defines: a size that depends on data."""
-    for op in function.body.blocks[0].operations:
-        for result in op.operation.results:
-            for found, axis, scale, offset in given_symbols(result.type):
-                if found == name:
-                    return result, axis, scale, offset
-    raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{function.name.value}, nor of what a packed function "
-                      "returns there: its value cannot be known")
+def is_defined(name: str, function: "func.FuncOp") -> bool:
+    """Whether a symbol has a value at the insertion point, which is in a function."""
+    return name in symbol_table(function) or _giving_result(name, function) is not None
+
+
+def _giving_result(name: str, function: "func.FuncOp") -> tuple[ir.Value, int, int, int] | None:
+    """The first value that defines a symbol which no argument defines, a size that depends on data: in the function's block, or else in an
+    inner one around the insertion point."""
+    for block in _blocks_around(function):
+        for op in block.operations:
+            for result in op.operation.results:
+                for found, axis, scale, offset in given_symbols(result.type):
+                    if found == name:
+                        return result, axis, scale, offset
+    return None
+
+
+def _blocks_around(function: "func.FuncOp") -> Iterator[ir.Block]:
+    """The blocks of a function around the insertion point, the function's first; only that where the point is elsewhere."""
+    block, found = ir.InsertionPoint.current.block, []
+    while block is not None:
+        found.append(block)
+        owner = block.owner.operation
+        if owner == function.operation:
+            return reversed(found)
+        block = None if owner.parent is None else owner.block
+    return iter([function.body.blocks[0]])
 
 
 def materialize(size: Size, where: "func.FuncOp | Mapping[str, ir.Value]", ip: ir.InsertionPoint | None = None,
@@ -236,7 +254,11 @@ def _symbol_value(name: str, where) -> ir.Value:
         number, axis, scale, offset = table[name]
         source = where.arguments[number]
     else:
-        source, axis, scale, offset = _giving_result(name, where)
+        giver = _giving_result(name, where)
+        if giver is None:
+            raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{where.name.value}, nor of what a packed "
+                              "function returns there: its value cannot be known")
+        source, axis, scale, offset = giver
         if not _known_here(source):
             raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{where.name.value}, and is needed before "
                               f"{source.owner.name}, the first op whose result has it: its value cannot be known")

@@ -1,15 +1,17 @@
 """Branches and loops that run: regions of scf in main, whose bodies are graph ops.
 
 Values go in and out of regions with plain types, without names of sizes, and are cast to relax's types inside. A loop's states lie in one
-buffer each: at the end of a step the new state is copied there. What is stacked is written into its tensor step by step.
+buffer each: at the end of a step the new state is copied there. A state whose sizes change has a buffer of its own in each step, and its
+sizes are symbols of the step (``relax.name_sizes``). What is stacked is written into its tensor step by step.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
+from legato.core.ir_helpers import find
 from legato.core.mlir import arith, bufferization, builtin, ir, scf, tensor
 from legato.dialects import relax, tir
-from legato.dialects.relax.dims import UNKNOWN, Size, materialize
-from legato.dialects.relax.ops.count import sizes_of
+from legato.dialects.relax.dims import UNKNOWN, Size, is_defined, materialize, symbols
+from legato.dialects.relax.ops.count import sizes_of, with_named_sizes
 from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx.problems import Refused
 from legato.frontends.onnx.values import Emitter
@@ -25,8 +27,9 @@ class Turn:
 
 
 Step = Callable[[Turn, list[ir.Value]], tuple[list[ir.Value], list[ir.Value]]]
-VIEWS = ("builtin.unrealized_conversion_cast", "relax.reshape", "relax.squeeze", "relax.expand_dims", "relax.permute_dims")
-DEFINING = ("relax.nonzero", "relax.size_of")
+DEFINING = ("relax.nonzero", "relax.size_of", "relax.name_sizes")
+VIEWS = ("builtin.unrealized_conversion_cast", "relax.name_sizes", "relax.reshape", "relax.squeeze", "relax.expand_dims",
+         "relax.permute_dims")
 
 
 def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
@@ -37,6 +40,12 @@ def cast(value: ir.Value, type_: ir.Type) -> ir.Value:
 def plain(value: ir.Value) -> ir.Value:
     """The tensor with its type without relax's dims."""
     return cast(value, tir.plain_type(value.type))
+
+
+def is_known_outside(emitter: Emitter, size: Size) -> bool:
+    """Whether a size has a value in front of the loop or branch in whose block the insertion point is."""
+    with ir.InsertionPoint(ir.InsertionPoint.current.block.owner.operation):
+        return all(is_defined(name, emitter.function) for name in symbols(size))
 
 
 def branch(emitter: Emitter, condition: ir.Value, then: Callable[[], list[ir.Value]], other: Callable[[], list[ir.Value]], name: str,
@@ -50,12 +59,12 @@ def branch(emitter: Emitter, condition: ir.Value, then: Callable[[], list[ir.Val
         for region, build in zip(trial.regions, (then, other)):
             with ir.InsertionPoint(region.blocks.append()):
                 found.append(build())
-            _refuse_sizes(region)
+        own = _symbols_in(trial)
         with ir.InsertionPoint(trial):
-            types = [_common_type(emitter, bit, (a, b), number, name) for number, (a, b) in enumerate(zip(*found, strict=True))]
-            # where the sizes differ, both branches store their tensor in one of the result's
-            outs = [_empty(emitter, type_.dims, type_) if any(value.type != type_.ir() for value in pair) else None
-                    for type_, pair in zip(types, zip(*found))]
+            types = [_common_type(emitter, bit, (a, b), own, number, name) for number, (a, b) in enumerate(zip(*found, strict=True))]
+            # where the sizes differ, both branches store their tensor in one of the result's, if it is known before
+            outs = [_empty(emitter, type_.dims, type_) if UNKNOWN not in type_.dims and any(value.type != type_.ir() for value in pair)
+                    else None for type_, pair in zip(types, zip(*found))]
             made = scf.IfOp(bit, [tir.plain_type(type_.ir()) for type_ in types], has_else=True)
     except BaseException:
         trial.erase()
@@ -63,24 +72,26 @@ def branch(emitter: Emitter, condition: ir.Value, then: Callable[[], list[ir.Val
     for region, block, values in zip(trial.regions, (made.then_block, made.else_block), found):
         _move(region, block)
         with ir.InsertionPoint(block):
-            yielded = [plain(value) if out is None else _stored(_resized(plain(value), out.type), out) for value, out in zip(values, outs)]
+            yielded = [plain(value) if value.type == type_.ir() else
+                       _copied(_resized(plain(value), tir.plain_type(type_.ir()))) if out is None else
+                       _stored(_resized(plain(value), out.type), out) for value, type_, out in zip(values, types, outs)]
             scf.YieldOp(yielded)
     trial.erase()
-    return [cast(result, type_.ir()) for result, type_ in zip(made.results, types)]
+    return [_named(result, type_, f"{name}_size") for result, type_ in zip(made.results, types)]
 
 
-def _common_type(emitter: Emitter, condition: ir.Value, pair: Sequence[ir.Value], number: int, name: str) -> TensorType:
-    """The type of a tensor that is one of two: sizes that differ become symbols, which the condition says."""
+def _common_type(emitter: Emitter, condition: ir.Value, pair: Sequence[ir.Value], own: Set[str], number: int, name: str) -> TensorType:
+    """The type of a tensor that is one of two: sizes that differ become symbols, which the condition says. UNKNOWN for those of a tensor
+    with a size that a branch defines: one of ``own``."""
     a, b = (TensorType.of(value.type) for value in pair)
-    if a == b:
-        return a
     if (a.dtype, a.rank) != (b.dtype, b.rank):
         raise Refused(f"its output {number} is a tensor of {a} in one branch and of {b} in the other; of a condition that is computed at "
                       "run time, both give tensors of one rank and element type")
     axes = [axis for axis in range(a.rank) if a.dims[axis] != b.dims[axis]]
-    if ir.InsertionPoint.current.block.owner.operation != emitter.function.operation:
-        raise Refused(f"its output {number} is a tensor of {a} in one branch and of {b} in the other, inside of a branch or loop that is "
-                      "decided at run time: there both give tensors of one shape")
+    if own & {symbol for size in (*a.dims, *b.dims) for symbol in symbols(size)}:
+        return a.with_dims([size if axis not in axes and not own & set(symbols(size)) else UNKNOWN for axis, size in enumerate(a.dims)])
+    if not axes:
+        return a
     i64, sizes = ir.IntegerType.get_signless(64), list(a.dims)
     values = [arith.SelectOp(condition, *(materialize(type_.dims[axis], emitter.function) for type_ in (a, b))).result for axis in axes]
     numbers = [arith.IndexCastOp(i64, value).result for value in values]
@@ -90,63 +101,85 @@ def _common_type(emitter: Emitter, condition: ir.Value, pair: Sequence[ir.Value]
     return a.with_dims(sizes)
 
 
+def _symbols_in(op: ir.Operation) -> set[str]:
+    """The symbols of which ops in an op's regions define the values."""
+    found: set[str] = set()
+    for defining in find(op, *DEFINING):
+        before = [name for value in defining.operands for size in TensorType.of(value.type).dims for name in symbols(size)]
+        after = [name for value in defining.results for size in TensorType.of(value.type).dims for name in symbols(size)]
+        found |= set(after).difference(before)
+    return found
+
+
+def _named(value: ir.Value, type_: TensorType, name: str) -> ir.Value:
+    """A tensor of plain type with relax's type; sizes that are not known get names."""
+    axes = [axis for axis, size in enumerate(type_.dims) if size is UNKNOWN]
+    return with_named_sizes(cast(value, type_.ir()), axes, name)
+
+
+def _copied(value: ir.Value) -> ir.Value:
+    """The tensor in memory of its own."""
+    return bufferization.AllocTensorOp(value.type, [], copy=value).result
+
+
 def _resized(value: ir.Value, type_: ir.Type) -> ir.Value:
     """The tensor with a type that knows fewer sizes."""
     return value if value.type == type_ else tensor.CastOp(type_, value).result
 
 
-def loop(emitter: Emitter, count: Size | ir.Value, states: Sequence[ir.Value], step: Step, stacked: Sequence[TensorType] = (),
-         backwards: Sequence[bool] = ()) -> tuple[list[ir.Value], list[ir.Value]]:
+def loop(emitter: Emitter, count: Size | ir.Value, states: Sequence[ir.Value], step: Step, types: Sequence[TensorType] | None = None,
+         stacked: Sequence[TensorType] = (), backwards: Sequence[bool] = (), name: str = "loop") -> tuple[list[ir.Value], list[ir.Value]]:
     """Runs ``step`` for each number below ``count``: it takes the turn and the states, and returns the new states and the slices of what
-    is stacked along a new axis 0. ``stacked``: the types of the slices; ``backwards``:
-    whether they are stacked from the end. Returns the states after the last step, and the stacks.
+    is stacked along a new axis 0. ``types``, ``stacked``: what ``types_of_step`` says of the states and the slices; by default the states
+    keep their types. ``backwards``: whether slices are stacked from the end. ``name``: what sizes of states are named after. Returns the
+    states after the last step, and the stacks.
 
     Refused where a state changes its type, or a slice has another one.
     """
     index, i64 = ir.IndexType.get(), ir.IntegerType.get_signless(64)
     number_of_steps = materialize(count, emitter.function)
     zero, one = (arith.ConstantOp(index, value).result for value in (0, 1))
-    types, slices = [value.type for value in states], [type_.ir() for type_ in stacked]
+    types = types or [TensorType.of(value.type) for value in states]
     stacks = [_empty(emitter, (count, *type_.dims), type_) for type_ in stacked]
-    made = scf.ForOp(zero, number_of_steps, one, [*map(plain, states), *stacks])
+    made = scf.ForOp(zero, number_of_steps, one, [*_carried(states, types), *stacks])
     try:
         with ir.InsertionPoint(made.body):
             carried = list(made.inner_iter_args)
             number = arith.IndexCastOp(i64, made.induction_variable).result
             number = tensor.FromElementsOp(ir.RankedTensorType.get([], i64), [number]).result
             last = arith.SubIOp(arith.SubIOp(number_of_steps, one).result, made.induction_variable).result
-            new, found = step(Turn(number, made.induction_variable, last), [cast(value, type_) for value, type_ in zip(carried, types)])
+            given = [_named(value, type_, name) for value, type_ in zip(carried, types)]
+            new, found = step(Turn(number, made.induction_variable, last), given)
             _check(types, new, "state")
-            _check(slices, found, "scanned output")
+            _check(stacked, found, "scanned output")
             places = [last if back else made.induction_variable for back in backwards or [False] * len(found)]
-            scf.YieldOp(_kept(new, found, carried, places))
-        _refuse_sizes(made.operation.regions[0])
+            scf.YieldOp(_kept(types, new, found, carried, places))
     except BaseException:
         made.operation.erase()
         raise
     results = list(made.results)
     whole = [TensorType((count, *type_.dims), type_.dtype).ir() for type_ in stacked]
-    return [cast(v, t) for v, t in zip(results, types)], [cast(v, t) for v, t in zip(results[len(types):], whole)]
+    return [_named(v, t, name) for v, t in zip(results, types)], [cast(v, t) for v, t in zip(results[len(types):], whole)]
 
 
 WhileStep = Callable[[ir.Value, list[ir.Value]], tuple[ir.Value, list[ir.Value], list[ir.Value]]]
 
 
 def while_loop(emitter: Emitter, limit: ir.Value | None, condition: ir.Value | None, states: Sequence[ir.Value], step: WhileStep,
-               stacked: Sequence[TensorType], room: Size) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
+               types: Sequence[TensorType], stacked: Sequence[TensorType], room: Size, name: str,
+               ) -> tuple[ir.Value, list[ir.Value], list[ir.Value]]:
     """Runs ``step`` while its number is below ``limit`` (None: without end) and the condition holds. ``step`` takes the number, a tensor
     of int64 without dimensions, and the states, and returns the next condition, the new states and the slices of what is stacked along a
     new axis 0, in tensors of ``room`` slices. Returns the number of steps (a vector of one int64), the states and the stacks.
 
-    Refused as ``loop``.
+    ``types``, ``stacked``, ``name``, Refused: as of ``loop``.
     """
     i64, bit = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
-    types, slices = [value.type for value in states], [type_.ir() for type_ in stacked]
     zero, one = (arith.ConstantOp(i64, value).result for value in (0, 1))
     end = None if limit is None else tensor.ExtractOp(plain(relax.reshape(limit, shape=[])), []).result
     going = arith.ConstantOp(bit, 1).result if condition is None else _as_bit(condition)
     # the tensors first: upstream drops what is read before a step only, and bufferizes tensors at equal places on both sides
-    carried = [*map(plain, states), *(_empty(emitter, (room, *type_.dims), type_) for type_ in stacked), zero, going]
+    carried = [*_carried(states, types), *(_empty(emitter, (room, *type_.dims), type_) for type_ in stacked), zero, going]
     made = scf.WhileOp([value.type for value in carried], carried)
     try:
         before, after = (region.blocks.append(*[value.type for value in carried]) for region in made.operation.regions)
@@ -158,33 +191,59 @@ def while_loop(emitter: Emitter, limit: ir.Value | None, condition: ir.Value | N
         with ir.InsertionPoint(after):
             *given, number, _ = after.arguments
             count = tensor.FromElementsOp(ir.RankedTensorType.get([], i64), [number]).result
-            following, new, found = step(count, [cast(value, type_) for value, type_ in zip(given, types)])
+            following, new, found = step(count, [_named(value, type_, name) for value, type_ in zip(given, types)])
             _check(types, new, "state")
-            _check(slices, found, "scanned output")
+            _check(stacked, found, "scanned output")
             place, following = arith.IndexCastOp(ir.IndexType.get(), number).result, _as_bit(following)
-            scf.YieldOp([*_kept(new, found, given, [place] * len(found)), arith.AddIOp(number, one).result, following])
-        _refuse_sizes(made.operation.regions[1])
+            scf.YieldOp([*_kept(types, new, found, given, [place] * len(found)), arith.AddIOp(number, one).result, following])
     except BaseException:
         made.operation.erase()
         raise
     *results, count, _ = made.results
     whole = [TensorType((room, *type_.dims), type_.dtype).ir() for type_ in stacked]
     steps = tensor.FromElementsOp(ir.RankedTensorType.get([1], i64), [count]).result
-    return steps, [cast(v, t) for v, t in zip(results, types)], [cast(v, t) for v, t in zip(results[len(types):], whole)]
+    return steps, [_named(v, t, name) for v, t in zip(results, types)], [cast(v, t) for v, t in zip(results[len(types):], whole)]
 
 
-def types_of_step(states: Sequence[ir.Value], step: Step) -> list[TensorType]:
-    """The types of the slices that a step stacks, by a trial of it that is erased again."""
+def types_of_step(states: Sequence[ir.Value], step: Step, name: str = "loop") -> tuple[list[TensorType], list[TensorType]]:
+    """The types that states have in all steps, with UNKNOWN for sizes that change, and those of the slices that a step stacks: by trials
+    of the step that are erased again.
+
+    Refused where a state changes its rank or element type, and for a slice with a size that the step computes.
+    """
     index, i64 = ir.IndexType.get(), ir.IntegerType.get_signless(64)
-    trial = ir.Operation.create("scf.execute_region", [], [], regions=1)
-    try:
-        with ir.InsertionPoint(trial.regions[0].blocks.append()):
-            zero = arith.ConstantOp(index, 0).result
-            number = tensor.FromElementsOp(ir.RankedTensorType.get([], i64), [arith.ConstantOp(i64, 0).result]).result
-            carried = [cast(plain(value), value.type) for value in states]
-            return [TensorType.of(value.type) for value in step(Turn(number, zero, zero), carried)[1]]
-    finally:
-        trial.erase()
+    types = [TensorType.of(value.type) for value in states]
+    while True:
+        trial = ir.Operation.create("scf.execute_region", [], [], regions=1)
+        try:
+            with ir.InsertionPoint(trial.regions[0].blocks.append()):
+                zero = arith.ConstantOp(index, 0).result
+                number = tensor.FromElementsOp(ir.RankedTensorType.get([], i64), [arith.ConstantOp(i64, 0).result]).result
+                given = [_named(value, type_, name) for value, type_ in zip(_carried(states, types), types)]
+                new, found = step(Turn(number, zero, zero), given)
+                _check(types, new, "state", sizes=False)
+                wider = [type_.with_dims([a if a == b else UNKNOWN for a, b in zip(type_.dims, TensorType.of(value.type).dims)])
+                         for type_, value in zip(types, new)]
+                slices, own = [TensorType.of(value.type) for value in found], _symbols_in(trial)
+        finally:
+            trial.erase()
+        if wider == types:
+            _refuse_own(slices, own)
+            return types, slices
+        types = wider
+
+
+def _refuse_own(slices: Sequence[TensorType], own: Set[str]) -> None:
+    """Refused for a slice with a size that only the step knows."""
+    for number, type_ in enumerate(slices):
+        if own & {name for size in type_.dims for name in symbols(size)}:
+            raise Refused(f"its scanned output {number} is a tensor of {type_}, whose sizes are known only in a step: what a loop "
+                          "stacks has sizes that are known before it, or that its body declares")
+
+
+def _carried(states: Sequence[ir.Value], types: Sequence[TensorType]) -> list[ir.Value]:
+    """The states before a loop as it carries them: of plain types, without the sizes that change."""
+    return [_resized(plain(value), tir.plain_type(type_.ir())) for value, type_ in zip(states, types)]
 
 
 def _as_bit(condition: ir.Value) -> ir.Value:
@@ -198,38 +257,28 @@ def _move(region: ir.Region, block: ir.Block) -> None:
         block.append(op)
 
 
-def _check(types: Sequence[ir.Type], values: Sequence[ir.Value], what: str) -> None:
-    for number, (type_, value) in enumerate(zip(types, values, strict=True)):
-        if value.type != type_:
-            before, after = TensorType.of(type_), TensorType.of(value.type)
-            raise Refused(f"its {what} {number} is a tensor of {before} before a step and of {after} after it: in a "
-                          "loop whose number of steps is known only at run time, shapes stay the same")
-
-
-def _refuse_sizes(region: ir.Region) -> None:
-    """Refused for an op that defines a size in a region: ops behind it could not name it."""
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in DEFINING:
-            raise Refused(f"{op.name.removeprefix('relax.')} defines a size that depends on data, in a branch or loop that is "
-                          "decided at run time; only what stands outside of it can")
-        return ir.WalkResult.ADVANCE
-
-    for op in region.blocks[0].operations:
-        op.operation.walk(visit)
+def _check(types: Sequence[TensorType], values: Sequence[ir.Value], what: str, sizes: bool = True) -> None:
+    """Refused for values of other element types or ranks than these types, or other ``sizes``, where the types know them."""
+    for number, (before, value) in enumerate(zip(types, values, strict=True)):
+        after = TensorType.of(value.type)
+        fits = (before.dtype, before.rank) == (after.dtype, after.rank)
+        if not fits or (sizes and any(a != b and a is not UNKNOWN for a, b in zip(before.dims, after.dims))):
+            raise Refused(f"its {what} {number} is a tensor of {before} before a step and of {after} after it: in a loop whose number of "
+                          "steps is known only at run time, element types and ranks stay the same, and so do the shapes of what is stacked")
 
 
 def _empty(emitter: Emitter, sizes: Sequence[Size], type_: TensorType) -> ir.Value:
-    if UNKNOWN in sizes:
-        raise Refused(f"the shape {list(sizes)} of its scanned output is not known before the loop")
     dynamic = [size if isinstance(size, int) else materialize(size, emitter.function) for size in sizes]
     return tensor.EmptyOp(dynamic, tir.plain_type(type_.ir()).element_type).result
 
 
-def _kept(new: Sequence[ir.Value], found: Sequence[ir.Value], carried: Sequence[ir.Value], places: Sequence[ir.Value]) -> list[ir.Value]:
+def _kept(types: Sequence[TensorType], new: Sequence[ir.Value], found: Sequence[ir.Value], carried: Sequence[ir.Value],
+          places: Sequence[ir.Value]) -> list[ir.Value]:
     """What a loop carries to its next step: first what is stacked is stored, which may be an old state, then the new states."""
     stacks = [_inserted(plain(value), into, place) for value, into, place in zip(found, carried[len(new):], places)]
-    values = [_own(plain(value)) for value in new]
-    return [_stored(value, into) for value, into in zip(values, carried)] + stacks
+    values = [_copied(_resized(plain(value), into.type)) if UNKNOWN in type_.dims else _own(plain(value))
+              for type_, value, into in zip(types, new, carried)]
+    return [value if UNKNOWN in type_.dims else _stored(value, into) for type_, value, into in zip(types, values, carried)] + stacks
 
 
 def _own(value: ir.Value) -> ir.Value:
@@ -238,7 +287,7 @@ def _own(value: ir.Value) -> ir.Value:
     while not isinstance(root.owner, ir.Block) and root.owner.name in VIEWS:
         root = root.owner.operands[0]
     if isinstance(root.owner, ir.Block):
-        return bufferization.AllocTensorOp(value.type, [], copy=value).result
+        return _copied(value)
     return value
 
 

@@ -53,9 +53,6 @@ def symbols(node: OnnxNode, x: ir.Value, what: str) -> list[Dim]:
     """The elements of a vector as new symbols, named after the node."""
     if not count(x):
         return []
-    if ir.InsertionPoint.current.block.owner.operation != node.emitter.function.operation:
-        raise Refused("it defines a size that depends on data, in a branch or loop that is decided at run time; only what stands outside "
-                      "of it can")
     return sizes_of(x, f"{node.label}_{what}")
 
 

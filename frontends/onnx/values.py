@@ -134,14 +134,19 @@ class Symbolic(Value):
 
     def emit(self, emitter: Emitter) -> ir.Value:
         if self._value is None:
-            element_type = mlir_type(self.dtype)
-            if not isinstance(element_type, ir.IntegerType) or not element_type.is_signless:
-                raise Refused(f"a size known only at run time is wanted as {element_type}")
+            names = {name for size in self.array.ravel().tolist() for name in sizes.symbols(size)}
             with emitter.outside():
-                values = [sizes.materialize(size, emitter.function) for size in self.array.ravel().tolist()]
-                elements = [arith.IndexCastOp(element_type, value).result for value in values]
-                self._value = tensor.FromElementsOp(ir.RankedTensorType.get(self.dims, element_type), elements).result
-        return self._value
+                if all(sizes.is_defined(name, emitter.function) for name in names):
+                    self._value = self._build(emitter)
+        return self._build(emitter) if self._value is None else self._value     # of sizes of a step or branch: there, each time
+
+    def _build(self, emitter: Emitter) -> ir.Value:
+        element_type = mlir_type(self.dtype)
+        if not isinstance(element_type, ir.IntegerType) or not element_type.is_signless:
+            raise Refused(f"a size known only at run time is wanted as {element_type}")
+        values = [sizes.materialize(size, emitter.function) for size in self.array.ravel().tolist()]
+        elements = [arith.IndexCastOp(element_type, value).result for value in values]
+        return tensor.FromElementsOp(ir.RankedTensorType.get(self.dims, element_type), elements).result
 
 
 class Poisoned(Value):

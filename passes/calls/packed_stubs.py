@@ -13,7 +13,7 @@ from legato.dialects.relax.dims import Dim, Size, dims, given_symbols, parse
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, SIGNATURE, SIZES
 from legato.dialects.tir.markers import CHIP, DTYPES, TIR_PACKED
 from legato.passes.calls.arguments import DYNAMIC, described, i64, text_address, word, word_of, words
-from legato.passes.memory.plan_memory.late import ARENA, CHECK
+from legato.passes.memory.plan_memory.late import ARENA, CHECK, TURN
 from legato.passes.memory.plan_memory.stages import result_types
 
 # the entry's functions, with !llvm.ptr for a frame and a text
@@ -22,7 +22,9 @@ ENTRY_FUNCTIONS = {
     "legato.frame_check": "(i64, i64, i64) -> i32",
     "legato.frame_arena": "(!llvm.ptr, i64, i64) -> memref<1xi8>",
     "legato.frame_result": "(!llvm.ptr, i64, memref<1xi64>) -> memref<1xi8>",
+    "legato.frame_turn": "(!llvm.ptr, i64, i64) -> memref<1xi8>",
     "legato.cuda_frame_arena": "(!llvm.ptr, i64, i64) -> memref<1xi8>",
+    "legato.cuda_frame_turn": "(!llvm.ptr, i64, i64) -> memref<1xi8>",
     "legato.cuda_frame_result": "(!llvm.ptr, i64, memref<1xi64>) -> memref<1xi8>",
     "legato.memory_at": "(i64) -> memref<1xi8>",
     "legato.call_returning": "(i64, memref<1xi64>, i64, !llvm.ptr, i64, i64, i64, memref<1xi64>) -> i32",
@@ -111,8 +113,8 @@ def late_stub(module: ir.Module, declaration: func.FuncOp, kind: str, main: func
         if kind == CHECK:
             func.ReturnOp([_call(module, "legato.frame_check", [number, sizes[0], sizes[1] if len(sizes) == 2 else word(0)])])
             return
-        if kind == ARENA:
-            memory = _call(module, entry_function(main, "frame_arena"), [frame, number, sizes[0]])
+        if kind in (ARENA, TURN):
+            memory = _call(module, entry_function(main, {ARENA: "frame_arena", TURN: "frame_turn"}[kind]), [frame, number, sizes[0]])
         else:
             memory = _call(module, entry_function(main, "frame_result"), [frame, number, _first(words(sizes))])
         address = memref.ExtractAlignedPointerAsIndexOp(memory).aligned_pointer

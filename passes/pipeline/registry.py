@@ -71,6 +71,7 @@ PASSES: dict[str, str] = {
     "tir-drop-ties": "passes.memory.bufferize.drop_ties:DropTies",
     "tir-keep-partial-writes": "passes.memory.bufferize.keep_partial_writes:KeepPartialWrites",
     "tir-drop-results": "passes.memory.bufferize.drop_results:DropResults",
+    "tir-drop-loop-copies": "passes.memory.bufferize.drop_loop_copies:DropLoopCopies",
     "tir-extract-workspaces": "passes.memory.bufferize.extract_workspaces:ExtractWorkspaces",
     "tir-fill-memory": "passes.memory.fill_memory:FillMemory",
     "tir-plan-memory": "passes.memory.plan_memory.plan_memory:PlanMemory",

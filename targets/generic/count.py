@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from legato.core.mlir import arith, ir, tensor
 from legato.dialects.relax.markers import SYMBOL
 from legato.dialects.tir.extern import call_extern
-from legato.dialects.tir.markers import KEEP_SIZE
+from legato.dialects.tir.markers import KEEP_SIZE, NAMED_SIZE
 from legato.dialects.tir.plain import memory_element
 from legato.targets.rule import rewrite
 
@@ -104,6 +104,19 @@ def size_of(op, x):
     return tensor.EmptyOp([*(size.result for size in sizes), 0], ir.IntegerType.get_signless(8)).result
 
 
+@rewrite("relax.name_sizes")
+def name_sizes(op, x):
+    """The tensor as it is; a function that no code has takes each of its sizes that the type in memory does not know, until memory is
+    planned."""
+    value, index = op.plain(x), ir.IndexType.get()
+    for axis, size in enumerate(op.attrs["sizes"]):
+        if not isinstance(size, int):
+            extent = tensor.DimOp(value, arith.ConstantOp(index, axis).result).result
+            (named,) = call_extern(NAMED_SIZE, [extent], [index])
+            named.owner.attributes[SYMBOL] = ir.StringAttr.get(str(size))
+    return value
+
+
 def _read(type_: ir.RankedTensorType, count: int, element: ir.Type) -> str:
     """The kernel that widens the elements to i64. ``element``: their type, with its sign."""
     lines, width = [], type_.element_type.width
@@ -119,4 +132,4 @@ def _read(type_: ir.RankedTensorType, count: int, element: ir.Type) -> str:
     return _function("size_of", type_, f"tensor<{count}xi64>", [*lines, f"return %o{count - 1} : tensor<{count}xi64>"])
 
 
-RULES = (nonzero, size_of)
+RULES = (nonzero, size_of, name_sizes)

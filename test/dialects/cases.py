@@ -46,7 +46,7 @@ class Case:
 
 def counted(name: str, inferred: Any, shape: tuple[int, ...]) -> Any:
     """The inferred type of an op's result, where a size that only the data says is what it has turned out to be."""
-    if name == "size_of":
+    if name in ("size_of", "name_sizes"):
         return inferred.with_dims(shape)
     return inferred.with_dims((inferred.dims[0], shape[1])) if name == "nonzero" and len(shape) == 2 else inferred
 
@@ -228,6 +228,7 @@ def _indices() -> list[Case]:
         Case("nonzero", ((6,),), {"size": "m"}),
         Case("size_of", ((3,),), {"sizes": ["k", "l", "m"]}, (), {0: "uint8"}),
         Case("size_of", ((),), {"sizes": ["m"]}, (), {0: "uint64"}),
+        Case("name_sizes", ((3, 4),), {"sizes": ["m", 4]}),
         Case("one_hot", ((5, 7),), {"depth": 3}, (5, 7), {0: "int64"}, 4),
         Case("one_hot", ((5, 7),), {"depth": 3, "axis": 0, "dtype": "i32"}, (5, 7), {0: "int32"}, 4),
         Case("scatter_elements", ((5, 7), (2, 3), (2, 3)), {"axis": 1, "reduction": "add"}, (5, 7), i64, 5),

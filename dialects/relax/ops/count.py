@@ -1,5 +1,7 @@
 """Ops whose result sizes depend on data."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from legato.core.errors import InferenceError, LegatoError
@@ -7,7 +9,7 @@ from legato.core.mlir import ir
 from legato.dialects.relax.attributes import Shape, Str
 from legato.dialects.relax.calls import fresh_name, symbols_of
 from legato.dialects.relax.dims import Dim, compatible, symbol, symbol_name
-from legato.dialects.relax.op import ANY, INTEGER, Operand, RelaxOp
+from legato.dialects.relax.op import ANY, INTEGER, MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
 
@@ -78,6 +80,41 @@ class SizeOf(RelaxOp, name="size_of"):
         if min(values, default=0) < 0:
             raise LegatoError(f"a size is {min(values)}, which is negative")
         return np.zeros((*values, 0), np.int8)
+
+
+class NameSizes(RelaxOp, name="name_sizes"):
+    """The tensor x itself, with names for sizes that its type does not know: what a loop carries from step to step, or one of two branches
+    gives. Types and attributes of later ops may name the symbols.
+
+    ```mlir
+    %y = "relax.name_sizes"(%x) {sizes = #relax.dims<["m", 8]>} : (tensor<?x8xf32>) -> tensor<?x8xf32, #relax.dims<["m", 8]>>
+    ```
+    """
+
+    PROMOTES = False
+    DEFINES_SIZES = True
+    x = Operand(MOVED)
+    sizes = Shape(doc="the size of each axis: one that x's type has, or a new symbol")
+
+    @staticmethod
+    def result_type(x: TensorType, sizes) -> TensorType:
+        new = [size for size, known in zip(sizes, x.dims) if size != known]
+        if len(sizes) != x.rank or len(set(new)) != len(new) or not all(isinstance(size, Dim) and size.is_symbol for size in new):
+            raise InferenceError(f"attribute 'sizes' is {list(sizes)}: for each axis of {x} it has its size, or the name of a new symbol")
+        return x.with_dims(sizes)
+
+    @staticmethod
+    def compute(x, sizes):
+        return x
+
+
+def with_named_sizes(x: ir.Value, axes: Collection[int], name: str) -> ir.Value:
+    """The tensor with new symbols for its sizes along some axes, by a ``name_sizes`` at the insertion point. ``name``: what the symbols'
+    names begin with."""
+    taken, sizes = symbols_of(_function()), list(TensorType.of(x.type).dims)
+    for axis in axes:
+        sizes[axis] = symbol(fresh_name(name if len(axes) == 1 else f"{name}_{axis}", taken))
+    return NameSizes.build(x, sizes=sizes) if axes else x
 
 
 def sizes_of(x: ir.Value, name: str) -> list[Dim]:

@@ -5,6 +5,7 @@ from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.assumed import never_equal
 from legato.dialects.relax.dims import Size, maximum
+from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx import regions, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import Body
@@ -63,8 +64,9 @@ def _scan_at_run_time(node, body: Body, values: list[Value], states: int, axes: 
         emitted = [node.emit(result) for result in results]
         return emitted[:states], emitted[states:]
 
-    slices = regions.types_of_step(before, step)
-    ends, stacks = regions.loop(node.emitter, lengths[0], before, step, slices, [bool(back) for back in output_backwards])
+    types, slices = regions.types_of_step(before, step, node.label)
+    back = [bool(direction) for direction in output_backwards]
+    ends, stacks = regions.loop(node.emitter, lengths[0], before, step, types, slices, back, node.label)
     return (*ends, *(_axis_last(stack, axis) for stack, axis in zip(stacks, output_axes)))
 
 
@@ -164,7 +166,22 @@ def _results_of_step(node, body: Body, given: list[Value], states: int) -> tuple
         raise Malformed(f"its body gives {len(results) + 1} values; a condition, {states} states and {len(node.used) - states} outputs are "
                         "expected")
     emitted = [node.emit(result) for result in results]
-    return following, emitted[:states], emitted[states:]
+    declared = node.graph("body").output[1 + states:]
+    return following, emitted[:states], [_declared(node, *one) for one in zip(emitted[states:], declared)]
+
+
+def _declared(node, value: ir.Value, output) -> ir.Value:
+    """A scanned output's slice; sizes that a step computes are those that the body's graph declares, which calls check."""
+    type_, shape = TensorType.of(value.type), output.type.tensor_type.shape.dim
+    if len(shape) != type_.rank:
+        return value
+    sizes = list(type_.dims)
+    for axis, (size, one) in enumerate(zip(type_.dims, shape)):
+        if one.HasField("dim_value") and not regions.is_known_outside(node.emitter, size):
+            node.require_equal(size, one.dim_value, f"{size}, the size at axis {axis} of what it stacks as '{output.name}', to be "
+                                                    f"{one.dim_value} in each step, as its body says")
+            sizes[axis] = one.dim_value
+    return regions.cast(value, type_.with_dims(sizes).ir())
 
 
 def _counted_loop(node, steps: Size):
@@ -180,8 +197,8 @@ def _counted_loop(node, steps: Size):
             raise Refused("its body computes whether it goes on")
         return new, slices
 
-    slices = regions.types_of_step(before, step)
-    ends, stacks = regions.loop(node.emitter, steps, before, step, slices)
+    types, slices = regions.types_of_step(before, step, node.label)
+    ends, stacks = regions.loop(node.emitter, steps, before, step, types, slices, name=node.label)
     return (*ends, *stacks)
 
 
@@ -195,7 +212,7 @@ def _loop_at_run_time(node):
         following, new, slices = _results_of_step(node, body, [ComputedValue(number), going, *map(ComputedValue, carried)], states)
         return node.emit(following), new, slices
 
-    slices = regions.types_of_step(before, lambda turn, carried: step(turn.number, carried)[1:])
+    types, slices = regions.types_of_step(before, lambda turn, carried: step(turn.number, carried)[1:], node.label)
     room: Size = 0
     if slices:
         if limit is None:
@@ -206,7 +223,7 @@ def _loop_at_run_time(node):
         else:
             steps = relax.maximum(run_time.integers(node, 0, "numbers of steps"), run_time.literal(0))
             (room,) = run_time.symbols(node, steps, "steps")
-    count, ends, stacks = regions.while_loop(node.emitter, limit, condition, before, step, slices, room)
+    count, ends, stacks = regions.while_loop(node.emitter, limit, condition, before, step, types, slices, room, node.label)
     if stacks:
         (made,) = run_time.symbols(node, count, "made")
         stacks = [relax.strided_slice(stack, begin=[0], end=[made], axes=[0]) for stack in stacks]

@@ -257,7 +257,7 @@ def _loop(layer: _Layer, step: Callable, inputs: ir.Value, state: State, backwar
     if lengths is not None and backwards:
         total = layer.node.emit(layer.node.elements(np.array(length), relax.TensorType.of(lengths.type).dtype))
     slices = [relax.TensorType.of(state[0].type)] if wanted else []
-    ends, stacks = regions.loop(layer.node.emitter, length, state, turn, slices, [backwards] * len(slices))
+    ends, stacks = regions.loop(layer.node.emitter, length, state, turn, stacked=slices, backwards=[backwards] * len(slices))
     return (stacks[0] if wanted else None), tuple(ends)
 
 

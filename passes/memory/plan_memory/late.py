@@ -5,7 +5,7 @@ from legato.core.mlir import arith, func, ir
 from legato.dialects.relax.dims import Size
 from legato.passes.memory.plan_memory.arguments import DYNAMIC, SizeValues, with_shape
 
-CHECK, ARENA, RESULT = "legato.late_check", "legato.late_arena", "legato.late_result"
+CHECK, ARENA, RESULT, TURN = "legato.late_check", "legato.late_arena", "legato.late_result", "legato.late_turn"
 MARK = "legato.late"   # on a declaration: the kind of request
 
 
@@ -16,8 +16,17 @@ def check(main: func.FuncOp, number: int, sizes: Sequence[ir.Value]) -> None:
 
 def arena(main: func.FuncOp, number: int, bytes_: Size, values: SizeValues) -> ir.Value:
     """Memory for the buffers of a stage."""
+    return _memory(main, ARENA, number, bytes_, values)
+
+
+def turn(main: func.FuncOp, number: int, bytes_: Size, values: SizeValues) -> ir.Value:
+    """Memory for what a loop carries to its next step: in turn one of two arenas, of which ``number`` is the first."""
+    return _memory(main, TURN, number, bytes_, values)
+
+
+def _memory(main: func.FuncOp, kind: str, number: int, bytes_: Size, values: SizeValues) -> ir.Value:
     type_ = ir.MemRefType.get([], ir.IntegerType.get_signless(8))
-    memory = _call(main, ARENA, [_index(number), values(bytes_)], [type_])
+    memory = _call(main, kind, [_index(number), values(bytes_)], [type_])
     shaped = ir.MemRefType.get([bytes_ if isinstance(bytes_, int) else DYNAMIC], type_.element_type)
     return with_shape(memory, shaped, (bytes_,), values)
 

@@ -13,11 +13,12 @@ BRANCHES = {"scf.if", "scf.index_switch", "scf.execute_region"}   # regions that
 @dataclass(eq=False)
 class MainBuffer:
     """One ``memref.alloc`` of main. ``first`` and ``last``: the numbers of the first and last op of main's block that touch it or an
-    alias; -1: none."""
+    alias; -1: none. ``is_carried``: a loop gives it to its next step."""
 
     alloc: ir.Operation
     first: int = -1
     last: int = -1
+    is_carried: bool = False
     deallocations: list[ir.Operation] = field(default_factory=list)
 
     @property
@@ -34,7 +35,7 @@ class MainBuffer:
 def find_buffers(function: func.FuncOp) -> list[MainBuffer]:
     """The buffers that ``function`` allocates; those allocated in regions live as long as the region's op.
 
-    PassFailed for a function with branches between blocks, and for a buffer that a loop carries to its next iteration.
+    PassFailed for a function with branches between blocks, and for a buffer of a branch in a loop that the loop carries to its next step.
     """
     if len(function.body.blocks) != 1:
         raise PassFailed(f"@{function.name.value} has branches: memory is planned before scf becomes cf", function.operation)
@@ -82,7 +83,10 @@ def _aliases(buffer: MainBuffer, op: ir.Operation) -> Iterator[ir.Value]:
     if _ends_block(op) and op.name != "func.return":
         op = op.parent.operation
         if op.name not in BRANCHES and _inside(buffer.alloc, op):
-            raise PassFailed("a buffer made in a loop of main is carried out of its round: allocate it before the loop", buffer.alloc)
+            if buffer.alloc.parent.operation != op:
+                raise PassFailed("a buffer made in a branch in a loop of main is carried out of the loop's step: copy it behind the branch",
+                                 buffer.alloc)
+            buffer.is_carried = True
     values = [*op.results, *(a for region in op.regions for block in region for a in block.arguments)]
     yield from (v for v in values if isinstance(v.type, ir.MemRefType))
 

@@ -29,7 +29,7 @@ from legato.dialects.relax.dims import UNKNOWN, Dim, Size, magnitude, product
 from legato.dialects.relax.markers import NAME, SIGNATURE, SYMBOL, WEIGHT
 from legato.dialects.relax.requirements import Requirement, Room, require, requirements
 from legato.dialects.relax.sizes import is_too_large
-from legato.dialects.tir.markers import ARENA, KEEP_SIZE, LATE_ARENAS, OUT
+from legato.dialects.tir.markers import ARENA, KEEP_SIZE, LATE_ARENAS, NAMED_SIZE, OUT
 from legato.passes.memory.plan_memory import late
 from legato.passes.memory.plan_memory.arguments import SizeValues, bare_type, with_shape
 from legato.passes.memory.plan_memory.lifetimes import MainBuffer, find_buffers
@@ -85,18 +85,22 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     there = {number for number in elsewhere if _root(returned[number]) == main.arguments[donor[number]]}
     owners = {op: number for op, number in owners.items() if number not in elsewhere}
     owners = {op: number for op, number in owners.items() if not _precedes(op, stages[stage_of(stages, shapes[number], op)].call)}
-    placed = [(b, _known((sizes.bytes(b.alloc.results[0]),), b.alloc)[0]) for b in buffers if b.alloc not in owners and b.is_used]
+    measured = [(b, _known((sizes.bytes(b.alloc.results[0]),), b.alloc)[0]) for b in buffers if b.alloc not in owners and b.is_used]
+    placed = [(b, size) for b, size in measured if not b.is_carried]
     groups: list[list[tuple[MainBuffer, Size]]] = [[] for _ in stages]
     for buffer, size in placed:
         groups[stage_of(stages, (size,), buffer.alloc)].append((buffer, size))
     placements = [place([Life(size, b.first, b.last) for b, size in group]) for group in groups]
-    check_bytes(main, boundary, shapes, placed, [placement.total for placement in placements])
+    check_bytes(main, boundary, shapes, measured, [placement.total for placement in placements])
     plan = _Rewrite(main, boundary, sizes, placements[0].total, stages)
     plan.begin_stages([placement.total for placement in placements], shapes)
     plan.results(owners, shapes, there)
     for stage, (group, placement) in enumerate(zip(groups, placements)):
         for (buffer, _), offset in zip(group, placement.offsets):
             plan.view(buffer, offset, stage)
+    for buffer, size in measured:
+        if buffer.is_carried:
+            plan.carry(buffer, size, stage_of(stages, (size,), buffer.alloc))
     for buffer in buffers:
         if not buffer.is_used:
             plan.view(buffer, 0, stage_of(stages, (sizes.bytes(buffer.alloc.results[0]),), buffer.alloc))
@@ -121,9 +125,11 @@ def refuse_unbuffered(main: func.FuncOp) -> None:
 
 
 def erase_kept_sizes(module: ir.Module) -> None:
-    """Erases the calls that kept the sizes of ``relax.size_of`` alive: their values are in use now, or checked."""
-    for declaration in [op for op in module.body.operations if isinstance(op, func.FuncOp) and op.name.value == KEEP_SIZE]:
-        for call in [op for op in find(module.operation, "func.call") if op.attributes["callee"].value == KEEP_SIZE]:
+    """Erases the calls that kept the sizes of ``relax.size_of`` and ``relax.name_sizes`` alive: their values are in use now, or checked."""
+    for declaration in [op for op in module.body.operations if isinstance(op, func.FuncOp) and op.name.value in (KEEP_SIZE, NAMED_SIZE)]:
+        for call in [op for op in find(module.operation, "func.call") if op.attributes["callee"].value == declaration.name.value]:
+            for result, size in zip(call.results, call.operands):
+                result.replace_all_uses_with(size)
             call.erase()
         declaration.erase()
 
@@ -210,13 +216,14 @@ class _Rewrite:
         with ir.InsertionPoint(self.start), ir.Location.unknown():
             arena_type = arena.type if constant else ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], i8)
             self.arenas = [with_shape(arena, arena_type, (arena_bytes,), self.values)]
-        stages[0].values, stages[0].anchor = self.values, self.start
+        stages[0].values, stages[0].anchor, stages[0].table = self.values, self.start, symbols
 
     def begin_stages(self, bytes_: list[Size], shapes: list[tuple[Size, ...]]) -> None:
         """After each call that defines sizes: computes them, checks them, and asks for an arena and results of such sizes."""
-        table, required = self.symbols, requirements(self.main)
-        for before, stage, wanted in zip(self.stages, self.stages[1:], bytes_[1:]):
-            table = stage.begin(table)
+        required = requirements(self.main)
+        for stage, wanted in zip(self.stages[1:], bytes_[1:]):
+            before = present(stage.before)
+            stage.begin()
             with ir.InsertionPoint(stage.anchor), present(stage.call).location:
                 for number, one in enumerate(required):
                     if one.known_by(stage.known) and not one.known_by(before.known):
@@ -226,11 +233,11 @@ class _Rewrite:
                     if self.boundary.is_late(shape) and stage_of(self.stages, shape, stage.call) == self.stages.index(stage):
                         self.outputs[number] = late.result(self.main, number, shape, self.outputs[number].type, stage.values)
 
-    def _late_arena(self) -> int:
-        """The number of a new arena."""
+    def _late_arena(self, count: int = 1) -> int:
+        """The number of a new arena, the first of so many."""
         attributes = self.main.operation.attributes
         number = attributes[LATE_ARENAS].value if LATE_ARENAS in attributes else 0
-        attributes[LATE_ARENAS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number + 1)
+        attributes[LATE_ARENAS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number + count)
         return number
 
     def _add(self, type_: ir.Type, attributes: dict[str, ir.Attribute]) -> ir.Value:
@@ -272,11 +279,23 @@ class _Rewrite:
         """Replaces an allocation by a part of a stage's arena."""
         op = buffer.alloc
         type_ = ir.MemRefType(op.results[0].type)
-        if op.opview.symbolOperands or type_.layout != ir.MemRefType.get(type_.shape, type_.element_type).layout:
-            raise PassFailed(f"a buffer of main has the layout {type_.layout}: only buffers without one are planned", op)
+        _refuse_layout(op)
         shift = self.stages[stage].values(offset)
         with ir.InsertionPoint(op), op.location:
             view = memref.ViewOp(type_, self.arenas[stage] or self.arenas[0], shift, list(op.opview.dynamicSizes))
+        op.results[0].replace_all_uses_with(view.result)
+        op.erase()
+
+    def carry(self, buffer: MainBuffer, size: Size, stage: int) -> None:
+        """Gives an allocation that a loop carries to its next step one of two arenas, in turn: the other one has what this step was
+        given."""
+        op = buffer.alloc
+        type_ = ir.MemRefType(op.results[0].type)
+        _refuse_layout(op)
+        with ir.InsertionPoint(op), op.location:
+            memory = late.turn(self.main, self._late_arena(2), size, self.stages[stage].values)
+            zero = arith.ConstantOp(ir.IndexType.get(), 0).result
+            view = memref.ViewOp(type_, memory, zero, list(op.opview.dynamicSizes))
         op.results[0].replace_all_uses_with(view.result)
         op.erase()
 
@@ -293,6 +312,12 @@ class _Rewrite:
         if "res_attrs" in main.attributes:
             del main.attributes["res_attrs"]
         main.attributes["llvm.bareptr"] = ir.UnitAttr.get()
+
+
+def _refuse_layout(op: ir.Operation) -> None:
+    type_ = ir.MemRefType(op.results[0].type)
+    if op.opview.symbolOperands or type_.layout != ir.MemRefType.get(type_.shape, type_.element_type).layout:
+        raise PassFailed(f"a buffer of main has the layout {type_.layout}: only buffers without one are planned", op)
 
 
 def add_sizes_function(module: ir.Module, main: func.FuncOp, boundary: Boundary, sizes: Sequence[Size | Room]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from legato.analysis.indices.arithmetic import Evaluator
 from legato.analysis.indices.sizes import SizeNumbers
 from legato.core.dtypes import element_bytes
+from legato.core.ir_helpers import terminator
 from legato.core.mlir import ir
 from legato.dialects.relax.dims import UNKNOWN, Size, product, symbol
 from legato.dialects.relax.markers import SYMBOL
@@ -26,6 +27,16 @@ class MemrefSizes:
     def give(self, value: ir.Value, shape: Sequence[Size]) -> None:
         """Records the shape of a memref that a call returns."""
         self._shapes[value] = tuple(shape)
+
+    def name(self, value: ir.Value, size: Size) -> None:
+        """Records what an index is, if it is the size of a memref that nothing else says."""
+        if isinstance(value.owner, ir.Block) or value.owner.name != "memref.dim":
+            return
+        of, axis = value.owner.operands
+        axis, sizes = self.value(axis), list(self.shape(of))
+        if isinstance(axis, int) and sizes[axis] is UNKNOWN:
+            sizes[axis] = size
+            self._shapes[of] = tuple(sizes)
 
     def value(self, value: ir.Value) -> Size:
         """The size that an index (or integer) is; UNKNOWN where it depends on more than the sizes of arguments and results."""
@@ -101,4 +112,16 @@ def _before_loop(value: ir.Value) -> ir.Value | None:
         number -= loop.name == "scf.for"        # the first is the loop's variable
     else:
         loop, number = value.owner.operation, ir.OpResult(value).result_number
-    return loop.operands[BEFORE_STATES[loop.name] + number] if loop.name in BEFORE_STATES else None
+    return loop.operands[BEFORE_STATES[loop.name] + number] if loop.name in BEFORE_STATES and _stays(loop, number) else None
+
+
+def _stays(loop: ir.Operation, number: int) -> bool:
+    """Whether each step of a loop leaves what it carries as that number in the buffer that it was given."""
+    for region in loop.regions:
+        block, last = region.blocks[0], terminator(region.blocks[0])
+        kept, given = last.operands[number + (last.name == "scf.condition")], block.arguments[number + (loop.name == "scf.for")]
+        while not isinstance(kept.owner, ir.Block) and kept.owner.name == "memref.cast":
+            kept = kept.owner.operands[0]
+        if kept != given:
+            return False
+    return True

@@ -1,8 +1,9 @@
 """Sizes that depend on data: the symbols that are known at each point of main.
 
-Results of a packed function (``relax.returns``) may define symbols that no input does, and so may a value counted by a kernel
-(``relax.symbol`` on the op that makes it an index). A stage begins after each such op: sizes with its symbols are computed there, and
-buffers of these sizes are allocated there.
+Results of a packed function (``relax.returns``) may define symbols that no input does, and so may a value counted by a kernel, or the size
+of what a loop carries (``relax.symbol`` on the op that makes it an index). A stage begins after each such op: sizes with its symbols are
+computed there, and buffers of these sizes are allocated there. A stage in a region of a loop or branch ends with it, and begins anew in
+each step.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import present
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.relax.dialect import DimsAttr
-from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, symbols
+from legato.dialects.relax.dims import Dim, Size, dims, from_attribute, given_symbols, parse, symbols
 from legato.dialects.relax.markers import ARGUMENTS, PACKED, RETURNS, SIGNATURE, SIZES, SYMBOL
 from legato.passes.memory.plan_memory.arguments import SizeValues
 from legato.passes.memory.plan_memory.sizes import MemrefSizes
@@ -22,25 +23,41 @@ from legato.passes.memory.plan_memory.sizes import MemrefSizes
 class Stage:
     """A part of main: from its beginning, or from after a call on.
 
-    ``known``: all symbols with values there. ``new``: those that the call defines, each with result, dimension, scale and offset.
-    ``values``, once the stage has begun: computes sizes there, before ``anchor``.
+    ``known``: all symbols with values there. ``before``: the stage around it. ``new``: the symbols that the call defines, each with result,
+    dimension, scale and offset. ``values``, once the stage has begun: computes sizes there, before ``anchor``.
     """
 
     call: ir.Operation | None
     known: frozenset[str]
+    before: "Stage | None" = None
     new: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
     values: SizeValues = field(init=False)
     anchor: ir.Operation = field(init=False)
+    table: dict[str, ir.Value] = field(default_factory=dict)
+    block: ir.Block | None = field(init=False, default=None)
 
-    def begin(self, table: dict[str, ir.Value]) -> dict[str, ir.Value]:
-        """Computes the new symbols after the call. ``table``: the symbols' values before; returns it with the new ones."""
-        call, table = present(self.call), dict(table)
+    def __post_init__(self) -> None:
+        self.block = None if self.call is None else self.call.block     # the call may be replaced
+
+    def encloses(self, op: ir.Operation) -> bool:
+        """Whether an op stands in the block of the stage, or in a region there."""
+        if self.block is None:
+            return True
+        while op.name != "func.func":
+            if op.block == self.block:
+                return True
+            op = op.parent.operation
+        return False
+
+    def begin(self) -> None:
+        """Computes the new symbols after the call, beside those of the stage around it."""
+        call, table = present(self.call), dict(present(self.before).table)
         index = ir.IndexType.get()
         operations = list(call.block.operations)
         behind = operations[next(i for i, op in enumerate(operations) if op.operation == call) + 1].operation
         with ir.InsertionPoint(behind), call.location:
             for name, (result, axis, scale, offset) in self.new.items():
-                if call.name != "func.call":
+                if SYMBOL in call.attributes:
                     table[name] = call.results[0]
                     continue
                 value = memref.DimOp(call.results[result], arith.ConstantOp(index, axis).result).result
@@ -48,8 +65,7 @@ class Stage:
                     value = arith.SubIOp(value, arith.ConstantOp(index, offset).result).result
                 table[name] = arith.FloorDivSIOp(value, arith.ConstantOp(index, scale).result).result if scale != 1 else value
             self.anchor = arith.ConstantOp(index, 0).operation
-        self.values = SizeValues(table, self.anchor)
-        return table
+        self.values, self.table = SizeValues(table, self.anchor), table
 
 
 def find_stages(main: func.FuncOp, given: Sequence[str], sizes: MemrefSizes) -> list[Stage]:
@@ -59,11 +75,15 @@ def find_stages(main: func.FuncOp, given: Sequence[str], sizes: MemrefSizes) -> 
     """
     stages = [Stage(None, frozenset(given))]
     for call, declaration in packed_calls(main, counted=True):
-        known = stages[-1].known
+        before = next(stage for stage in reversed(stages) if stage.encloses(call))
+        known = before.known
         if declaration is None:
             name = call.attributes[SYMBOL].value
-            if name not in known:
-                stages.append(Stage(call, known | {name}, {name: (0, 0, 1, 0)}))
+            size = parse(name)
+            if call.name == "func.call":
+                sizes.name(call.operands[0], size)
+            if not symbols(size) <= known:
+                stages.append(Stage(call, known | {name}, before, {name: (0, 0, 1, 0)}))
             continue
         new: dict[str, tuple[int, int, int, int]] = {}
         if RETURNS in declaration.attributes:
@@ -81,17 +101,17 @@ def find_stages(main: func.FuncOp, given: Sequence[str], sizes: MemrefSizes) -> 
             if call.block != main.body.blocks[0]:
                 raise PassFailed(f"'{declaration.attributes[PACKED].value}' gives the size {', '.join(new)} inside of a loop or a branch: "
                                  "only what stands in main itself can", call)
-            stages.append(Stage(call, known | set(new), new))
+            stages.append(Stage(call, known | set(new), before, new))
     return stages
 
 
 def stage_of(stages: Sequence[Stage], sizes: Sequence[Size], op: ir.Operation) -> int:
-    """The number of the first stage at which some sizes can be computed. PassFailed if there is none."""
+    """The number of the first stage around an op at which some sizes can be computed. PassFailed if there is none."""
     needed = {name for size in sizes for name in symbols(size)}
     for number, stage in enumerate(stages):
-        if needed <= stage.known:
+        if needed <= stage.known and stage.encloses(op):
             return number
-    unknown = ", ".join(sorted(needed - stages[-1].known))
+    unknown = ", ".join(sorted(needed.difference(*(stage.known for stage in stages if stage.encloses(op)))))
     raise PassFailed(f"a size depends on {unknown}, which neither an input's size nor what a packed function returns gives", op)
 
 
@@ -112,13 +132,13 @@ def packed_calls(main: func.FuncOp, counted: bool = False) -> list[Any]:
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "func.call" or (counted and SYMBOL in op.attributes):
+        if op.name == "func.call" or SYMBOL in op.attributes:
             found.append(op)
         return ir.WalkResult.ADVANCE
 
-    main.operation.walk(visit)
-    calls = [(op, declarations.get(op.attributes["callee"].value) if op.name == "func.call" else None) for op in found]
-    return [(op, d) for op, d in calls if op.name != "func.call" or (d is not None and PACKED in d.attributes)]
+    main.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    calls = [(op, None if SYMBOL in op.attributes else declarations.get(op.attributes["callee"].value)) for op in found]
+    return [(op, d) for op, d in calls if (counted if SYMBOL in op.attributes else d is not None and PACKED in d.attributes)]
 
 
 def result_types(declaration: func.FuncOp) -> list[ir.Type]:
@@ -143,11 +163,11 @@ def passed_sizes(declaration: func.FuncOp) -> list[Dim]:
 def pass_sizes(main: func.FuncOp, stages: Sequence[Stage]) -> None:
     """Appends the values of the sizes that it needs to the operands of each call of a packed function."""
     needs: dict[str, list[Dim]] = {}
-    stage = stages[0]
+    begun = [stages[0]]
     for call, declaration in packed_calls(main, counted=True):
-        next_stage = next((s for s in stages if s.call is not None and s.call == call), stage)
+        begins = [s for s in stages if s.call is not None and s.call == call]
         if declaration is None:
-            stage = next_stage
+            begun += begins
             continue
         name = declaration.name.value
         if name not in needs:
@@ -156,12 +176,13 @@ def pass_sizes(main: func.FuncOp, stages: Sequence[Stage]) -> None:
                 _take_sizes(declaration, needs[name])
         if needs[name]:
             with ir.InsertionPoint(call), call.location:
+                stage = next(s for s in reversed(begun) if s.encloses(call))
                 operands = [*call.operands, *(stage.values(size) for size in needs[name])]
                 new = func.CallOp([r.type for r in call.results], call.attributes["callee"], operands)
             for old, result in zip(call.results, new.results):
                 old.replace_all_uses_with(result)
             call.erase()
-        stage = next_stage
+        begun += begins
 
 
 def _take_sizes(declaration: func.FuncOp, needed: Sequence[Dim]) -> None:

@@ -58,15 +58,75 @@ func.func @main(%x: memref<?x16xf32> {relax.name = "x"}) -> (memref<?x16xf32> {r
 
 // -----
 
-func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
+// A buffer that a loop carries to its next step lies in one of two arenas in turn. Sizes of a step are known in it: what is carried there is
+// a stage of its own, with an arena for its buffers.
+// CHECK-LABEL: func.func @main(
+// CHECK: scf.for %{{.*}} iter_args(%[[A:.*]] = %{{.*}}) -> (memref<?xf32>)
+// CHECK: %[[M:.*]] = memref.dim %[[A]]
+// CHECK: %[[BYTES:.*]] = arith.muli %[[M]], %c4
+// CHECK: call @legato.late_arena(%c0, %{{.*}}) : (index, index) -> memref<i8>
+// CHECK: call @legato.late_turn(%c1, %{{.*}}) : (index, index) -> memref<i8>
+// CHECK: scf.yield
+// CHECK: call @legato.late_result_0
+func.func private @legato.named_size(index) -> index attributes {tir.extern}
+func.func private @k(%a: memref<?xf32>, %out: memref<?xf32> {tir.out}) attributes {tir.prim_func} { return }
+func.func @main(%x: memref<?xf32> {relax.name = "x"}) -> memref<?xf32>
+    attributes {relax.signature = (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<?xf32, #relax.dims<["r"]>>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %0 = scf.for %i = %c0 to %c9 step %c1 iter_args(%a = %x) -> memref<?xf32> {
+    %m = memref.dim %a, %c0 : memref<?xf32>
+    %s = func.call @legato.named_size(%m) {relax.symbol = "m"} : (index) -> index
+    %t = memref.alloc(%m) : memref<?xf32>
+    func.call @k(%a, %t) : (memref<?xf32>, memref<?xf32>) -> ()
+    %next = arith.addi %m, %c1 : index
+    %u = memref.alloc(%next) : memref<?xf32>
+    func.call @k(%t, %u) : (memref<?xf32>, memref<?xf32>) -> ()
+    scf.yield %u : memref<?xf32>
+  }
+  %r = memref.dim %0, %c0 : memref<?xf32>
+  %q = call @legato.named_size(%r) {relax.symbol = "r"} : (index) -> index
+  %1 = memref.alloc(%r) : memref<?xf32>
+  call @k(%0, %1) : (memref<?xf32>, memref<?xf32>) -> ()
+  return %1 : memref<?xf32>
+}
+
+// -----
+
+// What a loop carries has another size in each step: without a name, the size is not known.
+func.func private @k(%a: memref<?xf32>, %out: memref<?xf32> {tir.out}) attributes {tir.prim_func} { return }
+func.func @main(%x: memref<?xf32>, %y: memref<4xf32>) -> memref<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %0 = scf.for %i = %c0 to %c9 step %c1 iter_args(%a = %x) -> memref<?xf32> {
+    %m = memref.dim %a, %c0 : memref<?xf32>
+    // expected-error @unknown {{the size of a buffer in main depends on values that are computed at run time}}
+    %t = memref.alloc(%m) : memref<?xf32>
+    func.call @k(%a, %t) : (memref<?xf32>, memref<?xf32>) -> ()
+    scf.yield %t : memref<?xf32>
+  }
+  return %y : memref<4xf32>
+}
+
+// -----
+
+func.func @main(%x: memref<4xf32>, %flag: memref<i1>) -> memref<4xf32> {
+  %b = memref.load %flag[] : memref<i1>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c9 = arith.constant 9 : index
   %r = scf.for %i = %c0 to %c9 step %c1 iter_args(%a = %x) -> memref<4xf32> {
-    // expected-error @below {{a buffer made in a loop of main is carried out of its round: allocate it before the loop}}
-    %t = memref.alloc() : memref<4xf32>
-    memref.copy %a, %t : memref<4xf32> to memref<4xf32>
-    scf.yield %t : memref<4xf32>
+    %s = scf.if %b -> memref<4xf32> {
+      // expected-error @below {{a buffer made in a branch in a loop of main is carried out of the loop's step: copy it behind the branch}}
+      %t = memref.alloc() : memref<4xf32>
+      memref.copy %a, %t : memref<4xf32> to memref<4xf32>
+      scf.yield %t : memref<4xf32>
+    } else {
+      scf.yield %a : memref<4xf32>
+    }
+    scf.yield %s : memref<4xf32>
   }
   return %r : memref<4xf32>
 }
