@@ -8,7 +8,7 @@ from legato.core.errors import InferenceError, LegatoError
 from legato.core.mlir import ir
 from legato.dialects.relax.attributes import Shape, Str
 from legato.dialects.relax.calls import fresh_name, symbols_of
-from legato.dialects.relax.dims import Dim, compatible, symbol, symbol_name
+from legato.dialects.relax.dims import UNKNOWN, Dim, compatible, symbol, symbol_name
 from legato.dialects.relax.op import ANY, INTEGER, MOVED, Operand, RelaxOp
 from legato.dialects.relax.types import TensorType
 
@@ -83,8 +83,9 @@ class SizeOf(RelaxOp, name="size_of"):
 
 
 class NameSizes(RelaxOp, name="name_sizes"):
-    """The tensor x itself, with names for sizes that its type does not know: what a loop carries from step to step, or one of two branches
-    gives. Types and attributes of later ops may name the symbols.
+    """The tensor x itself, with names for sizes that its type does not know.
+
+    It is what a loop carries from step to step, or one of two branches gives. Types and attributes of later ops may name the symbols.
 
     ```mlir
     %y = "relax.name_sizes"(%x) {sizes = #relax.dims<["m", 8]>} : (tensor<?x8xf32>) -> tensor<?x8xf32, #relax.dims<["m", 8]>>
@@ -98,7 +99,8 @@ class NameSizes(RelaxOp, name="name_sizes"):
 
     @staticmethod
     def result_type(x: TensorType, sizes) -> TensorType:
-        new = [size for size, known in zip(sizes, x.dims) if size != known]
+        new = [size for size, known in zip(sizes, x.dims)
+               if size != known and not (known is UNKNOWN and isinstance(size, int) and size >= 0)]
         if len(sizes) != x.rank or len(set(new)) != len(new) or not all(isinstance(size, Dim) and size.is_symbol for size in new):
             raise InferenceError(f"attribute 'sizes' is {list(sizes)}: for each axis of {x} it has its size, or the name of a new symbol")
         return x.with_dims(sizes)

@@ -45,3 +45,11 @@ func.func @names(%x: tensor<2xi64>) {
   %0 = "relax.size_of"(%x) {sizes = #relax.dims<["h", "h"]>} : (tensor<2xi64>) -> tensor<?x?x0xi8, #relax.dims<["h", "h", 0]>>
   return
 }
+
+// -----
+
+func.func @named(%x: tensor<?x4xf32>) {
+  // expected-error@+1 {{'relax.name_sizes' op attribute 'sizes' is [m, 5]: for each axis of [?, 4] f32 it has its size, or the name of a new symbol}}
+  %0 = "relax.name_sizes"(%x) {sizes = #relax.dims<["m", 5]>} : (tensor<?x4xf32>) -> tensor<?x5xf32, #relax.dims<["m", 5]>>
+  return
+}
