@@ -26,7 +26,12 @@ config.test_exec_root = os.environ.get("LEGATO_LIT_OUTPUT", str(source.parent / 
 
 config.environment["PATH"] = os.pathsep.join([str(bin_folder), os.environ["PATH"]])
 config.environment["LEGATO_CACHE"] = "off"   # tests compile
-config.environment["PYTHONDONTWRITEBYTECODE"] = os.environ.get("PYTHONDONTWRITEBYTECODE", "")
+sys.path.insert(0, str(source))
+from kept_bytecode import keep_bytecode  # noqa: E402
+
+keep_bytecode(os.environ)
+for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):
+    config.environment[name] = os.environ.get(name, "")
 for name in ("HOME", "LEGATO_DEBUG", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH", "TMPDIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
