@@ -1,4 +1,4 @@
-# make demo | test | test-sanitized | cuda-models | lint | docs | test-wheel | bench | fuzz | node-suite     (each sets up .venv by itself)
+# make demo | test | test-sanitized | test-races | cuda-models | lint | docs | test-wheel | bench | fuzz | node-suite   (each sets up .venv)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ SANITIZED := test/targets/generic test/targets/cpu test/frontends test/schedule 
 WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sanitized cuda-models lint docs test-wheel bench fuzz fuzz-inputs node-suite clean
+.PHONY: help demo test test-sanitized test-races cuda-models lint docs test-wheel bench fuzz fuzz-inputs node-suite clean
 
 help:
 	@sed -n '1s/^# //p' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ test: $(STAMP)
 # what executes, once more: kernels check their indices, and fresh memory holds NaNs; for a nightly run
 test-sanitized: $(STAMP)
 	LEGATO_CACHE=off LEGATO_TARGET_OPTIONS="check-bounds=true fill-memory=true" $(BIN)/python -m pytest -q $(SANITIZED)
+
+# compiled code on several threads tells gcc's ThreadSanitizer of its accesses; for a nightly run
+test-races: $(STAMP)
+	LEGATO_TEST_RACES=1 $(BIN)/python -m pytest -q test/codegen/test_data_races.py
 
 # all light models for NVIDIA's GPUs, on the tests' stand-in for the driver
 cuda-models: $(STAMP)
