@@ -14,12 +14,12 @@ import numpy as np
 
 from legato.core.dtypes import numpy_dtype
 from legato.core.interfaces import PackingLike
-from legato.core.ir_helpers import present
+from legato.core.ir_helpers import find, present
 from legato.core.mlir import func, ir, tensor
 from legato.core.weights import release_pages
 from legato.dialects import relax, tir
 from legato.dialects.module import Module
-from legato.passes.graph.functions import CONSTANT, Constants, defining_op, graph_ops, relax_functions
+from legato.passes.graph.functions import CONSTANT, Constants, defining_op, relax_functions
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.passes.pipeline.rounding import EXACT, Rounding
 
@@ -57,12 +57,11 @@ class PackWeights(ModulePass):
 
 
 def calls_by_callee(module: Module) -> dict[str, list[ir.Operation]]:
-    """All calls in the graph functions, by callee."""
+    """All calls in the graph functions, those in branches and loops too, by callee."""
     calls: dict[str, list[ir.Operation]] = {}
     for function in relax_functions(module):
-        for op in graph_ops(function):
-            if op.name == "func.call":
-                calls.setdefault(op.attributes["callee"].value, []).append(op)
+        for op in find(function.operation, "func.call"):
+            calls.setdefault(op.attributes["callee"].value, []).append(op)
     return calls
 
 

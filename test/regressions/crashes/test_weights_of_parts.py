@@ -1,6 +1,8 @@
-"""Parts that backends give back as IR with weights of their own, whose keys the host, or another part, has too."""
+"""Weights that several parts of a model have: IR of backends with keys of the host's, kernels that loops call too."""
 import numpy as np
+import onnx
 import pytest
+from onnx_check import reference
 
 import legato
 from legato.artifacts import Lowered
@@ -65,3 +67,20 @@ def test_each_part_has_its_own_weights(tmp_path, keys, second, turned):
     for one in (executable, legato.load(tmp_path / "model.legato"), legato.compile(parted)):
         np.testing.assert_allclose(one(X), expected, rtol=1e-4, atol=1e-3)
     np.testing.assert_array_equal(module.weights["w"], HOST)
+
+
+RECURRENT = """<ir_version: 10, opset_import: ["": 18]>
+g (float[5, 2, 4] x, float[1, 3, 4] w, float[1, 3, 3] r) => (float[1, 2, 3] last, float[1, 2, 3] product)
+<float[3, 3] m = {1, 2, 3, 4, 5, 6, 7, 8, 10}> {
+  seen, last = RNN<hidden_size = 3>(x, w, r)
+  product = MatMul(last, m)
+}"""
+
+
+def test_a_kernel_that_a_loop_calls_with_another_weight():
+    """The product by the constant packed the weight of the kernel, whose call in the loop of the RNN was overlooked."""
+    proto = onnx.parser.parse_model(RECURRENT)
+    random = np.random.default_rng(0)
+    given = {name: random.standard_normal(shape, np.float32) for name, shape in (("x", (5, 2, 4)), ("w", (1, 3, 4)), ("r", (1, 3, 3)))}
+    for ours, wanted in zip(legato.compile(legato.from_onnx(proto))(*given.values()), reference(proto, given), strict=True):
+        np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5)
