@@ -139,7 +139,7 @@ def symbol_table(function: "func.FuncOp") -> dict[str, tuple[int, int, int, int]
 def given_symbols(type_: ir.Type) -> Iterator[tuple[str, int, int, int]]:
     """The symbols that a value of a type defines: (name, dimension, scale, offset), where that dimension is ``name * scale +
     offset``."""
-    if not isinstance(type_, ir.RankedTensorType):
+    if not isinstance(type_, ir.RankedTensorType) or type_.has_static_shape:
         return
     for axis, size in enumerate(dims(type_)):
         if not isinstance(size, Dim) or len(symbols(size)) != 1:
@@ -224,7 +224,7 @@ def _not_zero(divisor: ir.Value) -> ir.Value:
     return arith.SelectOp(arith.CmpIOp(arith.CmpIPredicate.eq, divisor, zero).result, one, divisor).result
 
 
-def _known_here(value: ir.Value) -> bool:
+def is_known_here(value: ir.Value) -> bool:
     """Whether the op of a value stands before the insertion point, or before the op around that."""
     place, op = ir.InsertionPoint.current, value.owner.operation
     before, block = place.ref_operation, place.block
@@ -233,15 +233,7 @@ def _known_here(value: ir.Value) -> bool:
         if before.block is None or before.name == "func.func":
             return True
         block = before.block
-    return all(one.operation != before for one in _until(op)) if before is not None else True
-
-
-def _until(op: ir.Operation) -> Iterator[ir.OpView]:
-    """The ops of a block from its begin to this one."""
-    for one in op.block.operations:
-        yield one
-        if one.operation == op:
-            return
+    return before is None or op.is_before_in_block(before)
 
 
 def _symbol_value(name: str, where) -> ir.Value:
@@ -249,19 +241,29 @@ def _symbol_value(name: str, where) -> ir.Value:
         if name not in where:
             raise LegatoError(f"no value for the symbol '{name}'; there are values for: {', '.join(where) or 'none'}")
         return where[name]
-    table = symbol_table(where)
+    return symbol_value(name, where)
+
+
+def symbol_value(name: str, function: "func.FuncOp") -> ir.Value:
+    """The run-time value of a function's symbol, built at the insertion point, of the size of an argument or of a result in its block.
+    LegatoError for a symbol that neither has."""
+    table = symbol_table(function)
     if name in table:
-        number, axis, scale, offset = table[name]
-        source = where.arguments[number]
-    else:
-        giver = _giving_result(name, where)
-        if giver is None:
-            raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{where.name.value}, nor of what a packed "
-                              "function returns there: its value cannot be known")
-        source, axis, scale, offset = giver
-        if not _known_here(source):
-            raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{where.name.value}, and is needed before "
-                              f"{source.owner.name}, the first op whose result has it: its value cannot be known")
+        number, *place = table[name]
+        return solved(function.arguments[number], *place)
+    giver = _giving_result(name, function)
+    if giver is None:
+        raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{function.name.value}, nor of what a packed "
+                          "function returns there: its value cannot be known")
+    source, *place = giver
+    if not is_known_here(source):
+        raise LegatoError(f"the symbol '{name}' is not a dimension of any argument of @{function.name.value}, and is needed before "
+                          f"{source.owner.name}, the first op whose result has it: its value cannot be known")
+    return solved(source, *place)
+
+
+def solved(source: ir.Value, axis: int, scale: int, offset: int) -> ir.Value:
+    """The run-time value of a symbol, built at the insertion point, where a dimension of a value is ``symbol * scale + offset``."""
     index = ir.IndexType.get()
     value = tensor.DimOp(source, arith.ConstantOp(index, axis).result).result
     if offset:

@@ -34,7 +34,7 @@ class OpContext:
         """The run-time value of a dimension (int or symbolic), as an index."""
         if isinstance(dim, int):
             return arith.ConstantOp(ir.IndexType.get(), dim).result
-        return dims.materialize(dim, self._function)
+        return dims.materialize(dim, self._driver.symbols_of(self._function))
 
     def sizes(self, type_: ir.Type) -> list[ir.Value]:
         """The index values of a relax type's dynamic dimensions, in order."""

@@ -22,6 +22,7 @@ from legato.dialects.tir.plain import plain_weights
 from legato.dialects.tir.ties import RESHAPES
 from legato.passes.legalize.context import CONSTANT, KernelContext, OpContext, cast, symbols_in
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
+from legato.passes.legalize.symbol_values import SymbolValues
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
 from legato.schedule.attach import attach_of_rule, described
 
@@ -38,6 +39,7 @@ class Legalizer(Conversion):
         self.texts: dict[Any, str] = {}
         self.sequences: dict[str, list[ir.Operation]] = {}  # of the schedules that rules give to kernels
         self.rule: RuleLike | None = None  # the one that is applied
+        self.values: dict[str, SymbolValues] = {}  # in a round, by function
 
     def run(self) -> None:
         """Converts until no graph ops are left. RuleError if some have no rule."""
@@ -46,9 +48,19 @@ class Legalizer(Conversion):
             left = [op for op in left if not self.replace_empty(op)]
             if not left:
                 return self.check_kernels()
-            if not self.convert({op.operation.name for op in left}):
+            self.values = {f.name.value: SymbolValues(f) for f in self.functions()}
+            changed = self.convert({op.operation.name for op in left})
+            for values in self.values.values():
+                values.drop_unused()
+            self.values.clear()
+            if not changed:
                 raise self.complaint(left, "add a rule for the op and this target, or one of its parents")
         raise self.endless()
+
+    def symbols_of(self, function: func.FuncOp) -> "SymbolValues | func.FuncOp":
+        """Where the values of a function's symbols are."""
+        values = self.values.get(function.name.value)
+        return function if values is None else values
 
     def replace_empty(self, op: Any) -> bool:
         """Replaces an op whose results have no elements, by their types, by ``tensor.empty``: there is nothing to compute, and upstream's

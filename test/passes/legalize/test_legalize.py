@@ -22,6 +22,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 }
 """
 GENERIC = Target("generic", rules=RULES)
+TYPE = 'tensor<?x4xf32, #relax.dims<["k", 4]>>'
 
 
 def legalize(*rules, parents=(GENERIC,), text=TEXT):
@@ -150,3 +151,19 @@ def test_a_thousand_ops_take_less_than_half_a_second():
     PassPipeline([Legalize("npu")], verify=False).run(module, PassContext(resolve_target=lambda _: GENERIC))
     assert time.process_time() - begin < 0.5
     assert str(module).count("func.func private") == 5
+
+
+def test_a_symbol_that_data_defines_is_computed_once():
+    """Behind the op that defines it, and not at all where nothing asks for it: a search for that op at each use is quadratic."""
+    uses = "\n".join(f'  %e{i} = "relax.exp"(%{"y" if i == 0 else f"e{i - 1}"}) : ({TYPE}) -> {TYPE}' for i in range(20))
+    text = f"""
+func.func @main(%x: tensor<4xf32>, %n: tensor<2xi64>) -> {TYPE} {{
+  %s = "relax.size_of"(%n) {{sizes = #relax.dims<["k", "unused"]>}} : (tensor<2xi64>) -> tensor<?x?x0xi8, #relax.dims<["k", "unused", 0]>>
+  %y = "relax.broadcast_to"(%x) {{shape = #relax.dims<["k", 4]>}} : (tensor<4xf32>) -> {TYPE}
+{uses}
+  return %e19 : {TYPE}
+}}"""
+    made, _ = legalize(text=text)
+    main = made[made.index("@main"):]
+    main = main[:main.index("\n  }")]
+    assert main.count("call @kernel_exp") == 20 and main.count("tensor.dim") == 1, main
