@@ -30,6 +30,7 @@ SEQ2SEQ = {
 }
 VIT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 37, "image_size": 32, "patch_size": 8}
 T5 = {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 37, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
+LOUD = {"initializer_range": 0.15}   # for convolutions without normalization, whose values vanish by the default of 0.02
 GROUPED = ("q", "k", "v", "post_attention", "intermediate", "output")   # products of squeezebert
 WAVE = {
     "hidden_size": 32,
@@ -106,9 +107,9 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {  # model type: kind of 
     "convnextv2": ("image", {"hidden_sizes": [8, 16], "depths": [1, 1], "num_stages": 2, "image_size": 32}),
     "resnet": ("image", {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1]}),
     "regnet": ("image", {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1], "groups_width": 4}),
-    "mobilenet_v1": ("image", {"image_size": 32, "depth_multiplier": 0.25}),
-    "mobilenet_v2": ("image", {"image_size": 32, "depth_multiplier": 0.25}),
-    "efficientnet": ("image", {"image_size": 32, "width_coefficient": 0.25, "depth_coefficient": 0.25, "hidden_dim": 320}),
+    "mobilenet_v1": ("image", {**LOUD, "image_size": 32, "depth_multiplier": 0.25}),
+    "mobilenet_v2": ("image", {**LOUD, "image_size": 32, "depth_multiplier": 0.25}),
+    "efficientnet": ("image", {**LOUD, "image_size": 32, "width_coefficient": 0.25, "depth_coefficient": 0.25, "hidden_dim": 320}),
     "segformer": (
         "image",
         {
@@ -128,7 +129,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {  # model type: kind of 
         {"hidden_sizes": [8, 16], "depths": [1, 1], "num_encoder_blocks": 2, "patch_sizes": [7, 3], "strides": [4, 2], "padding": [2, 1]},
     ),
     "levit": ("image", {"image_size": 64}),
-    "mobilevit": ("image", {"image_size": 32}),
+    "mobilevit": ("image", {**LOUD, "image_size": 32}),
     "pvt": ("image", {"image_size": 32, "hidden_sizes": [8, 16, 20, 16], "depths": [1, 1, 1, 1]}),
     "focalnet": ("image", {"image_size": 32, "embed_dim": 16, "depths": [1, 1]}),
     "yolos": ("image", {**VIT, "image_size": [32, 32], "num_detection_tokens": 4}),
