@@ -54,7 +54,8 @@ class GpuMachine(Protocol):
     ``approx``: whether approximating instructions may be used; ``warp``: threads that run in lockstep; ``block``: threads in a block, by
     default; ``shared_bytes``: the most that a block's shared buffers can take; ``merges``: whether a thread's accesses of neighbours become
     one, without vectors; ``schedules``: whether kernels get default schedules; ``async_copies``: whether threads copy to shared memory
-    without waiting.
+    without waiting; ``dynamic_shared_bytes``: the most shared memory that a launch can ask for; ``warpgroups``: whether four warps multiply
+    tiles in shared memory together.
     """
 
     @property
@@ -71,6 +72,10 @@ class GpuMachine(Protocol):
     def schedules(self) -> bool: ...
     @property
     def async_copies(self) -> bool: ...
+    @property
+    def dynamic_shared_bytes(self) -> int: ...
+    @property
+    def warpgroups(self) -> bool: ...
 
 
 MachineLike = CpuMachine | GpuMachine

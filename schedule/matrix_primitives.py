@@ -9,7 +9,7 @@ from legato.analysis.indices.forms import linear, roots
 from legato.core.ir_helpers import body, index
 from legato.core.mlir import arith, ir, memref, vector
 from legato.dialects.tir.loops import THREAD, AllocBufferOp, BlockOp, ForOp, before_end
-from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS
+from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.dialects.tir.walk import blocks, loops
 from legato.schedule.loop_primitives import nest
 from legato.schedule.reduction_primitives import rebuild
@@ -87,7 +87,7 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
         raise wrong
     term = operation(next(v for v in total.operands if v != old[0]), "arith.mulf")
     values = list(term.operands) if term else []
-    if MATRIX_INTRINSICS[intrinsic][0] != "f32":
+    if operand_type(intrinsic) != "f32":
         values = [cast.operands[0] for v in values if (cast := operation(v, "arith.extf")) is not None]
     sides = [loads.get(v) for v in values]
     known = [one for one in sides if one is not None]
@@ -103,6 +103,11 @@ def factors(block: BlockOp, variables: Sequence[ir.Value], intrinsic: str) -> li
             check_memory([left, right], stores[0], intrinsic)
             return [TileAccess(one, bool(place)) for one, place in zip((left, right, stores[0]), places)]
     raise wrong
+
+
+def operand_type(intrinsic: str) -> str:
+    """The type of the operands of an instruction of a warp or a warpgroup."""
+    return (MATRIX_INTRINSICS.get(intrinsic) or WARPGROUP_INTRINSICS[intrinsic])[0]
 
 
 def operation(value: ir.Value, name: str) -> ir.Operation | None:
@@ -125,7 +130,7 @@ def turned(access: ElementAccess, row: list[ir.Value], column: list[ir.Value]) -
 
 def check_memory(operands: Sequence[ElementAccess], result: ElementAccess, intrinsic: str) -> None:
     """ScheduleError for operands of another type, or buffers of other scopes."""
-    type_, _ = MATRIX_INTRINSICS[intrinsic]
+    type_ = operand_type(intrinsic)
     for one, scope, wanted in (*((one, "shared", type_) for one in operands), (result, "local", "f32")):
         owner = one.buffer.owner
         made = None if isinstance(owner, ir.Block) or owner.operation.name != "tir.alloc_buffer" else owner.operation.opview

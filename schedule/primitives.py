@@ -4,7 +4,7 @@ from typing import Any
 
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import REDUCE, BlockOp, ForOp
-from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS
+from legato.dialects.tir.schedule_ops import MATRIX_INTRINSICS, WARPGROUP_INTRINSICS
 from legato.dialects.tir.walk import blocks
 from legato.schedule import (
     attention_primitives,
@@ -18,6 +18,7 @@ from legato.schedule import (
     query_primitives,
     reduction_primitives,
     tensor_primitives,
+    warpgroup_primitives,
 )
 from legato.schedule.state import Kernel, ScheduleError, dependent_axes
 
@@ -62,6 +63,8 @@ def reduction_under(kernel: Kernel, of: ForOp, axis: int) -> list[BlockOp]:
 
 def tensorize(kernel: Kernel, op: ir.Operation, intrinsic: str) -> BlockOp:
     """tensorize for intrinsics that are kernels, and for matrix instructions."""
+    if intrinsic in (warpgroup_primitives.BULK_TILE, *WARPGROUP_INTRINSICS):
+        return warpgroup_primitives.tensorize_warpgroup(kernel, op, intrinsic)
     replace = matrix_primitives.tensorize_mma if intrinsic in MATRIX_INTRINSICS else tensor_primitives.tensorize
     return replace(kernel, op, intrinsic)
 

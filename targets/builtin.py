@@ -26,6 +26,7 @@ from legato.targets.pipelines import cpu_stages, nvvm_stages, vulkan_stages
 from legato.targets.target import Target
 
 PRECISIONS = (None, "f32", "bf16")   # to which factors of f32 may be rounded; None is f32
+HOPPER, HOPPER_SHARED = "sm_90a", 227 << 10     # the chip with products of warpgroups; bytes of a block
 NVIDIA_PRECISIONS = (None, "f32", "tf32")
 FLAGS = ("check-bounds", "fill-memory")   # off where they are None
 
@@ -47,6 +48,7 @@ def _nvidia(options: Mapping[str, Any]) -> Gpu:
         raise LegatoError(f"option 'matmul-precision' wants f32 or tf32, found '{precision}'")
     ampere = number is not None and int(number[1]) >= 80
     return Gpu(approx=options["approx"], merges=True, schedules=options["schedules"], async_copies=ampere,
+               dynamic_shared_bytes=HOPPER_SHARED if options["chip"] == HOPPER else 48 << 10, warpgroups=options["chip"] == HOPPER,
                matrix_types=() if not ampere else ("f16", "bf16", "f32") if precision == "tf32" else ("f16", "bf16"))
 
 

@@ -98,7 +98,7 @@ def gpu_stages(target: "Target") -> Stages:
                      "func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel,canonicalize,cse,scf-parallel-loop-fusion),tir-launch-loops{target=%s},"
                      "tir-hoist-accumulators,tir-fold-grids{target=%s},tir-sink-scalars,"
                      "func.func(gpu-launch-sink-index-computations),"
-                     "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-stage-copies{target=%s},tir-align-shared"),
+                     "gpu-kernel-outlining,canonicalize,cse,tir-name-kernels,tir-stage-copies{target=%s},tir-specialize-warps{target=%s},tir-align-shared"),
     )
 
 
@@ -108,7 +108,8 @@ def nvvm_stages(target: "Target") -> Stages:
         *gpu_stages(target),
         ("nvvm", "tir-legalize-intrinsics{target=%s},tir-lower-intrinsics{target=%s},tir-device-functions,"
                  "gpu.module(expand-strided-metadata,lower-affine,convert-vector-to-scf{full-unroll=1},convert-scf-to-cf,"
-                 "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,reconcile-unrealized-casts,canonicalize,cse),tir-check-lowered{to=nvvm}"),
+                 "convert-nvgpu-to-nvvm,convert-gpu-to-nvvm,convert-vector-to-llvm,convert-nvvm-to-llvm,reconcile-unrealized-casts,canonicalize,cse),"
+                 "tir-pass-tensor-maps,tir-check-lowered{to=nvvm}"),
         ("llvm", f"tir-lift-globals,tir-call-driver{{target=%s}},tir-lower-packed,tir-profile-main,func.func(canonicalize,cse),"
                  f"tir-pass-pointers,func.func(convert-scf-to-cf),expand-strided-metadata,lower-affine,{LLVM},{CLEAN},tir-check-lowered,tir-emit-entry"),
     )

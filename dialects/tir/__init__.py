@@ -1,5 +1,8 @@
 """The tir dialect: kernels and their conventions."""
-from legato.dialects.tir import schedule_ops  # noqa: F401 - its ops are part of the dialect
+from legato.dialects.tir import (  # noqa: F401 - their ops are part of the dialect
+    schedule_ops,
+    tiles,
+)
 from legato.dialects.tir.check import check_prim_func, check_prim_funcs
 from legato.dialects.tir.dialect import Tir
 from legato.dialects.tir.extern import call_extern

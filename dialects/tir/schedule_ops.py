@@ -103,6 +103,7 @@ STEPS = {
 
 # of tensorize: the operands' type, and the steps of depth
 MATRIX_INTRINSICS = {"mma_m16n16k16_f16": ("f16", 16), "mma_m16n16k16_bf16": ("bf16", 16), "mma_m16n16k8_tf32": ("f32", 8)}
+WARPGROUP_INTRINSICS = {"wgmma_m64k16_f16": ("f16", 16), "wgmma_m64k16_bf16": ("bf16", 16), "wgmma_m64k8_tf32": ("f32", 8)}
 
 READING = tuple(name for name in STEPS if name.startswith("get_") or name == "expect")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from legato.core.diagnostics import PassFailed
@@ -15,6 +16,7 @@ from legato.core.ir_helpers import everything, find, index
 from legato.core.locations import describe
 from legato.core.mlir import arith, func, ir, memref
 from legato.dialects.tir.markers import CHIP, CUBIN, ENTRY, GRAPHS, KERNELS, RUN, SITES
+from legato.dialects.tir.tiles import TENSOR_MAP
 from legato.passes.gpu.device_copies import copies, element, item_bytes
 from legato.passes.gpu.host_functions import MAIN, add_arguments, callee_of, calls_of, extend_call, host_functions, ops_of
 from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
@@ -23,12 +25,15 @@ from legato.passes.pipeline.rounding import EXACT, Rounding
 if TYPE_CHECKING:
     from legato.dialects.module import Module
 
-ENTRY_FUNCTIONS = {"legato.cuda_launch": 5, "legato.cuda_copy": 5, "legato.cuda_read": 4, "legato.cuda_write": 5}   # their operands
+ENTRY_FUNCTIONS = {"legato.cuda_launch": 5, "legato.cuda_tensor_map": 4, "legato.cuda_copy": 5, "legato.cuda_read": 4,
+                   "legato.cuda_write": 5}   # their operands
 READ, WRITE = "legato.cuda_read", "legato.cuda_write"
 LOGGER = logging.getLogger(__name__)
 GRID = 6             # of a launch's operands: sizes of the grid and of blocks
 CLUSTER, SHARED, PARAMETERS = slice(7, 10), 10, 11     # of its operandSegmentSizes
-SIZES = 7            # words before a launch's parameters: grid, block, dynamic shared memory
+SIZES = 8            # words before a launch's parameters: grid, block, dynamic shared memory, tensor maps
+MAP_WORDS = 16       # of a tensor map
+MAP_TYPES = {"f16": 6, "bf16": 9, "f32": 11}     # CUtensorMapDataType: f32 as tf32, to which the copy rounds
 OWN = ("memref.alloca", "memref.alloc")     # the host's memory
 VIEWS = ("memref.subview", "memref.view", "memref.reinterpret_cast", "memref.cast", "memref.collapse_shape", "memref.expand_shape")
 
@@ -66,7 +71,7 @@ def call_driver(module: ir.Module, chip: str, graphs: bool, cubin: bool) -> None
         else:
             run, site = add_arguments(function, [ir.IndexType.get()] * 2)
         for op in everything(function.operation):
-            if op.name in ("gpu.launch_func", "memref.copy", "memref.load", "memref.store"):
+            if op.name in ("gpu.launch_func", "memref.copy", "memref.load", "memref.store", TENSOR_MAP):
                 with ir.InsertionPoint(op), op.location:
                     rewrite(op, run, index(numbered(sites, "the model")) if site is None else site, kernels, parameters)
         for call in calls_of(function):
@@ -106,7 +111,9 @@ def numbered(names: dict[str, None], name: str) -> int:
 
 def rewrite(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, None], parameters: dict[str, int]) -> None:
     """Puts a call in the place of an op that concerns the device."""
-    if op.name == "gpu.launch_func":
+    if op.name == TENSOR_MAP:
+        op.results[0].replace_all_uses_with(tensor_map(op, run, site))
+    elif op.name == "gpu.launch_func":
         launch(op, run, site, kernels, parameters)
     elif op.name == "memref.copy":
         if any(map(is_own, op.operands)):
@@ -122,7 +129,7 @@ def rewrite(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, 
 
 
 def launch(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, None], parameters: dict[str, int]) -> None:
-    """Writes a launch's sizes and parameters to memory, and calls ``cuda_launch``."""
+    """Writes a launch's sizes and parameters, tensor maps last, to memory, and calls ``cuda_launch``."""
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     if sum(segments[CLUSTER]) or segments[0]:
         raise PassFailed("a launch with clusters or dependencies is not supported", op)
@@ -133,8 +140,9 @@ def launch(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, N
     kernel = ir.SymbolRefAttr(op.attributes["kernel"]).value[-1]
     words = [arith.index_cast(i64(), one) for one in operands[:GRID]]
     words.append(constant(0) if shared is None else arith.extui(i64(), shared))
+    words.append(constant(sum(is_map(one) for one in given)))
     descriptors = [word for one in given for word in described(one)]
-    bare = [word for one in given for word in ([pointer(one)] if isinstance(one.type, ir.MemRefType) else [bits(one)])]
+    bare = [word for one in given for word in ([pointer(one)] if isinstance(one.type, ir.MemRefType) else described(one))]
     expected = parameters[kernel]
     if expected not in (len(descriptors), len(bare)):
         raise PassFailed(f"the kernel @{kernel} has {expected} parameters, and a launch gives {len(bare)} pointers and numbers", op)
@@ -146,18 +154,54 @@ def launch(op: ir.Operation, run: ir.Value, site: ir.Value, kernels: dict[str, N
                                 index(len(passed))])
 
 
-def on_stack(op: ir.Operation, count: int) -> ir.Value:
+def tensor_map(op: ir.Operation, run: ir.Value, site: ir.Value) -> ir.Value:
+    """Calls ``cuda_tensor_map`` for the description of a buffer. Returns the address of the map.
+
+    The words in front of the map, which begins at a multiple of 64 bytes: the buffer's address, its element's type, the number of its axes,
+    of each axis, the last one first, its size and its step in bytes, and the sizes of a copy's box, two in a word.
+    """
+    buffer, *bounds = op.operands
+    _, _, *layout = memref.ExtractStridedMetadataOp(buffer).results
+    rank, width = buffer.type.rank, item_bytes(buffer.type.element_type)
+    rows, last = op.attributes["rows"].value, rank - 1
+    box = list(ir.DenseI64ArrayAttr(op.attributes["box"]))
+    boxes = {rows: box[0], last: box[1]}
+    words = [pointer(buffer), constant(MAP_TYPES[str(buffer.type.element_type)]), constant(rank)]
+    for axis in reversed(range(rank)):
+        size = bounds[0] if axis == rows else bounds[1] if axis == last else layout[axis]
+        words += [arith.index_cast(i64(), size), arith.muli(arith.index_cast(i64(), layout[rank + axis]), constant(width))]
+    sides = [boxes.get(axis, 1) for axis in reversed(range(rank))]
+    words += [constant(low | high << 32) for low, high in zip_longest(sides[::2], sides[1::2], fillvalue=0)]
+    made = on_stack(op, MAP_WORDS + len(words), alignment=64)
+    for place, word in enumerate(words):
+        memref.store(word, made, [index(MAP_WORDS + place)])
+    at = memref.extract_aligned_pointer_as_index(made)
+    call("legato.cuda_tensor_map", [run, site, at, arith.addi(at, index(8 * MAP_WORDS))])
+    return ir.Operation.create("llvm.inttoptr", [op.results[0].type], [arith.index_cast(i64(), at)]).results[0]
+
+
+def is_map(value: ir.Value) -> bool:
+    """Whether an operand of a launch is the address of a tensor map, which is passed by value."""
+    return str(value.type) == "!llvm.ptr"
+
+
+def llvm_word(value: ir.Value) -> ir.Value:
+    """A pointer as a word."""
+    return ir.Operation.create("llvm.ptrtoint", [i64()], [value]).results[0]
+
+
+def on_stack(op: ir.Operation, count: int, alignment: int | None = None) -> ir.Value:
     """Memory for so many words, until the function of ``op`` ends."""
     while op.parent.name != "func.func":
         op = op.parent
     with ir.InsertionPoint.at_block_begin(op.block):
-        return memref.alloca(ir.MemRefType.get([count], i64()), [], [])
+        return memref.alloca(ir.MemRefType.get([count], i64()), [], [], alignment=alignment)
 
 
 def described(value: ir.Value) -> list[ir.Value]:
     """An operand of a launch as upstream passes it: a buffer as its descriptor's words."""
     if not isinstance(value.type, ir.MemRefType):
-        return [bits(value)]
+        return [llvm_word(value) if is_map(value) else bits(value)]
     at = pointer(value)
     _, *layout = memref.ExtractStridedMetadataOp(value).results
     return [at, at, *(arith.index_cast(i64(), one) for one in layout)]

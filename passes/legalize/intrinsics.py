@@ -13,6 +13,7 @@ from legato.core.interfaces import MachineLike, RuleLike, TargetLike
 from legato.core.locations import model_name
 from legato.core.mlir import arith, ext, ir, vector
 from legato.core.records import RuleRecord
+from legato.dialects.tir.tiles import TENSOR_MAP
 from legato.passes.legalize.conversion import MAX_ROUNDS, Conversion, RuleFailed, listed, named, values_of
 
 HALF = ("f16", "bf16")
@@ -158,7 +159,7 @@ class Intrinsics(Conversion):
         left = []
 
         def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name in names:
+            if op.name in names and op.name != TENSOR_MAP:    # which tir-call-driver takes
                 left.append(op)
             return ir.WalkResult.ADVANCE
 

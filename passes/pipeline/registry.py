@@ -85,6 +85,8 @@ PASSES: dict[str, str] = {
     "tir-sink-scalars": "passes.gpu.sink_scalars:SinkScalars",
     "tir-flatten-kernels": "passes.gpu.flatten_kernels:FlattenKernels",
     "tir-forbid-contraction": "passes.gpu.forbid_contraction:ForbidContraction",
+    "tir-specialize-warps": "passes.gpu.specialize_warps:SpecializeWarps",
+    "tir-pass-tensor-maps": "passes.gpu.pass_tensor_maps:PassTensorMaps",
     "tir-stage-copies": "passes.gpu.stage_copies:StageCopies",
     "tir-align-shared": "passes.gpu.align_shared:AlignShared",
     "tir-legalize-intrinsics": "passes.legalize.legalize_intrinsics:LegalizeIntrinsics",

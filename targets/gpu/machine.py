@@ -10,7 +10,8 @@ class Gpu:
     thread; ``vector_lanes``: the most elements of a vector; ``grid``: the most blocks on an axis of the grid that every such device has;
     ``merges``: whether a thread's accesses of neighbours become one, without vectors; ``schedules``: whether kernels get default schedules;
     ``matrix_types``: of elements that the matrix instructions of a warp multiply; ``async_copies``: whether a thread can copy from global
-    to shared memory without waiting for it."""
+    to shared memory without waiting for it; ``dynamic_shared_bytes``: the most that a block has when a launch asks for it; ``warpgroups``:
+    whether four warps multiply tiles in shared memory together (wgmma), which a copy engine fills by tensor maps."""
 
     approx: bool = False
     warp: int = 32
@@ -25,6 +26,8 @@ class Gpu:
     schedules: bool = True
     matrix_types: tuple[str, ...] = ()
     async_copies: bool = False
+    dynamic_shared_bytes: int = 48 << 10
+    warpgroups: bool = False
 
     def lanes(self, bits: int) -> int:
         """Elements of ``bits`` bits in the widest access of a thread; at least 1."""

@@ -18,15 +18,15 @@ ALWAYS_SHARED = 48 << 10        # bytes of dynamic shared memory that need no at
 
 
 def cuda_launch(run: int, site: int, kernel: int, parameters: int, count: int) -> None:
-    """Launches a kernel. ``parameters``: the address of ``SIZES`` words, then of ``count`` parameters, eight bytes each. ``site``: the call
-    in main that wants it."""
+    """Launches a kernel. ``parameters``: the address of ``SIZES`` words, then of ``count`` parameters, eight bytes each, of tensor maps
+    their addresses. ``site``: the call in main that wants it."""
     of = CudaRun(run)
     sizes = Words(parameters)
     if of.failed != 0 or sizes[0] * sizes[1] * sizes[2] == 0:
         return
     places = stack(Words, count)
     for i in range(count):
-        places[i] = int(address(sizes[SIZES + i]))
+        places[i] = int(address(sizes[SIZES + i])) if i < count - sizes[7] else sizes[SIZES + i]
     function = Pointer(of.device.functions[kernel])
     code = 0
     if sizes[6] > ALWAYS_SHARED:

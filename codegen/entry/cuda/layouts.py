@@ -52,7 +52,7 @@ NAMES = OF_MODEL.table(Text, "legato.cuda_names")     # of the driver's function
 
 class Driver(Struct):
     """The addresses of the driver's functions, by their names, which all instances of the code share. ``ready``: 1 if they are there. The
-    last ``GRAPH_FUNCTIONS`` only models with graphs need."""
+    last ``GRAPH_FUNCTIONS`` only models with graphs need; drivers before CUDA 12 do not have the one before, which is null then."""
 
     ready: int
     cuInit: Pointer
@@ -85,6 +85,7 @@ class Driver(Struct):
     cuEventDestroy_v2: Pointer
     cuGetErrorName: Pointer
     cuGetErrorString: Pointer
+    cuTensorMapEncodeTiled: Pointer
     cuGraphCreate: Pointer
     cuGraphDestroy: Pointer
     cuGraphAddKernelNode_v2: Pointer

@@ -12,7 +12,7 @@ from legato.codegen.entry.cuda.driver import (
 from legato.codegen.entry.cuda.layouts import DRIVER, CudaRun, GraphNode, LaunchGraph
 from legato.codegen.native.language import Inline, Int32, Pointer, Struct, Words, address, extern, size_of, stack
 
-SIZES = 7               # of a launch: grid, block, dynamic shared memory
+SIZES = 8               # of a launch: grid, block, dynamic shared memory, how many of the last parameters are tensor maps
 COPY = -1               # in the place of a kernel's number
 OTHER = -1              # a graph's failure: the call wants something else than the graph has
 OUT_OF_MEMORY = -2      # likewise: of the host
@@ -63,7 +63,11 @@ class CopyParameters(Struct):
 
 
 def add_launch(run: CudaRun, kernel: int, sizes: Words, places: Words, count: int) -> None:
-    """A launch of a kernel. ``sizes``: ``SIZES`` words, then ``count`` parameters; ``places``: their addresses."""
+    """A launch of a kernel. ``sizes``: ``SIZES`` words, then ``count`` parameters; ``places``: their addresses.
+
+    Of a tensor map the words have the address in main's frame only. What is in the map follows from the address of its buffer, which is
+    another parameter, and from the graph's sizes.
+    """
     graph = run.graph
     node = next_node(graph, kernel, sizes, SIZES + count)
     if not node:

@@ -9,6 +9,7 @@ from legato.core.diagnostics import PassFailed
 from legato.core.ir_helpers import ancestors, body, in_program_order
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import ForOp, constant_of
+from legato.dialects.tir.tiles import BULK_COPY, WARPGROUP_PRODUCT
 from legato.passes.gpu.threads.accesses import Conflicts, ThreadAccess, access_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis
 from legato.passes.gpu.threads.memory import LOAD_MATRIX, buffer_of, name_of
@@ -17,8 +18,9 @@ from legato.passes.gpu.threads.uniform import Uniform
 
 BARRIER = "gpu.barrier"
 SCOPE = "#gpu.barrier_scope<workgroup>"
-# (the buffer's operand number, whether it writes, whether it reads)
-KNOWN = {"memref.load": (0, False, True), "memref.store": (1, True, False), LOAD_MATRIX: (0, False, True)}
+# for each buffer: its operand number, whether it is written, whether it is read
+KNOWN = {"memref.load": ((0, False, True),), "memref.store": ((1, True, False),), LOAD_MATRIX: ((0, False, True),),
+         BULK_COPY: ((0, False, True), (1, True, False)), WARPGROUP_PRODUCT: ((0, False, True), (1, False, True))}
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Inserter:
         self.uniform = Uniform(launch)
         self.conflicts = Conflicts(launch, self.uniform)
         operations = in_program_order(launch.operation)
-        self.written = {buffer_of(op.operands[1]) for op in operations if op.name == "memref.store"}
+        self.written = {buffer_of(op.operands[1]) for op in operations if op.name in ("memref.store", BULK_COPY)}
         self.seen: dict[int, ThreadAccess] = {}
 
     def tracked(self, buffer: ir.Value) -> bool:
@@ -151,8 +153,7 @@ class Inserter:
     def accesses(self, op: ir.Operation) -> list[ThreadAccess]:
         """The accesses of an op to tracked buffers; an op that is not known is assumed to read and write."""
         if op.name in KNOWN:
-            number, writes, reads = KNOWN[op.name]
-            buffers = [(number, writes, reads)] if self.tracked(buffer_of(op.operands[number])) else []
+            buffers = [one for one in KNOWN[op.name] if self.tracked(buffer_of(op.operands[one[0]]))]
         elif op.name in ("memref.dim", "memref.alloca", "memref.extract_strided_metadata", "memref.extract_aligned_pointer_as_index"):
             buffers = []
         else:

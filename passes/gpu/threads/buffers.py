@@ -9,7 +9,7 @@ from legato.dialects.tir.markers import BUFFER_NAME as NAME
 from legato.dialects.tir.markers import SHARED_NAMES
 from legato.dialects.tir.walk import FIRST_INDEX
 from legato.passes.gpu.threads.launch import Launch
-from legato.passes.gpu.threads.memory import GLOBAL, LOAD_MATRIX, LOCAL, SHARED, scope_of
+from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, WHOLE, scope_of
 from legato.passes.gpu.threads.windows import compact
 
 WORKGROUP = "#gpu.address_space<workgroup>"
@@ -81,7 +81,7 @@ def place(launch: Launch, made: AllocBufferOp, scope: str, users: list[ir.Operat
     type_ = buffer.type
     accesses = [u for u in users if u.name in FIRST_INDEX]
     others = [u for u in users if u not in accesses]
-    refused = [u for u in others if u.name != LOAD_MATRIX]
+    refused = [u for u in others if u.name not in WHOLE]
     if refused and scope == SHARED:
         raise PassFailed(f"{refused[0].name} takes the shared buffer {made.name} as a whole: its elements can be read and written",
                          refused[0])

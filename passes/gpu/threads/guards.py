@@ -29,10 +29,11 @@ def check_local(launch: Launch) -> None:
         if scope_of(buffer) != LOCAL:
             continue
         users = [u.owner.operation for u in buffer.uses]
-        writes = [u for u in users if u.name == "memref.store"]
+        written = {frozenset(axes_around(u, launch) - axes_reduced(u)) for u in users if u.name == "memref.store"}
         for read in (u for u in users if u.name not in ("memref.store", "memref.dim")):
-            for write in writes:
-                missing = axes_around(write, launch) - axes_around(read, launch) - axes_reduced(write)
+            around = axes_around(read, launch)
+            for axes in written:
+                missing = axes - around
                 if missing:
                     raise PassFailed(f"the local buffer {name_of(buffer)} is written in a loop bound to {', '.join(sorted(missing))} and "
                                      "read outside of it, where there is no telling whose is meant: each thread has its own; give it the "

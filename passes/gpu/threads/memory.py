@@ -4,10 +4,12 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import ir
 from legato.dialects.tir.markers import BUFFER_NAME as NAME
 from legato.dialects.tir.markers import SHARED_NAMES
+from legato.dialects.tir.tiles import BULK_COPY, WARPGROUP_PRODUCT
 from legato.dialects.tir.walk import buffer_name
 
 GLOBAL, SHARED, LOCAL = "global", "shared", "local"
 LOAD_MATRIX = "nvgpu.ldmatrix"   # a warp's load from shared memory, of rows of which each lane has the place of one
+WHOLE = (LOAD_MATRIX, BULK_COPY, WARPGROUP_PRODUCT)   # ops that take shared buffers as they are
 SCOPES = {"global": GLOBAL, "shared": SHARED, "shared.dyn": SHARED, "local": LOCAL}
 VIEWS = ("memref.cast", "memref.subview", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast", "memref.view",
          "memref.memory_space_cast")
@@ -55,7 +57,8 @@ def has_effect(op: ir.Operation) -> bool:
         return not is_local_store(op)
     if op.name in ("func.call", "llvm.call"):
         return not is_pure_call(op)
-    return op.name in ("memref.copy", "vector.store", "vector.transfer_write", "memref.atomic_rmw", "memref.generic_atomic_rmw")
+    return op.name in ("memref.copy", "vector.store", "vector.transfer_write", "memref.atomic_rmw", "memref.generic_atomic_rmw",
+                       BULK_COPY)
 
 
 def is_pure_call(call: ir.Operation) -> bool:

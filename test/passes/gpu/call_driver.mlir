@@ -21,8 +21,8 @@
 // CHECK: %[[BITS:.*]] = call @legato.cuda_read(%[[UNDERWAY]],
 // CHECK: arith.trunci {{.*}} : i64 to i1
 // CHECK: func.func private @two(%[[B:.*]]: memref<?xf32>, %[[R:.*]]: index, %[[S:.*]]: index)
-// CHECK-DAG: memref.alloca() : memref<13xi64>
-// CHECK-DAG: memref.alloca() : memref<8xi64>
+// CHECK-DAG: memref.alloca() : memref<14xi64>
+// CHECK-DAG: memref.alloca() : memref<9xi64>
 // CHECK: call @legato.cuda_launch(%[[R]], %[[S]],
 // CHECK: call @legato.cuda_launch(%[[R]], %[[S]],
 // CHECK-NOT: gpu.launch_func

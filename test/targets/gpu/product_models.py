@@ -9,6 +9,8 @@ import onnx
 import onnxruntime
 from onnx import helper
 
+from legato.script import T
+
 Shape = tuple[int | str, ...]
 FLOAT, HALF, INT = "float32", "float16", "int32"
 
@@ -47,6 +49,23 @@ def conv(batch: int | str, channels: int, sizes: Shape, filters: int, kernel: in
     attributes = {name: [number] * len(sizes) for name, number in each.items()} | {"pads": [pad] * 2 * len(sizes), "group": groups}
     shapes = ((batch, channels, *sizes), (filters, channels // groups, *[kernel] * len(sizes)), (filters,))
     return Node("Conv", shapes, attributes, FLOAT, then)
+
+
+def product(dtype, left_turned=False, right_turned=False, m=40, n=56, k=72):
+    """A kernel that multiplies matrices, which may be transposed in memory, to f32."""
+    a, b = (k, m) if left_turned else (m, k), (n, k) if right_turned else (k, n)
+
+    @T.prim_func
+    def kernel(A: T.Buffer(a, dtype), B: T.Buffer(b, dtype), C: T.Buffer((m, n), "float32")):
+        for i, j, l in T.grid(m, n, k):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, l])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vk, vi] if left_turned else A[vi, vk]) * T.Cast(
+                    "float32", B[vj, vk] if right_turned else B[vk, vj])    # casts of f32 are none
+
+    return kernel
 
 
 def random_nodes(seed: int) -> list[Node]:

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from standin_matrices import MATRIX_FUNCTIONS, rewrite_matrices
+from standin_warpgroups import WARPGROUP_WAITING, rewrite_warpgroups
 
 import legato
 from legato.codegen.device_code import BINARY, NO_BINARY, PTX, embed_kernels
@@ -20,6 +21,7 @@ from legato.codegen.jit import jit
 from legato.core.ir_helpers import body, copy, find
 from legato.core.mlir import arith, execution_engine, func, ir, memref
 from legato.dialects.module import Module
+from legato.dialects.tir.markers import TENSOR_MAPS
 from legato.passes.legalize.check_lowered import CheckLowered
 from legato.targets.catalog import Catalog
 
@@ -29,7 +31,7 @@ IDS = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim"
 SPACES = re.compile(r", #gpu\.address_space<\w+>")
 MODES = ("xor", "up", "down", "idx")
 FUNCTIONS = {"standin_barrier": "() -> ()", "standin_shuffle": "(i64, i32, i32, i32) -> i64", "standin_valid": "() -> i32"}
-WAITING = ("standin_barrier", "standin_shuffle", *MATRIX_FUNCTIONS)     # functions in which a thread waits for others
+WAITING = ("standin_barrier", "standin_shuffle", *MATRIX_FUNCTIONS, *WARPGROUP_WAITING)     # functions in which a thread waits for others
 PTX_OF: list[str] = []      # the PTX of the model that was prepared last
 TARGET = "nvvm{approx=true}"     # PTX that needs no libdevice
 HOST = "llvm{cpu=x86-64-v3}"
@@ -63,10 +65,21 @@ def compiled(module, target=TARGET):
 
 def prepared(module, target=TARGET):
     """The lowered module, with PTX, whose kernels the stand-in has."""
+    target = quick(target)
+    return finished(legato.lower(module, target, last="outlined"), target)
+
+
+def quick(target):
+    """The target without a cubin, for which ptxas takes time, unless it says otherwise."""
+    if "cubin=" in target:
+        return target
+    return target.replace("}", " cubin=false}") if "{" in target else f"{target}{{cubin=false}}"
+
+
+def finished(outlined, target):
+    """The lowered module of one at the stage outlined."""
+    target = quick(target)
     driver()
-    if "cubin=" not in target:      # ptxas takes time
-        target = target.replace("}", " cubin=false}") if "{" in target else f"{target}{{cubin=false}}"
-    outlined = legato.lower(module, target, last="outlined")
     lowered = legato.lower(outlined, target, from_stage="outlined", last="nvvm")
     counts = {text(f, "sym_name"): len(f.regions[0].blocks[0].arguments) for f in find(lowered.operation, "llvm.func")
               if len(f.regions[0].blocks)}
@@ -96,6 +109,7 @@ def text(op, name):
 def build(outlined, counts, place):
     """Writes the shared object with the kernels of a module at the stage outlined."""
     module = Module.parse(str(outlined))
+    rewrite_warpgroups(module)
     rewrite_matrices(module)     # while shared memory is known as such
     module = Module.parse(SPACES.sub("", str(module)))
     kinds = {}
@@ -151,7 +165,8 @@ def on_cpu(module, holder, counts, kinds):
             func.ReturnOp([])
         rewrite(made.operation, ids)
         called = {op.attributes["callee"].value for op in find(made.operation, "func.call")}
-        kinds[name] = "s" if called.intersection(WAITING) else "-"
+        maps = kernel.attributes[TENSOR_MAPS].value if TENSOR_MAPS in kernel.attributes else 0
+        kinds[name] = ("s" if called.intersection(WAITING) else "-"), maps
     holder.erase()
 
 
@@ -223,14 +238,18 @@ def runner(function, kinds):
     """A function ``name.run(parameters, numbers)`` that the stand-in calls for each thread, and a text ``name.kinds``: whether the threads
     wait for each other, and the kinds of the parameters."""
     name, types = text(function, "sym_name"), [str(a.type) for a in function.regions[0].blocks[0].arguments]
-    listed = kinds[name] + "".join(kind(type_) for type_ in types[:-12])
+    waits, maps = kinds[name]
+    first = len(types) - 12 - maps      # of the tensor maps, which are passed by value
+    listed = waits + "".join(kind(type_) for type_ in types[:first]) + "t" * maps
     lines = [f'llvm.func @"{name}"({", ".join(types)})', f'llvm.mlir.global external constant @"{name}.kinds"("{listed}\\00")',
              f'llvm.func @"{name}.run"(%slots: !llvm.ptr, %ids: !llvm.ptr) {{']
     for n, type_ in enumerate(types[:-12]):
         lines += [f"  %s{n} = llvm.getelementptr %slots[{n}] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr",
-                  f"  %p{n} = llvm.load %s{n} : !llvm.ptr -> !llvm.ptr", f"  %a{n} = llvm.load %p{n} : !llvm.ptr -> {type_}"]
+                  f"  %p{n} = llvm.load %s{n} : !llvm.ptr -> !llvm.ptr"]
+        if n < first:
+            lines.append(f"  %a{n} = llvm.load %p{n} : !llvm.ptr -> {type_}")
     for n in range(12):
         lines += [f"  %q{n} = llvm.getelementptr %ids[{n}] : (!llvm.ptr) -> !llvm.ptr, i64",
                   f"  %i{n} = llvm.load %q{n} : !llvm.ptr -> i64"]
-    values = ", ".join([*(f"%a{n}" for n in range(len(types) - 12)), *(f"%i{n}" for n in range(12))])
+    values = ", ".join([*(f"%a{n}" if n < first else f"%p{n}" for n in range(len(types) - 12)), *(f"%i{n}" for n in range(12))])
     return "\n".join([*lines, f'  llvm.call @"{name}"({values}) : ({", ".join(types)}) -> ()', "  llvm.return", "}"])

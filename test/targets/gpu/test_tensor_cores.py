@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 import standin
 import standin_matrices
-from product_models import HALF, batched, check, conv, feeds, gemm, matmul, model
+from product_models import HALF, batched, check, conv, feeds, gemm, matmul, model, product
 
 import legato
 from legato.core.ir_helpers import find
 from legato.driver import ptx
 from legato.schedule import matrix_primitives
 from legato.schedule.state import ScheduleError
-from legato.script import T
 from legato.targets.catalog import Catalog
 
 MMA, LOAD, COPY = "nvgpu.mma.sync", "nvgpu.ldmatrix", "nvgpu.device_async_copy"
@@ -83,23 +82,6 @@ def nearest(array):
     """The nearest numbers of tf32, which has 10 bits behind the point."""
     mantissa, exponent = np.frexp(array.astype(np.float64))
     return np.ldexp(np.round(mantissa * 2**11), exponent - 11)
-
-
-def product(dtype, left_turned=False, right_turned=False, m=40, n=56, k=72):
-    """A kernel that multiplies matrices, which may be transposed in memory, to f32."""
-    a, b = (k, m) if left_turned else (m, k), (n, k) if right_turned else (k, n)
-
-    @T.prim_func
-    def kernel(A: T.Buffer(a, dtype), B: T.Buffer(b, dtype), C: T.Buffer((m, n), "float32")):
-        for i, j, l in T.grid(m, n, k):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, l])
-                with T.init():
-                    C[vi, vj] = T.float32(0)
-                C[vi, vj] = C[vi, vj] + T.Cast("float32", A[vk, vi] if left_turned else A[vi, vk]) * T.Cast(
-                    "float32", B[vj, vk] if right_turned else B[vk, vj])    # casts of f32 are none
-
-    return kernel
 
 
 def error(kernel, left_turned, right_turned, type_, m=40, n=56, k=72):

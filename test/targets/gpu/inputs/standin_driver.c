@@ -31,6 +31,10 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef int CUdevice_attribute, CUfunction_attribute, CUjit_option;
 #include "standin/graph_types.h"
+typedef struct { uint64_t words[16]; } CUtensorMap;
+typedef uint32_t cuuint32_t;
+typedef uint64_t cuuint64_t;
+typedef int CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill;
 #endif
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
@@ -38,6 +42,7 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVAL
 #define ROOM (1ull << 35) /* addresses of a device */
 #define MOST 4            /* devices */
 #define GAP 4096
+#define PARAMETER 128     /* bytes of the largest one: a tensor map */
 #define STACK (256 << 10)
 #define API __attribute__((visibility("default")))
 
@@ -49,6 +54,7 @@ static char *fake, *real; /* the same memory, as the host and as kernels have it
 #include "standin/memory.h"
 #include "standin/threads.h"
 #include "standin/matrices.h"
+#include "standin/warpgroups.h"
 #include "standin/blocks.h"
 #include "standin/streams.h"
 #include "standin/launches.h"

@@ -37,7 +37,8 @@ static int run_block(int count, unsigned seed) {
         if (threads[n].state == AT_BARRIER) threads[n].state = READY;
       moved = 1;
     }
-    if (!moved && left) return LAUNCH_FAILED;
+    int code = left ? on_warpgroups(count, &moved) : 0;
+    if (code || (!moved && left)) return code ? code : LAUNCH_FAILED;
   }
   return 0;
 }
@@ -56,7 +57,7 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
       if (!of || of->of != here()) return ILLEGAL_ADDRESS;
       values[i] = (uint64_t)(uintptr_t)mapped(at);
     }
-    slots[i] = (char *)&values[i];
+    slots[i] = kinds[i] == 't' ? given[i] : (char *)&values[i];
   }
   int count = (int)(sizes[3] * sizes[4] * sizes[5]), syncs = function->kinds[0] == 's';
   if (count > thread_room) {
@@ -65,6 +66,7 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
     thread_room = count;
   }
   program = function;
+  dynamic_size = sizes[6];
   for (unsigned block = 0; block < sizes[0] * sizes[1] * sizes[2]; block++) {
     for (int n = 0; n < count; n++) {
       struct thread *me = &threads[n];
@@ -76,11 +78,12 @@ static int launch(struct CUfunc_st *function, const unsigned *sizes, char *const
         function->run(slots, me->ids);
         continue;
       }
-      me->state = READY, me->started = me->groups = 0;
+      me->state = READY, me->started = me->groups = me->fenced = me->products = 0;
       getcontext(&me->first);
       me->first.uc_stack.ss_sp = me->stack, me->first.uc_stack.ss_size = STACK, me->first.uc_link = 0;
       makecontext(&me->first, body, 0);
     }
+    begin_dynamic(block);
     int code = syncs ? run_block(count, block) : 0;
     if (code) return code;
   }

@@ -13,10 +13,10 @@ static struct work copy_of(const struct work *work) {
   struct work made = *work;
   if (work->kind != LAUNCH) return made;
   int count = (int)strlen(work->function->kinds) - 1;
-  made.values = calloc(count + 1, 8);
+  made.values = calloc(count + 1, PARAMETER);
   made.given = calloc(count + 1, sizeof *made.given);
-  memcpy(made.values, work->values, 8 * count);
-  for (int i = 0; i < count; i++) made.given[i] = made.values + 8 * i;
+  memcpy(made.values, work->values, PARAMETER * count);
+  for (int i = 0; i < count; i++) made.given[i] = made.values + PARAMETER * i;
   return made;
 }
 API CUresult cuGraphCreate(CUgraph *graph, unsigned flags) {
@@ -50,7 +50,7 @@ static int add_node(CUgraphNode *to, CUgraph graph, const CUgraphNode *after, si
   return SUCCESS;
 }
 static int of_kernel(struct work *work, const CUDA_KERNEL_NODE_PARAMS *p) {
-  unsigned sizes[] = {p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ};
+  unsigned sizes[] = {p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY, p->blockDimZ, p->sharedMemBytes};
   return kernel_work(work, p->func, sizes, p->kernelParams, p->extra);
 }
 static int of_copy(struct work *work, const CUDA_MEMCPY3D *p, CUcontext context) {

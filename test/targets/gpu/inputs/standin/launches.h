@@ -4,16 +4,17 @@
 static int kernel_work(struct work *work, CUfunction function, const unsigned *sizes, void **parameters, void **extra) {
   if (!sizes[0] || !sizes[1] || !sizes[2] || sizes[1] > 65535 || sizes[2] > 65535 || !sizes[3] || !sizes[4] || !sizes[5]) return INVALID_VALUE;
   if (sizes[3] * sizes[4] * sizes[5] > setting("STANDIN_THREADS", 1024) || extra || !function) return INVALID_VALUE;
+  if (sizes[6] > 48 << 10 && (int)sizes[6] > function->shared) return INVALID_VALUE;
   memset(work, 0, sizeof *work);
   work->kind = LAUNCH, work->function = function;
   memcpy(work->sizes, sizes, sizeof work->sizes);
   int count = (int)strlen(function->kinds) - 1;
-  work->values = calloc(count + 1, 8);
+  work->values = calloc(count + 1, PARAMETER);
   work->given = calloc(count + 1, sizeof *work->given);
   for (int i = 0; i < count; i++) {
     char kind = function->kinds[1 + i];
-    work->given[i] = work->values + 8 * i;
-    memcpy(work->given[i], parameters[i], kind == 'p' ? 8 : kind - '0');
+    work->given[i] = work->values + PARAMETER * i;
+    memcpy(work->given[i], parameters[i], kind == 'p' ? 8 : kind == 't' ? PARAMETER : kind - '0');
   }
   return SUCCESS;
 }
@@ -21,6 +22,6 @@ API CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsig
                             CUstream stream, void **parameters, void **extra) {
   BEGIN
   struct work work;
-  int code = kernel_work(&work, function, (unsigned[]){gx, gy, gz, bx, by, bz}, parameters, extra);
+  int code = kernel_work(&work, function, (unsigned[]){gx, gy, gz, bx, by, bz, shared}, parameters, extra);
   END(code ? code : enqueue(stream, work))
 }

@@ -33,7 +33,7 @@ API CUresult cuModuleUnload(CUmodule module) { /* what it holds stays: queues ma
 API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   BEGIN
   char symbol[1024];
-  struct CUfunc_st *made = malloc(sizeof *made);
+  struct CUfunc_st *made = calloc(1, sizeof *made);
   snprintf(symbol, sizeof symbol, "%s.kinds", name);
   made->kinds = dlsym(module->library, symbol);
   snprintf(symbol, sizeof symbol, "%s.run", name);
@@ -43,7 +43,9 @@ API CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const ch
 }
 API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
   BEGIN
-  END(attribute == 8 && value <= 166912 ? SUCCESS : INVALID_VALUE)
+  if (attribute != 8 || value > (setting("STANDIN_CHIP", 80) >= 90 ? 232448 : 166912)) END(INVALID_VALUE)
+  function->shared = value;
+  END(SUCCESS)
 }
 API CUresult cuGetErrorName(CUresult error, const char **text) {
   *text = error == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : error == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED"

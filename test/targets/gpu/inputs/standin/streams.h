@@ -1,7 +1,7 @@
 /* Streams and events. Part of standin_driver.c. */
 
 enum { LAUNCH, COPY, RECORD, WAIT };
-struct work { int kind; struct CUctx_st *of; struct CUfunc_st *function; unsigned sizes[6]; char *values; char **given; void *to; const void *from;
+struct work { int kind; struct CUctx_st *of; struct CUfunc_st *function; unsigned sizes[7]; char *values; char **given; void *to; const void *from;
               size_t size; CUevent event; long turn; struct work *next; };
 struct CUstream_st { struct work *first, **last; int blocks; struct CUctx_st *of; struct CUstream_st *next; };
 struct CUevent_st { long recorded, done; struct CUstream_st *in; struct CUctx_st *of; unsigned flags; struct timespec when; };

@@ -1,10 +1,13 @@
 /* The threads of a block as coroutines; what they exchange and copy. Part of standin_driver.c. */
 
-struct CUfunc_st { const char *kinds; void (*run)(char *const *, const int64_t *); };
-enum { READY, AT_BARRIER, AT_SHUFFLE, AT_MATRIX, ENDED };
+struct CUfunc_st { const char *kinds; int shared; void (*run)(char *const *, const int64_t *); };
+enum { READY, AT_BARRIER, AT_SHUFFLE, AT_MATRIX, AT_MBARRIER, AT_WARPGROUP, ENDED };
+#define MOST_PRODUCTS 16
 struct matrix { int op, kind, transposed; char *first, *second, *third; }; /* an instruction of a warp, as a lane gives it */
 struct copy { char *to; const char *from; int bytes, read, group; struct copy *next; }; /* begun by a thread, and not done yet */
-struct thread { int state, offset, mode, valid, started, groups; uint64_t value, got; struct matrix matrix; struct copy *copies; int64_t ids[12]; ucontext_t first; jmp_buf place;
+struct product { int64_t a, b, sums; int type, columns, across_a, across_b, committed; }; /* of a warpgroup, begun and not waited for */
+struct thread { int state, offset, mode, valid, started, groups; uint64_t value, got; struct matrix matrix; struct copy *copies; int64_t ids[12];
+                int64_t barrier; int parity, fenced, products; struct product queue[MOST_PRODUCTS]; float sums[128]; ucontext_t first; jmp_buf place;
                 char *stack; };
 static struct thread *threads;
 static int thread_room, running;

@@ -1,0 +1,318 @@
+"""tir-specialize-warps: kernels that multiply tiles by warpgroups get a warp that copies, and the others multiply (NVIDIA's sm_90a).
+
+Upstream's nvgpu.warpgroup.mma takes a right operand of depth x columns only, and its ``transform.nvgpu.rewrite_copy_as_tma`` neither has
+stages nor another warp.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from legato.core.diagnostics import PassFailed
+from legato.core.ir_helpers import body, everything, find, index, move_before, terminator
+from legato.core.mlir import arith, ir, scf
+from legato.dialects.module import Module
+from legato.dialects.tir.loops import constant_of
+from legato.dialects.tir.markers import STAGES, TENSOR_MAPS
+from legato.dialects.tir.tiles import BULK_COPY, TENSOR_MAP, WARPGROUP_PRODUCT
+from legato.passes.gpu import warpgroup_code as code
+from legato.passes.gpu.warpgroup_code import SharedTile, plus
+from legato.passes.pipeline.base import ModulePass, PassContext, TargetText, option
+
+BARRIER = "gpu.barrier"
+WARPGROUP = 4                     # warps
+WARP = (4, 8)                     # threads of a warp along x and y
+COPYING, MULTIPLYING = 40, 232    # registers of a thread of the warpgroup that copies, and of the two others that there are
+BARRIER_BYTES = 8
+PURE = ("arith.", "memref.dim", "gpu.block_id", "gpu.thread_id", "gpu.block_dim", "gpu.grid_dim", "affine.")
+GRID, BLOCK, SHARED, PARAMETERS = slice(1, 4), slice(4, 7), 10, 11     # of a launch's operandSegmentSizes
+
+
+@dataclass(frozen=True)
+class SpecializeWarps(ModulePass):
+    """Rewrites kernels with ``tir.bulk_copy`` and ``tir.warpgroup_product``. A block gets a warpgroup more, of which one thread copies the
+    tiles of each step of the loop to dynamic shared memory, as many steps ahead as the loop's ``pipeline_stages`` say and the target has
+    room for. Warpgroups and copies wait for each other at mbarriers, two for each stage. The host makes a tensor map of each operand, which
+    is a parameter of the kernel then."""
+
+    name: ClassVar[str] = "tir-specialize-warps"
+    target: TargetText = option("nvvm", "the target whose memory is used")
+
+    def run(self, module: Module, context: PassContext) -> None:
+        target = context.target(self.target)
+        machine = context.gpu(self.target)
+        with module.context, ir.Location.unknown():
+            for kernel in find(module.operation, "gpu.func"):
+                used = find(kernel, BULK_COPY, WARPGROUP_PRODUCT)
+                if used and not machine.warpgroups:
+                    raise PassFailed(f"the target '{target.name}' has no copy engine with tensor maps and no products of warpgroups, which "
+                                     "the schedule of this kernel uses (tensorize by tma_tile, wgmma_...): compile it for "
+                                     "nvvm{chip=sm_90a}, or leave these steps out", used[0])
+                if used:
+                    specialize(module.operation, kernel, machine.dynamic_shared_bytes)
+
+
+@dataclass(frozen=True)
+class CopyLoop:
+    """The loop of a kernel that copies and multiplies. ``first``, ``second``: the barriers in front of the copies, and behind them;
+    ``guard``: the condition around the copies, that the thread is the first one."""
+
+    loop: ir.Operation
+    first: ir.Operation
+    guard: ir.Operation
+    second: ir.Operation
+    copies: list[ir.Operation]
+    products: list[ir.Operation]
+
+
+def copy_loop(kernel: ir.Operation) -> CopyLoop:
+    """The loop of a kernel. PassFailed for one of another form."""
+    copies, products = find(kernel, BULK_COPY), find(kernel, WARPGROUP_PRODUCT)
+    barriers = find(kernel, BARRIER)
+    loop = barriers[0].parent.operation if barriers else None
+    inside = body(loop.regions[0].blocks[0]) if loop is not None and loop.name == "scf.for" else []
+    guards = [op for op in inside if op.name == "scf.if" and find(op, BULK_COPY)]
+    if loop is None or len(barriers) != 2 or len(guards) != 1 or any(op not in inside for op in (*barriers, *products)) or (
+            loop.parent.operation != kernel or not products):
+        raise PassFailed("a kernel whose tiles are copied by tma_tile is one loop of several steps, with copies before a barrier, and "
+                         f"products after it, and has no barriers elsewhere; this one has {len(copies)} copies, {len(products)} products, "
+                         f"{len(barriers)} barriers, and {len(guards)} places of copies: each operand of a product by wgmma is copied in "
+                         "its loop", (copies or products)[0])
+    guard, = guards
+    order = [inside.index(op) for op in (barriers[0], guard, barriers[1], *products)]
+    extra = [op for op in everything(guard) if op != guard and op.name not in (BULK_COPY, "scf.yield") and not op.name.startswith(PURE)]
+    buffers = {v for op in products for v in list(op.operands)[:2]}
+    together = {op.operands[1] for op in copies} == buffers and all(op.parent.operation == guard for op in copies)
+    if order != sorted(order) or extra or not together:
+        raise PassFailed("what is copied by tma_tile is multiplied in the same step of the loop, and nothing else is written in front of "
+                         "the product" + (f"; here is {extra[0].name}" if extra else ""), (extra or copies)[0])
+    return CopyLoop(loop, barriers[0], guard, barriers[1], copies, products)
+
+
+def specialize(module: ir.Operation, kernel: ir.Operation, shared_bytes: int) -> None:
+    """Rewrites one kernel and its launches."""
+    of = copy_loop(kernel)
+    name = ir.StringAttr(kernel.attributes["sym_name"]).value
+    launches = [op for op in find(module, "gpu.launch_func") if ir.SymbolRefAttr(op.attributes["kernel"]).value[-1] == name]
+    warps = warps_of(kernel, launches)
+    tiles = {op.operands[1]: SharedTile.of(op.operands[1].type) for op in of.copies}
+    each = sum(tile.size for tile in tiles.values()) + 2 * BARRIER_BYTES
+    wanted = of.loop.attributes[STAGES].value if STAGES in of.loop.attributes else 1
+    stages = min(wanted, (shared_bytes - code.GROUP) // each)
+    if stages < 1:
+        raise PassFailed(f"the tiles of a step take {each} bytes of shared memory, and a block has {shared_bytes}: choose smaller tiles",
+                         kernel)
+    host = [[host_map(op, launch, kernel) for op in of.copies] for launch in launches]
+    maps, gone = add_maps(kernel, len(of.copies))
+    SpecializedKernel(kernel, of, tiles, dict(zip(of.copies, maps)), stages, warps).build()
+    for old in reversed(gone):
+        kernel.regions[0].blocks[0].erase_argument(ir.BlockArgument(old).arg_number)
+    for launch, given in zip(launches, host):
+        relaunch(launch, warps + WARPGROUP, stages * each + code.GROUP, given)
+    kernel.attributes["known_block_size"] = ir.DenseI32ArrayAttr.get([*WARP, warps + WARPGROUP])
+
+
+def warps_of(kernel: ir.Operation, launches: Sequence[ir.Operation]) -> int:
+    """The warps of a block, along z. PassFailed where they are no whole warpgroups."""
+    sizes = [tuple(constant_of(v) for v in list(launch.operands)[3:6]) for launch in launches]
+    warps = sizes[0][2] if sizes else None
+    if len(set(sizes)) != 1 or sizes[0][:2] != WARP or warps is None or warps % WARPGROUP:
+        raise PassFailed(f"products of warpgroups want blocks of {WARP[0]} threads along x, {WARP[1]} along y and multiples of {WARPGROUP} "
+                         f"along z; this one has {sizes[0] if sizes else 'no launch'}", kernel)
+    return warps
+
+
+def host_map(copy: ir.Operation, launch: ir.Operation, kernel: ir.Operation) -> ir.Value:
+    """The tensor map that a copy takes, made in front of a launch."""
+    first = sum(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"])[n] for n in range(PARAMETERS))
+    arguments = list(kernel.regions[0].blocks[0].arguments)
+    given = dict(zip(arguments, list(launch.operands)[first:]))
+
+    def on_host(value: ir.Value) -> ir.Value:
+        if value in given:
+            return given[value]
+        op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        if op is None or not op.name.startswith(("arith.", "memref.dim")):
+            raise PassFailed("the bounds of a copy by tma_tile are known before the kernel begins", copy)
+        operands = [on_host(v) for v in op.operands]
+        new = op.clone()
+        for number, operand in enumerate(operands):
+            new.operands[number] = operand
+        return new.results[list(op.results).index(value)]
+
+    source, target, *bounds = list(copy.operands)[:4]
+    tile = SharedTile.of(target.type)
+    with ir.InsertionPoint(launch), launch.location:
+        if source not in given:
+            raise PassFailed("what is copied by tma_tile is a parameter of the kernel", copy)
+        return ir.Operation.create(TENSOR_MAP, [ir.Type.parse("!llvm.ptr")], [given[source], *(on_host(v) for v in bounds)], {
+            "rows": copy.attributes["rows"], "box": ir.DenseI64ArrayAttr.get([tile.rows, code.PANEL // tile.width])}).results[0]
+
+
+def add_maps(kernel: ir.Operation, count: int) -> tuple[list[ir.Value], list[ir.Value]]:
+    """Appends parameters to a kernel, and marks that its last ones are tensor maps. Returns them, and the shared buffers that it had, of
+    which those that are tiles are used still."""
+    block = kernel.regions[0].blocks[0]
+    type_ = ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value)
+    pointer = ir.Type.parse("!llvm.ptr")
+    own = list(block.arguments)[len(type_.inputs):]
+    maps = [block.add_argument(pointer, kernel.location) for _ in range(count)]
+    kept = [old for old in own if not any(use.owner.operation.name == BULK_COPY for use in old.uses)]
+    for old in kept:
+        old.replace_all_uses_with(block.add_argument(old.type, kernel.location))
+    kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get([*type_.inputs, *[pointer] * count], []))
+    kernel.attributes["workgroup_attributions"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(kept))
+    kernel.attributes[TENSOR_MAPS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count)
+    return maps, own
+
+
+def relaunch(launch: ir.Operation, warps: int, shared: int, maps: Sequence[ir.Value]) -> None:
+    """Replaces a launch by one with more warps, dynamic shared memory, and tensor maps as its last parameters."""
+    segments = list(ir.DenseI32ArrayAttr(launch.attributes["operandSegmentSizes"]))
+    operands = list(launch.operands)
+    first = sum(segments[:PARAMETERS])
+    with ir.InsertionPoint(launch), launch.location:
+        sizes = [*operands[:5], index(warps)]
+        given = operands[first:first + segments[PARAMETERS]]
+        segments[SHARED], segments[PARAMETERS] = 1, len(given) + len(maps)
+        attributes = {name: launch.attributes[name] for name in launch.attributes}
+        attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get(segments)
+        ir.Operation.create("gpu.launch_func", [], [*sizes, code.integer(32, shared), *given, *maps], attributes)
+    launch.erase()
+
+
+class SpecializedKernel:
+    """Rewrites the body of one kernel. ``stages``: the steps whose tiles have memory; ``warps``: those that multiply."""
+
+    def __init__(self, kernel: ir.Operation, of: CopyLoop, tiles: dict[ir.Value, SharedTile], maps: dict[ir.Operation, ir.Value],
+                 stages: int, warps: int):
+        self.kernel, self.of, self.tiles, self.maps, self.stages, self.warps = kernel, of, tiles, maps, stages, warps
+        self.size = sum(tile.size for tile in tiles.values())
+        self.memory: ir.Value
+
+    def build(self) -> None:
+        """Makes the barriers, one branch for the warpgroup that copies and one for the others, which do what the kernel did."""
+        block = self.kernel.regions[0].blocks[0]
+        old = body(block)
+        with ir.InsertionPoint.at_block_begin(block), self.of.loop.location:
+            x, y, z = (ir.Operation.create("gpu.thread_id", [ir.IndexType.get()], [], {
+                "dimension": ir.Attribute.parse(f"#gpu<dim {axis}>")}).results[0] for axis in "xyz")
+            self.memory = code.dynamic_memory()
+            alone = arith.AndIOp(equal(x, 0), equal(y, 0)).result
+            with inside(arith.AndIOp(alone, equal(z, 0)).result):
+                for stage in range(self.stages):
+                    code.make_barrier(self.full(index(stage)), 1)
+                    code.make_barrier(self.empty(index(stage)), self.warps)
+                code.publish_barriers()
+            ir.Operation.create(BARRIER, [], [], {"scope": ir.Attribute.parse("#gpu.barrier_scope<workgroup>")})
+            copying = arith.CmpIOp(arith.CmpIPredicate.uge, z, index(self.warps)).result
+            roles = scf.IfOp(copying, has_else=True)
+            with ir.InsertionPoint(roles.else_block):
+                end = scf.YieldOp([]).operation
+            with ir.InsertionPoint(roles.then_block):
+                if self.warps == 2 * WARPGROUP:
+                    code.set_registers(COPYING, more=False)
+                with inside(arith.AndIOp(alone, equal(z, self.warps)).result):
+                    self.copy()
+                scf.YieldOp([])
+        with ir.InsertionPoint(end), self.of.loop.location:
+            if self.warps == 2 * WARPGROUP:
+                code.set_registers(MULTIPLYING, more=True)
+        move_before([op for op in old if op.name == "memref.alloca"], body(block)[0])    # LLVM promotes the entry's allocations
+        move_before([op for op in old if op.name not in ("gpu.return", "memref.alloca")], end)
+        self.multiply(alone)
+
+    def step(self, variable: ir.Value, bounds: Sequence[ir.Value]) -> tuple[ir.Value, ir.Value]:
+        """Of a step of the loop its stage, and the parity of the stage's turn."""
+        lower, _, by = bounds
+        number = arith.DivUIOp(arith.SubIOp(variable, lower).result, by).result
+        turn = arith.DivUIOp(number, index(self.stages)).result
+        return arith.RemUIOp(number, index(self.stages)).result, arith.RemUIOp(turn, index(2)).result
+
+    def full(self, stage: ir.Value) -> ir.Value:
+        """The address of the mbarrier whose phase is over when a stage's tiles have come."""
+        return plus(self.memory, plus(arith.MulIOp(stage, index(BARRIER_BYTES)).result, self.stages * self.size))
+
+    def empty(self, stage: ir.Value) -> ir.Value:
+        """The address of the mbarrier whose phase is over when a stage's tiles have been read."""
+        return plus(self.full(stage), self.stages * BARRIER_BYTES)
+
+    def places(self, stage: ir.Value) -> dict[ir.Value, ir.Value]:
+        """The addresses of a stage's tiles, by their buffers."""
+        at = plus(self.memory, arith.MulIOp(stage, index(self.size)).result)
+        found, offset = {}, 0
+        for buffer, tile in self.tiles.items():
+            found[buffer] = plus(at, offset)
+            offset += tile.size
+        return found
+
+    def copy(self) -> None:
+        """The loop of the thread that copies. A stage is free from the beginning: a barrier's phase before its first is over."""
+        mapping: dict[ir.Value, ir.Value] = {}
+        known = rebuilder(mapping)
+        bounds = [known(v) for v in list(self.of.loop.operands)[:3]]
+        loop = scf.ForOp(*bounds)
+        mapping[self.of.loop.regions[0].blocks[0].arguments[0]] = loop.induction_variable
+        with ir.InsertionPoint(loop.body):
+            known = rebuilder(dict(mapping))
+            stage, parity = self.step(loop.induction_variable, bounds)
+            code.wait_for(self.empty(stage), arith.SubIOp(index(1), parity).result)
+            full, places = self.full(stage), self.places(stage)
+            code.expect(full, self.size)
+            for copy in self.of.copies:
+                target = copy.operands[1]
+                code.copy_tile(self.tiles[target], places[target], self.maps[copy], [known(v) for v in list(copy.operands)[4:]], full)
+            scf.YieldOp([])
+
+    def multiply(self, alone: ir.Value) -> None:
+        """Turns the kernel's own loop into that of the warps that multiply."""
+        loop = self.of.loop
+        with ir.InsertionPoint(self.of.first), loop.location:
+            stage, parity = self.step(loop.regions[0].blocks[0].arguments[0], list(loop.operands)[:3])
+            code.wait_for(self.full(stage), parity)
+            places = self.places(stage)
+        for op in (self.of.first, self.of.guard, self.of.second):
+            op.erase()
+        for product in self.of.products:
+            left, right, row, sums = product.operands
+            turned = [ir.BoolAttr(product.attributes[f"{side}_turned"]).value for side in ("left", "right")]
+            with ir.InsertionPoint(product), product.location:
+                new = code.multiply(self.tiles[left], self.tiles[right], (places[left], places[right]), turned, row, sums)
+            product.results[0].replace_all_uses_with(new)
+            product.erase()
+        with ir.InsertionPoint(terminator(loop.regions[0].blocks[0])), loop.location:
+            with inside(alone):
+                code.arrive(self.empty(stage))
+        if STAGES in loop.attributes:
+            del loop.attributes[STAGES]
+
+
+def equal(value: ir.Value, number: int) -> ir.Value:
+    """Whether an index is a number."""
+    return arith.CmpIOp(arith.CmpIPredicate.eq, value, index(number)).result
+
+
+def inside(test: ir.Value) -> ir.InsertionPoint:
+    """The insertion point under a condition."""
+    made = scf.IfOp(test)
+    with ir.InsertionPoint(made.then_block):
+        return ir.InsertionPoint(scf.YieldOp([]).operation)
+
+
+def rebuilder(mapping: dict[ir.Value, ir.Value]) -> Callable[[ir.Value], ir.Value]:
+    """A function that computes a value of the kernel again, at the insertion point."""
+    def known(value: ir.Value) -> ir.Value:
+        if value in mapping or isinstance(value.owner, ir.Block):
+            return mapping.get(value, value)
+        op = value.owner.operation
+        if not op.name.startswith(PURE):
+            raise PassFailed(f"the place of a copy by tma_tile comes from {op.name}, which the warp that copies does not have", op)
+        operands = [known(v) for v in op.operands]
+        new = op.clone()
+        for number, operand in enumerate(operands):
+            new.operands[number] = operand
+        mapping[value] = new.results[list(op.results).index(value)]
+        return mapping[value]
+
+    return known

@@ -1,0 +1,192 @@
+"""Instructions of Hopper's warpgroups and copy engine, as ops of the dialect nvvm at the insertion point: mbarriers, bulk copies by tensor
+maps (TMA), products (wgmma). Addresses are indices, in bytes of a block's shared memory.
+
+A tile of rows x columns lies in panels of 128 bytes of columns, one after the other; a panel has its rows one after the other, and the
+16-byte pieces of each eight rows are exchanged ("128-byte swizzle"), so that no two of a column are in the same bank. Tiles begin at
+multiples of 1024 bytes.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from legato.core.ir_helpers import index
+from legato.core.mlir import arith, ir, memref, vector
+
+PANEL = 128          # bytes
+GROUP = 8 * PANEL    # eight rows of a panel
+TURNS = 10_000_000   # nanoseconds, about, that a thread sleeps at most before it looks at a barrier again
+LAYOUT = 1 << 62     # of a matrix's description: the 128-byte swizzle
+ALONG = {False: "row", True: "col"}
+TYPES = {"f16": ("f16", 16), "bf16": ("bf16", 16), "f32": ("tf32", 8)}    # by the elements' type: that of wgmma, its steps of depth
+
+
+@dataclass(frozen=True)
+class SharedTile:
+    """A tile in shared memory: its shape, and its elements' type."""
+
+    rows: int
+    columns: int
+    element: ir.Type
+
+    @staticmethod
+    def of(type_: ir.MemRefType) -> SharedTile:
+        """The tile of a buffer's type."""
+        rows, columns = type_.shape
+        return SharedTile(rows, columns, type_.element_type)
+
+    @property
+    def width(self) -> int:
+        """The bytes of an element."""
+        return self.element.width // 8
+
+    @property
+    def size(self) -> int:
+        """The bytes of the tile."""
+        return self.rows * self.columns * self.width
+
+    @property
+    def panels(self) -> int:
+        """The number of panels."""
+        return self.columns * self.width // PANEL
+
+    @property
+    def panel_size(self) -> int:
+        """The bytes of a panel."""
+        return self.rows * PANEL
+
+
+def dynamic_memory() -> ir.Value:
+    """The address of a block's dynamic shared memory, rounded up to where tiles can begin."""
+    type_ = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.IntegerType.get_signless(8),
+                              memory_space=ir.Attribute.parse("#gpu.address_space<workgroup>"))
+    buffer = ir.Operation.create("gpu.dynamic_shared_memory", [type_]).results[0]
+    address = memref.extract_aligned_pointer_as_index(buffer)
+    return arith.MulIOp(arith.DivUIOp(plus(address, GROUP - 1), index(GROUP)).result, index(GROUP)).result
+
+
+def plus(value: ir.Value, number: int | ir.Value) -> ir.Value:
+    """A sum of indices."""
+    if isinstance(number, int):
+        return value if number == 0 else arith.AddIOp(value, index(number)).result
+    return arith.AddIOp(value, number).result
+
+
+def integer(width: int, value: int) -> ir.Value:
+    """A constant."""
+    return arith.ConstantOp(ir.IntegerType.get_signless(width), value).result
+
+
+def as_integer(width: int, value: ir.Value) -> ir.Value:
+    """An index as an integer."""
+    return arith.IndexCastOp(ir.IntegerType.get_signless(width), value).result
+
+
+def shared_pointer(address: ir.Value, space: int = 3) -> ir.Value:
+    """A pointer to shared memory; space 7: as one to a cluster's."""
+    made = ir.Operation.create("llvm.inttoptr", [ir.Type.parse("!llvm.ptr<3>")], [as_integer(64, address)]).results[0]
+    return made if space == 3 else ir.Operation.create("llvm.addrspacecast", [ir.Type.parse(f"!llvm.ptr<{space}>")], [made]).results[0]
+
+
+def make_barrier(address: ir.Value, count: int) -> None:
+    """Makes an mbarrier, whose phase is over when so many threads have arrived, and all bytes that they expect."""
+    ir.Operation.create("nvvm.mbarrier.init", [], [shared_pointer(address), integer(32, count)])
+
+
+def publish_barriers() -> None:
+    """Makes fresh mbarriers known to the copy engine; a barrier of the block has to follow."""
+    ir.Operation.create("nvvm.fence.mbarrier.init")
+
+
+def wait_for(barrier: ir.Value, parity: ir.Value) -> None:
+    """Waits until the mbarrier's phase of this parity, an index, is over."""
+    ir.Operation.create("nvvm.mbarrier.try_wait.parity", [], [shared_pointer(barrier), as_integer(32, parity), integer(32, TURNS)])
+
+
+def arrive(barrier: ir.Value) -> None:
+    """The thread arrives at an mbarrier."""
+    ir.Operation.create("nvvm.mbarrier.arrive", [ir.IntegerType.get_signless(64)], [shared_pointer(barrier)], in_block())
+
+
+def expect(barrier: ir.Value, size: int) -> None:
+    """The thread arrives at an mbarrier, whose phase lasts until so many bytes more have come."""
+    ir.Operation.create("nvvm.mbarrier.arrive.expect_tx", [], [shared_pointer(barrier), integer(32, size)], in_block())
+
+
+def in_block() -> dict[str, ir.Attribute]:
+    """Attributes of an arrival in the block's own barrier."""
+    return {"relaxed": ir.BoolAttr.get(False), "scope": ir.Attribute.parse("#nvvm.mem_scope<cta>")}
+
+
+def set_registers(count: int, more: bool) -> None:
+    """Gives the registers of a warpgroup's threads back, down to ``count``, or takes more."""
+    action = "increase" if more else "decrease"
+    ir.Operation.create("nvvm.setmaxregister", [], [], {"action": ir.Attribute.parse(f"#nvvm<action {action}>"),
+                                                        "regCount": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count)})
+
+
+def copy_tile(tile: SharedTile, to: ir.Value, tensor_map: ir.Value, places: Sequence[ir.Value], barrier: ir.Value) -> None:
+    """Begins the copies of a tile's panels. ``places``: the index of the tile's first element on each axis of the source, of which the
+    last one is along the tile's columns."""
+    for number in range(tile.panels):
+        last = plus(places[-1], number * (PANEL // tile.width))
+        coordinates = [as_integer(32, one) for one in (last, *reversed(places[:-1]))]
+        target = shared_pointer(plus(to, number * tile.panel_size), space=7)
+        operands = [target, tensor_map, *coordinates, shared_pointer(barrier)]
+        ir.Operation.create("nvvm.cp.async.bulk.tensor.shared.cluster.global", [], operands, {
+            "isCTAOnly": ir.BoolAttr.get(False), "mode": ir.Attribute.parse("#nvvm.tma_load_mode<tile>"),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, len(coordinates), 1, 0, 0, 0, 0])})
+
+
+def multiply(left: SharedTile, right: SharedTile, at: Sequence[ir.Value], turned: Sequence[bool], row: ir.Value,
+             sums: ir.Value) -> ir.Value:
+    """The sums of a thread, a vector, with the products of 64 rows of the left tile, from ``row`` on, by the right one, for which it waits.
+
+    ``at``: the tiles' addresses; ``turned``: whether a row of the left tile is a step of the depth, and one of the right a column.
+    """
+    name, deep = TYPES[str(left.element)]
+    count = sums.type.shape[0]
+    type_ = ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * count)})>")
+    value = ir.Operation.create("llvm.mlir.undef", [type_]).results[0]
+    for number in range(count):
+        value = ir.Operation.create("llvm.insertvalue", [type_], [value, vector.ExtractOp(sums, [], [number]).result], {
+            "position": ir.DenseI64ArrayAttr.get([number])}).results[0]
+    depth = left.rows if turned[0] else left.columns
+    begin = arith.MulIOp(arith.DivUIOp(row, index(PANEL // left.width)).result, index(left.panel_size)).result if turned[0] else (
+        arith.MulIOp(row, index(PANEL)).result)
+    first, second = matrix(left, plus(at[0], begin), turned[0]), matrix(right, at[1], not turned[1])
+    ir.Operation.create("nvvm.wgmma.fence.aligned")
+    for step in range(0, depth, deep):
+        operands = [arith.AddIOp(one, integer(64, step_of(tile, step, across) >> 4)).result
+                    for one, tile, across in ((first, left, turned[0]), (second, right, not turned[1]))]
+        value = ir.Operation.create("nvvm.wgmma.mma_async", [type_], [value, *operands], {
+            "shape": ir.Attribute.parse(f"#nvvm.shape<m = 64, n = {2 * count}, k = {deep}>"),
+            "typeA": ir.Attribute.parse(f"#nvvm.wgmma_type<{name}>"), "typeB": ir.Attribute.parse(f"#nvvm.wgmma_type<{name}>"),
+            "typeD": ir.Attribute.parse("#nvvm.wgmma_type<f32>"), "scaleD": ir.Attribute.parse("#nvvm.wgmma_scale_out<one>"),
+            "scaleA": ir.Attribute.parse("#nvvm.wgmma_scale_in<one>"), "scaleB": ir.Attribute.parse("#nvvm.wgmma_scale_in<one>"),
+            "layoutA": ir.Attribute.parse(f"#nvvm.mma_layout<{ALONG[turned[0]]}>"),
+            "layoutB": ir.Attribute.parse(f"#nvvm.mma_layout<{ALONG[turned[1]]}>")}).results[0]
+    ir.Operation.create("nvvm.wgmma.commit.group.sync.aligned")
+    ir.Operation.create("nvvm.wgmma.wait.group.sync.aligned", [], [], {"group": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)})
+    found = [ir.Operation.create("llvm.extractvalue", [ir.F32Type.get()], [value], {
+        "position": ir.DenseI64ArrayAttr.get([number])}).results[0] for number in range(count)]
+    return vector.FromElementsOp(sums.type, found).result
+
+
+def matrix(tile: SharedTile, address: ir.Value, across: bool) -> ir.Value:
+    """The description of a matrix in a tile. ``across``: whether the tile's rows are steps of the depth: then the panels are one leading
+    dimension apart, and else that is not looked at; in both cases groups of eight rows follow each other."""
+    leading = tile.panel_size if across else 16
+    constant = LAYOUT | (GROUP >> 4) << 32 | (leading >> 4) << 16
+    place = arith.AndIOp(as_integer(64, address), integer(64, (1 << 18) - 1)).result
+    return arith.OrIOp(arith.ShRUIOp(place, integer(64, 4)).result, integer(64, constant)).result
+
+
+def step_of(tile: SharedTile, step: int, across: bool) -> int:
+    """How far from a matrix's beginning a step of its depth is, in bytes."""
+    if across:
+        return step * PANEL
+    panel, inside = divmod(step * tile.width, PANEL)
+    return panel * tile.panel_size + inside
+
+

@@ -1,0 +1,138 @@
+"""Schedules of products by Hopper's warpgroups (wgmma), whose operands the device's copy engine brings to shared memory (TMA).
+
+A block of threads computes a tile of the result, as in ``tensor_cores``, each warpgroup of it 64 rows, and one warp more copies tiles
+ahead (passes/gpu/specialize_warps.py). Sums stay in registers, and what reads the result is computed where it is written.
+"""
+from dataclasses import dataclass
+from math import prod
+
+from legato.analysis.accesses import ElementAccess
+from legato.analysis.block_kernel import BlockKernel
+from legato.analysis.indices.forms import linear
+from legato.analysis.products import ProductForm, axes_of
+from legato.core.mlir import ir
+from legato.dialects.tir.schedule_ops import WARPGROUP_INTRINSICS
+from legato.targets.gpu import products
+from legato.targets.gpu.machine import Gpu
+from legato.targets.gpu.steps import Steps
+from legato.targets.gpu.tensor_cores import ENOUGH, PAIR, intrinsic_of
+
+PANEL = 128        # bytes of a row of a tile that lie together
+MOST_AXES = 5      # of a buffer that the copy engine knows
+STEP = 16          # bytes, of which a step along each axis but the last is a multiple
+
+
+@dataclass(frozen=True)
+class WarpgroupTiles:
+    """``rows``, ``columns``: of the tile of a block of threads; ``stages``: steps of the depth that have memory."""
+
+    rows: int
+    columns: int
+    stages: int
+
+
+TILES = (WarpgroupTiles(128, 256, 4), WarpgroupTiles(128, 128, 6), WarpgroupTiles(64, 128, 4), WarpgroupTiles(64, 64, 4))
+
+
+def choose(form: ProductForm) -> WarpgroupTiles | None:
+    """The largest tiles that leave enough blocks and are not mostly empty, sizes that are not known counting as long; None for few rows or
+    columns."""
+    rows, columns, batch = (form.extent(axes) for axes in (form.rows, form.columns, form.batch))
+    if any(size is not None and size < TILES[-1].rows for size in (rows, columns)):
+        return None
+    for tiles in TILES:
+        sides = ((rows, tiles.rows), (columns, tiles.columns))
+        blocks = prod(ENOUGH if size is None else -(-size // tile) for size, tile in (*sides, (batch, 1)))
+        full = all(size is None or 3 * size >= 2 * tile * -(-size // tile) for size, tile in sides)
+        if full and blocks >= ENOUGH and (rows is not None or tiles is not TILES[0]):
+            return tiles
+    return TILES[-1]
+
+
+def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
+    """The script of a kernel with one product of operands that the copy engine can copy; None for any other kernel."""
+    found = products.product_in(kernel) if machine.warpgroups else None
+    if found is None:
+        return None
+    product, form = found
+    instruction, tiles = intrinsic_of(form, machine), choose(form)
+    step = PANEL * 8 // form.left.buffer.type.element_type.width
+    depth = form.extent(form.depth)
+    if instruction is None or tiles is None or (depth is not None and depth <= step):
+        return None
+    if not products.fits(form, tiles.rows, tiles.columns, machine) or products.split_depth(form, tiles.rows, tiles.columns)[1] > 1:
+        return None
+    if not is_copied(kernel, form, form.left, form.rows) or not is_copied(kernel, form, form.right, form.columns):
+        return None
+    element = form.left.buffer.type.element_type
+    intrinsic = next(name for name, (type_, _) in WARPGROUP_INTRINSICS.items() if type_ == str(element))
+    if element.width == 32 and any(form.run(one, form.depth) == 1 for one in (form.left, form.right)):
+        return None      # products of f32 take operands along whose rows the depth is
+    before, after = products.around(kernel, product)
+    steps = Steps("warpgroup_product")
+    block = steps.block(product.name)
+    inlined, readers = ([steps.block(one.name) for one in some] for some in (before, after))
+    sizes = f"array<i64: {tiles.rows}, {tiles.columns}, {step}>"
+    made = steps.step("tile_product", [block], f"tiles = {sizes}, unconverted = true", 5)
+    for one in inlined:
+        steps.inline(one)
+    for one in readers:
+        steps.step("reverse_compute_inline", [one])
+    vectors = form.run(form.store, form.columns) % PAIR == 0 and all(map(products.keeps_lanes, after))
+    finish(steps, made, tiles, intrinsic, vectors)
+    return steps.text()
+
+
+def is_copied(kernel: BlockKernel, form: ProductForm, access: ElementAccess, side: tuple[int, ...]) -> bool:
+    """Whether the copy engine copies tiles of an operand: it is a parameter of the kernel, its last axis is the depth or the product's rows
+    or columns, another axis the other one of the two, and steps along its axes are multiples of 16 bytes. ``side``: the rows, or the
+    columns."""
+    block = form.block
+    long = [[axis for axis in axes if block.extents[axis] != 1] for axes in (side, form.depth)]
+    type_ = access.buffer.type
+    if kernel.is_own(access.buffer) or any(len(axes) != 1 for axes in long) or not 2 <= type_.rank <= MOST_AXES:
+        return False
+    if type_.shape[-1] < 0 or type_.shape[-1] * type_.element_type.width // 8 % STEP:
+        return False
+    places = []
+    for axes in long:
+        uses = [number for number, one in enumerate(access.indices) if axes[0] in axes_of(block, one)]
+        if len(uses) != 1 or linear(access.indices[uses[0]]) != linear(block.block.arguments[axes[0]]):
+            return False
+        places += uses
+    return type_.rank - 1 in places and places[0] != places[1] and is_plain(type_)
+
+
+def is_plain(type_: ir.MemRefType) -> bool:
+    """Whether a buffer's elements follow each other."""
+    return ir.MemRefType.get(type_.shape, type_.element_type) == type_
+
+
+def finish(steps: Steps, blocks: list[str], tiles: WarpgroupTiles, intrinsic: str, vectors: bool) -> None:
+    """Maps the loops of a product in tiles to blocks and threads. ``vectors``: whether the result is written in vectors."""
+    init, left, right, multiply, result = blocks
+    batch, rows, columns, *inner = steps.loops(result, 5)
+    for loop, axis in ((rows, "x"), (columns, "y"), (batch, "z")):
+        steps.bind(loop, f"blockIdx.{axis}")
+    steps.step("annotate", [steps.loops(left, 6)[3]], f'key = "pipeline_stages", value = {tiles.stages} : i64')
+    spread(steps, inner, vectors)
+    spread(steps, steps.loops(init, 5)[3:], vectors=True)
+    for operand in (left, right):
+        steps.step("tensorize", [steps.loops(operand, 6)[4]], 'intrinsic = "tma_tile"', 1)
+    steps.step("tensorize", [steps.loops(multiply, 7)[4]], f'intrinsic = "{intrinsic}"', 1)
+
+
+def spread(steps: Steps, loops: list[str], vectors: bool) -> None:
+    """Gives each thread the elements of the result's tile that the instruction gives it: warp z has 16 rows."""
+    m, n = loops
+    z, half, y = steps.split(m, [-1, 2, 8])
+    j, x, pair = steps.split(n, [-1, 4, PAIR])
+    steps.reorder([z, y, x, j, half, pair])
+    for loop, axis in ((z, "z"), (y, "y"), (x, "x")):
+        steps.bind(loop, f"threadIdx.{axis}")
+    steps.unroll(j)
+    steps.unroll(half)
+    if vectors:
+        steps.vectorize(pair)
+    else:
+        steps.unroll(pair)

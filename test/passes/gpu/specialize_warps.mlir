@@ -1,0 +1,77 @@
+// A kernel that multiplies tiles by a warpgroup: another warpgroup copies them, two steps ahead, and both wait at mbarriers.
+// RUN: legato-opt %s --split-input-file '--tir-specialize-warps=target=nvvm{chip=sm_90a}' --verify-diagnostics | filecheck %s
+
+// CHECK-LABEL: func.func @run
+// CHECK-SAME:    ([[A:%.+]]: memref<?x200xf16>, [[B:%.+]]: memref<200x64xf16>, [[ROWS:%.+]]: index)
+// CHECK:       [[MA:%.+]] = "tir.tensor_map"([[A]], [[ROWS]], %c200{{.*}}) {box = array<i64: 64, 64>, rows = 0 : i64}
+// CHECK:       [[MB:%.+]] = "tir.tensor_map"([[B]], %c200{{.*}}, %c64{{.*}}) {box = array<i64: 64, 64>, rows = 0 : i64}
+// CHECK:       [[Z:%.+]] = arith.constant 8 : index
+// CHECK:       gpu.launch_func {{.*}} threads in (%{{.*}}, %{{.*}}, [[Z]]) dynamic_shared_memory_size %c33824_i32 args([[A]] : {{.*}}, [[MA]] : !llvm.ptr, [[MB]] : !llvm.ptr)
+// CHECK-LABEL: gpu.func @product
+// CHECK-SAME:    [[FIRST:%[a-z0-9]+]]: !llvm.ptr, [[SECOND:%[a-z0-9]+]]: !llvm.ptr) kernel attributes {known_block_size = array<i32: 4, 8, 8>, tir.tensor_maps = 2 : i64}
+// CHECK:       gpu.dynamic_shared_memory
+// CHECK-COUNT-4: nvvm.mbarrier.init
+// CHECK-NEXT:  nvvm.fence.mbarrier.init
+// CHECK:       gpu.barrier
+// CHECK:       scf.if
+// CHECK:         scf.for [[K:%.+]] =
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c16384_i32
+// CHECK:           nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, [[FIRST]],
+// CHECK:           nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, [[SECOND]],
+// CHECK:       } else {
+// CHECK-NOT:     gpu.barrier
+// CHECK:         scf.for
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           nvvm.wgmma.fence.aligned
+// CHECK-COUNT-4:   nvvm.wgmma.mma_async {{.*}} <m = 64, n = 64, k = 16>, {{.*}} A[<f16>, <one>, <row>], B[<f16>, <one>, <row>]
+// CHECK:           nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NEXT:      nvvm.wgmma.wait.group.sync.aligned 0
+// CHECK:           nvvm.mbarrier.arrive
+module attributes {gpu.container_module} {
+  func.func @run(%a: memref<?x200xf16>, %b: memref<200x64xf16>, %rows: index) {
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %c8 = arith.constant 8 : index
+    gpu.launch_func @product::@product blocks in (%c1, %c1, %c1) threads in (%c4, %c8, %c4) args(%a : memref<?x200xf16>, %b : memref<200x64xf16>, %rows : index)
+    return
+  }
+  gpu.module @product {
+    gpu.func @product(%a: memref<?x200xf16>, %b: memref<200x64xf16>, %rows: index) workgroup(%left : memref<64x64xf16, #gpu.address_space<workgroup>>, %right : memref<64x64xf16, #gpu.address_space<workgroup>>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      %c64 = arith.constant 64 : index
+      %c200 = arith.constant 200 : index
+      %sums = arith.constant dense<0.0> : vector<32xf32>
+      %x = gpu.thread_id x
+      %first = arith.cmpi eq, %x, %c0 : index
+      scf.for %step = %c0 to %c4 step %c1 {
+        gpu.barrier
+        scf.if %first {
+          %k = arith.muli %step, %c64 : index
+          "tir.bulk_copy"(%a, %left, %rows, %c200, %c0, %k) {rows = 0 : i64} : (memref<?x200xf16>, memref<64x64xf16, #gpu.address_space<workgroup>>, index, index, index, index) -> ()
+          "tir.bulk_copy"(%b, %right, %c200, %c64, %k, %c0) {rows = 0 : i64} : (memref<200x64xf16>, memref<64x64xf16, #gpu.address_space<workgroup>>, index, index, index, index) -> ()
+        }
+        gpu.barrier
+        %new = "tir.warpgroup_product"(%left, %right, %c0, %sums) {left_turned = false, right_turned = false} : (memref<64x64xf16, #gpu.address_space<workgroup>>, memref<64x64xf16, #gpu.address_space<workgroup>>, index, vector<32xf32>) -> vector<32xf32>
+        vector.print %new : vector<32xf32>
+      } {tir.stages = 2 : i64}
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @alone {
+    gpu.func @alone(%a: memref<64x200xf16>) workgroup(%tile : memref<64x64xf16, #gpu.address_space<workgroup>>) kernel {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      // expected-error @below {{one loop of several steps, with copies before a barrier, and products after it, and has no barriers elsewhere; this one has 1 copies, 0 products}}
+      "tir.bulk_copy"(%a, %tile, %c64, %c64, %c0, %c0) {rows = 0 : i64} : (memref<64x200xf16>, memref<64x64xf16, #gpu.address_space<workgroup>>, index, index, index, index) -> ()
+      gpu.return
+    }
+  }
+}

@@ -1,0 +1,223 @@
+/* Hopper's mbarriers, copy engine and instructions of warpgroups, as the PTX ISA defines them ("Asynchronous Warpgroup Level Matrix
+   Instructions", "Tensors", "mbarrier"). Part of standin_driver.c. */
+
+#define DYNAMIC_ROOM (1 << 18) /* what a matrix's description can say */
+#define MOST_BARRIERS 64
+#define MOST_COPIES 256
+#define MAGIC 0x7e4505a1
+#define PADDING 16 /* dynamic memory begins where nobody may rely on more than 16 bytes */
+struct mbarrier { int64_t at; int count, pending, phase; long bytes; };
+struct tensor_map { uint32_t magic; uint8_t type, rank, swizzle, width; uint64_t memory, sizes[5], steps[4]; uint32_t box[5]; };
+struct tile_copy { int64_t to, barrier; struct tensor_map map; int at[5], size, done; };
+static char dynamic_memory[DYNAMIC_ROOM] __attribute__((aligned(DYNAMIC_ROOM)));
+static struct mbarrier barriers[MOST_BARRIERS];
+static struct tile_copy tile_copies[MOST_COPIES];
+static int barrier_count, tile_copy_count, problem;
+static unsigned dynamic_size, chance;
+static long tile_conflicts, products;
+API long standin_tile_conflicts(void) { return tile_conflicts; } /* rows of 16 bytes, of eight that are read at once, in the bank of another */
+API long standin_products(void) { return products; }
+
+static void begin_dynamic(unsigned seed) {
+  memset(dynamic_memory, 0xff, DYNAMIC_ROOM);
+  barrier_count = tile_copy_count = problem = 0, chance = seed;
+}
+static int within(int64_t at, int64_t size) {
+  int64_t begin = (int64_t)(uintptr_t)dynamic_memory + PADDING;
+  return at >= begin && at + size <= begin + dynamic_size;
+}
+API int64_t standin_dynamic(void) { return (int64_t)(uintptr_t)dynamic_memory + PADDING; }
+
+static struct mbarrier *barrier_at(int64_t at) {
+  for (int i = 0; i < barrier_count; i++) if (barriers[i].at == at) return &barriers[i];
+  problem = 1;
+  return 0;
+}
+static void check_phase(struct mbarrier *one) {
+  if (one->pending < 0) problem = 1;
+  if (one->pending == 0 && one->bytes == 0) one->phase ^= 1, one->pending = one->count;
+}
+API void standin_mbarrier_init(int64_t at, int count) {
+  if (at % 8 || !within(at, 8) || barrier_count == MOST_BARRIERS) problem = 1;
+  else barriers[barrier_count++] = (struct mbarrier){at, count, count, 0, 0};
+}
+API void standin_mbarrier_arrive(int64_t at, int bytes) {
+  struct mbarrier *one = barrier_at(at);
+  if (one) one->bytes += bytes, one->pending--, check_phase(one);
+}
+static int is_over(const struct thread *one) {
+  struct mbarrier *at = barrier_at(one->barrier);
+  return at && at->phase != one->parity;
+}
+API void standin_mbarrier_wait(int64_t at, int parity) {
+  threads[running].barrier = at, threads[running].parity = parity & 1;
+  leave(AT_MBARRIER);
+}
+
+static int64_t swizzled(int64_t at) { return at ^ (at >> 7 & 7) << 4; }
+static int outside_map(const struct tile_copy *one, const int *place) {
+  for (int axis = 0; axis < one->map.rank; axis++) {
+    int64_t index = (int64_t)one->at[axis] + place[axis];
+    if (index < 0 || index >= (int64_t)one->map.sizes[axis]) return 1;
+  }
+  return 0;
+}
+static void write_tile(struct tile_copy *one) { /* a row of the box after the other; what is beyond the sizes is 0 */
+  int place[5] = {0}, width = one->map.width;
+  for (int64_t to = one->to; to < one->to + one->size; to += width) {
+    uint64_t from = one->map.memory;
+    for (int axis = 0; axis < one->map.rank; axis++) from += (uint64_t)(one->at[axis] + place[axis]) * (axis ? one->map.steps[axis - 1] : (uint64_t)width);
+    char *target = (char *)(uintptr_t)(one->map.swizzle ? swizzled(to) : to);
+    if (outside_map(one, place)) memset(target, 0, width);
+    else if (!allocation_of((void *)(uintptr_t)from, width)) problem = 1;
+    else {
+      memcpy(target, mapped((void *)(uintptr_t)from), width);
+      if (one->map.type == 11) { /* rounded to tf32: the nearest, of two the even one */
+        uint32_t bits;
+        memcpy(&bits, target, 4);
+        bits = (bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu;
+        memcpy(target, &bits, 4);
+      }
+    }
+    for (int axis = 0; axis < one->map.rank && ++place[axis] == (int)one->map.box[axis]; axis++) place[axis] = 0;
+  }
+  one->done = 1;
+}
+API void standin_tile_copy(int64_t to, int64_t map, int rank, int a, int b, int c, int d, int e, int64_t barrier) {
+  struct tile_copy made = {to, barrier, *(const struct tensor_map *)(uintptr_t)map, {a, b, c, d, e}, 0, 0};
+  if (made.map.magic != MAGIC || made.map.rank != rank || tile_copy_count == MOST_COPIES) { problem = 1; return; }
+  made.size = made.map.width;
+  for (int axis = 0; axis < rank; axis++) made.size *= (int)made.map.box[axis];
+  if (to % (made.map.swizzle ? 1024 : 128) || !within(to, made.size)) { problem = 1; return; }
+  chance = chance * 1103515245u + 12345u;
+  if (chance >> 16 & 1) write_tile(&made); /* the data of a copy may come at once or late; that they have come is known late */
+  tile_copies[tile_copy_count++] = made;
+}
+static int finish_tile(void) { /* one that was begun */
+  if (!tile_copy_count) return 0;
+  chance = chance * 1103515245u + 12345u;
+  struct tile_copy *one = &tile_copies[(chance >> 16) % (unsigned)tile_copy_count];
+  if (!one->done) write_tile(one);
+  struct mbarrier *at = barrier_at(one->barrier);
+  if (at) at->bytes -= one->size, check_phase(at);
+  *one = tile_copies[--tile_copy_count];
+  return 1;
+}
+
+API void standin_wgmma_fence(void) { threads[running].fenced = 1; }
+API void standin_wgmma(int type, int columns, int across_a, int across_b, int64_t a, int64_t b, int64_t sums) {
+  struct thread *me = &threads[running];
+  if (!me->fenced || me->products == MOST_PRODUCTS || columns > 256 || columns % 8) { problem = 1; return; }
+  int known = 0;
+  for (int i = 0; i < me->products; i++) known |= me->queue[i].sums == sums;
+  me->queue[me->products++] = (struct product){a, b, sums, type, columns, across_a, across_b, 0};
+  if (known) return;
+  memcpy(me->sums, (void *)(uintptr_t)sums, 2 * columns);
+  memset((void *)(uintptr_t)sums, 0xff, 2 * columns); /* nobody reads them before they are waited for */
+}
+API void standin_wgmma_commit(void) {
+  for (int i = 0; i < threads[running].products; i++) threads[running].queue[i].committed = 1;
+}
+API void standin_wgmma_wait(void) { leave(AT_WARPGROUP); }
+
+/* Element (i, k) of a matrix of which i is a row of A or a column of B, by its description. In units of 16 bytes: with the depth along the
+   panels' rows ((8, i), (T, 2 k)) : ((8 T, SBO), (1, T)); with the depth across them ((T, 8, i), (8, k)) : ((1, T, LBO), (8 T, SBO)). */
+static int64_t address_in(uint64_t description, int width, int across, int i, int k) {
+  int64_t begin = (int64_t)(uintptr_t)dynamic_memory + (int64_t)(description & 0x3fff) * 16, leading = (description >> 16 & 0x3fff) * 16,
+          stride = (description >> 32 & 0x3fff) * 16;
+  if (description >> 62 != 1 || (description >> 49 & 7)) problem = 1;
+  int each = 128 / width;
+  if (across) return swizzled(begin + i / each * leading + i % each * width + k % 8 * 128 + k / 8 * stride);
+  return swizzled(begin + i % 8 * 128 + i / 8 * stride + k * width);
+}
+static double element_at(int64_t at, int type) {
+  if (!within(at, type == 2 ? 4 : 2)) { problem = 1; return 0; }
+  return type == 2 ? as_tf32((char *)(uintptr_t)at) : as_float((char *)(uintptr_t)at, type);
+}
+static void count_tile_conflicts(uint64_t description, int width, int across, int count, int depth) {
+  for (int i = 0; i < count; i += across ? 16 / width : 8)      /* eight rows of 16 bytes, which the instruction reads as one matrix */
+    for (int k = 0; k < depth; k += across ? 8 : 16 / width) {
+      int banks = 0;
+      for (int row = 0; row < 8; row++) {
+        int bank = address_in(description, width, across, across ? i : i + row, across ? k + row : k) / 16 % 8;
+        tile_conflicts += banks >> bank & 1;
+        banks |= 1 << bank;
+      }
+    }
+}
+static void perform_product(struct thread *lanes, int number) {
+  static double a[64][16], b[256][16];
+  const struct product one = lanes->queue[number];
+  int width = one.type == 2 ? 4 : 2, depth = 32 / width;
+  if (one.type == 2 && (one.across_a || one.across_b)) problem = 1;
+  for (int i = 0; i < 64; i++) for (int k = 0; k < depth; k++) a[i][k] = element_at(address_in(one.a, width, one.across_a, i, k), one.type);
+  for (int j = 0; j < one.columns; j++) for (int k = 0; k < depth; k++) b[j][k] = element_at(address_in(one.b, width, one.across_b, j, k), one.type);
+  count_tile_conflicts(one.a, width, one.across_a, 64, depth);
+  count_tile_conflicts(one.b, width, one.across_b, one.columns, depth);
+  for (int lane = 0; lane < 128; lane++)
+    for (int i = 0; i < one.columns / 2; i++) {
+      int row = lane / 32 * 16 + lane % 32 / 4 + 8 * (i / 2 % 2), column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      double sum = lanes[lane].sums[i];
+      for (int k = 0; k < depth; k++) sum += a[row][k] * b[column][k];
+      lanes[lane].sums[i] = (float)sum;
+    }
+  products++;
+}
+static int on_warpgroup(struct thread *lanes) { /* all products that were committed; the same ones in all threads */
+  for (int lane = 0; lane < 128; lane++) {
+    if (lanes[lane].products != lanes->products) return LAUNCH_FAILED;
+    for (int i = 0; i < lanes->products; i++) {
+      const struct product *mine = &lanes[lane].queue[i], *first = &lanes->queue[i];
+      if (mine->a != first->a || mine->b != first->b || mine->type != first->type || mine->columns != first->columns ||
+          mine->across_a != first->across_a || mine->across_b != first->across_b || mine->committed != first->committed) return LAUNCH_FAILED;
+    }
+  }
+  int all = 1;
+  for (int i = 0; i < lanes->products; i++) {
+    if (lanes->queue[i].committed) perform_product(lanes, i);
+    else all = 0;
+  }
+  for (int lane = 0; all && lane < 128; lane++) {
+    for (int i = 0; i < lanes[lane].products; i++) memcpy((void *)(uintptr_t)lanes[lane].queue[i].sums, lanes[lane].sums, 2 * lanes[lane].queue[i].columns);
+    lanes[lane].products = lanes[lane].fenced = 0;
+  }
+  return 0;
+}
+static int on_warpgroups(int count, int *moved) { /* what threads of a block wait for; 0, or the code of a failure */
+  for (int n = 0; n < count; n++)
+    if (threads[n].state == AT_MBARRIER && is_over(&threads[n])) threads[n].state = READY, *moved = 1;
+  for (int first = 0; first < count; first += 128) {
+    int there = 0;
+    for (int lane = 0; lane < 128 && first + lane < count; lane++) there += threads[first + lane].state == AT_WARPGROUP;
+    if (there < 128) continue;
+    int code = on_warpgroup(&threads[first]);
+    if (code) return code;
+    for (int lane = 0; lane < 128; lane++) threads[first + lane].state = READY;
+    *moved = 1;
+  }
+  if (!*moved) *moved = finish_tile();
+  return problem ? LAUNCH_FAILED : 0;
+}
+
+API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *memory, const cuuint64_t *sizes,
+                                    const cuuint64_t *steps, const cuuint32_t *box, const cuuint32_t *element_steps,
+                                    CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                    CUtensorMapFloatOOBfill fill) {
+  BEGIN
+  uint8_t width = type == 6 || type == 9 ? 2 : type == 11 ? 4 : 0;
+  struct tensor_map made = {MAGIC, (uint8_t)type, (uint8_t)rank, swizzle == 3, width, (uint64_t)(uintptr_t)memory, {0}, {0}, {0}};
+  if ((uintptr_t)map % 64 || (uintptr_t)memory % 16 || rank < 1 || rank > 5 || !width || interleave || fill || promotion > 3 || (swizzle != 0 && swizzle != 3)) END(INVALID_VALUE)
+  if (setting("STANDIN_CHIP", 80) < 90) END(INVALID_VALUE)
+  uint64_t last = 0;
+  for (unsigned axis = 0; axis < rank; axis++) {
+    made.sizes[axis] = sizes[axis], made.box[axis] = box[axis];
+    if (axis) made.steps[axis - 1] = steps[axis - 1];
+    if (sizes[axis] < 1 || sizes[axis] > 1ull << 32 || box[axis] < 1 || box[axis] > 256 || element_steps[axis] != 1) END(INVALID_VALUE)
+    if (axis && (steps[axis - 1] % 16 || steps[axis - 1] >= 1ull << 40)) END(INVALID_VALUE)
+    last += (sizes[axis] - 1) * (axis ? steps[axis - 1] : width);
+  }
+  if (box[0] * width % 16 || (swizzle && box[0] * width > 128) || !allocation_of(memory, last + width)) END(INVALID_VALUE)
+  memset(map, 0, 128);
+  memcpy(map, &made, sizeof made);
+  END(SUCCESS)
+}

@@ -1,0 +1,130 @@
+"""Hopper's mbarriers, copies by tensor maps and products of warpgroups, as calls of the stand-in (inputs/standin/warpgroups.h)."""
+from standin_matrices import address, call, number
+
+from legato.core.ir_helpers import find
+from legato.core.mlir import arith, func, ir, memref
+
+FUNCTIONS = {"standin_mbarrier_init": "(i64, i32) -> ()", "standin_mbarrier_arrive": "(i64, i32) -> ()",
+             "standin_mbarrier_wait": "(i64, i32) -> ()", "standin_dynamic": "() -> i64",
+             "standin_tile_copy": "(i64, i64, i32, i32, i32, i32, i32, i32, i64) -> ()", "standin_wgmma_fence": "() -> ()",
+             "standin_wgmma": "(i32, i32, i32, i32, i64, i64, i64) -> ()",
+             "standin_wgmma_commit": "() -> ()", "standin_wgmma_wait": "() -> ()"}
+WARPGROUP_WAITING = ("standin_mbarrier_wait", "standin_wgmma_wait")
+MULTIPLY = "nvvm.wgmma.mma_async"
+TYPES = ("f16", "bf16", "tf32")
+MOST_AXES = 5
+
+
+def rewrite_warpgroups(module):
+    """Puts calls in the places of the instructions in a module's kernels."""
+    with module.context, ir.Location.unknown():
+        for kernel in find(module.operation, "gpu.func"):
+            found = find(kernel, *REWRITTEN)
+            if not found:
+                continue
+            with ir.InsertionPoint.at_block_begin(kernel.parent.operation.regions[0].blocks[0]):
+                for name, type_ in FUNCTIONS.items():
+                    func.FuncOp(name, ir.FunctionType(ir.Type.parse(type_)), visibility="private")
+            chains(kernel)
+            for op in found:
+                with ir.InsertionPoint(op), op.location:
+                    REWRITTEN[op.name](op)
+                op.erase()
+            for op in reversed(find(kernel, "llvm.inttoptr", "llvm.addrspacecast")):
+                op.erase()
+    return module
+
+
+def chains(kernel):
+    """Keeps the sums of products that follow each other in a thread's memory, which the instructions are given in their place."""
+    for first in [op for op in find(kernel, MULTIPLY) if op.operands[0].owner.name != MULTIPLY]:
+        fields, value, made = {}, first.operands[0], []
+        while value.owner.name == "llvm.insertvalue":
+            made.append(value.owner.operation)
+            fields[value.owner.attributes["position"][0]] = value.owner.operands[1]
+            value = value.owner.operands[0]
+        made.append(value.owner.operation)
+        entry = kernel.regions[0].blocks[0]
+        with ir.InsertionPoint.at_block_begin(entry), first.location:
+            room = memref.alloca(ir.MemRefType.get([len(fields)], ir.F32Type.get()), [], [], alignment=16)
+        with ir.InsertionPoint(first), first.location:
+            for place, one in fields.items():
+                memref.store(one, room, [arith.constant(ir.IndexType.get(), place)])
+        chain = [first]
+        while after := [use.owner.operation for use in chain[-1].results[0].uses if use.owner.operation.name == MULTIPLY]:
+            chain += after
+        for op in [use.owner.operation for use in chain[-1].results[0].uses]:
+            assert op.name == "llvm.extractvalue"
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(memref.load(room, [arith.constant(ir.IndexType.get(), op.attributes["position"][0])]))
+            op.erase()
+        for op in chain:
+            with ir.InsertionPoint(op), op.location:
+                multiply(op, room)
+        for op in [*reversed(chain), *made]:
+            op.erase()
+
+
+def multiply(op, room):
+    """One product of a warpgroup."""
+    shape = str(op.attributes["shape"])
+    columns = int(shape.split("n = ")[1].split(",")[0])
+    kinds = [str(op.attributes[f"type{side}"]).split("<")[-1].rstrip(">") for side in "ABD"]
+    depth = 8 if kinds[0] == "tf32" else 16
+    assert kinds[0] == kinds[1] and kinds[2] == "f32" and 2 * room.type.shape[0] == columns
+    assert f"m = 64, n = {columns}, k = {depth}" in shape
+    assert all(f"<{word}>" in str(op.attributes[name]) for name, word in (("scaleD", "one"), ("scaleA", "one"), ("scaleB", "one")))
+    across = [int(wanted in str(op.attributes[f"layout{side}"])) for side, wanted in (("A", "<col>"), ("B", "<row>"))]
+    call("standin_wgmma", number(TYPES.index(kinds[0])), number(columns), *map(number, across), *list(op.operands)[1:], address(room))
+
+
+def place_of(pointer):
+    """The address that a pointer was made of."""
+    while pointer.owner.name == "llvm.addrspacecast":
+        pointer = pointer.owner.operands[0]
+    assert pointer.owner.name == "llvm.inttoptr"
+    return pointer.owner.operands[0]
+
+
+def arrive(op):
+    """A thread arrives, and says how many bytes are to come."""
+    call("standin_mbarrier_arrive", place_of(op.operands[0]), op.operands[1] if len(op.operands) > 1 else number(0))
+
+
+def copy_tile(op):
+    """A copy by a tensor map: of the places, those that the map does not have are 0."""
+    segments = list(op.attributes["operandSegmentSizes"])
+    assert segments[:2] == [1, 1] and segments[3] == 1 and not any(segments[4:])
+    to, map_, *places, barrier = op.operands
+    at = ir.Operation.create("llvm.ptrtoint", [ir.IntegerType.get_signless(64)], [map_]).results[0]
+    call("standin_tile_copy", place_of(to), at, number(len(places)), *places, *[number(0)] * (MOST_AXES - len(places)), place_of(barrier))
+
+
+def dynamic(op):
+    """The address of dynamic shared memory."""
+    for use in [u.owner.operation for u in op.results[0].uses]:
+        assert use.name == "memref.extract_aligned_pointer_as_index"
+        at = func.CallOp([ir.IntegerType.get_signless(64)], ir.FlatSymbolRefAttr.get("standin_dynamic"), []).results[0]
+        use.results[0].replace_all_uses_with(arith.index_cast(ir.IndexType.get(), at))
+        use.erase()
+
+
+def registers(op):
+    """The stand-in has registers enough; their numbers are those that the instruction takes."""
+    assert 24 <= op.attributes["regCount"].value <= 256 and op.attributes["regCount"].value % 8 == 0
+
+
+def wait_for_products(op):
+    """All groups that were committed."""
+    assert op.attributes["group"].value == 0
+    call("standin_wgmma_wait")
+
+
+REWRITTEN = {"nvvm.mbarrier.init": lambda op: call("standin_mbarrier_init", place_of(op.operands[0]), op.operands[1]),
+             "nvvm.mbarrier.arrive": arrive, "nvvm.mbarrier.arrive.expect_tx": arrive,
+             "nvvm.mbarrier.try_wait.parity": lambda op: call("standin_mbarrier_wait", place_of(op.operands[0]), op.operands[1]),
+             "nvvm.fence.mbarrier.init": lambda op: None, "nvvm.setmaxregister": registers,
+             "nvvm.cp.async.bulk.tensor.shared.cluster.global": copy_tile, "gpu.dynamic_shared_memory": dynamic,
+             "nvvm.wgmma.fence.aligned": lambda op: call("standin_wgmma_fence"),
+             "nvvm.wgmma.commit.group.sync.aligned": lambda op: call("standin_wgmma_commit"),
+             "nvvm.wgmma.wait.group.sync.aligned": wait_for_products}
