@@ -42,6 +42,8 @@ def check(folder: Path, results: Path, ways: tuple[Way, ...] = WAYS) -> None:
     for way in ways:
         if not (folder / f"{way}.json").exists():
             continue
+        file = results / folder.name / f"{way}.json"
+        file.unlink(missing_ok=True)
         child = os.fork()
         if not child:
             signal.alarm(LIMIT)
@@ -50,8 +52,6 @@ def check(folder: Path, results: Path, ways: tuple[Way, ...] = WAYS) -> None:
             except BaseException:
                 traceback.print_exc()
             os._exit(0)
-        file = results / folder.name / f"{way}.json"
-        file.unlink(missing_ok=True)
         _, status = os.waitpid(child, 0)
         if not file.exists():
             number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
