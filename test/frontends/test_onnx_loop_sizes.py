@@ -236,3 +236,17 @@ def test_what_a_loop_stacks_has_the_size_that_its_body_declares():
     assert_same(list(exe(*arrays.values())), reference(proto, arrays))
     with pytest.raises(ValueError, match="the size at axis 0 of what it stacks as 'part', to be 2 in each step, as its body says"):
         exe(np.array(3), floats(4), np.array([2, 1, 2]))
+
+
+def test_sizes_of_known_steps_are_known():
+    """A loop of twelve steps is unrolled where its state grows: what follows knows the size."""
+    text = """g (float[2] x) => (float[m] y) <int64 steps = {12}> {
+  yes = Constant<value = bool {1}>()
+  y = Loop(steps, yes, x) <body = step (int64 i, bool c, float[a] s) => (bool d, float[b] u) {
+    d = Identity(c)
+    r = ReduceMax<keepdims = 1>(s)
+    u = Concat<axis = 0>(r, s)
+  }>
+}"""
+    module = from_onnx(onnx.parser.parse_model(HEAD + text))
+    assert list(module.functions()[0].type.results[0].shape) == [14]

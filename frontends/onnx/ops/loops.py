@@ -4,12 +4,12 @@ import numpy as np
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.assumed import never_equal
-from legato.dialects.relax.dims import Size, maximum
+from legato.dialects.relax.dims import UNKNOWN, Size, maximum
 from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx import regions, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.node import Body
-from legato.frontends.onnx.ops.unrolled import at, check_steps, stacked
+from legato.frontends.onnx.ops.unrolled import MOST_STEPS, at, check_steps, stacked
 from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.values import ComputedValue, ConstantValue, Value
 
@@ -65,9 +65,16 @@ def _scan_at_run_time(node, body: Body, values: list[Value], states: int, axes: 
         return emitted[:states], emitted[states:]
 
     types, slices = regions.types_of_step(before, step, node.label)
+    _refuse_known_changes(lengths[0], types)
     back = [bool(direction) for direction in output_backwards]
     ends, stacks = regions.loop(node.emitter, lengths[0], before, step, types, slices, back, node.label)
     return (*ends, *(_axis_last(stack, axis) for stack, axis in zip(stacks, output_axes)))
+
+
+def _refuse_known_changes(steps: Size, types: list[TensorType]) -> None:
+    """Refused for states that change their sizes in a loop that can be unrolled: there each step's sizes are known."""
+    if isinstance(steps, int) and steps <= MOST_STEPS and any(UNKNOWN in type_.dims for type_ in types):
+        raise Refused("a state changes its sizes in known steps")
 
 
 def _axis_first(x: ir.Value, axis: int) -> ir.Value:
@@ -198,6 +205,7 @@ def _counted_loop(node, steps: Size):
         return new, slices
 
     types, slices = regions.types_of_step(before, step, node.label)
+    _refuse_known_changes(steps, types)
     ends, stacks = regions.loop(node.emitter, steps, before, step, types, slices, name=node.label)
     return (*ends, *stacks)
 
