@@ -147,10 +147,9 @@ def _quotient(a: "int | Dim", b: "int | Dim") -> Size:
         rest = _collect([(m, c % b) for m, c in _terms(a)])
         if rest is not a and rest != a:
             return whole + floor_divide(rest, b)
-        if len(a.terms) == 1 and a.terms[0][1] == 1 and len(a.terms[0][0]) == 1:
-            part = a.terms[0][0][0]
-            if isinstance(part, DimPart) and part.op == "//" and isinstance(part.b, int) and part.b > 0 and b > 0:
-                return floor_divide(part.a, part.b * b)
+        for part, coefficient, rest in _parts(a, "//"):
+            if coefficient == 1 and isinstance(rest, int) and b > 0:
+                return floor_divide(part.a + rest * part.b, part.b * b)
     return _variable(DimPart("//", a, b))
 
 
@@ -166,6 +165,9 @@ def modulo(a: Size, b: Size) -> Size:
         rest = _collect([(m, c % b) for m, c in _terms(a)])
         if rest != a:
             return modulo(rest, b)
+        for part, coefficient, rest in _parts(a, "%"):
+            if part.b % b == 0:
+                return modulo(rest + coefficient * part.a, b)
     return _variable(DimPart("%", a, b))
 
 
@@ -227,7 +229,35 @@ def _collect(terms) -> "int | Dim":
     kept = [(m, c) for m, c in sums.items() if c]
     if not kept or (len(kept) == 1 and not kept[0][0]):
         return kept[0][1] if kept else 0
-    return Dim(tuple(sorted(kept, key=lambda term: _order(term[0])) if len(kept) > 1 else kept))
+    if len(kept) == 1:
+        return Dim(tuple(kept))
+    size = Dim(tuple(sorted(kept, key=lambda term: _order(term[0]))))
+    return _rounded(size)
+
+
+def _rounded(size: Dim) -> "int | Dim":
+    """``n + n % 2`` and ``n + (8 - n % 8) % 8``, which round up, and ``n - n % 8``, which rounds down, as multiples of a quotient: ``n`` in
+    one place, so that sizes of layers that each round stay short."""
+    for part, sign, rest in _parts(size, "%"):
+        over = _constant_modulo(rest + sign * part.a, part.b) if sign in (1, -1) else None
+        if over is not None:
+            whole = rest - over + (part.b - 1 if sign == 1 else 0)
+            return cast("int | Dim", floor_divide(whole, part.b) * part.b + over)
+    return size
+
+
+def _parts(size: Dim, op: str) -> "Iterator[tuple[DimPart, int, int | Dim]]":
+    """The parts of an op by a positive constant that are terms, with their coefficients and the sums of all other terms."""
+    for monomial, coefficient in size.terms:
+        if len(monomial) == 1 and isinstance(monomial[0], DimPart) and monomial[0].op == op:
+            part = monomial[0]
+            if isinstance(part.b, int) and part.b > 0:
+                yield part, coefficient, _collect([term for term in size.terms if term[0] != monomial])
+
+
+def _constant_modulo(size: "int | Dim", divisor: int) -> int | None:
+    """``size % divisor`` if that is known."""
+    return None if any(m and c % divisor for m, c in _terms(size)) else sum(c for m, c in _terms(size) if not m) % divisor
 
 
 def _variable(part: DimPart) -> Dim:

@@ -20,7 +20,10 @@ CONTEXT = make_context()
         ("7", "7"), ("-(n // 2)", "-(n // 2)"), ("m - n % 4", "m - (n % 4)"),
         ("5 - n", "5 - n"), ("-n", "-n"), ("(n * 4 + 5) // 4", "n + 1"), ("(n * 4 + m) // 4", "n + m // 4"), ("(n * 4 + 5) % 4", "1"),
         ("n // 2 // 3", "n // 6"), ("(n*m + n) // (m + 1)", "n"), ("n * m * 4 // n", "m * 4"), ("(n * m) // (n * 3)", "m // 3"),
-        ("n % n", "0"),
+        ("n % n", "0"), ("(n // 2 + 1) // 2", "(n + 2) // 4"), ("(n // 2 - 3) // 2", "(n + 2) // 4 - 2"),
+        ("(n % 8 * 3 + 1) % 4", "(n * 3 + 1) % 4"),
+        ("n + n % 2", "((n + 1) // 2) * 2"), ("n + (7 - n % 7) % 7", "((n + 6) // 7) * 7"), ("n - n % 7 + 3", "(n // 7) * 7 + 3"),
+        ("n + 3 - (n + 5) % 4", "((n + 1) // 4) * 4 + 2"), ("n * 3 + n % 4", "((n * 3 + 3) // 4) * 4"), ("n * 2 + n % 4", "n * 2 + n % 4"),
         ("min(n, n + 3)", "n"), ("max(n, 1)", "n"), ("min(1, n)", "1"), ("max(n - 2, 0)", "max(0, n - 2)"), ("min(128, n)", "min(128, n)"),
         ("max(n // 2, 0)", "n // 2"), ("m - (n // 2) * 3", "m - (n // 2) * 3"), ("2 * 3 - -4", "10"), ("-7 // 2", "-4"), ("min(4, 3)", "3"),
     ],
@@ -28,6 +31,13 @@ CONTEXT = make_context()
 def test_normal_form(text, normal):
     assert str(parse(text)) == normal
     assert parse(str(parse(text))) == parse(text)
+
+
+def test_rounding_again_and_again_stays_short():
+    size = dims.symbol("n")
+    for _ in range(5):      # as layers do that merge patches: a pad to an even size, and every second
+        size = (size + size % 2 + 1) // 2
+    assert str(size) == "(n + 31) // 32"
 
 
 def test_equality_and_hash():
