@@ -5,7 +5,7 @@ from legato.core.ir_helpers import ancestors, body, everything, find, index, ter
 from legato.core.mlir import arith, ir, scf
 from legato.dialects.tir.loops import REDUCE, THREAD, loop_of
 from legato.passes.gpu.threads.launch import Launch, LaunchAxis, thread_loops
-from legato.passes.gpu.threads.memory import LOCAL, SHARED, has_effect, is_local_store, name_of, scope_of
+from legato.passes.gpu.threads.memory import GLOBAL, LOCAL, SHARED, buffer_of, has_effect, is_local_store, name_of, scope_of
 
 MOVABLE = ("arith.", "memref.dim", "math.")
 
@@ -14,11 +14,12 @@ def guard(launch: Launch) -> None:
     """Puts statements outside of an axis's loops under the condition that the index on it is 0.
 
     Writes of local buffers stay on all threads. PassFailed for a local buffer that is written in a loop bound to threads and read outside
-    of it, unless it is the result of a reduction over these threads, and for a shared buffer that is written in other loops bound to blocks
-    than it is read in.
+    of it, unless it is the result of a reduction over these threads, for a shared buffer that is written in other loops bound to blocks
+    than it is read in, and for a global one of unknown sizes of which that is true.
     """
     check_local(launch)
     check_shared(launch)
+    check_global(launch)
     _guard(launch.block, launch, frozenset())
 
 
@@ -56,6 +57,24 @@ def check_shared(launch: Launch) -> None:
                     raise PassFailed(f"the shared buffer {name_of(buffer)} is written in other loops bound to "
                                      f"{', '.join(sorted(differing))} than it is read in: each block has its own, and would read what "
                                      "another one wrote; bind loops around both, or give it the scope global", read)
+
+
+def check_global(launch: Launch) -> None:
+    """PassFailed for a global buffer that is written under a loop bound to blocks, and accessed outside of such a loop, by the first of
+    them: blocks do not wait for each other. Where all sizes are known, the elements are compared instead: barriers.py."""
+    found = [(op, buffer_of(op.operands[op.name == "memref.store"])) for op in everything(launch.operation)
+             if op.name in ("memref.load", "memref.store")]
+    for write, buffer in found:
+        if write.name != "memref.store" or scope_of(buffer) != GLOBAL:
+            continue
+        blocks = {axis.name for axis in launch.blocks if axis.extent == 0 or not ir.MemRefType(buffer.type).has_static_shape}
+        for other in (op for op, place in found if place == buffer):
+            differing = (axes_around(write, launch) ^ axes_around(other, launch)) & blocks
+            if differing:
+                again = "read" if other.name == "memref.load" else "written again"
+                raise PassFailed(f"{name_of(buffer)} is written in other loops bound to {', '.join(sorted(differing))} than it is {again} "
+                                 "in: blocks do not wait for each other; bind loops around both, or make two nests of it, which are two "
+                                 "launches", other)
 
 
 def axes_around(op: ir.Operation, launch: Launch) -> set[str]:

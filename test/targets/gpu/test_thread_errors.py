@@ -185,6 +185,18 @@ def shared_by_one(A: T.Buffer((8,), "float32"), B: T.Buffer((4, 8), "float32")):
 
 
 @T.prim_func
+def started_by_other_blocks(a: T.handle, b: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 8), "float32")
+    B = T.match_buffer(b, (n, 8), "float32")
+    for bx in T.thread_binding(n, thread="blockIdx.x"):
+        for by in T.thread_binding(8, thread="blockIdx.y"):
+            B[bx, by] = 0.0
+        for j, k in T.grid(8, 8):
+            B[bx, j] = B[bx, j] + A[bx, k]
+
+
+@T.prim_func
 def shared_reversed(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
     s = T.alloc_buffer((4, 8), "float32", scope="shared")
     for tx in T.thread_binding(8, thread="threadIdx.x"):
@@ -306,6 +318,7 @@ ERRORS = {
     shared_between_launches: r"the shared buffer s is used in several nests",
     shared_of_another: r"the shared buffer s is written in other loops bound to blockIdx.x than it is read in: each block has its own",
     shared_by_one: r"the shared buffer s is written in other loops bound to blockIdx.x than it is read in",
+    started_by_other_blocks: r"B is written in other loops bound to blockIdx.y than it is read in: blocks do not wait for each other",
     shared_reversed: r"the blocks \(blockIdx.x = 0\) and \(blockIdx.x = 3\) meet in the shared buffer s, of which each has its own",
     global_inside: r"the buffer x is global, and made inside of loops bound to threads: give it the scope shared or local",
     unknown_scope: r"the buffer x has the scope 'wmma.accumulator', which this target does not have; it has: global, shared",
