@@ -257,14 +257,20 @@ def check_counts(function: func.FuncOp) -> None:
     known = {name for type_ in function.type.inputs if isinstance(type_, ir.RankedTensorType) for name, *_ in dims.given_symbols(type_)}
     given: dict[str, ir.Operation] = {}
     for op in graph_ops(function):
-        if op.name not in ("relax.nonzero", "relax.size_of"):
-            continue
-        attrs = relax.attributes_of(op.opview)
-        for name in [attrs["size"]] if op.name == "relax.nonzero" else map(str, attrs["sizes"]):
+        for name in _given_names(op):
             other = given.setdefault(name, op)
             if name in known or other.operands[0] != op.operands[0]:
                 who = "an argument" if name in known else describe(other)
                 raise PassFailed(f"{describe(op)} gives the size '{name}', which {who} gives, too: name it differently", op)
+
+
+def _given_names(op: ir.Operation) -> list[str]:
+    """The symbols that an op of the graph defines by its data."""
+    attrs = relax.attributes_of(op.opview) if op.name in ("relax.nonzero", "relax.size_of", "relax.name_sizes") else {}
+    if op.name == "relax.name_sizes":
+        known = dims.dims(op.operands[0].type)
+        return [str(size) for size, old in zip(attrs["sizes"], known) if size != old and isinstance(size, dims.Dim)]
+    return [attrs["size"]] if "size" in attrs else [str(size) for size in attrs.get("sizes", ())]
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,7 @@ def _indices() -> list[Case]:
         Case("nonzero", ((6,),), {"size": "m"}),
         Case("size_of", ((3,),), {"sizes": ["k", "l", "m"]}, (), {0: "uint8"}),
         Case("size_of", ((),), {"sizes": ["m"]}, (), {0: "uint64"}),
-        Case("name_sizes", ((3, 4),), {"sizes": ["m", 4]}),
+        Case("name_sizes", ((3, 4),), {"sizes": ["named", 4]}),
         Case("one_hot", ((5, 7),), {"depth": 3}, (5, 7), {0: "int64"}, 4),
         Case("one_hot", ((5, 7),), {"depth": 3, "axis": 0, "dtype": "i32"}, (5, 7), {0: "int32"}, 4),
         Case("scatter_elements", ((5, 7), (2, 3), (2, 3)), {"axis": 1, "reduction": "add"}, (5, 7), i64, 5),

@@ -14,6 +14,7 @@ from legato.frontends.script.language.own_dialects import own_dialect
 from legato.frontends.script.language.types import spelled
 from legato.frontends.script.printer import blocks, calls, loops, memory
 from legato.frontends.script.printer.addresses import parts_of_addresses
+from legato.frontends.script.printer.memory import write_table
 from legato.frontends.script.printer.text import NotPrintable, PrintedText
 from legato.frontends.script.printer.values import value
 from legato.frontends.script.printer.writer import KernelWriter, OpTable
@@ -124,7 +125,8 @@ def masks_of(kernel: func.FuncOp, changed: dict[int, int]) -> dict[ir.Value, str
     """The buffers of outputs that no store writes, with what is done to them. ``changed``: the outputs that update an input."""
     arguments = list(kernel.arguments)
     stored = [op.operands[1] for op in find(kernel.operation, "memref.store")]
-    buffers = {arguments.index(op.operands[0]): op.results[0] for op in find(kernel.operation, "bufferization.to_buffer")}
+    buffers = {arguments.index(op.operands[0]): op.results[0] for op in find(kernel.operation, "bufferization.to_buffer")
+               if op.operands[0] in arguments}
     outputs = range(len(arguments) - tir.out_count(kernel), len(arguments))
     masks = {buffers[n]: "w" for n in outputs if n in buffers and buffers[n] not in stored}
     return {**masks, **{buffers[n]: "rw" for n in changed if n in buffers}}
@@ -133,7 +135,9 @@ def masks_of(kernel: func.FuncOp, changed: dict[int, int]) -> dict[ir.Value, str
 # --- ops of the signature ---
 
 def to_buffer(signature: PrintedSignature, shown: list[str], writer: KernelWriter, op: ir.Operation) -> None:
-    """The buffer of an argument, named as the parameter (``shown``: by the argument's number)."""
+    """The buffer of an argument, named as the parameter (``shown``: by the argument's number), or of a constant."""
+    if op.operands[0] not in signature.arguments:
+        return write_table(writer, op)
     number = signature.arguments.index(op.operands[0])
     writer.buffers[op.results[0]] = shown[number]
     writer.dtypes[op.results[0]] = signature.dtype(number)
@@ -164,7 +168,8 @@ def without_copies(kernel: func.FuncOp, operations: list[ir.Operation]) -> tuple
     arguments = list(kernel.arguments)
     first = len(arguments) - tir.out_count(kernel)
     places = {first + n: place for n, place in enumerate(kernel.attributes[INPLACE]) if place >= 0}
-    buffers = {op.results[0]: arguments.index(op.operands[0]) for op in operations if op.name == "bufferization.to_buffer"}
+    buffers = {op.results[0]: arguments.index(op.operands[0]) for op in operations
+               if op.name == "bufferization.to_buffer" and op.operands[0] in arguments}
     copies = []
     for op in [o for o in operations if o.name == "tir.for" or o.name == "memref.store"]:
         found = copied(op, buffers)

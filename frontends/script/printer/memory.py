@@ -2,14 +2,18 @@
 
 from typing import Any
 
+import numpy as np
+
+from legato.core.dtypes import array_of
 from legato.core.mlir import ir
 from legato.dialects.tir.loops import DYNAMIC, constant_of
 from legato.frontends.script.kernel.own_ops import HANDLE
 from legato.frontends.script.printer.addresses import address_of
-from legato.frontends.script.printer.text import PrintedText, dtype_of
+from legato.frontends.script.printer.text import PrintedText, dtype_of, number
 from legato.frontends.script.printer.values import LOADED_TRUTH
 from legato.frontends.script.printer.writer import KernelWriter
 
+LONGEST = 64     # numbers of a table that is printed
 
 def alloc_buffer(writer: KernelWriter, op: ir.Operation) -> None:
     """``A = T.alloc_buffer((16,), "float32", scope="shared")``."""
@@ -22,6 +26,23 @@ def alloc_buffer(writer: KernelWriter, op: ir.Operation) -> None:
     writer.dtypes[op.results[0]] = dtype
     scope = f', scope="{made.scope}"' if made.scope != "global" else ""
     writer.line(f'{name} = T.alloc_buffer(({shape}{"," if type_.rank == 1 else ""}), "{dtype}"{scope})')
+
+
+def write_table(writer: KernelWriter, op: ir.Operation) -> None:
+    """The buffer of a constant: allocated, and written element by element. NotPrintable for one of many."""
+    made = op.operands[0].owner
+    if isinstance(made, ir.Block) or made.name != "arith.constant":
+        raise writer.refuse("it makes a buffer of what is neither an argument nor a constant")
+    array = array_of(ir.DenseElementsAttr(made.attributes["value"]))
+    if array.size > LONGEST:
+        raise writer.refuse(f"it reads a table of {array.size} numbers; scripts have at most {LONGEST}")
+    name, dtype = writer.fresh("table"), dtype_of(op.results[0].type.element_type)
+    writer.buffers[op.results[0]], writer.dtypes[op.results[0]] = name, dtype
+    writer.line(f'{name} = T.alloc_buffer({array.shape}, "{dtype}")')
+    for place in np.ndindex(array.shape):
+        value = array[place].item()
+        text = str(value) if dtype == "bool" else number(value, dtype).source
+        writer.line(f"{name}[{', '.join(map(str, place)) or '()'}] = {text}")
 
 
 def element(writer: KernelWriter, buffer: ir.Value, indices: list[ir.Value]) -> str:

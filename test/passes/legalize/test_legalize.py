@@ -1,5 +1,4 @@
 """relax-legalize: the fallback chain, refusals, and what goes wrong with rules."""
-import time
 
 import pytest
 
@@ -137,19 +136,14 @@ def test_without_the_conversion_engine_nothing_is_legalized(monkeypatch):
         legalize()
 
 
-def test_a_thousand_ops_take_less_than_half_a_second():
-    """Beyond building the kernels: there are five here."""
+def test_a_thousand_ops_share_five_kernels():
+    """How its work grows is counted in test/run/test_linear.py."""
     ops = ("exp", "tanh", "relu", "sigmoid", "sqrt")
-
-    def chain(count):
-        lines = [f'%{i + 1} = "relax.{ops[i % 5]}"(%{i}) : (tensor<4x8xf32>) -> tensor<4x8xf32> loc("layer{i}")' for i in range(count)]
-        body = "\n".join(lines).replace("(%0)", "(%x)", 1)
-        return Module.parse(f"func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {{\n{body}\nreturn %{count} : tensor<4x8xf32> }}")
-
-    module = chain(1000)
-    begin = time.process_time()
+    lines = [f'%{i + 1} = "relax.{ops[i % 5]}"(%{i}) : (tensor<4x8xf32>) -> tensor<4x8xf32> loc("layer{i}")' for i in range(1000)]
+    body = "\n".join(lines).replace("(%0)", "(%x)", 1)
+    module = Module.parse(f"func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {{\n{body}\nreturn %1000 : tensor<4x8xf32> }}")
     PassPipeline([Legalize("npu")], verify=False).run(module, PassContext(resolve_target=lambda _: GENERIC))
-    assert time.process_time() - begin < 0.5
+    assert str(module).count(" call @") == 1000
     assert str(module).count("func.func private") == 5
 
 

@@ -27,6 +27,14 @@ def test_a_count_is_no_size_of_an_argument():
         legato.compile(legato.Module.parse(TEXT.format(n="?", type=', #relax.dims<["k"]>', second="x")))
 
 
+def test_a_count_is_no_name_of_another_size():
+    text = TEXT.format(n=8, type="", second="x").replace('%b = "relax.nonzero"(%x) {size = "k"} : (tensor<8xf32>)',
+                                                         '%b = "relax.name_sizes"(%o) {sizes = #relax.dims<[1, "k"]>} : (tensor<1x?xi64>)')
+    text = text.replace("%y: tensor<8xf32>", "%o: tensor<1x?xi64>")
+    with pytest.raises(legato.LegatoError, match=r"relax.name_sizes gives the size 'k', which relax.nonzero gives, too"):
+        legato.compile(legato.Module.parse(text))
+
+
 def test_one_count_twice():
     executable = legato.compile(legato.Module.parse(TEXT.format(n=8, type="", second="x")))
     x = np.array([1, 0, 1, 0, 1, 0, 0, 0], np.float32)

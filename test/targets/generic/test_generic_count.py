@@ -70,3 +70,17 @@ def test_size_of(dtype):
             exe(x, np.array((-3, -8), numpy), zero)
         with pytest.raises(ValueError, match="the size unread, which they give, must be 0 or more"):
             exe(x, np.array((3, 8), numpy), zero - 1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_name_sizes(dtype):
+    element, at = dtypes.spelling(dtype), 'tensor<?xi64, #relax.dims<["n"]>>'
+    taken, named = (f'tensor<?x4x{element}, #relax.dims<["{rows}", 4]>>' for rows in ("n", "rows"))
+    exe = legato.compile(legato.Module.parse(f"""func.func @main(%x: tensor<5x4x{element}>, %at: {at}) -> {named} {{
+      %taken = "relax.take"(%x, %at) {{axis = 0 : i64}} : (tensor<5x4x{element}>, {at}) -> {taken}
+      %y = "relax.name_sizes"(%taken) {{sizes = #relax.dims<["rows", 4]>}} : ({taken}) -> {named}
+      return %y : {named}
+    }}"""))
+    x = np.arange(20).reshape(5, 4).astype(dtypes.as_dtype(dtype))
+    for rows in (np.array(some, np.int64) for some in ([0, 3, 3], [], [4])):
+        np.testing.assert_array_equal(exe(x, rows), x[rows])
