@@ -63,6 +63,7 @@ def test_without_an_assembler(tmp_path, monkeypatch, caplog):
 
 @pytest.mark.skipif(find_ptxas() is None, reason="NVIDIA's ptxas is missing")
 def test_nvidias_assembler():
-    assert shutil.which(find_ptxas())
+    found = find_ptxas()
+    assert found is not None and shutil.which(found)
     made = cubin(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry f() { ret; }\n", "sm_80")
-    assert made.startswith(b"\x7fELF") and b"f" in made
+    assert made is not None and made.startswith(b"\x7fELF") and b"f" in made

@@ -76,7 +76,7 @@ def test_streams_of_the_caller(lowered):
     exe = instance(lowered)
     pairs = [operands(20, seed) for seed in range(2)]
     made = [stream() for _ in pairs]
-    results = []
+    results, found, here = [], None, None
     for one, (x, w) in zip(made, pairs):
         here = on_device(x), on_device(w)
         with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), one.value):
@@ -126,8 +126,7 @@ def test_a_graph_that_fails(lowered, name):
     if name == CHANGE:
         check([on_host(one) for one in exe(on_device(x), on_device(w))], x, w)
     here, before = (on_device(x), on_device(w)), calls("cuLaunchKernel")
-    if name == CHANGE:
-        ballast = on_device(x)      # other memory for results
+    ballast = on_device(x) if name == CHANGE else None      # other memory for results
     driver().standin_fail(name.encode(), 1, 1)
     check([on_host(one) for one in exe(*here)], x, w)
     assert calls("cuLaunchKernel") > before
@@ -135,8 +134,7 @@ def test_a_graph_that_fails(lowered, name):
     check(exe(x, w), x, w)
     check(exe(x, w), x, w)
     assert (counts() - before)[0] == 0
-    if name == CHANGE:
-        del ballast
+    del ballast
 
 
 def test_a_launch_that_fails(lowered, monkeypatch):

@@ -55,4 +55,4 @@ def test_a_mean_pool_with_padding_is_one_launch(shape):
     for exe in [compiled(module), *([legato.compile(module, "vulkan")] if FOUND is None else [])]:
         for sizes in ((1, 16, 13, 13), *(((2, 16, 7, 9), (1, 16, 3, 1)) if shape[0] == "b" else ())):
             x = np.random.default_rng(0).standard_normal(sizes, np.float32)
-            np.testing.assert_allclose(exe(x), session.run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(exe(x), np.asarray(session.run(None, {"x": x})[0]), rtol=1e-5, atol=1e-6)
