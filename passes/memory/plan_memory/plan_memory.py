@@ -79,7 +79,8 @@ def plan_memory(module: ir.Module) -> list[Placement]:
     owners = _owners(returned, main)
     for op in owners:   # read while main still has its arguments; a cast may have hidden the size from the result
         _known(sizes.shape(op.results[0]), op)
-    shapes = [value.shape if boundary.is_late(value.shape) and UNKNOWN not in value.shape else _known(sizes.shape(buffer), _last(main))
+    # by its type, which is what calls are prepared for: the same size may have another form in the code
+    shapes = [value.shape if UNKNOWN not in value.shape else _early(_known(sizes.shape(buffer), _last(main)), boundary, value.name)
               for buffer, value in zip(returned, boundary.outputs, strict=True)]
     elsewhere = {number for number, argument in enumerate(donor) if argument >= 0}
     there = {number for number in elsewhere if _root(returned[number]) == main.arguments[donor[number]]}
@@ -160,6 +161,14 @@ def _owners(returned: list[ir.Value], main: func.FuncOp) -> dict[ir.Operation, i
 def _precedes(op: ir.Operation, other: ir.Operation | None) -> bool:
     """Whether an op of a block comes before another one of it, if that is given: memory of a result is asked for behind it."""
     return other is not None and next(one.operation for one in op.block.operations if one.operation in (op, other)) == op
+
+
+def _early(shape: tuple[Size, ...], boundary: Boundary, name: str) -> tuple[Size, ...]:
+    """A result's shape that its type leaves open. UnsupportedError for one that depends on data: its type has to name it."""
+    if boundary.is_late(shape):
+        raise UnsupportedError(f"the result '{name}' has the sizes {list(shape)}, known only in the middle of a call, and its type "
+                               "does not name them: write them in the type of main's result")
+    return shape
 
 
 def _known(shape: tuple[Size, ...], op: ir.Operation) -> tuple[Size, ...]:

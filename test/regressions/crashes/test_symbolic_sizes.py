@@ -144,3 +144,10 @@ def test_rows_whose_reader_has_the_sizes_of_another_input():
         given = {"x": x, "y": y, "c": x > 0.2, "z": RNG.standard_normal((shape[0], 5, 3), np.float32)}
         for ours, wanted in zip(executable(*given.values()), reference(proto, given), strict=True):
             np.testing.assert_allclose(ours, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_size_by_data_that_is_checked_to_be_1_is_not_that_of_the_result():
+    """The result's memory was made for a size that is known only later, of which the call had none: it was of any size."""
+    nodes = [helper.make_node("Compress", ["x", "which"], ["c"], axis=3), helper.make_node("Squeeze", ["c", "last"], ["y"])]
+    rows = [{"x": RNG.integers(0, 9, (16, n, n, 1)).astype(np.int32)} for n in (13, 6, 1)]
+    run(nodes, rows, [[16, "n", "n", 1]], {"which": np.array([True]), "last": np.array([3])})
