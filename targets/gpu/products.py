@@ -4,9 +4,11 @@ A block of threads computes a tile of the result. It copies a tile of each opera
 operand allows them, and each thread multiplies from there into its own part of the result, which stays in registers until what reads the
 result is computed.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import gcd, prod
+from typing import Protocol, TypeVar
 
 from legato.analysis.block_kernel import BlockKernel, KernelBlock
 from legato.analysis.indices.forms import linear
@@ -21,6 +23,23 @@ MOST_GRID = 65535  # blocks on the axes y and z of a grid
 ENOUGH = 128       # blocks that keep a large device busy
 LONG = 1024        # depth from which on few blocks share it
 POINTS = 128       # threads of a block that adds up parts
+
+
+class BlockTile(Protocol):
+    """The tile of a block of threads."""
+
+    @property
+    def rows(self) -> int:
+        """Its rows."""
+        ...
+
+    @property
+    def columns(self) -> int:
+        """Its columns."""
+        ...
+
+
+Tile = TypeVar("Tile", bound=BlockTile)
 
 
 @dataclass(frozen=True)
@@ -45,14 +64,24 @@ SMALL = (ProductTiles(8, 32, 32, 1, 4), ProductTiles(16, 32, 32, 2, 4), ProductT
 
 def choose(form: ProductForm) -> ProductTiles:
     """The largest tiles that waste at most a quarter of the work and leave enough blocks; sizes that are not known count as long."""
+    rows = form.extent(form.rows)
+    found = largest(form, TILES, Fraction(3, 4))
+    if found is not None:
+        return found
+    return next((tiles for tiles in SMALL if rows is not None and rows <= tiles.rows), SMALL[-1])
+
+
+def largest(form: ProductForm, table: Sequence[Tile], filled: Fraction) -> Tile | None:
+    """The first tiles of a table, the largest first, of which this part at least is work, along rows and along columns, and that leave
+    enough blocks; sizes that are not known count as long, but not as long as the first tiles. None where there are none."""
     rows, columns, batch = (form.extent(axes) for axes in (form.rows, form.columns, form.batch))
-    for tiles in TILES:
+    for tiles in table:
         sides = ((rows, tiles.rows), (columns, tiles.columns))
         blocks = prod(ENOUGH if size is None else -(-size // tile) for size, tile in (*sides, (batch, 1)))
-        full = all(size is None or 4 * size >= 3 * tile * -(-size // tile) for size, tile in sides)
-        if full and blocks >= ENOUGH and (rows is not None or tiles is not TILES[0]):
+        full = all(size is None or size >= filled * (tile * -(-size // tile)) for size, tile in sides)
+        if full and blocks >= ENOUGH and (rows is not None or tiles is not table[0]):
             return tiles
-    return next((tiles for tiles in SMALL if rows is not None and rows <= tiles.rows), SMALL[-1])
+    return None
 
 
 def product_in(kernel: BlockKernel) -> tuple[KernelBlock, ProductForm] | None:

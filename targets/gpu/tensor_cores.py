@@ -6,7 +6,8 @@ shared memory by ldmatrix, sums stay in registers, and what reads the result is 
 """
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import gcd, prod
+from fractions import Fraction
+from math import gcd
 
 from legato.analysis.block_kernel import BlockKernel
 from legato.analysis.products import ProductForm
@@ -19,7 +20,6 @@ from legato.targets.gpu.steps import Steps
 LEAST = 8          # rows, columns and depth from which on a tile is not mostly empty
 PAIR = 2           # neighbouring columns that a thread has
 MOST_STAGES = 4    # steps of the depth that have buffers of their own
-ENOUGH = 128       # blocks that keep a large device busy
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,12 @@ NARROW = (MatrixTiles(16, 64, 32, 1, 4), MatrixTiles(64, 16, 32, 4, 1))   # for 
 
 def choose(form: ProductForm) -> MatrixTiles:
     """The largest tiles that leave enough blocks and are not mostly empty; sizes that are not known count as long."""
-    rows, columns, batch = (form.extent(axes) for axes in (form.rows, form.columns, form.batch))
+    rows, columns = (form.extent(axes) for axes in (form.rows, form.columns))
     if rows is not None and rows <= NARROW[0].rows:
         return NARROW[0]
     if columns is not None and columns <= NARROW[1].columns:
         return NARROW[1]
-    for tiles in TILES:
-        sides = ((rows, tiles.rows), (columns, tiles.columns))
-        blocks = prod(ENOUGH if size is None else -(-size // tile) for size, tile in (*sides, (batch, 1)))
-        full = all(size is None or 3 * size >= 2 * tile * -(-size // tile) for size, tile in sides)
-        if full and blocks >= ENOUGH and (rows is not None or tiles is not TILES[0]):
-            return tiles
-    return TILES[-1]
+    return products.largest(form, TILES, Fraction(2, 3)) or TILES[-1]
 
 
 def intrinsic_of(form: ProductForm, machine: Gpu) -> str | None:

@@ -4,7 +4,7 @@ A block of threads computes a tile of the result, as in ``tensor_cores``, each w
 ahead (passes/gpu/specialize_warps.py). Sums stay in registers, and what reads the result is computed where it is written.
 """
 from dataclasses import dataclass
-from math import prod
+from fractions import Fraction
 
 from legato.analysis.accesses import ElementAccess
 from legato.analysis.block_kernel import BlockKernel
@@ -15,7 +15,7 @@ from legato.dialects.tir.schedule_ops import WARPGROUP_INTRINSICS
 from legato.targets.gpu import products
 from legato.targets.gpu.machine import Gpu
 from legato.targets.gpu.steps import Steps
-from legato.targets.gpu.tensor_cores import ENOUGH, PAIR, intrinsic_of
+from legato.targets.gpu.tensor_cores import PAIR, intrinsic_of
 
 PANEL = 128        # bytes of a row of a tile that lie together
 MOST_AXES = 5      # of a buffer that the copy engine knows
@@ -37,16 +37,10 @@ TILES = (WarpgroupTiles(128, 256, 4), WarpgroupTiles(128, 128, 6), WarpgroupTile
 def choose(form: ProductForm) -> WarpgroupTiles | None:
     """The largest tiles that leave enough blocks and are not mostly empty, sizes that are not known counting as long; None for few rows or
     columns."""
-    rows, columns, batch = (form.extent(axes) for axes in (form.rows, form.columns, form.batch))
+    rows, columns = (form.extent(axes) for axes in (form.rows, form.columns))
     if any(size is not None and size < TILES[-1].rows for size in (rows, columns)):
         return None
-    for tiles in TILES:
-        sides = ((rows, tiles.rows), (columns, tiles.columns))
-        blocks = prod(ENOUGH if size is None else -(-size // tile) for size, tile in (*sides, (batch, 1)))
-        full = all(size is None or 3 * size >= 2 * tile * -(-size // tile) for size, tile in sides)
-        if full and blocks >= ENOUGH and (rows is not None or tiles is not TILES[0]):
-            return tiles
-    return TILES[-1]
+    return products.largest(form, TILES, Fraction(2, 3)) or TILES[-1]
 
 
 def schedule(kernel: BlockKernel, machine: Gpu) -> str | None:
