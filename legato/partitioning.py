@@ -17,7 +17,8 @@ from legato.pipelines import with_catalogs
 from legato.targets.backend import Backend
 from legato.targets.backend_catalog import BackendCatalog
 
-BEFORE = "relax-infer-shapes,relax-fold-constants,relax-canonicalize"  # run by ``legato.compile`` before patterns are matched
+# run by ``legato.compile`` before patterns are matched
+BEFORE = "relax-infer-shapes,relax-require-sizes{unused=true},relax-fold-constants,relax-canonicalize"
 
 
 def partition(module: Module, backends: Iterable[str | Backend | type[Backend]], *, costs: Iterable[ModulePass] = (), codegen: bool = True,

@@ -26,6 +26,8 @@ WINDOW_OPS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_min", "linalg.pool
               "linalg.pooling_nhwc_min_unsigned", "linalg.depthwise_conv_2d_nhwc_hwc")
 # ops of a body that the vectorizer takes, besides math and arith
 VECTORIZABLE = ("linalg.index", "linalg.yield")
+# of integers: not defined for a divisor of 0
+DIVISIONS = ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui")
 # associative and commutative: a reduction by one of them may be split
 COMBINERS = ("arith.addf", "arith.addi", "arith.mulf", "arith.muli", "arith.maximumf", "arith.minimumf", "arith.maxsi", "arith.minsi",
              "arith.maxui", "arith.minui", "arith.andi", "arith.ori", "arith.xori", "arith.maxnumf", "arith.minnumf")
@@ -175,6 +177,17 @@ class StructuredOp:
     def memory_bits(self) -> int:
         """The least width of an operand's elements."""
         return min([bits_of(v.type.element_type) for v in self.op.operands if isinstance(v.type, ir.RankedTensorType)], default=8)
+
+    @cached_property
+    def divides_integers(self) -> bool:
+        """Whether the body divides integers by what it computes: such a divisor may be 0, or anything, in lanes beyond an extent."""
+        return any(op.name in DIVISIONS and self._computes(op.operands[1]) for op in self.body)
+
+    def _computes(self, value: ir.Value) -> bool:
+        """Whether a value of the body is one of its arguments, or made by its ops, and no constant."""
+        if isinstance(value.owner, ir.Block):
+            return value in self.scalars
+        return value.owner.name != "arith.constant" and value.owner.operation in self.body
 
     @cached_property
     def combiner(self) -> str | None:

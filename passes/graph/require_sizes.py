@@ -4,7 +4,7 @@ Shape inference accepts a symbolic end of a slice, ``n - 2`` as a size, and tens
 known only at a call, which checks them before anything runs: the function gets the attribute ``relax.requires``, rows of an expression
 that must not be negative and a text for messages, and ``relax.bytes``, rows of a number of bytes that must not exceed ``LARGEST``.
 """
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from legato.analysis.indices.sizes import always_fits, never_negative
@@ -22,7 +22,7 @@ from legato.dialects.relax.markers import NAME
 from legato.dialects.relax.requirements import Requirement, require, requirements
 from legato.dialects.relax.window import data_layouts
 from legato.passes.graph.functions import CONSTANT, graph_ops, is_graph_op, relax_functions
-from legato.passes.pipeline.base import ModulePass, PassContext
+from legato.passes.pipeline.base import ModulePass, PassContext, option
 
 TYPICAL = 1 << 10    # the value of a symbol where sizes are sorted
 
@@ -210,11 +210,21 @@ def _typical(size: dims.Size) -> int:
     return int(dims.substitute(size, dict.fromkeys(dims.symbols(size), TYPICAL)))
 
 
-def find(function: func.FuncOp) -> list[Requirement]:
-    """The requirements of a function's ops on its symbols, without duplicates."""
+def unused_ops(function: func.FuncOp) -> list[ir.Operation]:
+    """The graph ops whose results nothing uses but such ops."""
+    found: dict[ir.Operation, None] = {}
+    for op in reversed(list(everything(function.operation))):
+        users = [use.owner.operation for result in op.results for use in result.uses]
+        if is_graph_op(op) and not relax.op_class(op).DEFINES_SIZES and all(user in found for user in users):
+            found[op] = None
+    return [*reversed(found)]
+
+
+def find(function: func.FuncOp, ops: Iterable[ir.Operation]) -> list[Requirement]:
+    """The requirements of ops on the symbols of their function, without duplicates."""
     found: dict[tuple[dims.Size, dims.Size | None], Requirement] = {}
     giver = givers(function)
-    for op in everything(function.operation):
+    for op in ops:
         rows = REQUIREMENTS[op.name](op) if op.name in REQUIREMENTS else ()
         for row in (*rows, *size_requirements(op), *equal_requirements(op)):
             found.setdefault((row.size, row.equal), row if row.equal is None else with_givers(row, giver))
@@ -280,10 +290,17 @@ class RequireSizes(ModulePass):
 
     name = "relax-require-sizes"
 
+    unused: bool = option(False, "only of ops whose results are unused, before they vanish: their sizes may be used")
+
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for function in relax_functions(module):
-                check_counts(function)
-                stated = {(r.size, r.equal): r for r in requirements(function) if r.equal is not None}
-                found = [r for r in find(function) if (r.size, r.equal) not in stated]
-                require(function, [*stated.values(), *found, *byte_requirements(function)])
+                stated = {(r.size, r.equal): r for r in requirements(function) if not r.is_bytes}
+                if self.unused:
+                    given = givers(function)
+                    found = [r for r in find(function, unused_ops(function)) if r.known_by(given)]
+                    sizes = [r for r in requirements(function) if r.is_bytes]
+                else:
+                    check_counts(function)
+                    found, sizes = find(function, everything(function.operation)), byte_requirements(function)
+                require(function, [*stated.values(), *(r for r in found if (r.size, r.equal) not in stated), *sizes])

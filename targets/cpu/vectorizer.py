@@ -44,7 +44,9 @@ class Vectorizer:
         return self.machine.lanes(nest.bits)
 
     def masks(self, nest: StructuredOp) -> bool:
-        """Whether loads and stores of the nest's elements can be masked in hardware."""
+        """Whether the nest can run under a mask: in hardware, and without divisions in lanes that the mask leaves undefined."""
+        if nest.divides_integers:
+            return False
         if self.machine.has("avx512bw"):
             return True
         return self.machine.has("avx2") and nest.memory_bits >= 32

@@ -82,3 +82,19 @@ def test_whole_models(name, dtype, tolerance):
         found = np.asarray(exe(**(given | {"x": given["x"].astype(dtype)}))).astype(np.float32)
         assert found.shape == expected.shape
         assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("node", ["ReduceL2(x, axes)", "ReduceLogSum(x, axes)", "ReduceLogSumExp(x, axes)", "LpNormalization<p = 2>(x)",
+                                  "LpPool<kernel_shape = [6, 6]>(x)", "LpPool<kernel_shape = [2, 2], p = 3>(x)", "GlobalLpPool<p = 3>(x)"])
+def test_sums_beyond_f16(node):
+    """Numbers whose squares, cubes or sums f16 does not hold, and whose result it does."""
+    proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 20]> g (float16[2, 3, 40, 60] x) => (float16[a, b, c, d] y) '
+                                    f'<int64[2] axes = {{2, 3}}> {{ y = {node} }}')
+    x = (np.random.default_rng(0).random((2, 3, 40, 60)) * 500 + 200).astype(np.float16)
+    wide = onnx.ModelProto.FromString(proto.SerializeToString())
+    for info in (*wide.graph.input, *wide.graph.output):
+        info.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    session = onnxruntime.InferenceSession(wide.SerializeToString(), providers=["CPUExecutionProvider"])
+    wanted = session.run(None, {"x": x.astype(np.float32)})[0]
+    assert np.isfinite(wanted.astype(np.float16)).all()
+    np.testing.assert_allclose(legato.compile(legato.from_onnx(proto))(x), wanted.astype(np.float16), rtol=2e-3)

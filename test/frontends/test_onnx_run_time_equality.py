@@ -142,3 +142,15 @@ def test_a_slice_and_what_it_is_as_long_as():
     for size in (20, 29, 75):
         arrays = {"x": drawn(TensorProto.FLOAT, (1, 4, size), 0)}
         np.testing.assert_array_equal(executable(**arrays), runs(proto, arrays))
+
+
+def test_an_unused_slice_whose_size_is_used():
+    """Its size is taken for 1, which an axis without elements has not: the call is refused, though the slice itself is not computed."""
+    nodes = [helper.make_node("Slice", ["x", "zero", "one", "zero"], ["part"], name="the_slice"),
+             helper.make_node("Shape", ["part"], ["y"])]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
+    proto = model(nodes, [x], ["y"], 18, {"zero": np.array([0]), "one": np.array([1])})
+    executable = legato.compile(legato.from_onnx(proto))
+    np.testing.assert_array_equal(executable(np.ones(3, np.float32)), [1])
+    with pytest.raises(ValueError, match='"the_slice" needs n >= 1'):
+        executable(np.ones(0, np.float32))

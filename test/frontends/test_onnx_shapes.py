@@ -1,4 +1,6 @@
 """Shape arithmetic: what graphs compute from shapes is computed at import, with symbols, and leaves no ops behind."""
+import itertools
+
 import numpy as np
 import pytest
 from interpret import interpret
@@ -248,3 +250,19 @@ def test_graph_ops_only():
     g = Graph()
     module = imported(g.model(NAMED, g("Reshape", "x", g.vector(g.size("x", 0), -1))))
     assert all(relax.op_class(op) for op in list(module.function().entry_block.operations)[:-1])
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_slices_of_shapes(size):
+    """Slices that are done on import: from before the axis to beyond it, forwards and backwards."""
+    places = (-(1 << 40), -4, -2, -1, 0, 1, 2, 1 << 40)
+    bounds = [bound for bound in itertools.product(places, places, (-2, -1, 1, 2))]
+    constants = {"axes": np.array([0]), **{f"{which}{number}": np.array([place]) for number, bound in enumerate(bounds)
+                                           for which, place in zip("bes", bound)}}
+    names = [f"y{number}" for number in range(len(bounds))]
+    nodes = [helper.make_node("Shape", ["x"], ["shape"])]
+    nodes += [helper.make_node("Slice", ["shape", f"b{n}", f"e{n}", "axes", f"s{n}"], [f"y{n}"]) for n in range(len(bounds))]
+    proto = model(nodes, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4][:size])], names, 18, constants)
+    x = {"x": np.ones([2, 3, 4][:size], np.float32)}
+    for bound, found, wanted in zip(bounds, legato.compile(imported(proto))(**x), reference(proto, x), strict=True):
+        np.testing.assert_array_equal(found, wanted, str(bound))

@@ -103,12 +103,21 @@ def max_pooled(x: np.ndarray, kernel_shape: Sequence[int], pads: Sequence[int] =
     return x
 
 
+def local_response(x: np.ndarray, size: int, alpha: float) -> np.ndarray:
+    """LRN with the default beta and bias: each element over a power of the sum of squares of ``size`` channels around it."""
+    before = (size - 1) // 2
+    squares = np.pad(x * x, [(0, 0), (before, size - 1 - before)] + [(0, 0)] * (x.ndim - 2))
+    total = sum(squares[:, shift:shift + x.shape[1]] for shift in range(size))
+    return x / (1 + alpha / size * total) ** 0.75
+
+
 # The reference's own (onnx 1.23): GlobalMaxPool is right for rank 4 only, LpNormalization adds signed numbers up for p=1, Erf computes in
-# 32 bits, Slice with a negative step that starts before the axis is empty, where ONNX has it start at the first element, and MaxPool
-# of step 1 takes its pads in another order.
+# 32 bits, Slice with a negative step that starts before the axis is empty, where ONNX has it start at the first element, MaxPool of
+# step 1 takes its pads in another order, and LRN normalizes as many channels as there are images.
 INSTEAD: dict[str, Callable[..., np.ndarray]] = {
     "GlobalMaxPool": lambda x: x.max(tuple(range(2, x.ndim)), keepdims=True),
     "LpNormalization": lambda x, axis, p: x / (np.abs(x) ** p).sum(axis, keepdims=True) ** (1 / p),
+    "LRN": local_response,
     "MaxPool": max_pooled,
     "Slice": sliced,
     "Erf": lambda x: np.vectorize(math.erf, otypes=[np.float64])(x),

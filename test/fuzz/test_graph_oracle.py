@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import onnxruntime
-from graph_builder import OPSET, max_pooled, sliced
+from graph_builder import OPSET, local_response, max_pooled, sliced
 from onnx import TensorProto, helper
 
 
@@ -31,3 +31,13 @@ def test_pools():
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
         wanted = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
         np.testing.assert_array_equal(max_pooled(x, **attributes), wanted, str(attributes))
+
+
+def test_local_responses():
+    x = np.random.default_rng(0).standard_normal((1, 4, 2, 3)).astype(np.float32)
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * 4) for name in "xy"]
+    for size in (1, 3, 5):
+        graph = helper.make_graph([helper.make_node("LRN", ["x"], ["y"], size=size, alpha=0.1)], "g", infos[:1], infos[1:])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+        wanted = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+        np.testing.assert_allclose(local_response(x.astype(np.float64), size, 0.1), wanted, 1e-6)

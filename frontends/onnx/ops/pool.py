@@ -4,11 +4,13 @@ from dataclasses import replace
 import numpy as np
 
 from legato.core.dtypes import kind
+from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.window import output_sizes
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.ops.halves import in_32_bits
 from legato.frontends.onnx.ops.unpool import numbered_elements
-from legato.frontends.onnx.ops.windows import read_window, shifted
+from legato.frontends.onnx.ops.windows import Window, read_window, shifted
 from legato.frontends.onnx.problems import Refused
 
 
@@ -49,7 +51,11 @@ def lp_pool(node):
     p, window, ceil_mode = node.integer("p", 2), read_window(node, None), node.flag("ceil_mode")
     if p < 1:
         raise Refused(f"p = {p} is not supported")
-    x, dtype, rank = relax.abs(node.x()), node.dtype(), window.rank
+    return in_32_bits(_lp_pool)(node.x(), node, p, window, ceil_mode)
+
+
+def _lp_pool(x, node, p: int, window: Window, ceil_mode: bool) -> ir.Value:
+    x, dtype, rank = relax.abs(x), relax.TensorType.of(x.type).dtype, window.rank
     x, unpadded = shifted(node, relax.square(x) if p == 2 else relax.power(x, node.literal(p, dtype)), window, 0.0)
     sizes, pads = relax.TensorType.of(x.type).dims[2:], list(unpadded.padding)
     counts = output_sizes(sizes, window.kernel, window.strides, pads, window.dilations, ceil_mode, overhang=True)
@@ -87,8 +93,13 @@ def global_lp_pool(node):
     p, dtype = node.integer("p", 2), node.dtype()
     if kind(dtype) != "float" or p < 1:
         raise Refused(f"p = {p} of {dtype} is not supported")
-    powers = relax.power(relax.abs(node.x()), node.literal(p, dtype))
-    return relax.power(relax.sum(powers, axis=_spatial(node), keepdims=True), node.literal(1 / p, dtype))
+
+    def pooled(x):
+        wide = relax.TensorType.of(x.type).dtype
+        powers = relax.power(relax.abs(x), node.literal(p, wide))
+        return relax.power(relax.sum(powers, axis=_spatial(node), keepdims=True), node.literal(1 / p, wide))
+
+    return in_32_bits(pooled)(node.x())
 
 
 ENTRIES = (max_pool, average_pool, lp_pool, global_average_pool, global_max_pool, global_lp_pool)

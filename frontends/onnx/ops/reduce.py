@@ -7,6 +7,7 @@ from legato.core.dtypes import kind
 from legato.dialects import relax
 from legato.frontends.onnx import run_time
 from legato.frontends.onnx.entry import Entry, op
+from legato.frontends.onnx.ops.halves import in_32_bits
 from legato.frontends.onnx.problems import Refused, Undecided
 
 # The version from which a reduction's axes are an input.
@@ -88,6 +89,7 @@ def _of_numbers(function: Callable) -> Callable:
     return reduce
 
 
+@in_32_bits
 def _log_sum_exp(x, axis, keepdims):
     """Subtracts the maximum, so that nothing overflows; an infinite maximum is replaced by 0, since the difference would be NaN."""
     peak = relax.max(x, axis=axis, keepdims=True)
@@ -113,9 +115,9 @@ _REDUCTIONS = (
     _reduction("ReduceMax", (1, 11, 12, 13, 18, 20), _by("max"), fold=_of_numbers(np.max)),
     _reduction("ReduceMin", (1, 11, 12, 13, 18, 20), _by("min"), fold=_of_numbers(np.min)),
     _reduction("ReduceL1", _V, lambda x, axis, keepdims: _sum(relax.abs(x), axis, keepdims), relax.abs),
-    _reduction("ReduceL2", _V, lambda x, axis, keepdims: relax.sqrt(_sum(relax.square(x), axis, keepdims)), relax.abs),
+    _reduction("ReduceL2", _V, in_32_bits(lambda x, axis, keepdims: relax.sqrt(_sum(relax.square(x), axis, keepdims))), relax.abs),
     _reduction("ReduceSumSquare", _V, lambda x, axis, keepdims: _sum(relax.square(x), axis, keepdims), relax.square),
-    _reduction("ReduceLogSum", (*_V, 28), lambda x, axis, keepdims: relax.log(_sum(x, axis, keepdims)), relax.log),
+    _reduction("ReduceLogSum", (*_V, 28), in_32_bits(lambda x, axis, keepdims: relax.log(_sum(x, axis, keepdims))), relax.log),
     _reduction("ReduceLogSumExp", (*_V, 28), _log_sum_exp),
 )
 
@@ -161,13 +163,16 @@ def lp_normalization(node):
     axis, p = node.axis(node.integer("axis", -1), node.rank()), node.integer("p", 2)
     if p not in (1, 2):
         raise Refused(f"p = {p} is not supported, only 1 and 2")
-    x = node.x()
-    norm = _sum(relax.abs(x), [axis], True) if p == 1 else relax.sqrt(_sum(relax.square(x), [axis], True))
     if kind(node.dtype()) != "float":
         raise Refused(f"a normalization of {node.dtype()} is not supported")
-    # where the whole axis is 0 the norm is 0; the result is 0 then
-    zero, one = node.literal(0, node.dtype()), node.literal(1, node.dtype())
-    return relax.divide(x, relax.where(relax.equal(norm, zero), one, norm))
+
+    def normalized(x):
+        dtype = relax.TensorType.of(x.type).dtype
+        norm = _sum(relax.abs(x), [axis], True) if p == 1 else relax.sqrt(_sum(relax.square(x), [axis], True))
+        # where the whole axis is 0 the norm is 0; the result is 0 then
+        return relax.divide(x, relax.where(relax.equal(norm, node.literal(0, dtype)), node.literal(1, dtype), norm))
+
+    return in_32_bits(normalized)(node.x())
 
 
 ENTRIES = (*_REDUCTIONS, _arg("ArgMax", "argmax"), _arg("ArgMin", "argmin"), _running("CumSum", (11, 14), "cumsum"),

@@ -64,7 +64,8 @@ def _fold_slice(node, data, *_inputs):
         return None
     index = [slice(None)] * data.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps):
-        index[axis] = slice(start, None if end < -data.shape[axis] and step < 0 else end, step)
+        size = data.shape[axis]
+        index[axis] = slice(max(start, -size), None if end < -size else end, step) if step < 0 else slice(start, end, step)
     return data[tuple(index)]
 
 

@@ -1,4 +1,5 @@
 // RUN: legato-opt %s --relax-require-sizes | filecheck %s
+// RUN: legato-opt %s '--relax-require-sizes=unused=true' | filecheck %s --check-prefix=UNUSED
 // What is only known at a call: a symbolic end of a slice within its axis, sizes that are not below 0, tensors of too many bytes.
 
 // CHECK-LABEL: func.func @main
@@ -37,4 +38,18 @@ func.func @equal(%x: tensor<?xf32, #relax.dims<["n"]>> {relax.name = "a"}, %y: t
   %0 = "relax.add"(%x, %y) : (tensor<?xf32, #relax.dims<["n"]>>, tensor<?xf32, #relax.dims<["m"]>>) -> tensor<?xf32, #relax.dims<["n"]>> loc("sum")
   %1 = "relax.dynamic_broadcast_to"(%y) {shape = #relax.dims<[4]>} : (tensor<?xf32, #relax.dims<["m"]>>) -> tensor<4xf32> loc("wide")
   return %0, %1 : tensor<?xf32, #relax.dims<["n"]>>, tensor<4xf32>
+}
+
+// Ops that nothing uses vanish, but their sizes may have been used: here 1, the size of a slice of an axis that must not be empty.
+// CHECK-LABEL: func.func @unused
+// CHECK-SAME: relax.requires = {{\[\[}}"n - 1", "relax.strided_slice \22part\22 needs n >= 1"], ["m - 1", "relax.strided_slice \22used\22 needs m >= 1"]]
+// UNUSED-NOT: relax.requires
+// UNUSED-LABEL: func.func @unused
+// UNUSED-SAME: relax.requires = {{\[\[}}"n - 1", "relax.strided_slice \22part\22 needs n >= 1"]]
+func.func @unused(%x: tensor<?xf32, #relax.dims<["n"]>>, %y: tensor<?xf32, #relax.dims<["m"]>>) -> (tensor<1xi64>, tensor<1xf32>) {
+  %0 = "relax.strided_slice"(%x) {begin = #relax.dims<[0]>, end = #relax.dims<[1]>} : (tensor<?xf32, #relax.dims<["n"]>>) -> tensor<1xf32> loc("part")
+  %1 = "relax.negative"(%0) : (tensor<1xf32>) -> tensor<1xf32>
+  %2 = "relax.strided_slice"(%y) {begin = #relax.dims<[0]>, end = #relax.dims<[1]>} : (tensor<?xf32, #relax.dims<["m"]>>) -> tensor<1xf32> loc("used")
+  %3 = "relax.constant"() {value = dense<1> : tensor<1xi64>} : () -> tensor<1xi64>
+  return %3, %2 : tensor<1xi64>, tensor<1xf32>
 }
