@@ -9,7 +9,7 @@ import numpy as np
 from legato.core.errors import LegatoError
 from legato.runtime.forms import ValueForm, forms_of, grouped
 
-FORMAT = 3   # of the saved files whose metadata this version reads
+FORMAT = 4   # of the saved files whose metadata this version reads
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Signature:
     the code is not for a specific CPU. openmp: whether the code calls an OpenMP runtime.
     threads: that it uses. device: ``cuda`` for code that launches kernels by the CUDA driver, else empty. version: the Legato that
     compiled it. text: the JSON. takes, gives: where an input or output is a list of tensors, or none, what a caller gives and gets; else
-    empty. ``inputs`` and ``outputs`` have the tensors: ``images[0]``, ``images[1]``.
+    empty. ``inputs`` and ``outputs`` have the tensors: ``images[0]``, ``images[1]``; of a list whose length a call decides those of its
+    layout: ``y.data``, ``y.sizes``.
     """
 
     donors: tuple[int, ...]

@@ -141,7 +141,7 @@ def run(options: argparse.Namespace, begun: float) -> int:
     from legato.comparison import Peer, random_inputs, relative_error, symbol_in
     from legato.core.errors import LegatoError
     from legato.runtime.code_file import is_saved_model
-    from legato.runtime.forms import by_name
+    from legato.runtime.forms import RUN_TIME, by_name, named
     from legato.tools.output import check_output
 
     check_options(options)
@@ -157,18 +157,23 @@ def run(options: argparse.Namespace, begun: float) -> int:
 
         model = open_model(options.model)
     exe = executable(options, model, given, begun)
-    refuse_unknown("output", [name for name, _ in files], [spec.name for spec in exe.outputs])
+    gives = [form.name for form in exe.signature.gives] or [spec.name for spec in exe.outputs]
+    if all(form.count != RUN_TIME for form in exe.signature.gives):     # else the call says what there is
+        refuse_unknown("output", [name for name, _ in files], [spec.name for spec in exe.outputs])
     refuse_unknown("symbol", dict(options.dim), sorted({s for spec in exe.inputs for d in spec.shape if (s := symbol_in(d))}))
     inputs = (random_inputs(exe.inputs, dict(options.dim), options.seed) if options.random else {}) | given
     takes = exe.signature.takes
     inputs = by_name(takes, [spec.name for spec in exe.inputs], inputs) if takes else inputs
     try:
-        outputs = tensors_of(exe(**inputs))
+        found = exe(**inputs)
     except (TypeError, ValueError, MemoryError, RuntimeError) as error:  # about arguments, or of a device
         raise LegatoError(str(error)) from error
-    for spec, value in zip(exe.outputs, outputs) if options.profile != "json" else ():
-        print(f"{spec.name}: {value.dtype}{list(value.shape)} {summary(value)}")
-    save(files, [s.name for s in exe.outputs], outputs)
+    tensors = dict(named(gives, found if isinstance(found, tuple) else (found,)))
+    outputs = tuple(tensors.values())
+    refuse_unknown("output", [name for name, _ in files], list(tensors))
+    for name, value in tensors.items() if options.profile != "json" else ():
+        print(f"{name}: {value.dtype}{list(value.shape)} {summary(value)}")
+    save(files, list(tensors), outputs)
     code, peer = 0, None
     if options.check and model is not None:
         peer = Peer(model.onnx)

@@ -12,6 +12,7 @@ from legato.passes.memory.signature import Boundary, BoundaryValue, donors, pack
 
 FORMAT = 2   # increased when older runtimes cannot read a new saved model
 DONATING = 3   # of models that change arguments, which runtimes of format 2 would not protect
+PACKED = 4   # of models with outputs whose number of tensors a call decides, which runtimes of format 3 cannot unpack
 FORMS = {"input_forms": INPUT_FORMS, "output_forms": OUTPUT_FORMS}
 
 
@@ -22,7 +23,7 @@ def metadata(module: ir.Module, main: ir.OpView, boundary: Boundary) -> str:
     given = donors(main, boundary)
     donating = any(number >= 0 for number in given)
     return json.dumps({
-        "format": DONATING if donating else FORMAT,
+        "format": PACKED if _has_layouts(main) else DONATING if donating else FORMAT,
         "legato": _version(),
         "inputs": [_value(v) for v in boundary.inputs],
         "outputs": [_value(v) for v in boundary.outputs],
@@ -79,6 +80,11 @@ def threads_of(module: ir.Module) -> int:
 def pool_threads(module: ir.Module) -> int:
     """The threads of the model's own pool: what its parallel loops ask for, 1 if no loop uses the pool."""
     return max((op.attributes[THREADS].value for op in module.body.operations if THREADS in op.attributes), default=1)
+
+
+def _has_layouts(main: ir.OpView) -> bool:
+    """Whether an output is a sequence or optional of which a call decides how many tensors it has."""
+    return OUTPUT_FORMS in main.attributes and any(len(row) == 3 for row in main.attributes[OUTPUT_FORMS])
 
 
 def _forms(attribute: ir.Attribute) -> list[list]:

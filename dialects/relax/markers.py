@@ -3,7 +3,8 @@
 # On graph functions, before and after legalization
 NAME = "relax.name"                # of an argument or a result: its name in the model
 INPUT_FORMS = "relax.input_forms"    # on main, if an input of the model is no tensor: rows of (name), (name of a sequence, its length) and
-OUTPUT_FORMS = "relax.output_forms"  # (name of an optional without a value, -1); likewise of its outputs
+OUTPUT_FORMS = "relax.output_forms"  # (name of an optional without a value, -1); likewise of its outputs, and of an output whose number of
+                                     # tensors a call decides (name, -2, layout): runtime/forms.py
 SIGNATURE = "relax.signature"      # the function type with its symbolic sizes, which plain types do not have
 WEIGHT = "relax.weight"            # of an argument of main: the key of its weight
 REQUIRES = "relax.requires"        # on main: rows of (a size that must not be negative, a text for people, the size it must equal instead)

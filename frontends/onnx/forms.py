@@ -1,7 +1,8 @@
 """Inputs and outputs of a model that are sequences of tensors, or optionals: in main each tensor is an argument or a result of its own.
 
-How many tensors a sequence has, and whether an optional has a value, is known at import: ``shapes`` says it of inputs, the graph computes
-it of outputs. What a caller sees is on main (``relax.input_forms``, ``relax.output_forms``).
+How many tensors a sequence has, and whether an optional has a value, is known at import of inputs, by ``shapes``; of outputs the graph
+computes it, and a call may decide it: main gives such an output in a layout. What a caller sees is on main (``relax.input_forms``,
+``relax.output_forms``).
 """
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,11 @@ import onnx
 from legato.core.errors import LegatoError
 from legato.core.mlir import ir
 from legato.frontends.onnx.problems import Malformed, Problem, Problems, Refused
-from legato.frontends.onnx.sequences import EmptyOptional, SequenceValue
-from legato.frontends.onnx.tensors import dtype_of
-from legato.frontends.onnx.values import POISON, Value
+from legato.frontends.onnx.sequences import DecidedOptional, EmptyOptional, PackedSequence, SequenceValue
+from legato.frontends.onnx.tensors import code_of, dtype_of
+from legato.frontends.onnx.values import POISON, ComputedValue, Value
 
-NONE = -1
+NONE, RUN_TIME = -1, -2
 
 Shape = Sequence[int | str]
 Shapes = Mapping[str, "Sequence[int | str | Shape] | int | None"]   # one Sequence, which mypy infers lists for
@@ -24,10 +25,12 @@ Shapes = Mapping[str, "Sequence[int | str | Shape] | int | None"]   # one Sequen
 
 @dataclass(frozen=True)
 class ModelForm:
-    """A model's input or output. ``count``: the tensors of a sequence, NONE for an optional without a value, None for a tensor."""
+    """A model's input or output. ``count``: the tensors of a sequence, NONE for an optional without a value, RUN_TIME for an output in the
+    ``layout`` (runtime/forms.py), None for a tensor."""
 
     name: str
     count: int | None = None
+    layout: str = ""
 
     @property
     def parts(self) -> list[str]:
@@ -37,7 +40,9 @@ class ModelForm:
     def attribute(self) -> ir.ArrayAttr:
         """The row for main's attribute: the name, and the count if it is no tensor."""
         i64 = ir.IntegerType.get_signless(64)
-        return ir.ArrayAttr.get([ir.StringAttr.get(self.name), *([] if self.count is None else [ir.IntegerAttr.get(i64, self.count)])])
+        count = [] if self.count is None else [ir.IntegerAttr.get(i64, self.count)]
+        layout = [ir.StringAttr.get(self.layout)] if self.layout else []
+        return ir.ArrayAttr.get([ir.StringAttr.get(self.name), *count, *layout])
 
 
 def rows(forms: Sequence[ModelForm]) -> ir.ArrayAttr | None:
@@ -148,8 +153,37 @@ def outputs(declared: Sequence[onnx.ValueInfoProto], values: Sequence[Value]) ->
     """The forms of a model's outputs, and their tensors with the types that the model declares of them."""
     forms, found = [], []
     for one, value in zip(declared, values):
+        type_ = tensor_of(one.type)
+        if isinstance(value, (PackedSequence, DecidedOptional)):
+            layout, tensors = _laid_out(one.name, type_, value)
+            forms.append(ModelForm(one.name, RUN_TIME, layout))
+            found += tensors
+            continue
         count = len(value.parts) if isinstance(value, SequenceValue) else NONE if isinstance(value, EmptyOptional) else None
         forms.append(ModelForm(one.name, count))
         parts = value.parts if isinstance(value, SequenceValue) else [] if count == NONE else [value]
-        found += [(onnx.ValueInfoProto(name=name, type=tensor_of(one.type)), part) for name, part in zip(forms[-1].parts, parts)]
+        found += [(onnx.ValueInfoProto(name=name, type=type_), part) for name, part in zip(forms[-1].parts, parts)]
     return forms, found
+
+
+def _laid_out(name: str, type_: onnx.TypeProto, value: Value) -> tuple[str, list[Typed]]:
+    """The layout of an output whose number of tensors a call decides, and its tensors."""
+    if isinstance(value, DecidedOptional):
+        layout, tensors = _laid_out(name, type_, value.value)
+        return f"optional {layout}", [(_typed(f"{name}.given", onnx.TensorProto.BOOL), ComputedValue(value.given)), *tensors]
+    if isinstance(value, SequenceValue):
+        parts = [(onnx.ValueInfoProto(name=f"{name}[{number}]", type=type_), part) for number, part in enumerate(value.parts)]
+        return f"list {len(parts)}", parts
+    if not isinstance(value, PackedSequence):
+        return "tensor", [(onnx.ValueInfoProto(name=name, type=type_), value)]
+    code = type_.tensor_type.elem_type or code_of(value.dtype)
+    data = (_typed(f"{name}.data", code), ComputedValue(value.data))
+    if value.table is None:
+        return "stacked", [data]
+    layout = "flat" if len(value.differing) > 1 else f"joined {value.axis}"
+    return layout, [data, (_typed(f"{name}.sizes", onnx.TensorProto.INT64), ComputedValue(value.table))]
+
+
+def _typed(name: str, code: int) -> onnx.ValueInfoProto:
+    """A tensor of an element type, and any shape."""
+    return onnx.helper.make_tensor_value_info(name, code, None)

@@ -5,7 +5,7 @@ import onnx
 from onnx import AttributeProto, TypeProto
 
 from legato.dialects.relax.dims import UNKNOWN
-from legato.frontends.onnx.sequences import SequenceValue
+from legato.frontends.onnx.sequences import DecidedOptional, GrowingSequence, PackedSequence, SequenceValue
 from legato.frontends.onnx.tensors import code_of
 from legato.frontends.onnx.values import Value
 
@@ -75,7 +75,9 @@ def with_attributes(node: onnx.NodeProto, attributes: dict[str, AttributeProto])
 def type_proto(value: Value) -> TypeProto:
     """The ONNX type of a value; symbolic sizes as dim_param."""
     shape = [str(size) if not isinstance(size, int) else size for size in (None if size is UNKNOWN else size for size in value.dims)]
-    if isinstance(value, SequenceValue):
+    if isinstance(value, DecidedOptional):
+        return onnx.helper.make_optional_type_proto(type_proto(value.value))
+    if isinstance(value, (SequenceValue, PackedSequence, GrowingSequence)):
         return onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(code_of(value.dtype), None))
     return onnx.helper.make_tensor_type_proto(code_of(value.dtype), shape)
 

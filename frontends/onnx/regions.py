@@ -1,4 +1,4 @@
-"""Branches and loops that run: regions of scf in main, whose bodies are graph ops.
+"""Loops that run: regions of scf in main, whose bodies are graph ops.
 
 Values go in and out of regions with plain types, without names of sizes, and are cast to relax's types inside. A loop's states lie in one
 buffer each: at the end of a step the new state is copied there. A state whose sizes change has a buffer of its own in each step, and its
@@ -11,7 +11,7 @@ from legato.core.ir_helpers import find
 from legato.core.mlir import arith, bufferization, builtin, ir, scf, tensor
 from legato.dialects import relax, tir
 from legato.dialects.relax.dims import UNKNOWN, Size, is_defined, materialize, symbols
-from legato.dialects.relax.ops.count import sizes_of, with_named_sizes
+from legato.dialects.relax.ops.count import with_named_sizes
 from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx.problems import Refused
 from legato.frontends.onnx.values import Emitter
@@ -48,60 +48,7 @@ def is_known_outside(emitter: Emitter, size: Size) -> bool:
         return all(is_defined(name, emitter.function) for name in symbols(size))
 
 
-def branch(emitter: Emitter, condition: ir.Value, then: Callable[[], list[ir.Value]], other: Callable[[], list[ir.Value]], name: str,
-           ) -> list[ir.Value]:
-    """The values of one of two branches. ``condition``: a tensor of one boolean. Where the branches give tensors of different sizes, those
-    of the result are symbols named after ``name``. Refused where they give tensors of different element types or ranks."""
-    bit = _as_bit(condition)
-    trial = ir.Operation.create("scf.if", [], [bit], regions=2)
-    try:
-        found = []
-        for region, build in zip(trial.regions, (then, other)):
-            with ir.InsertionPoint(region.blocks.append()):
-                found.append(build())
-        own = _symbols_in(trial)
-        with ir.InsertionPoint(trial):
-            types = [_common_type(emitter, bit, (a, b), own, number, name) for number, (a, b) in enumerate(zip(*found, strict=True))]
-            # where the sizes differ, both branches store their tensor in one of the result's, if it is known before
-            outs = [_empty(emitter, type_.dims, type_) if UNKNOWN not in type_.dims and any(value.type != type_.ir() for value in pair)
-                    else None for type_, pair in zip(types, zip(*found))]
-            made = scf.IfOp(bit, [tir.plain_type(type_.ir()) for type_ in types], has_else=True)
-    except BaseException:
-        trial.erase()
-        raise
-    for region, block, values in zip(trial.regions, (made.then_block, made.else_block), found):
-        _move(region, block)
-        with ir.InsertionPoint(block):
-            yielded = [plain(value) if value.type == type_.ir() else
-                       _copied(_resized(plain(value), tir.plain_type(type_.ir()))) if out is None else
-                       _stored(_resized(plain(value), out.type), out) for value, type_, out in zip(values, types, outs)]
-            scf.YieldOp(yielded)
-    trial.erase()
-    return [_named(result, type_, f"{name}_size") for result, type_ in zip(made.results, types)]
-
-
-def _common_type(emitter: Emitter, condition: ir.Value, pair: Sequence[ir.Value], own: Set[str], number: int, name: str) -> TensorType:
-    """The type of a tensor that is one of two: sizes that differ become symbols, which the condition says. UNKNOWN for those of a tensor
-    with a size that a branch defines: one of ``own``."""
-    a, b = (TensorType.of(value.type) for value in pair)
-    if (a.dtype, a.rank) != (b.dtype, b.rank):
-        raise Refused(f"its output {number} is a tensor of {a} in one branch and of {b} in the other; of a condition that is computed at "
-                      "run time, both give tensors of one rank and element type")
-    axes = [axis for axis in range(a.rank) if a.dims[axis] != b.dims[axis]]
-    if own & {symbol for size in (*a.dims, *b.dims) for symbol in symbols(size)}:
-        return a.with_dims([size if axis not in axes and not own & set(symbols(size)) else UNKNOWN for axis, size in enumerate(a.dims)])
-    if not axes:
-        return a
-    i64, sizes = ir.IntegerType.get_signless(64), list(a.dims)
-    values = [arith.SelectOp(condition, *(materialize(type_.dims[axis], emitter.function) for type_ in (a, b))).result for axis in axes]
-    numbers = [arith.IndexCastOp(i64, value).result for value in values]
-    vector = tensor.FromElementsOp(ir.RankedTensorType.get([len(axes)], i64), numbers).result
-    for axis, size in zip(axes, sizes_of(vector, f"{name}_size")):
-        sizes[axis] = size
-    return a.with_dims(sizes)
-
-
-def _symbols_in(op: ir.Operation) -> set[str]:
+def symbols_in(op: ir.Operation) -> set[str]:
     """The symbols of which ops in an op's regions define the values."""
     found: set[str] = set()
     for defining in find(op, *DEFINING):
@@ -111,18 +58,18 @@ def _symbols_in(op: ir.Operation) -> set[str]:
     return found
 
 
-def _named(value: ir.Value, type_: TensorType, name: str) -> ir.Value:
+def named(value: ir.Value, type_: TensorType, name: str) -> ir.Value:
     """A tensor of plain type with relax's type; sizes that are not known get names."""
     axes = [axis for axis, size in enumerate(type_.dims) if size is UNKNOWN]
     return with_named_sizes(cast(value, type_.ir()), axes, name)
 
 
-def _copied(value: ir.Value) -> ir.Value:
+def copied(value: ir.Value) -> ir.Value:
     """The tensor in memory of its own."""
     return bufferization.AllocTensorOp(value.type, [], copy=value).result
 
 
-def _resized(value: ir.Value, type_: ir.Type) -> ir.Value:
+def resized(value: ir.Value, type_: ir.Type) -> ir.Value:
     """The tensor with a type that knows fewer sizes."""
     return value if value.type == type_ else tensor.CastOp(type_, value).result
 
@@ -140,7 +87,7 @@ def loop(emitter: Emitter, count: Size | ir.Value, states: Sequence[ir.Value], s
     number_of_steps = materialize(count, emitter.function)
     zero, one = (arith.ConstantOp(index, value).result for value in (0, 1))
     types = types or [TensorType.of(value.type) for value in states]
-    stacks = [_empty(emitter, (count, *type_.dims), type_) for type_ in stacked]
+    stacks = [empty(emitter, (count, *type_.dims), type_) for type_ in stacked]
     made = scf.ForOp(zero, number_of_steps, one, [*_carried(states, types), *stacks])
     try:
         with ir.InsertionPoint(made.body):
@@ -148,7 +95,7 @@ def loop(emitter: Emitter, count: Size | ir.Value, states: Sequence[ir.Value], s
             number = arith.IndexCastOp(i64, made.induction_variable).result
             number = tensor.FromElementsOp(ir.RankedTensorType.get([], i64), [number]).result
             last = arith.SubIOp(arith.SubIOp(number_of_steps, one).result, made.induction_variable).result
-            given = [_named(value, type_, name) for value, type_ in zip(carried, types)]
+            given = [named(value, type_, name) for value, type_ in zip(carried, types)]
             new, found = step(Turn(number, made.induction_variable, last), given)
             _check(types, new, "state")
             _check(stacked, found, "scanned output")
@@ -159,7 +106,7 @@ def loop(emitter: Emitter, count: Size | ir.Value, states: Sequence[ir.Value], s
         raise
     results = list(made.results)
     whole = [TensorType((count, *type_.dims), type_.dtype).ir() for type_ in stacked]
-    return [_named(v, t, name) for v, t in zip(results, types)], [cast(v, t) for v, t in zip(results[len(types):], whole)]
+    return [named(v, t, name) for v, t in zip(results, types)], [cast(v, t) for v, t in zip(results[len(types):], whole)]
 
 
 WhileStep = Callable[[ir.Value, list[ir.Value]], tuple[ir.Value, list[ir.Value], list[ir.Value]]]
@@ -177,9 +124,9 @@ def while_loop(emitter: Emitter, limit: ir.Value | None, condition: ir.Value | N
     i64, bit = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
     zero, one = (arith.ConstantOp(i64, value).result for value in (0, 1))
     end = None if limit is None else tensor.ExtractOp(plain(relax.reshape(limit, shape=[])), []).result
-    going = arith.ConstantOp(bit, 1).result if condition is None else _as_bit(condition)
+    going = arith.ConstantOp(bit, 1).result if condition is None else as_bit(condition)
     # the tensors first: upstream drops what is read before a step only, and bufferizes tensors at equal places on both sides
-    carried = [*_carried(states, types), *(_empty(emitter, (room, *type_.dims), type_) for type_ in stacked), zero, going]
+    carried = [*_carried(states, types), *(empty(emitter, (room, *type_.dims), type_) for type_ in stacked), zero, going]
     made = scf.WhileOp([value.type for value in carried], carried)
     try:
         before, after = (region.blocks.append(*[value.type for value in carried]) for region in made.operation.regions)
@@ -191,10 +138,10 @@ def while_loop(emitter: Emitter, limit: ir.Value | None, condition: ir.Value | N
         with ir.InsertionPoint(after):
             *given, number, _ = after.arguments
             count = tensor.FromElementsOp(ir.RankedTensorType.get([], i64), [number]).result
-            following, new, found = step(count, [_named(value, type_, name) for value, type_ in zip(given, types)])
+            following, new, found = step(count, [named(value, type_, name) for value, type_ in zip(given, types)])
             _check(types, new, "state")
             _check(stacked, found, "scanned output")
-            place, following = arith.IndexCastOp(ir.IndexType.get(), number).result, _as_bit(following)
+            place, following = arith.IndexCastOp(ir.IndexType.get(), number).result, as_bit(following)
             scf.YieldOp([*_kept(types, new, found, given, [place] * len(found)), arith.AddIOp(number, one).result, following])
     except BaseException:
         made.operation.erase()
@@ -202,29 +149,30 @@ def while_loop(emitter: Emitter, limit: ir.Value | None, condition: ir.Value | N
     *results, count, _ = made.results
     whole = [TensorType((room, *type_.dims), type_.dtype).ir() for type_ in stacked]
     steps = tensor.FromElementsOp(ir.RankedTensorType.get([1], i64), [count]).result
-    return steps, [_named(v, t, name) for v, t in zip(results, types)], [cast(v, t) for v, t in zip(results[len(types):], whole)]
+    return steps, [named(v, t, name) for v, t in zip(results, types)], [cast(v, t) for v, t in zip(results[len(types):], whole)]
 
 
-def types_of_step(states: Sequence[ir.Value], step: Step, name: str = "loop") -> tuple[list[TensorType], list[TensorType]]:
+def types_of_step(states: Sequence[ir.Value], step: Step, name: str = "loop", types: Sequence[TensorType] | None = None,
+                  ) -> tuple[list[TensorType], list[TensorType]]:
     """The types that states have in all steps, with UNKNOWN for sizes that change, and those of the slices that a step stacks: by trials
-    of the step that are erased again.
+    of the step that are erased again. ``types``: of the first trial, where UNKNOWN says what changes; by default those of the states.
 
     Refused where a state changes its rank or element type, and for a slice with a size that the step computes.
     """
     index, i64 = ir.IndexType.get(), ir.IntegerType.get_signless(64)
-    types = [TensorType.of(value.type) for value in states]
+    types = [TensorType.of(value.type) for value in states] if types is None else list(types)
     while True:
         trial = ir.Operation.create("scf.execute_region", [], [], regions=1)
         try:
             with ir.InsertionPoint(trial.regions[0].blocks.append()):
                 zero = arith.ConstantOp(index, 0).result
                 number = tensor.FromElementsOp(ir.RankedTensorType.get([], i64), [arith.ConstantOp(i64, 0).result]).result
-                given = [_named(value, type_, name) for value, type_ in zip(_carried(states, types), types)]
+                given = [named(value, type_, name) for value, type_ in zip(_carried(states, types), types)]
                 new, found = step(Turn(number, zero, zero), given)
                 _check(types, new, "state", sizes=False)
                 wider = [type_.with_dims([a if a == b else UNKNOWN for a, b in zip(type_.dims, TensorType.of(value.type).dims)])
                          for type_, value in zip(types, new)]
-                slices, own = [TensorType.of(value.type) for value in found], _symbols_in(trial)
+                slices, own = [TensorType.of(value.type) for value in found], symbols_in(trial)
         finally:
             trial.erase()
         if wider == types:
@@ -243,18 +191,14 @@ def _refuse_own(slices: Sequence[TensorType], own: Set[str]) -> None:
 
 def _carried(states: Sequence[ir.Value], types: Sequence[TensorType]) -> list[ir.Value]:
     """The states before a loop as it carries them: of plain types, without the sizes that change."""
-    return [_resized(plain(value), tir.plain_type(type_.ir())) for value, type_ in zip(states, types)]
+    return [resized(plain(value), tir.plain_type(type_.ir())) for value, type_ in zip(states, types)]
 
 
-def _as_bit(condition: ir.Value) -> ir.Value:
+def as_bit(condition: ir.Value) -> ir.Value:
+    """The element of a tensor of one boolean."""
     flat = plain(condition if not condition.type.rank else relax.reshape(condition, shape=[]))
     element = tensor.ExtractOp(flat, []).result
     return arith.CmpIOp(arith.CmpIPredicate.ne, element, arith.ConstantOp(element.type, 0).result).result
-
-
-def _move(region: ir.Region, block: ir.Block) -> None:
-    for op in list(region.blocks[0].operations):
-        block.append(op)
 
 
 def _check(types: Sequence[TensorType], values: Sequence[ir.Value], what: str, sizes: bool = True) -> None:
@@ -267,7 +211,8 @@ def _check(types: Sequence[TensorType], values: Sequence[ir.Value], what: str, s
                           "steps is known only at run time, element types and ranks stay the same, and so do the shapes of what is stacked")
 
 
-def _empty(emitter: Emitter, sizes: Sequence[Size], type_: TensorType) -> ir.Value:
+def empty(emitter: Emitter, sizes: Sequence[Size], type_: TensorType) -> ir.Value:
+    """Memory for a tensor of these sizes, of the element type of ``type_``."""
     dynamic = [size if isinstance(size, int) else materialize(size, emitter.function) for size in sizes]
     return tensor.EmptyOp(dynamic, tir.plain_type(type_.ir()).element_type).result
 
@@ -276,22 +221,24 @@ def _kept(types: Sequence[TensorType], new: Sequence[ir.Value], found: Sequence[
           places: Sequence[ir.Value]) -> list[ir.Value]:
     """What a loop carries to its next step: first what is stacked is stored, which may be an old state, then the new states."""
     stacks = [_inserted(plain(value), into, place) for value, into, place in zip(found, carried[len(new):], places)]
-    values = [_copied(_resized(plain(value), into.type)) if UNKNOWN in type_.dims else _own(plain(value))
+    values = [copied(resized(plain(value), into.type)) if UNKNOWN in type_.dims else _own(plain(value))
               for type_, value, into in zip(types, new, carried)]
-    return [value if UNKNOWN in type_.dims else _stored(value, into) for type_, value, into in zip(types, values, carried)] + stacks
+    return [value if UNKNOWN in type_.dims else stored(value, into) for type_, value, into in zip(types, values, carried)] + stacks
 
 
 def _own(value: ir.Value) -> ir.Value:
     """A value of a step in memory that is no state's: a copy of one that may be a state, or a part or view of one."""
-    root = value
-    while not isinstance(root.owner, ir.Block) and root.owner.name in VIEWS:
-        root = root.owner.operands[0]
-    if isinstance(root.owner, ir.Block):
-        return _copied(value)
+    return copied(value) if isinstance(root_of(value).owner, ir.Block) else value
+
+
+def root_of(value: ir.Value) -> ir.Value:
+    """What a value is a view of."""
+    while not isinstance(value.owner, ir.Block) and value.owner.name in VIEWS:
+        value = value.owner.operands[0]
     return value
 
 
-def _stored(value: ir.Value, into: ir.Value) -> ir.Value:
+def stored(value: ir.Value, into: ir.Value) -> ir.Value:
     """``value`` in the memory of a state."""
     return bufferization.MaterializeInDestinationOp(into.type, value, into).result
 

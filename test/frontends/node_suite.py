@@ -3,7 +3,8 @@
 ``PYTHONPATH=test python test/frontends/node_suite.py`` runs all cases and prints by reason what does not pass; ``--part 3/24`` runs a
 part, ``--write`` writes onnx_node_passes.txt and docs/onnx-nodes.md anew, names as arguments run those. A case passes in a way:
 ``run-time``: all its inputs are given at run time; ``first``: all but the first are constants of the model; ``none``: all are. Shapes, axes
-and their like stand in these tests as inputs. How many tensors a sequence has, and that an optional has no value, is said at import.
+and their like stand in these tests as inputs. How many tensors a sequence among the inputs has, and that an optional has no value, is said
+at import.
 """
 from __future__ import annotations
 
@@ -232,7 +233,7 @@ def page(cases: dict[str, Case], found: dict[str, Outcome]) -> str:
         "# ONNX's tests of single nodes", "",
         f"The package `onnx` {onnx.__version__} has {len(found)} tests of single nodes. Compiled for CPUs, with all inputs of the node",
         f"given at run time (shapes, axes, sizes and their like among them), {ways['run-time']} compute what they should; {constants} do",
-        f"so where such inputs are constants of the model; {ways[REFUSED]} are refused. How many tensors a sequence has is said at",
+        f"so where such inputs are constants of the model; {ways[REFUSED]} are refused. How many tensors a given sequence has is said at",
         "import. `make node-suite` runs them, and `make node-suite WRITE=--write` writes this page.", "",
         "| op | tests | at run time | as constants | refused |", "| --- | --- | --- | --- | --- |"]
     by_op: dict[str, list[Outcome]] = {}

@@ -138,6 +138,18 @@ COUNTED = """g (float[k] t, float[n] x) => (float[p] y) <int64 first = {0}> {
     u = Sin(v)
   }>
 }"""
+# a branch that gives a state as it is, or a value from outside
+PASSED = """g (int64 steps, float[n] x, float[n] w, bool b) => (float[n] y, bool z) <int64 two = {2}> {
+  yes = Constant<value = bool {1}>()
+  no = Constant<value = bool {0}>()
+  y, z = Loop(steps, yes, x, no) <body = step (int64 i, bool c, float[n] s, bool t) => (bool d, float[n] u, bool v) {
+    d = Identity(c)
+    odd = Mod(i, two)
+    is_odd = Cast<to = 9>(odd)
+    u, v = If(is_odd) <then_branch = other () => (float[n] u1, bool v1) { u1 = Identity(w) v1 = Identity(b) },
+                       else_branch = same () => (float[n] u2, bool v2) { u2 = Identity(s) v2 = Identity(t) }>
+  }>
+}"""
 CALLS = {
     "decoder": (DECODER, [given(steps=n, x=floats(b, 1, 8), wk=floats(8, 8) / 4, wv=floats(8, 8) / 4) for n, b in ((1, 2), (20, 3))]),
     "halves": (HALVES, [given(x=floats(n)) for n in (1, 2, 7, 64, 100)]),
@@ -146,6 +158,7 @@ CALLS = {
     "nested": (NESTED, [given(steps=n, x=floats(a, 2), w=floats(2, 2)) for n, a in ((1, 2), (3, 2), (0, 3), (4, 1))]),
     "branches": (BRANCHES, [given(steps=n, x=floats(a)) for n, a in ((1, 2), (2, 3), (6, 5), (0, 4))]),
     "choice": (CHOICE, [given(c=c, steps=n, x=floats(a, 2), w=floats(n + 1)) for c in (True, False) for n, a in ((2, 3), (0, 0), (30, 4))]),
+    "passed": (PASSED, [given(steps=n, x=floats(3), w=floats(3), b=True) for n in (0, 1, 2, 12)]),
     "counted": (COUNTED, [given(t=floats(n), x=floats(a)) for n, a in ((1, 2), (5, 3), (0, 3), (30, 1))]),
 }
 

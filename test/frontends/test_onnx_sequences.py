@@ -110,7 +110,6 @@ def test_optionals():
 @pytest.mark.parametrize(("nodes", "inputs", "reason"), [
     ([node("SequenceAt", ["x", "place"], ["y"])], [helper.make_value_info("x", SEQUENCE), value("place", ints())],
      "x .input.: it is a sequence: say how many tensors it has"),
-    ([node("SplitToSequence", ["x"], ["s"]), node("SequenceLength", ["s"], ["y"])], [value("x", X, ["n", 5])], "number must be known"),
     ([node("SequenceConstruct", ["x"], ["s"]), node("Relu", ["s"], ["y"])], [value("x", X)], "a sequence of 1 tensors is no tensor"),
 ])
 def test_refused(nodes, inputs, reason):

@@ -184,7 +184,7 @@ def test_not_a_saved_model(tmp_path, saved):
 
 def test_a_newer_legato(copy):
     reseal(copy, copy.read_bytes().replace(b'{"format":2,', b'{"format":9,'))
-    assert "which is newer than this one: its metadata has format 9, and this version reads up to 3" in refused(copy)
+    assert "which is newer than this one: its metadata has format 9, and this version reads up to 4" in refused(copy)
 
 
 def test_an_older_legato(copy):

@@ -29,6 +29,7 @@ from legato.frontends.onnx.ops import (
     regions,
     resize,
     sampling,
+    scan,
     sequences,
     shape,
     slices,
@@ -42,7 +43,7 @@ from legato.frontends.onnx.ops import (
 _FAMILIES = (
     activations, arithmetic, attention, casts, constants, control, conv, detection, einsum, features, gather, integers, logic, loops,
     matmul, microsoft, microsoft_attention, microsoft_norm, microsoft_quantized, nbits, norm, pool, quantize, recurrent, reduce, regions,
-    resize, sampling, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
+    resize, sampling, scan, sequences, shape, slices, spectral, tensor_sequences, training, unary, unpool,
 )  # fmt: skip
 
 ENTRIES = table(*(family.ENTRIES for family in _FAMILIES))

@@ -1,35 +1,42 @@
 """Conditionals known at import, and ops that do nothing at inference."""
 import numpy as np
 
+from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.frontends.onnx import regions, run_time
+from legato.frontends.onnx import branches, carried, run_time
 from legato.frontends.onnx.entry import op
+from legato.frontends.onnx.node import Body
 from legato.frontends.onnx.problems import Refused
-from legato.frontends.onnx.sequences import flattened, restored
-from legato.frontends.onnx.values import ComputedValue
+from legato.frontends.onnx.values import Value
 
 
 @op("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
 def if_(node):
     """If. Of a condition known at import, the branch taken is imported in place; else both become branches of main."""
     condition = node.value(0).known()
-    branches = node.graph("else_branch"), node.graph("then_branch")
+    graphs = node.graph("else_branch"), node.graph("then_branch")
     if condition is None or condition.size != 1:
-        outer, inner = (node.body(branches[side]) for side in (True, False))
-        forms: list[list] = []
+        return _decided(node, *(node.body(graphs[side]) for side in (True, False)))
+    return tuple(node.body(graphs[bool(condition.item())])(()))
 
-        def built(body):
-            def run():
-                tensors, form = flattened(body(()))
-                forms.append(form)
-                if form != forms[0]:
-                    raise Refused(f"its branches give sequences of different lengths: {[[f and f[0] for f in one] for one in forms]}")
-                return [node.emit(tensor) for tensor in tensors]
-            return run
 
-        results = regions.branch(node.emitter, node.x(0), built(outer), built(inner), node.label)
-        return tuple(restored([ComputedValue(result) for result in results], forms[0]))
-    return tuple(node.body(branches[bool(condition.item())])(()))
+def _decided(node, then: Body, other: Body) -> tuple[Value, ...]:
+    """If, of a condition that is computed at run time."""
+    forms: list[list[carried.Form]] = []
+    common: list[carried.Form] = []
+
+    def built(body: Body) -> list[Value]:
+        values = body(())
+        forms.append(carried.known_outside(node, values))
+        return values
+
+    def tensors(values: list[Value], number: int) -> list[ir.Value]:
+        if not number:
+            common.extend(carried.common_form(a, b) for a, b in zip(*forms, strict=True))
+        return carried.tensors_of(node, values, common)
+
+    results = branches.branch(node.emitter, node.x(0), (lambda: built(then), lambda: built(other)), tensors, node.label)
+    return tuple(carried.values_of(common, results))
 
 
 @op("Dropout", 7, 10, 12, 13, 22)

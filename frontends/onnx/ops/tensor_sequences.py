@@ -1,26 +1,52 @@
-"""Sequences of tensors and optionals. Lengths are known at import; an index may be data where all tensors have one type."""
+"""Sequences of tensors and optionals: lists where their lengths are known at import, else tensors that hold all of a sequence."""
 import numpy as np
 
 from legato.dialects import relax
 from legato.dialects.relax.dims import Dim
-from legato.frontends.onnx import run_time
+from legato.frontends.onnx import packed, run_time
 from legato.frontends.onnx.entry import op
 from legato.frontends.onnx.ops.run_time_slices import split_by_data
-from legato.frontends.onnx.problems import Malformed, Refused
-from legato.frontends.onnx.sequences import EmptyOptional, SequenceValue
+from legato.frontends.onnx.problems import Malformed
+from legato.frontends.onnx.sequences import (
+    DecidedOptional,
+    ElementsNeeded,
+    EmptyOptional,
+    GrowingSequence,
+    PackedSequence,
+    SequenceValue,
+    UnknownElements,
+)
 from legato.frontends.onnx.tensors import dtype_of
 from legato.frontends.onnx.values import ComputedValue, Value
 
 
-def _sequence(node, index: int = 0) -> SequenceValue:
+def _sequence(node, index: int = 0, reads: bool = False) -> "SequenceValue | PackedSequence":
+    """An input that is a sequence; ``reads``: a tensor of it is read."""
     value = node.value(index)
-    if not isinstance(value, SequenceValue):
+    if isinstance(value, GrowingSequence):
+        raise ElementsNeeded(value)
+    if isinstance(value, DecidedOptional):
+        raise Malformed(f"its input {index} is an optional, not a sequence")
+    if not isinstance(value, (SequenceValue, PackedSequence)):
         raise Malformed(f"its input {index} is {'an empty optional' if isinstance(value, EmptyOptional) else 'a tensor'}, not a sequence")
+    if reads and isinstance(value, UnknownElements):
+        raise ElementsNeeded(value)
     return value
 
 
+def _is_listed(node, sequence: "SequenceValue | PackedSequence", index: int) -> bool:
+    """Whether a sequence's length and the position in it, an input if it is given, are known at import."""
+    return isinstance(sequence, SequenceValue) and not (node.given(index) and _is_decided(node, index))
+
+
+def _is_decided(node, index: int) -> bool:
+    """Whether a call decides an input's elements, by its data or its sizes."""
+    known = node.value(index).known()
+    return known is None or known.dtype == object
+
+
 def _position(node, index: int, length: int, count: int) -> int:
-    """A place among ``count`` places of a sequence, counted from the front. Refused if it is data."""
+    """A place among ``count`` places of a sequence, counted from the front."""
     place = int(node.ints(index, "the position")[0])
     if not -length <= place < count:
         raise Malformed(f"position {place} is not in a sequence of {length} tensors")
@@ -41,42 +67,52 @@ def sequence_construct(node):
 
 @op("SequenceLength", 11)
 def sequence_length(node):
-    """SequenceLength, a constant."""
-    return np.array(len(_sequence(node).parts), np.int64)
+    """SequenceLength: a constant, or a size."""
+    return node.elements(np.array(_sequence(node).dims[0], object), np.int64)
 
 
 @op("SequenceAt", 11)
 def sequence_at(node):
-    """SequenceAt; at a position that is data, tensors of one type are stacked, and one is taken."""
-    parts = _sequence(node).parts
-    if not node.by_data(1):
-        return parts[_position(node, 1, len(parts), len(parts))]
-    tensors = [node.emit(part) for part in parts]
-    if len({tensor.type for tensor in tensors}) != 1:
-        raise Refused(f"its position is data, and the shapes of the {len(parts)} tensors differ: {[list(part.dims) for part in parts]}")
-    place, inside = run_time.counted_from_front(run_time.integers(node, 1, "positions"), len(parts))
-    run_time.symbols(node, run_time.valid_or_negative(place, inside), "position")     # a call with another one is an error
-    stacked = relax.concat([relax.expand_dims(tensor, axis=[0]) for tensor in tensors], axis=0)
-    return relax.take(stacked, relax.reshape(place, shape=[]), axis=0)
+    """SequenceAt."""
+    sequence = _sequence(node, reads=True)
+    if _is_listed(node, sequence, 1):
+        return sequence.parts[_position(node, 1, len(sequence.parts), len(sequence.parts))]
+    if sequence.dims[0] == 0:
+        raise Malformed("its sequence has no tensors")
+    sequence = packed.packed(node, sequence)
+    return packed.tensor_at(node, sequence, packed.position(node, 1, sequence.length))
 
 
 @op("SequenceInsert", 11)
 def sequence_insert(node):
-    """SequenceInsert, at a known position; without one at the end."""
-    sequence = _sequence(node)
+    """SequenceInsert, at a position; without one at the end."""
+    grows, given = node.value(0), node.given(2)
+    sequence = grows if isinstance(grows, GrowingSequence) and not given else _sequence(node)
+    if sequence.dims[0] != 0 and sequence.dtype != node.dtype(1):
+        raise Malformed(f"a tensor of {node.dtype(1)} is inserted in a sequence of {sequence.dtype}")
+    if isinstance(sequence, GrowingSequence):
+        return sequence.with_appended(node.value(1))
+    if not _is_listed(node, sequence, 2):
+        if isinstance(sequence, SequenceValue):
+            element = packed.element_of(sequence) if sequence.parts else node.dims(1)
+            sequence = packed.packed(node, SequenceValue(sequence.parts, node.dtype(1)), element)
+        return packed.inserted(node, sequence, node.value(1), packed.position(node, 2, sequence.length, behind=True) if given else None)
     length = len(sequence.parts)
-    place = _position(node, 2, length, length + 1) if node.given(2) else length
+    place = _position(node, 2, length, length + 1) if given else length
     parts = [*sequence.parts[:place], node.value(1), *sequence.parts[place:]]
     return SequenceValue(parts, node.dtype(1) if not length else sequence.dtype)
 
 
 @op("SequenceErase", 11)
 def sequence_erase(node):
-    """SequenceErase, at a known position; without one at the end."""
-    sequence = _sequence(node)
-    length = len(sequence.parts)
-    if not length:
+    """SequenceErase, at a position; without one at the end."""
+    sequence = _sequence(node, reads=True)
+    if sequence.dims[0] == 0:
         raise Malformed("its sequence has no tensor to erase")
+    if not _is_listed(node, sequence, 1):
+        sequence = packed.packed(node, sequence)
+        return packed.erased(node, sequence, packed.position(node, 1, sequence.length) if node.given(1) else packed.last(node, sequence))
+    length = len(sequence.parts)
     place = _position(node, 1, length, length) if node.given(1) else length - 1
     return SequenceValue([part for number, part in enumerate(sequence.parts) if number != place], sequence.dtype)
 
@@ -84,7 +120,10 @@ def sequence_erase(node):
 @op("ConcatFromSequence", 11)
 def concat_from_sequence(node):
     """ConcatFromSequence, along an axis or along a new one."""
-    parts, is_new = _sequence(node).parts, node.flag("new_axis")
+    sequence, is_new = _sequence(node, reads=True), node.flag("new_axis")
+    if isinstance(sequence, PackedSequence):
+        return packed.concatenated(node, sequence, node.axis(node.integer("axis"), len(sequence.element) + is_new), is_new)
+    parts = sequence.parts
     if not parts:
         raise Malformed("its sequence has no tensors, so that the shape of the result is not known")
     axis = node.axis(node.integer("axis"), len(parts[0].dims) + is_new)
@@ -95,22 +134,20 @@ def concat_from_sequence(node):
 
 @op("SplitToSequence", 11, 24)
 def split_to_sequence(node):
-    """SplitToSequence: into parts of one size, of listed sizes, or of size 1, whose number is known."""
+    """SplitToSequence: into parts of one size, of listed sizes, or of size 1."""
     axis, keeps = node.axis(node.integer("axis", 0), node.rank()), node.flag("keepdims", True)
     size, dtype = node.dims()[axis], node.dtype()
-    if node.given(1) and len(node.dims(1)) == 1:
+    is_list = node.given(1) and len(node.dims(1)) == 1
+    if not isinstance(node.dims(1)[0], int) if is_list else isinstance(size, Dim) or (node.given(1) and _is_decided(node, 1)):
+        return packed.split(node, axis)
+    if is_list:
         if node.by_data(1):
-            count = node.dims(1)[0]
-            if not isinstance(count, int):
-                raise Refused(f"the number of its parts, {count}, is known only at run time")
-            return SequenceValue([ComputedValue(x) for x in split_by_data(node, [True] * count)], dtype)
+            return SequenceValue([ComputedValue(x) for x in split_by_data(node, [True] * node.dims(1)[0])], dtype)
         sizes = node.sizes(1, "the split")
         if isinstance(size, int) and all(isinstance(one, int) for one in sizes) and sum(sizes) != size:
             raise Malformed(f"split = {sizes} does not divide an axis of size {size}")
     else:
         part = node.ints(1, "the split")[0] if node.given(1) else 1
-        if isinstance(size, Dim):
-            raise Refused(f"an axis of size {size}, known only at run time, is split into parts: their number must be known")
         if part < 1:
             raise Malformed(f"split = {part}: a part has a size of 1 or more")
         sizes = [min(part, size - begin) for begin in range(0, size, part)]
@@ -136,17 +173,22 @@ def optional(node):
 
 @op("OptionalHasElement", 15, 18, 28)
 def optional_has_element(node):
-    """OptionalHasElement, which is known at import."""
-    return np.array(node.given(0) and not isinstance(node.value(0), EmptyOptional))
+    """OptionalHasElement: known at import, unless a branch or loop decides it."""
+    value = node.value(0) if node.given(0) else EmptyOptional()
+    return value.given if isinstance(value, DecidedOptional) else np.array(not isinstance(value, EmptyOptional))
 
 
 @op("OptionalGetElement", 15, 18, 28)
 def optional_get_element(node) -> Value:
-    """OptionalGetElement: the value."""
+    """OptionalGetElement: the value. A call in which it has none is an error."""
     value = node.value(0)
     if isinstance(value, EmptyOptional):
         raise Malformed("its optional has no value")
-    return value
+    if not isinstance(value, DecidedOptional):
+        return value
+    given = relax.astype(relax.reshape(value.given, shape=[1]), dtype=run_time.I64)
+    run_time.symbols(node, relax.subtract(given, run_time.literal(1)), "value")
+    return value.value
 
 
 ENTRIES = (
