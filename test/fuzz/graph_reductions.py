@@ -1,4 +1,5 @@
 """Growth by reductions, normalizations and orders."""
+import ml_dtypes
 import numpy as np
 from graph_builder import F16, F32, F64, I32, I64, Graph, is_float, weighted
 
@@ -11,7 +12,14 @@ def reduce(g: Graph) -> None:
     if value:
         axes = g.rng.sample(range(-value.rank, 0), g.rng.randint(1, value.rank))
         given = [] if g.rng.random() < 0.15 else [g.ints(*axes)]
-        g.add(g.rng.choice(REDUCTIONS), [value, *given], value.dtype, keepdims=g.rng.randint(0, 1))
+        op = g.rng.choice(REDUCTIONS)
+        if op != "ReduceProd" or all(_multiplies_in_any_order(array, value.dtype) for array in value.arrays):
+            g.add(op, [value, *given], value.dtype, keepdims=g.rng.randint(0, 1))
+
+
+def _multiplies_in_any_order(array: np.ndarray, dtype: np.dtype) -> bool:
+    """Whether no product of some elements overflows: another order than the reference's may multiply those first."""
+    return float(np.log2(np.abs(array).clip(min=1)).sum()) < float(np.log2(float(ml_dtypes.finfo(dtype).max)))
 
 
 def reduce_integers(g: Graph) -> None:

@@ -11,7 +11,8 @@ from kernel_programs import kernel_of
 SIGNED, UNSIGNED = ("int8", "int16", "int32", "int64"), ("uint8", "uint16", "uint32", "uint64")
 INTEGERS, FLOATS = (*SIGNED, *UNSIGNED), ("float16", "float32", "float64")
 TYPES = (*INTEGERS, *FLOATS, "bool")
-INPUTS = {f"{dtype}_{which}": dtype for dtype in TYPES for which in "ab"}
+DIVISORS = {f"{dtype}_d": dtype for dtype in INTEGERS}   # 1 to 127, for kernels that need no guard
+INPUTS = {f"{dtype}_{which}": dtype for dtype in TYPES for which in "ab"} | DIVISORS
 LENGTHS = (61, 64, 1)
 EDGES = (0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-3, 100, -100, 65504)
 CLOSE = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-13}   # relative: of sqrt and of nothing else, the rest is exact
@@ -41,7 +42,7 @@ class _Writer:
         return (self._float if dtype in FLOATS else self._integer)(dtype, depth - 1)
 
     def _leaf(self, dtype: str) -> str:
-        names = [f"{name}[i]" for name, of in INPUTS.items() if of == dtype]
+        names = [f"{name}[i]" for name, of in INPUTS.items() if of == dtype and name not in DIVISORS]
         return self.random.choice([*names, *names, self._literal(dtype)])
 
     def _literal(self, dtype: str) -> str:
@@ -83,7 +84,10 @@ class _Writer:
         if kind == "by":    # a divisor that is not constant
             self.words[kind] += 1
             divisor = f"T.max(({self.write(dtype, depth)} & T.{dtype}(127)), T.{dtype}(1))"
-            return f"({self.write(dtype, depth)} {self.random.choice(['//', '%'])} {divisor})"
+            divisor = divisor if self.random.random() < 0.5 else f"{dtype}_d[i]"
+            dividend = self.write(dtype, depth)
+            return self.random.choice([f"({dividend} // {divisor})", f"({dividend} % {divisor})", f"T.truncdiv({dividend}, {divisor})",
+                                       f"T.truncmod({dividend}, {divisor})"])
         if kind in ("truncdiv", "truncmod", "floordiv", "floormod"):
             return self._call(kind, self.write(dtype, depth), self._divisor(dtype))
         return self._common(dtype, kind, depth, (*INTEGERS, "bool"))
@@ -139,6 +143,7 @@ def typed_kernel(seed: int) -> Function:
     text = "\n".join(["@T.prim_func", f"def typed({parameters}):", f"    for i in range({length}):", *body])
     numbers = np.random.default_rng(seed)
     arrays = {name: _values(dtype, length, numbers) for name, dtype in used.items()}
+    arrays |= {name: np.maximum(array & 127, 1).astype(array.dtype) for name, array in arrays.items() if name in DIVISORS}
 
     def verify(call: int, given: Arrays, found: Arrays) -> str:
         del call
