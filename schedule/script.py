@@ -77,7 +77,13 @@ def reached(name: str, all_: Mapping[str, ir.Operation]) -> list[str]:
 
 def is_on_loops(roots: list[ir.Operation]) -> bool:
     """Whether sequences work on loops and blocks: by our steps, or by upstream's ops with names of tir's ops."""
-    return any('"tir.' in str(root) for root in roots)
+    return any(op.name.startswith(PREFIX) or names_loops(op) for root in roots for op in everything(root))
+
+
+def names_loops(op: ir.Operation) -> bool:
+    """Whether an op of a script has, as an attribute, the name of an op of tir's, or a list of such names."""
+    lists = [list(one) if isinstance(one, ir.ArrayAttr) else [one] for one in (op.attributes[name] for name in op.attributes)]
+    return any(isinstance(one, ir.StringAttr) and one.value.startswith("tir.") for given in lists for one in given)
 
 
 def only_steps(module: ir.Module) -> bool:

@@ -44,8 +44,14 @@ class LowerThreads(ModulePass):
         report = context.report.setdefault("lower-threads", {})
         with module.context, ir.Location.unknown():
             for kernel in tir.prim_funcs(module.module):
-                if thread_loops(kernel.operation):
-                    report[kernel.name.value] = lower_kernel(kernel, target.gpu, context.warnings)
+                if not thread_loops(kernel.operation):
+                    continue
+                name = kernel.name.value
+                if (tried := context.trials.take(kernel, self.name, str(self.target))) is not None:
+                    report[name] = tried.report
+                    context.warnings += tried.warnings
+                else:
+                    report[name] = lower_kernel(kernel, target.gpu, context.warnings)
 
 
 def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) -> dict[str, int]:

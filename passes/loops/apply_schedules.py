@@ -12,6 +12,7 @@ from legato.dialects.tir.markers import SCHEDULE
 from legato.dialects.tir.walk import blocks, localize_constants
 from legato.passes.loops.raise_loops import Kept, raised
 from legato.passes.pipeline.base import ModulePass, PassContext, option
+from legato.passes.pipeline.trials import TrialResults
 from legato.schedule import script
 from legato.schedule.attach import PACK
 from legato.schedule.state import ScheduleError
@@ -32,18 +33,16 @@ class ApplySchedules(ModulePass):
 
     def run(self, module: Module, context: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            context.report.setdefault("apply-schedules", {}).update(run_attached(module.module, self.packing))
+            run_attached(module.module, context.trials, self.packing)
 
 
-def run_attached(module: ir.Module, packing: bool = False) -> dict[str, str]:
-    """Runs the schedules that kernels carry and removes them from the module. Returns the sequences' text, by kernel.
+def run_attached(module: ir.Module, trials: TrialResults, packing: bool = False) -> None:
+    """Runs the schedules that kernels carry and removes them from the module. ``packing``: only those with a ``tir.sch_pack``.
 
-    ``packing``: only those with a ``tir.sch_pack``.
     A schedule with an op of the tir dialect runs on the kernel's loops; a structured kernel is lowered to loops first. A schedule of
-    upstream's ops only runs on structured ops; a kernel of loops is raised first. ScheduleError, with the step and the kernel, where a
-    step fails or matches nothing.
+    upstream's ops only runs on structured ops; a kernel of loops is raised first. What a trial made of a kernel and its schedule is
+    taken from ``trials``. ScheduleError, with the step and the kernel, where a step fails or matches nothing.
     """
-    done: dict[str, str] = {}
     sequences = script.sequences(module)
     carriers = [kernel for kernel in tir.prim_funcs(module) if SCHEDULE in kernel.attributes]
     needed: dict[str, list[str]] = {}
@@ -58,24 +57,25 @@ def run_attached(module: ir.Module, packing: bool = False) -> dict[str, str]:
         carriers = [kernel for kernel in carriers if kernel.attributes[SCHEDULE].value in needed]
         kept = [name for one in tir.prim_funcs(module) if SCHEDULE in one.attributes and one not in carriers
                 for name in script.reached(one.attributes[SCHEDULE].value, sequences)]
-    on_loops = {name: script.is_on_loops([sequences[n] for n in names]) for name, names in needed.items()}
+    reached = {name: [sequences[one] for one in names] for name, names in needed.items()}
+    carriers = [kernel for kernel in carriers
+                if trials.take(kernel, ApplySchedules.name, sequences=reached[kernel.attributes[SCHEDULE].value]) is None]
     used = {one: sequences[one] for names in needed.values() for one in names}
-    texts = {name: str(sequence) for name, sequence in used.items()}
-    for sequence in used.values():
-        script.expect_matches(sequence)
+    running = {name: reached[name] for name in (kernel.attributes[SCHEDULE].value for kernel in carriers)}
+    on_loops = {name: script.is_on_loops(roots) for name, roots in running.items()}
+    for name in {one for running_ in running for one in needed[running_]}:
+        script.expect_matches(sequences[name])
     for kernel in carriers:
         name = kernel.attributes[SCHEDULE].value
         kernel_name = kernel.name.value
-        done[kernel_name] = "\n".join(texts[n] for n in needed[name])
         run_one(module, kernel, name, on_loops[name])
-        if any(find(sequences[one], PACK) for one in needed[name]):
+        if any(find(one, PACK) for one in reached[name]):
             check_packed(module, kernel_name)
     for name, sequence in used.items():
         if name not in kept:
             sequence.erase()
     if used and len(used) == len(sequences) and script.WITH_SEQUENCES in module.operation.attributes:
         del module.operation.attributes[script.WITH_SEQUENCES]
-    return done
 
 
 def check_packed(module: ir.Module, kernel: str) -> None:
@@ -88,7 +88,6 @@ def check_packed(module: ir.Module, kernel: str) -> None:
 
 def run_one(module: ir.Module, kernel: func.FuncOp, name: str, on_loops: bool) -> None:
     """Runs a sequence on the loops of a kernel, or on its structured ops, whichever it is written for."""
-
     hint = ""
     if on_loops:
         if not blocks(kernel.operation):

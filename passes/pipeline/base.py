@@ -22,6 +22,7 @@ from legato.core.errors import LegatoError
 from legato.core.interfaces import BackendLike, CpuMachine, GpuMachine, TargetLike
 from legato.passes.pipeline.options import Option, OptionError, TargetText, option, options_of, parse_options, print_options
 from legato.passes.pipeline.rounding import REORDERED, Rounding
+from legato.passes.pipeline.trials import TrialResults
 
 if TYPE_CHECKING:
     from legato.dialects.module import Module
@@ -52,8 +53,9 @@ class PassContext:
 
     `resolve_target` returns the target for a text, `resolve_backend` the backend for a name; tools and the driver provide them. Passes
     fill `report`, for explain; the pipeline fills `times`: (pass name, seconds) in order; both add to `warnings`. `kernels` holds the
-    classification of each kernel, until the kernel is rewritten (see ModulePass.keeps_kernels) or the run ends. `instrumentation`,
-    `reproduction`, `observer`: for pipelines that have none of their own.
+    classification of each kernel, until the kernel is rewritten (see ModulePass.keeps_kernels) or the run ends; `trials` what a pass
+    that tried later passes on a kernel got from them, for these. `instrumentation`, `reproduction`, `observer`: for pipelines that have
+    none of their own.
     """
 
     resolve_target: Callable[[str], TargetLike] | None = None
@@ -62,6 +64,7 @@ class PassContext:
     times: list[tuple[str, float]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     kernels: StructuredKernels = field(default_factory=StructuredKernels)
+    trials: TrialResults = field(default_factory=TrialResults)
     instrumentation: Instrumentation | None = None
     reproduction: Reproduction | None = None
     observer: PassObserver | None = None
