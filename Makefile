@@ -25,7 +25,7 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/lit -q test
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile test
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal test
 
 # what executes, once more: kernels check their indices, and fresh memory holds NaNs; for a nightly run
 test-sanitized: $(STAMP)
@@ -54,7 +54,7 @@ test-wheel: $(STAMP)
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	$(WHEEL_VENV)/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/legato-*.whl)[test]"
 	$(WHEEL_VENV)/bin/lit -q test/tools
-	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -p no:cacheprovider -o "$(WHEEL_PATHS)" api docs
+	cd test && LEGATO_TEST_WHEEL=1 ../$(WHEEL_VENV)/bin/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal -p no:cacheprovider -o "$(WHEEL_PATHS)" api docs
 
 bench: $(STAMP)
 	$(BIN)/python -m bench.kernels
