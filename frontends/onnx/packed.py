@@ -12,7 +12,7 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import UNKNOWN, Size
 from legato.frontends.onnx import regions, run_time
 from legato.frontends.onnx.node import OnnxNode
-from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.problems import Malformed, Refused
 from legato.frontends.onnx.sequences import PackedSequence, SequenceValue, common_element, differing, elements_of, shape_of_data
 from legato.frontends.onnx.values import Value
 
@@ -52,12 +52,15 @@ def position(node: OnnxNode, index: int, length: Size, behind: bool = False) -> 
     below = (relax.less_equal if behind else relax.less)(places, size)
     inside = relax.logical_and(relax.greater_equal(places, relax.negative(size)), below)
     places = relax.where(relax.less(places, run_time.literal(0)), relax.add(places, size), places)
-    return run_time.symbols(node, run_time.valid_or_negative(places, run_time.all_of(inside)), "position")[0]
+    return _from_zero(node, relax.where(run_time.all_of(inside), places, run_time.literal(-2)), "position")
 
 
 def last(node: OnnxNode, sequence: PackedSequence) -> Size:
     """The last place in a sequence. A call in which it is empty is an error."""
-    node.require_at_least(sequence.length, 1, f"a sequence of one tensor or more, and {sequence.length} to be one")
+    if sequence.length == 0:
+        raise Malformed("its sequence has no tensors")
+    if not isinstance(sequence.length, int):     # where the node stands, which may be a branch for sequences that are not empty
+        run_time.symbols(node, relax.subtract(run_time.vector(node, [sequence.length]), run_time.literal(1)), "last_position")
     return sequence.length - 1
 
 
@@ -192,7 +195,13 @@ def _begin(node: OnnxNode, sequence: PackedSequence, place: Size) -> Size:
         return place
     before = relax.strided_slice(sequence.table, begin=[0], end=[place], axes=[0])
     units = before if len(axes) == 1 else relax.prod(before, axis=[1])
-    return run_time.symbols(node, relax.sum(units, axis=[0], keepdims=True), "offset")[0]
+    return _from_zero(node, relax.sum(units, axis=[0], keepdims=True), "offset")
+
+
+def _from_zero(node: OnnxNode, x: ir.Value, what: str) -> Size:
+    """The element of a vector of one as a size that may be 0: inference takes symbols to be 1 or more."""
+    (size,) = run_time.symbols(node, relax.add(x, run_time.literal(1)), what)
+    return size - 1
 
 
 def _replaced(sequence: PackedSequence, begin: Size, end: Size, first: Size, last: Size, unit: ir.Value | None = None,

@@ -209,6 +209,34 @@ OPTIONALS = """g (bool c, int64 steps, float[n] x) => (bool has, bool filled, fl
   }>
   filled = OptionalHasElement(p)
 }"""
+# sequences of one tensor and of none
+SINGLE = """g (int64 place, float[n] x, float[m] w) => (float[k] y, int64 none, float[j] z) {
+  list = SequenceConstruct(x)
+  two = SequenceInsert(list, w, place)
+  y = ConcatFromSequence<axis = 0>(two)
+  one = SequenceErase(two, place)
+  z = SequenceAt(one, place)
+  empty = SequenceErase(one, place)
+  none = SequenceLength(empty)
+}"""
+# a list that is joined where it has a tensor, and one that is joined always
+GUARDED = """g (int64 steps, int64 more, float[n] x) => (float[k] y, float[m, n] z) <int64 none = {0}> {
+  yes = Constant<value = bool {1}>()
+  empty = SequenceEmpty<dtype = 1>()
+  first = Loop(steps, yes, empty) <body = step (int64 i, bool c, seq(float[]) l) => (bool d, seq(float[]) m) {
+    d = Identity(c)
+    m = SequenceInsert(l, x)
+  }>
+  count = SequenceLength(first)
+  some = Greater(count, none)
+  y = If(some) <then_branch = all () => (float[a] u) { u = ConcatFromSequence<axis = 0>(first) },
+                else_branch = other () => (float[b] v) { v = Identity(x) }>
+  second = Loop(more, yes, empty) <body = again (int64 i2, bool c2, seq(float[]) l2) => (bool d2, seq(float[]) m2) {
+    d2 = Identity(c2)
+    m2 = SequenceInsert(l2, x)
+  }>
+  z = ConcatFromSequence<axis = 0, new_axis = 1>(second)
+}"""
 X6 = floats(6, 6)
 CALLS = {
     "appended": (APPENDED, [given(steps=n, x=floats(b, 3), place=p) for n, b, p in ((1, 2, 0), (5, 4, -2), (20, 1, 19), (2, 0, 1))],
@@ -226,11 +254,15 @@ CALLS = {
                [given(steps=3, x=floats(2), places=p) for p in ([0, 3, 0], [-2, 0, 0])]),
     "declared": (DECLARED, [given(steps=n, x=floats(3)) for n in (1, 2, 12)], []),
     "optionals": (OPTIONALS, [given(c=c, steps=n, x=floats(k)) for c in (True, False) for n, k in ((0, 3), (1, 1), (2, 0), (9, 5))], []),
+    "single": (SINGLE, [given(place=p, x=floats(n), w=floats(m)) for p, n, m in ((0, 3, 2), (0, 1, 1), (-1, 2, 0))],
+               [given(place=p, x=floats(2), w=floats(2)) for p in (1, 2, -2)]),
+    "guarded": (GUARDED, [given(steps=n, more=m, x=floats(3)) for n, m in ((0, 1), (2, 1), (12, 2))],
+                [given(steps=1, more=0, x=floats(3))]),
     "positions": (POSITIONS, [given(x=floats(2), w=floats(5), place=p) for p in (0, 1, 2, -1, -3)],
                   [given(x=floats(2), w=floats(5), place=p) for p in (4, -4)]),
 }
 
-INTERPRETED = ("parts", "sizes", "positions")     # those without regions
+INTERPRETED = ("single", "parts", "sizes", "positions")     # those without regions
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -1,5 +1,6 @@
 """Branches and loops that are decided at run time, compiled: they compute what onnxruntime does, for all counts and conditions."""
 import numpy as np
+import onnx.parser
 import pytest
 import test_onnx_loops as loops
 from onnx import TensorProto, helper, numpy_helper
@@ -200,3 +201,21 @@ def test_sizes_inside_of_a_branch_are_checked():
     assert exe(np.ones((2, 4), np.float32), np.array(True)).shape == (2, 4)
     with pytest.raises(ValueError, match=r"in_branch.*k"):
         exe(np.ones((2, 5), np.float32), np.array(True))
+
+
+def test_branches_for_empty_inputs():
+    """A symbolic size may be 0: comparisons with it are left to the call."""
+    proto = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
+    g (float[n, 4] x) => (float y, float z) <int64 none = {0}> {
+      shape = Shape(x)
+      n = Gather(shape, none)
+      some = Greater(n, none)
+      y = If(some) <then_branch = a () => (float u) { u = ReduceMax<keepdims = 0>(x) },
+                    else_branch = b () => (float v) { v = Constant<value = float {-1.0}>() }>
+      empty = Equal(n, none)
+      z = If(empty) <then_branch = c () => (float s) { s = Constant<value = float {-2.0}>() },
+                     else_branch = d () => (float t) { t = ReduceMin<keepdims = 0>(x) }>
+    }""")
+    exe = legato.compile(legato.from_onnx(proto))
+    for x in (floats(3, 4), floats(0, 4), floats(1, 4)):
+        assert_same(exe(x), reference(proto, {"x": x}))

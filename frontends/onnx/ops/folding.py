@@ -28,9 +28,9 @@ def _like(result: np.ndarray, array: np.ndarray) -> np.ndarray:
     return np.asarray(result, object if array.dtype == object else None)
 
 
-def is_at_least(size: Size, bound: int) -> bool:
-    """Whether the size is at least the bound for all values of its symbols."""
-    found = None if size is UNKNOWN else lower_bound(size)
+def is_at_least(size: Size, bound: int, symbols_from: int = 1) -> bool:
+    """Whether the size is at least the bound for all values of its symbols, of which each is at least ``symbols_from``."""
+    found = None if size is UNKNOWN else lower_bound(size, symbols_from)
     return found is not None and found >= bound
 
 
@@ -84,23 +84,23 @@ def _common(a: np.ndarray, b: np.ndarray) -> np.dtype:
 
 
 def _is_less(a: Size, b: Size) -> bool:
-    """Whether a < b. Undecided where it depends on symbols."""
+    """Whether a < b. Undecided where it depends on symbols, which may be 0: nothing checks that they are not."""
     difference = b - a
     if isinstance(difference, int):
         return difference > 0
-    if is_at_least(difference, 1):
+    if is_at_least(difference, 1, symbols_from=0):
         return True
-    if is_at_least(-difference, 0):
+    if is_at_least(-difference, 0, symbols_from=0):
         return False
     raise Undecided(f"whether {a} < {b} depends on the symbols")
 
 
 def _is_equal(a: Size, b: Size) -> bool:
-    """Whether a is b. Undecided where it depends on symbols."""
+    """Whether a is b. Undecided where it depends on symbols, which may be 0."""
     difference = a - b
     if isinstance(difference, int):
         return difference == 0
-    if is_at_least(difference, 1) or is_at_least(-difference, 1):
+    if is_at_least(difference, 1, symbols_from=0) or is_at_least(-difference, 1, symbols_from=0):
         return False
     raise Undecided(f"whether {a} is {b} depends on the symbols")
 
