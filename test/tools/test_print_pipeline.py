@@ -68,11 +68,11 @@ def opt():
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Files: ResNet-50, as wide as it is and narrow; MiniLM of dynamic sizes; a small graph of dynamic size; a kernel by hand."""
+    """Files: ResNet-50, whole, and short and narrow; MiniLM of dynamic sizes; a small graph of dynamic size; a kernel by hand."""
     folder = tmp_path_factory.mktemp("models")
     files = {name: folder / f"{name}.onnx" for name in ("resnet50", "narrow", "minilm")}
     files["resnet50"].write_bytes(light.shipped("resnet50").SerializeToString())
-    files["narrow"].write_bytes(narrow(light.shipped("resnet50")).SerializeToString())
+    files["narrow"].write_bytes(narrow(short(light.shipped("resnet50"))).SerializeToString())
     minilm.save(files["minilm"], minilm.build())
     files |= {name: folder / f"{name}.mlir" for name in ("dynamic", "kernel")}
     files["dynamic"].write_text(DYNAMIC)
@@ -80,7 +80,28 @@ def models(tmp_path_factory):
     return files
 
 
-def narrow(model, factor=8):
+def short(model):
+    """ResNet-50's first four blocks, and its classifier: blocks that keep the image's size, that halve it, and that repeat another."""
+    nodes, sizes = list(model.graph.node), {tensor.name: tensor for tensor in model.graph.initializer}
+    end = [number for number, node in enumerate(nodes) if node.op_type == "Sum"][3] + 1   # the activation of the last block's sum
+    (pool,) = [number for number, node in enumerate(nodes) if node.op_type == "AveragePool"]
+    nodes[pool].input[0] = nodes[end].output[0]
+    (window,) = [one for one in nodes[pool].attribute if one.name == "kernel_shape"]
+    window.ints[:] = [28, 28]
+    for name, shape in (("OC2_DUMMY_1", [1, 512]), ("gpu_0/pred_w_0__SHAPE", [1000, 512])):   # 512 channels are left, not 2048
+        sizes[name].CopyFrom(numpy_helper.from_array(np.int64(shape), name))
+    kept = [*nodes[:end + 1], *nodes[pool:]]
+    read = {name for node in kept if node.op_type != "ConstantOfShape" for name in node.input}
+    kept = [node for node in kept if node.op_type != "ConstantOfShape" or node.output[0] in read]
+    read |= {name for node in kept for name in node.input}
+    for there, left in ((model.graph.node, kept), (model.graph.initializer, [one for one in model.graph.initializer if one.name in read])):
+        left = [type(one).FromString(one.SerializeToString()) for one in left]
+        del there[:]
+        there.extend(left)
+    return model
+
+
+def narrow(model, factor=4):
     """The model with fewer channels: its weights, written after each pass, would take most of the time."""
     for tensor in model.graph.initializer:
         array = numpy_helper.to_array(tensor)
