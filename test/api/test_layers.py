@@ -5,6 +5,8 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 import legato
 
 ROOT = Path(legato.__file__).resolve().parent
@@ -48,7 +50,24 @@ def sources() -> dict[str, Path]:
 
 
 SOURCES = sources()
-TREES = {name: ast.parse(path.read_text()) for name, path in SOURCES.items()}
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.AST]:
+    """The syntax of each file: for these tests alone, since it is a million objects that each collection of garbage visits."""
+    return {name: ast.parse(path.read_text()) for name, path in SOURCES.items()}
+
+
+@pytest.fixture(scope="module")
+def statements(trees) -> dict[str, set[str]]:
+    """What each file imports from anywhere."""
+    return {name: imported(tree) for name, tree in trees.items()}
+
+
+@pytest.fixture(scope="module")
+def imports(statements) -> dict[str, set[str]]:
+    """The files of the package that each file imports."""
+    return {name: known(name, found) for name, found in statements.items()}
 
 
 def module_of(name: str) -> str | None:
@@ -75,15 +94,12 @@ def imported(tree: ast.AST) -> set[str]:
     return found
 
 
-def known(name: str) -> set[str]:
-    """The files of the package that a file imports."""
-    inside = {n.removeprefix("legato.") for n in imported(TREES[name]) if n.startswith("legato.")}
+def known(name: str, statements: set[str]) -> set[str]:
+    """The files of the package that a file imports, by its imports from anywhere."""
+    inside = {n.removeprefix("legato.") for n in statements if n.startswith("legato.")}
     return {found for n in inside if (found := module_of(n)) not in (None, name)} | (
         {"__init__"} if any(n == "legato" or (n.startswith("legato.") and module_of(n.removeprefix("legato.")) is None)
-                            for n in imported(TREES[name])) else set())
-
-
-IMPORTS = {name: known(name) for name in SOURCES}
+                            for n in statements) else set())
 
 
 def layer(name: str) -> str:
@@ -95,17 +111,17 @@ def within(name: str, allowed: str) -> bool:
     return any(name == a or name.startswith(a + ".") for a in allowed.split())
 
 
-def test_layers_know_only_what_is_below_them():
-    wrong = [f"{name} imports {other}" for name, others in sorted(IMPORTS.items()) for other in sorted(others)
+def test_layers_know_only_what_is_below_them(imports):
+    wrong = [f"{name} imports {other}" for name, others in sorted(imports.items()) for other in sorted(others)
              if layer(name) not in ABOVE_ALL and layer(other) != layer(name) and not within(other, MAY_KNOW[layer(name)])]
     assert len(SOURCES) > 300
     assert not wrong, "\n".join(wrong)
 
 
-def test_rooms_of_passes_know_only_what_is_below_them():
+def test_rooms_of_passes_know_only_what_is_below_them(imports):
     """A room's own file in passes/ itself would belong to no room; there is only the package's."""
     wrong = []
-    for name, others in sorted(IMPORTS.items()):
+    for name, others in sorted(imports.items()):
         if layer(name) == "passes" and name != "passes":
             room = name.split(".")[1]
             wrong += [f"{name} imports {other}" for other in sorted(others) if layer(other) == "passes" and other != "passes"
@@ -137,38 +153,38 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return found
 
 
-def test_the_folders_are_no_circle():
+def test_the_folders_are_no_circle(imports):
     folders = defaultdict(set)
-    for name, others in IMPORTS.items():
+    for name, others in imports.items():
         folders[layer(name)] |= {layer(o) for o in others} - {layer(name)}
     assert circles(folders) == []
 
 
-def test_no_circle_of_files_is_larger_than_two():
-    assert [c for c in circles(IMPORTS) if len(c) > 2] == []
+def test_no_circle_of_files_is_larger_than_two(imports):
+    assert [c for c in circles(imports) if len(c) > 2] == []
 
 
-def test_a_class_has_a_name_of_its_own():
+def test_a_class_has_a_name_of_its_own(trees):
     classes = defaultdict(list)
-    for name, tree in TREES.items():
+    for name, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 classes[node.name].append(name)
     assert {n: files for n, files in classes.items() if len(files) > 1} == {}
 
 
-def test_only_one_module_names_the_wheel():
-    naming = [name for name, tree in TREES.items() if any(n.split(".")[0] in ("mlir", "torch_mlir") for n in imported(tree))]
+def test_only_one_module_names_the_wheel(statements):
+    naming = [name for name, found in statements.items() if any(n.split(".")[0] in ("mlir", "torch_mlir") for n in found)]
     assert set(naming) <= {"core.mlir"}
 
 
-def test_imports_are_absolute():
+def test_imports_are_absolute(trees, statements):
     """And by the package's name: a module imported as ``passes.x`` would be loaded a second time."""
     top = {layer(name) for name in SOURCES} - {"legato"}
     wrong = []
-    for name, tree in TREES.items():
+    for name, tree in trees.items():
         wrong += [f"{name}: {ast.unparse(node)}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
-        wrong += [f"{name}: {n}" for n in imported(tree) if n.split(".")[0] in top]
+        wrong += [f"{name}: {n}" for n in statements[name] if n.split(".")[0] in top]
     assert wrong == []
 
 
