@@ -1,7 +1,7 @@
 """Primitives that move blocks: compute_at, reverse_compute_at, compute_inline, reverse_compute_inline."""
 from legato.analysis.accesses import buffer_of, indices_of
 from legato.analysis.indices.build import build
-from legato.analysis.indices.forms import PLAIN, in_loops, moving, roots
+from legato.analysis.indices.forms import PLAIN, in_loops, roots
 from legato.analysis.indices.linear import Linear
 from legato.core.ir_helpers import ancestors, body, copy, index
 from legato.core.mlir import arith, ir, scf
@@ -9,6 +9,7 @@ from legato.dialects.tir.loops import DYNAMIC, REDUCE, SERIAL, BlockOp, ForOp, b
 from legato.dialects.tir.walk import blocks, buffer_name, loops_around
 from legato.schedule.buffer_primitives import first_statement
 from legato.schedule.loop_primitives import nest
+from legato.schedule.order import check_moved, outlasts, place_of, precedes
 from legato.schedule.state import (
     Kernel,
     ScheduleError,
@@ -82,11 +83,6 @@ def is_outside_loops(value: ir.Value) -> bool:
     """Whether a value is computed once, in the kernel's body or around it."""
     block = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
     return all(a.name not in ("tir.for", "tir.block") for a in (block.owner.operation, *ancestors(block.owner.operation)))
-
-
-def place_of(access: ir.Operation, axis: int) -> Linear:
-    """An index of an access as a form of loop variables, through the axes of the blocks around."""
-    return moving(in_loops(indices_of(access)[axis], quotients=False))
 
 
 def bound_of(block: BlockOp, axis: int, what: str) -> ir.Value:
@@ -201,6 +197,7 @@ def compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: bool = F
     store = accesses(block, "memref.store")[0]
     axes = plain_axes(store, block, "compute_at")
     shape = list(buffer.type.shape)
+    check_moved(block, block.operation, loop.operation, "compute_at", apart=[buffer])
     parts = region(loop, consumers, shape, all_threads=is_shared(buffer))
     first = next(op for op in loop.block.operations if any(op.operation == c or op.operation in ancestors(c) for c in consumers))
     rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), ir.InsertionPoint(first), unit_loops, "compute_at")
@@ -233,6 +230,8 @@ def reverse_compute_at(kernel: Kernel, block: BlockOp, loop: ForOp, unit_loops: 
                             "element")
     shape = list(produced[0].type.shape)
     parts = region(loop, stores, shape)
+    check_moved(block, loop.operation, block.operation, "reverse_compute_at", apart=produced,
+                in_step=lambda store: precedes(store, block, loop, dict(zip(axes, parts))))
     rebind(kernel, block, dict(zip(axes, parts)), dict(zip(axes, shape)), before_end(loop.block), unit_loops,
            "reverse_compute_at")
 
@@ -263,6 +262,9 @@ def compute_inline(kernel: Kernel, block: BlockOp) -> None:
         raise ScheduleError(f"compute_inline: block '{block.name}' has an axis that its buffer does not")
     inside = [op for op in body(block.block) if op != store]
     arguments = list(block.block.arguments)
+    for load in users(buffer, "memref.load"):
+        check_moved(block, block.operation, load, "compute_inline", apart=[buffer],
+                    in_step=lambda store, load=load: outlasts(store, block, load))
     for load in users(buffer, "memref.load"):
         places = dict(zip(axes, indices_of(load)))
         with ir.InsertionPoint(load), load.location:
@@ -311,6 +313,7 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
     if any(axes_or_single(op, block, "reverse_compute_inline") != axes for op in loads) or any(block.extents[n] != 1 for n in single):
         raise ScheduleError(f"reverse_compute_inline: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
+    check_moved(block, writers[0].operation, block.operation, "reverse_compute_inline", apart=produced)
     written = accesses(writers[0], "memref.store")[0]
     places = {axis: place for axis, place in zip(axes, indices_of(written)) if axis is not None}
     inside = [op for op in body(block.block) if op not in loads]

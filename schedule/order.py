@@ -1,0 +1,107 @@
+"""Whether a block may run at another place: what runs in between must not touch what it reads and writes."""
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from legato.analysis.accesses import buffer_of, indices_of
+from legato.analysis.indices.forms import in_loops, moving
+from legato.analysis.indices.linear import Linear
+from legato.core.ir_helpers import ancestors, everything
+from legato.core.mlir import ir
+from legato.dialects.tir.loops import BlockOp, ForOp, loop_of
+from legato.dialects.tir.walk import buffer_name
+from legato.schedule.state import ScheduleError, accesses, plain_axes, reads, writes
+
+HARMLESS = ("memref.dim", "bufferization.to_tensor", "tir.dealloc_buffer")
+
+
+def between(first: ir.Operation, last: ir.Operation) -> Iterator[ir.Operation]:
+    """The ops that may run after ``first`` and before ``last`` in one step of the loops around both: other steps of the loops around one
+    of them, too."""
+    chain, other = [first, *ancestors(first)], [last, *ancestors(last)]
+    a, b = next((a, b) for a in chain for b in other if a.block == b.block)
+    if a == b:
+        yield from everything(a)
+        return
+    early, late = (a, b) if a.is_before_in_block(b) else (b, a)
+    inside = False
+    for op in early.block.operations:
+        inside = inside or op.operation == early
+        if inside:
+            yield from everything(op.operation)
+        if op.operation == late:
+            return
+
+
+def check_moved(block: BlockOp, first: ir.Operation, last: ir.Operation, what: str, *, own: bool = False,
+                apart: Collection[ir.Value] = (), in_step: Callable[[ir.Operation], bool] = lambda op: False) -> None:
+    """ScheduleError where an op between two places writes what a block reads or writes, or reads what it writes. The block moves from one
+    place to the other.
+
+    ``own``: the block's accesses count, too, as those of others; ``apart``: buffers that do not count; ``in_step``: whether a store
+    comes before the block in each step as in the kernel.
+    """
+    touched, written = {*reads(block), *writes(block)} - {*apart}, {*writes(block)} - {*apart}
+    for op in between(first, last):
+        if not own and block.operation in ancestors(op):
+            continue
+        is_read = op.name == "memref.load"
+        for value in ([buffer_of(op)] if op.name in ("memref.load", "memref.store") else op.operands if op.name not in HARMLESS else ()):
+            if value not in (written if is_read else touched) or (op.name == "memref.store" and in_step(op)):
+                continue
+            around = next((a.opview.name for a in ancestors(op) if a.name == "tir.block"), None)
+            who = f"block '{around}'" if around is not None and around != block.name else op.name
+            raise ScheduleError(f"{what}: block '{block.name}' {'writes' if value in written else 'reads'} '{buffer_name(value)}', which "
+                                f"{who} {'reads' if is_read else 'writes'} before it runs, or after it at its new place: their order would "
+                                "change")
+
+
+def place_of(access: ir.Operation, axis: int) -> Linear:
+    """An index of an access as a form of loop variables, through the axes of the blocks around."""
+    return moving(in_loops(indices_of(access)[axis], quotients=False))
+
+
+def is_first(store: ir.Operation, other: ir.Operation) -> bool:
+    """Whether a store comes before an op in each step of the loops around both."""
+    chain, around = [store, *ancestors(store)], [other, *ancestors(other)]
+    a, b = next((a, b) for a in chain for b in around if a.block == b.block)
+    return a != b and a.is_before_in_block(b)
+
+
+def loops_around_both(a: ir.Operation, b: ir.Operation) -> list[ForOp]:
+    """The loops around two ops."""
+    return [one.opview for one in ancestors(a) if one.name == "tir.for" and one in ancestors(b)]
+
+
+def outlasts(store: ir.Operation, block: BlockOp, reader: ir.Operation) -> bool:
+    """Whether what a store has written when a block runs is still there where ``reader`` runs: it comes before the block, and writes other
+    elements in each step of the loops around both that are not around the reader."""
+    left = [one for one in loops_around_both(store, block.operation) if one.operation not in ancestors(reader)]
+    places = [place for dimension in range(len(indices_of(store))) if is_distinct(place := place_of(store, dimension))]
+    return is_first(store, block.operation) and all(any(one.variable in place.terms for place in places) for one in left)
+
+
+def is_distinct(place: Linear) -> bool:
+    """Whether a sum of multiples of loop variables differs for all their values: each factor exceeds what the smaller ones reach."""
+    reach: int | None = 0
+    for term, factor in sorted(place.terms.items(), key=lambda item: abs(item[1])):
+        loop = loop_of(term) if isinstance(term, ir.Value) else None
+        if reach is None or abs(factor) <= reach or loop is None:
+            return False
+        reach = None if loop.extent is None else reach + abs(factor) * (loop.extent - 1)
+    return True
+
+
+def precedes(store: ir.Operation, block: BlockOp, loop: ForOp, parts: Mapping[int, tuple[Linear, int]]) -> bool:
+    """Whether a store in a loop around ``loop`` comes before a block at the end of ``loop``, and writes what the block then reads.
+
+    ``parts``: the region of axes of the block. Each loop around both must move the store's element along a dimension in which the block
+    reads the element of the step.
+    """
+    if not is_first(store, loop.operation):
+        return False
+    reading = [op for op in accesses(block, "memref.load") if buffer_of(op) == buffer_of(store)]
+    axes = plain_axes(reading[0], block, "reverse_compute_at")
+    if any(plain_axes(op, block, "reverse_compute_at") != axes for op in reading):
+        return False
+    here = [(parts[axis][0], place_of(store, dimension)) for dimension, axis in enumerate(axes) if axis in parts and parts[axis][1] == 1]
+    same = [place for begin, place in here if begin.terms == place.terms and begin.constant == place.constant]
+    return all(any(one.variable in place.terms for place in same) for one in loops_around_both(store, loop.operation))
