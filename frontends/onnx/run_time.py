@@ -12,7 +12,7 @@ from legato.dialects import relax
 from legato.dialects.relax.dims import Dim, Size
 from legato.dialects.relax.ops.count import sizes_of
 from legato.frontends.onnx.node import OnnxNode
-from legato.frontends.onnx.problems import Refused
+from legato.frontends.onnx.problems import Malformed, Refused
 
 I64 = np.dtype(np.int64)
 
@@ -54,6 +54,14 @@ def symbols(node: OnnxNode, x: ir.Value, what: str) -> list[Dim]:
     if not count(x):
         return []
     return sizes_of(x, f"{node.label}_{what}")
+
+
+def a_symbol(node: OnnxNode, index: int, what: str) -> Dim:
+    """An input that is one integer as a new symbol. Malformed if it has more elements, or none."""
+    x = integers(node, index, what)
+    if count(x) != 1:
+        raise Malformed(f"{what} must be one number, has {count(x)} elements")
+    return symbols(node, x, what)[0]
 
 
 def joined(*vectors: ir.Value) -> ir.Value:

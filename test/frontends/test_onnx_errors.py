@@ -352,3 +352,11 @@ def test_external_data_needs_a_folder():
     proto = broken(data_location=TensorProto.EXTERNAL)
     proto.graph.initializer[0].external_data.add(key="location", value="w.bin")
     refuses(proto, "the model came without a folder: give from_onnx its path")
+
+
+def test_several_numbers_for_one():
+    places, several = np.zeros((2, 3), np.int64), np.zeros(3, np.int64)
+    hot = model([node("OneHot", "x several values", "y")], [value("x", places), value("several", several), value("values", X[0, :2])], ["y"])
+    refuses(hot, "depth must be one number, has 3 elements")
+    top = model([node("TopK", "x several", "y places")], [value("x", X), value("several", several)], ["y", "places"])
+    refuses(top, "k must be one number, has 3 elements")

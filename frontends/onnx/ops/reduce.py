@@ -148,7 +148,7 @@ def top_k(node):
     """TopK. The elements are always sorted, so ``sorted`` is ignored."""
     axis = node.axis(node.integer("axis", -1), node.rank())
     if node.version >= 10 and node.by_data(1):
-        (count,) = run_time.symbols(node, run_time.integers(node, 1, "k"), "k")
+        count = run_time.a_symbol(node, 1, "k")
     else:
         count = node.integer("k") if node.version < 10 else int(node.scalar(1, "k"))
     largest = node.flag("largest", True) if node.version >= 11 else True
