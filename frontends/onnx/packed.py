@@ -59,9 +59,12 @@ def last(node: OnnxNode, sequence: PackedSequence) -> Size:
     """The last place in a sequence. A call in which it is empty is an error."""
     if sequence.length == 0:
         raise Malformed("its sequence has no tensors")
-    if not isinstance(sequence.length, int):     # where the node stands, which may be a branch for sequences that are not empty
-        run_time.symbols(node, relax.subtract(run_time.vector(node, [sequence.length]), run_time.literal(1)), "last_position")
-    return sequence.length - 1
+    if isinstance(sequence.length, int):
+        return sequence.length - 1
+    # a symbol of the block where the node stands, which may be a branch for sequences that are not empty
+    count = run_time.vector(node, [sequence.length])
+    places = relax.where(relax.greater(count, run_time.literal(0)), relax.subtract(count, run_time.literal(1)), run_time.literal(-2))
+    return _from_zero(node, places, "last_position")
 
 
 def tensor_at(node: OnnxNode, sequence: PackedSequence, place: Size) -> ir.Value:
@@ -212,8 +215,11 @@ def _replaced(sequence: PackedSequence, begin: Size, end: Size, first: Size, las
         parts = [relax.strided_slice(x, begin=[0], end=[low], axes=[axis]),
                  *([] if middle is None else [middle]),
                  relax.strided_slice(x, begin=[high], end=[sizes[axis]], axes=[axis])]
+        whole = relax.concat(parts, axis=axis)
         sizes[axis] += low - high if middle is None else relax.TensorType.of(middle.type).dims[axis]
-        return relax.reshape(relax.concat(parts, axis=axis), shape=sizes)     # the places are in the sequence
+        if middle is None and not isinstance(sizes[axis], int):
+            return whole        # that its size is not negative would be checked in front of a branch that is not taken, too
+        return relax.reshape(whole, shape=sizes)     # the places are in the sequence
 
     table = None if sequence.table is None else cut(sequence.table, first, last, row, 0)
     return PackedSequence(cut(sequence.data, begin, end, unit, sequence.axis), table, sequence.element)

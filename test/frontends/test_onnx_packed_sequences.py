@@ -229,7 +229,9 @@ GUARDED = """g (int64 steps, int64 more, float[n] x) => (float[k] y, float[m, n]
   }>
   count = SequenceLength(first)
   some = Greater(count, none)
-  y = If(some) <then_branch = all () => (float[a] u) { u = ConcatFromSequence<axis = 0>(first) },
+  y = If(some) <then_branch = all () => (float[a] u) { more1 = SequenceInsert(first, x) one = SequenceErase(more1)
+                                                       two = SequenceErase(one) back = SequenceInsert(two, x, none)
+                                                       u = ConcatFromSequence<axis = 0>(back) },
                 else_branch = other () => (float[b] v) { v = Identity(x) }>
   second = Loop(more, yes, empty) <body = again (int64 i2, bool c2, seq(float[]) l2) => (bool d2, seq(float[]) m2) {
     d2 = Identity(c2)
