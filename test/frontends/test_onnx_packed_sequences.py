@@ -239,6 +239,19 @@ GUARDED = """g (int64 steps, int64 more, float[n] x) => (float[k] y, float[m, n]
   }>
   z = ConcatFromSequence<axis = 0, new_axis = 1>(second)
 }"""
+# as many steps as a list has tensors; nothing else reads what is appended
+COUNTED = """g (float[n, 4] x) => (int64 c) <int64 two = {2}> {
+  yes = Constant<value = bool {1}>()
+  parts = SplitToSequence<axis = 0>(x, two)
+  count = SequenceLength(parts)
+  empty = SequenceEmpty<dtype = 1>()
+  all = Loop(count, yes, empty) <body = step (int64 i, bool c, seq(float[]) l) => (bool d, seq(float[]) m) {
+    d = Identity(c)
+    part = SequenceAt(parts, i)
+    m = SequenceInsert(l, part)
+  }>
+  c = SequenceLength(all)
+}"""
 X6 = floats(6, 6)
 CALLS = {
     "appended": (APPENDED, [given(steps=n, x=floats(b, 3), place=p) for n, b, p in ((1, 2, 0), (5, 4, -2), (20, 1, 19), (2, 0, 1))],
@@ -256,6 +269,7 @@ CALLS = {
                [given(steps=3, x=floats(2), places=p) for p in ([0, 3, 0], [-2, 0, 0])]),
     "declared": (DECLARED, [given(steps=n, x=floats(3)) for n in (1, 2, 12)], []),
     "optionals": (OPTIONALS, [given(c=c, steps=n, x=floats(k)) for c in (True, False) for n, k in ((0, 3), (1, 1), (2, 0), (9, 5))], []),
+    "counted": (COUNTED, [given(x=floats(n, 4)) for n in (1, 4, 5)], []),
     "single": (SINGLE, [given(place=p, x=floats(n), w=floats(m)) for p, n, m in ((0, 3, 2), (0, 1, 1), (-1, 2, 0))],
                [given(place=p, x=floats(2), w=floats(2)) for p in (1, 2, -2)]),
     "guarded": (GUARDED, [given(steps=n, more=m, x=floats(3)) for n, m in ((0, 1), (2, 1), (12, 2))],

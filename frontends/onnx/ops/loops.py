@@ -3,7 +3,7 @@ import numpy as np
 
 from legato.core.mlir import ir
 from legato.dialects import relax
-from legato.dialects.relax.dims import Size, maximum
+from legato.dialects.relax.dims import UNKNOWN, Size, maximum
 from legato.dialects.relax.types import TensorType
 from legato.frontends.onnx import regions, run_time
 from legato.frontends.onnx.entry import op
@@ -107,6 +107,8 @@ def _counted_loop(node, steps: Size):
     def whole(before: list[ir.Value]) -> tuple[list[ir.Value], list[ir.Value]]:
         types, slices = regions.types_of_step(before, step, node.label, states.types(before))
         refuse_known_changes(steps, types)
+        if any(UNKNOWN in type_.dims for type_ in types):
+            raise Refused("a state changes its sizes")  # the size of an scf.for's result is folded to that of its initial value
         return regions.loop(node.emitter, steps, before, step, types, slices, name=node.label)
 
     ends, stacks = states.results(*states.settled(whole))
