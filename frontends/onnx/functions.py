@@ -5,6 +5,7 @@ import onnx
 from onnx import AttributeProto, TypeProto
 
 from legato.dialects.relax.dims import UNKNOWN
+from legato.frontends.onnx.problems import Malformed
 from legato.frontends.onnx.sequences import DecidedOptional, GrowingSequence, PackedSequence, SequenceValue
 from legato.frontends.onnx.tensors import code_of
 from legato.frontends.onnx.values import Value
@@ -27,7 +28,11 @@ def schema_function(
         text = schema.get_function_with_opset_version(_nearest(schema.function_opset_versions, opset))
     elif schema.has_context_dependent_function:
         version = _nearest(schema.context_dependent_function_opset_versions, opset)
-        text = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), [_type_of(v) for v in inputs])
+        types = [_type_of(value) for value in inputs]
+        try:
+            text = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
+        except ValueError as error:     # a node without an attribute that the body is made of
+            raise Malformed(f"ONNX cannot define it: {error}") from None
     if not text:
         return None
     function = onnx.FunctionProto()

@@ -13,6 +13,7 @@ from legato.dialects.relax.dims import Dim, Size
 from legato.dialects.relax.ops.count import sizes_of
 from legato.frontends.onnx.node import OnnxNode
 from legato.frontends.onnx.problems import Malformed, Refused
+from legato.frontends.onnx.values import KNOWN_ELEMENTS
 
 I64 = np.dtype(np.int64)
 
@@ -44,7 +45,7 @@ def count(x: ir.Value) -> int:
 
 def counted(size: Size) -> ir.Value:
     """0, 1, ... up to a size."""
-    if isinstance(size, int):
+    if isinstance(size, int) and size <= KNOWN_ELEMENTS:
         return literal(np.arange(size))
     return relax.cumsum(relax.broadcast_to(literal(1), shape=[size]), axis=0, exclusive=True)
 

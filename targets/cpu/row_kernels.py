@@ -5,9 +5,12 @@ are computed inside of the tile: a row, or a strip of columns, stays in register
 """
 from functools import partial
 
+from legato.analysis.indices.tensor_sizes import TensorSizes
 from legato.analysis.structured import StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import dims_in
+from legato.analysis.structured.work import size_symbol
 from legato.core.mlir import ir
+from legato.dialects.relax.dim import Size, symbol
 from legato.targets.cpu.default import cut, cut_alone, nest_handles, share
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
@@ -56,8 +59,39 @@ def shared_places(kernel: StructuredKernel, root: StructuredOp) -> Places | None
     while outer := [n for n in inside if n is not root and any(r not in inside for r in kernel.readers(n))]:
         for nest in outer:
             del inside[nest]
-    usable = all(n.writes_plainly and n.vectorizable and len(n.op.results) == 1 for n in inside)
+    usable = all(n.writes_plainly and n.vectorizable and len(n.op.results) == 1 for n in inside) and has_one_tile_each(kernel, root, inside)
     return None if not usable or not shared or all(n.parallel for n in inside) else inside
+
+
+def has_one_tile_each(kernel: StructuredKernel, root: StructuredOp, inside: Places) -> bool:
+    """Whether the readers of each nest ask for a tile of the same sizes, as values of the IR: else fusion leaves a copy for each.
+
+    Upstream takes the extent of a loop from the first operand that it indexes. Two arguments may have sizes of one name there.
+    """
+    function = kernel.function
+    arguments = list(function.body.blocks[0].arguments)
+    shapes = [[symbol(size_symbol(n, d)) if size < 0 else size for d, size in enumerate(a.type.shape)]
+              if isinstance(a.type, ir.RankedTensorType) else [] for n, a in enumerate(arguments)]
+    sizes = TensorSizes(function, shapes)
+
+    def own(nest: StructuredOp) -> dict[int, Size]:
+        places = [(loop, sizes.shape(value)[d]) for i, value in enumerate(nest.op.operands) if isinstance(value.type, ir.RankedTensorType)
+                  for d, loop in enumerate(nest.loops_of(i)) if loop is not None]
+        return dict(reversed(places))
+
+    tiles = {root: own(root)}
+    for nest in reversed(kernel.nests):
+        asked = []
+        for reader in kernel.readers(nest) if nest in inside and nest is not root else ():
+            for i, value in enumerate(reader.op.operands):
+                if value in list(nest.op.results):
+                    asked.append({written: tiles[reader][read] for read, written in zip(reader.loops_of(i), nest.out_loops)
+                                  if read is not None and written is not None and written not in inside[nest].values()})
+        if any(one != asked[0] for one in asked):
+            return False
+        if asked:
+            tiles[nest] = own(nest) | asked[0]
+    return True
 
 
 def place_of(kernel: StructuredKernel, nest: StructuredOp, places: Places) -> dict[int, int] | None:

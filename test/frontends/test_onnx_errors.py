@@ -356,7 +356,16 @@ def test_external_data_needs_a_folder():
 
 def test_several_numbers_for_one():
     places, several = np.zeros((2, 3), np.int64), np.zeros(3, np.int64)
-    hot = model([node("OneHot", "x several values", "y")], [value("x", places), value("several", several), value("values", X[0, :2])], ["y"])
+    inputs = [value("x", places), value("several", several), value("values", X[0, :2])]
+    hot = model([node("OneHot", "x several values", "y")], inputs, ["y"])
     refuses(hot, "depth must be one number, has 3 elements")
     top = model([node("TopK", "x several", "y places")], [value("x", X), value("several", several)], ["y", "places"])
     refuses(top, "k must be one number, has 3 elements")
+
+
+def test_nodes_that_onnx_cannot_define():
+    map_ = model([node("SequenceConstruct", "x", "s"), node("SequenceMap", "s", "t"), node("ConcatFromSequence", "t", "y", axis=0)],
+                 [value("x", X)], ["y"])
+    refuses(map_, "/n (SequenceMap", "ody")
+    image = model([node("Col2Im", "x image block", "y")], [value("x", X)], ["y"], constants={"image": [4, 4], "block": [2, 2]})
+    refuses(image, "its input must have three dimensions, the batch, rows and columns, has [2, 3]")

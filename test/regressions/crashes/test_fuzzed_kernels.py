@@ -68,3 +68,42 @@ def test_compiles(kernel, target):
     shapes, reference = KERNELS[kernel]
     arrays = [np.random.default_rng(n).random(shape, np.float32) for n, shape in enumerate(shapes)]
     np.testing.assert_array_equal(legato.compile(kernel, target)(*arrays), reference(*arrays))
+
+
+@T.prim_func
+def rows_of_sizes_of_two_arguments(a: T.handle, b: T.handle, y: T.handle):
+    """The two readers of a row took its length from different arguments: fusion left a copy for each, and the schedule expects one."""
+    m, k = T.int64(), T.int64()
+    A = T.match_buffer(a, (k, m), "float32")  # noqa: F841 (it gives a size)
+    B = T.match_buffer(b, (m, m), "float32")
+    Y = T.match_buffer(y, (m, m), "float32")
+    S = T.alloc_buffer((m,), "float32")
+    U = T.alloc_buffer((m, m), "float32")
+    R = T.alloc_buffer((m,), "float32")
+    for i, j in T.grid(m, m):
+        with T.block("S"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + B[vi, vj] * B[vi, vj]
+    for i, j in T.grid(m, m):
+        with T.block("U"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            U[vi, vj] = B[vi, vj] / (S[vi] + T.float32(1))
+    for i, j in T.grid(m, m):
+        with T.block("R"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                R[vi] = T.float32(0)
+            R[vi] = R[vi] + U[vi, vj] * U[vi, vj]
+    for i, j in T.grid(m, m):
+        with T.block("Y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = T.tanh(B[vi, vj]) + U[vi, vj] / (R[vi] + T.float32(1))
+
+
+def test_rows_of_sizes_of_two_arguments():
+    b = np.random.default_rng(0).standard_normal((21, 21)).astype(np.float32)
+    u = b / (np.square(b).sum(1, keepdims=True) + 1)
+    wanted = np.tanh(b) + u / (np.square(u).sum(1, keepdims=True) + 1)
+    np.testing.assert_allclose(legato.compile(rows_of_sizes_of_two_arguments)(np.zeros((2, 21), np.float32), b), wanted, 1e-5)
