@@ -90,6 +90,8 @@ class Module:
                 module = Module(parsed, take_inline_weights(parsed.operation, weights))
             except ir.MLIRError as error:
                 raise LegatoError(str(error)) from error
+            except RuntimeError as error:   # the bindings fail to make a message of bytes that are no text
+                raise LegatoError("it is no valid MLIR, at a place with bytes that are no UTF-8") from error
             _check_dims(module.module.operation)
             return module
 

@@ -193,9 +193,12 @@ class OnnxNode:
         """The element type of an input."""
         return self.value(index).dtype
 
-    def dims(self, index: int = 0) -> tuple[Size, ...]:
-        """The sizes of an input."""
-        return self.value(index).dims
+    def dims(self, index: int = 0, rank: int | None = None) -> tuple[Size, ...]:
+        """The sizes of an input. Malformed if it has not the given rank."""
+        found = self.value(index).dims
+        if rank is not None and len(found) != rank:
+            raise Malformed(f"its input {index} must have {rank} dimensions, has the shape {list(found)}")
+        return found
 
     def rank(self, index: int = 0) -> int:
         """The rank of an input."""

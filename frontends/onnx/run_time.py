@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from legato.core.dtypes import kind
 from legato.core.mlir import ir
 from legato.dialects import relax
 from legato.dialects.relax.dims import Dim, Size
@@ -24,6 +25,10 @@ def integers(node: OnnxNode, index: int, what: str) -> ir.Value:
     sizes = relax.TensorType.of(x.type).dims
     if len(sizes) > 1 or not all(isinstance(size, int) for size in sizes):
         raise Refused(f"the number of {what}, {list(sizes)}, is known only at run time")
+    if sizes and sizes[0] > KNOWN_ELEMENTS:
+        raise Refused(f"there are {sizes[0]} {what}, more than {KNOWN_ELEMENTS}")
+    if kind(node.dtype(index)) not in ("int", "uint"):
+        raise Malformed(f"the {what} must be integers, not {node.dtype(index)}")
     x = x if node.dtype(index) == I64 else relax.astype(x, dtype=I64)
     return x if sizes else relax.reshape(x, shape=[1])
 

@@ -368,4 +368,4 @@ def test_nodes_that_onnx_cannot_define():
                  [value("x", X)], ["y"])
     refuses(map_, "/n (SequenceMap", "ody")
     image = model([node("Col2Im", "x image block", "y")], [value("x", X)], ["y"], constants={"image": [4, 4], "block": [2, 2]})
-    refuses(image, "its input must have three dimensions, the batch, rows and columns, has [2, 3]")
+    refuses(image, "its input 0 must have 3 dimensions, has the shape [2, 3]")

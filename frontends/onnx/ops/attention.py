@@ -32,7 +32,7 @@ def attention(node):
     q, k, v = _heads(node, flat)
     before: Size = 0
     if node.given(4):
-        before = node.dims(4)[2]
+        before = node.dims(4, rank=4)[2]
         k, v = (relax.concat([node.x(index), new], axis=2) for index, new in ((4, k), (5, v)))
     if not all(isinstance(size, int) for size in (dims(q.type)[1], dims(k.type)[1], dims(q.type)[3])):
         raise ByDefinition
@@ -56,6 +56,8 @@ def attention(node):
 
 def _heads(node, flat: bool) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Queries, keys and values as [B, heads, rows, features]."""
+    for index in range(3):
+        node.dims(index, rank=3 if flat else 4)
     if not flat:
         node.ignore("q_num_heads", "kv_num_heads")
         return node.x(0), node.x(1), node.x(2)

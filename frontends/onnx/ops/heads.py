@@ -37,6 +37,8 @@ def static_size(size: Size, what: str) -> int:
 
 def split_heads(x: ir.Value, heads: int) -> ir.Value:
     """[B, S, heads D] as [B, heads, S, D]."""
+    if x.type.rank != 3:
+        raise Malformed(f"expected a batch of rows of heads, three dimensions, found {list(dims(x.type))}")
     batch, rows, width = dims(x.type)
     width = static_size(width, "the size of its heads")
     if heads < 1 or width % heads:
@@ -103,6 +105,9 @@ class Scores:
 
 def attend(q: ir.Value, k: ir.Value, v: ir.Value, how: Scores) -> ir.Value:
     """softmax(scores of q k^T) v for q [B, N, S, D], k [B, M, T, D], v [B, M, T, E], where N / M neighbouring heads share keys."""
+    if not q.type.rank == k.type.rank == v.type.rank == 4:
+        found = ", ".join(str(list(dims(x.type))) for x in (q, k, v))
+        raise Malformed(f"expected queries, keys and values of four dimensions, a batch of heads of rows, found {found}")
     batch, heads, rows, depth = dims(q.type)
     shared = static_size(dims(k.type)[1], "the number of its heads")
     scale = how.scale or 1 / math.sqrt(max(static_size(depth, "the size of its heads"), 1))

@@ -59,7 +59,7 @@ def multi_head_attention(node):
     q, k, v = _separate(node, heads) if node.rank() == 3 else _packed_queries(node)
     before: Size = 0
     if node.given(6):
-        before = node.dims(6)[2]
+        before = node.dims(6, rank=4)[2]
         k, v = (relax.concat([node.x(index), new], axis=2) for index, new in ((6, k), (7, v)))
     rows, keys = dims(q.type)[2], dims(k.type)[2]
     biases = [_padding(node, 4, keys, q)] if node.given(4) else node.ignore("mask_filter_value") or []
@@ -80,11 +80,11 @@ def _separate(node, heads: int) -> tuple[ir.Value, ir.Value, ir.Value]:
     else:
         k, v = node.x(1), node.x(2)
     if node.given(3):
-        width = static_size(node.dims()[2], "the size of its queries")
+        width = static_size(node.dims(0, rank=3)[2], "the size of its queries")
         q = relax.add(q, columns(node.x(3), 0, width))
         total = static_size(node.dims(3)[0], "the size of its bias")
         if node.rank(1) == 3:
-            depth = static_size(node.dims(1)[2], "the size of its keys")
+            depth = static_size(node.dims(1, rank=3)[2], "the size of its keys")
             k, v = relax.add(k, columns(node.x(3), width, width + depth)), relax.add(v, columns(node.x(3), width + depth, total))
         elif node.rank(1) == 5:
             middle = width * 2
@@ -122,6 +122,7 @@ def attention(node):
     node.only("past_present_share_buffer", 0)
     node.ignore("rotary_embedding_dim")
     heads = node.integer("num_heads")
+    node.dims(0, rank=3), node.dims(1, rank=2)
     x = relax.matmul(node.x(0), node.x(1))
     x = relax.add(x, node.x(2)) if node.given(2) else x
     total = static_size(dims(x.type)[2], "the size of its weight")
@@ -132,7 +133,7 @@ def attention(node):
     q, k, v = (split_heads(columns(x, ends[i], ends[i + 1]), heads) for i in range(3))
     before: Size = 0
     if node.given(4):
-        before = node.dims(4)[3]
+        before = node.dims(4, rank=5)[3]
         k, v = (relax.concat([_half(node.x(4), place), new], axis=2) for place, new in ((0, k), (1, v)))
     rows, keys = dims(q.type)[2], dims(k.type)[2]
     biases = [_padding(node, 3, keys, q)] if node.given(3) else node.ignore("mask_filter_value") or []
@@ -151,11 +152,11 @@ def rotary_embedding(node):
     """Features rotated by angles that depend on their place in the sequence."""
     node.only("is_packed_batching", 0)
     node.only("scale", 1.0)
-    half = static_size(node.dims(2)[1], "the size of its table of cosines")
+    half = static_size(node.dims(2, rank=2)[1], "the size of its table of cosines")
     heads, width = node.integer("num_heads", 0), node.integer("rotary_embedding_dim", 0) or 2 * half
     x, flat = node.x(), node.rank() == 3
     if flat:
-        features = static_size(node.dims()[2], "the size of its input")
+        features = static_size(node.dims(0, rank=3)[2], "the size of its input")
         x = split_heads(x, heads or features // (2 * half))
     rows = dims(x.type)[2]
     places = relax.astype(node.x(1), dtype=I64)
@@ -221,7 +222,7 @@ def _grouped(node, heads: int, shared: int) -> tuple[ir.Value, ir.Value, ir.Valu
     """Queries, keys and values as heads; of one input where they are packed."""
     if node.given(1):
         return split_heads(node.x(0), heads), split_heads(node.x(1), shared), split_heads(node.x(2), shared)
-    width = static_size(node.dims()[2], "the size of its queries")
+    width = static_size(node.dims(0, rank=3)[2], "the size of its queries")
     if width % (heads + 2 * shared):
         raise Malformed(f"{width} features are no {heads} heads of queries and twice {shared} of keys and values")
     depth = width // (heads + 2 * shared)

@@ -71,9 +71,7 @@ def col2im(node):
     padded = [size + pads[a] + pads[rank + a] for a, size in enumerate(image)]
     taken = [dilation * (k - 1) + 1 for dilation, k in zip(dilations, block)]
     counts = [floor_divide(size - most, stride) + 1 for size, most, stride in zip(padded, taken, strides)]
-    if node.rank() != 3:
-        raise Malformed(f"its input must have three dimensions, the batch, rows and columns, has {list(node.dims())}")
-    batch, rows, columns = node.dims()
+    batch, rows, columns = node.dims(0, rank=3)
     elements, blocks = product(block), product(counts)
     is_known = all(isinstance(size, int) for size in (rows, columns, *image, *block))
     if is_known and (any(isinstance(count, int) and count < 1 for count in counts) or columns != blocks or rows % elements):

@@ -55,7 +55,7 @@ def _resolved(node, wanted: list[Size], allow_zero: bool) -> list[Size]:
 
 
 def _fold_reshape(node, data, wanted):
-    if wanted.dtype == object:
+    if wanted.dtype.kind != "i":
         return None
     return data.reshape(_resolved(node, wanted.ravel().tolist(), node.flag("allowzero")))
 

@@ -98,3 +98,21 @@ def test_lists_that_are_left_out(op, words):
     for given in (text, text.encode()):
         with pytest.raises(LegatoError, match=words):
             Module.parse(given)
+
+
+@pytest.mark.parametrize("inputs, body, message", [
+    ("float[0, 3, 4, 4] x, int64[4294967296] shape", "y = Reshape<allowzero = 1>(x, shape)", "there are 4294967296 sizes, more than 4096"),
+    ("float[2, 3] x, float[2] shape", "y = Reshape(x, shape)", "the sizes must be integers, not float32"),
+    ("float[2, 3, 4, 5, 6] x", "y = Attention(x, x, x)", "its input 0 must have 4 dimensions"),
+    ("float[2, 3] x", "y = Attention<q_num_heads = 1, kv_num_heads = 1>(x, x, x)", "its input 0 must have 4 dimensions"),
+], ids=["a hang", "floats", "five dimensions", "two dimensions"])
+def test_shapes_that_no_node_has(inputs, body, message):
+    proto = onnx.parser.parse_model(f'<ir_version: 12, opset_import: ["": 24]> g ({inputs}) => (float[a, b] y) {{ {body} }}')
+    with pytest.raises(LegatoError, match=message):
+        legato.from_onnx(proto)
+
+
+def test_an_error_in_text_that_is_not_utf8():
+    """The bindings' own RuntimeError: they fail to make the message."""
+    with pytest.raises(LegatoError, match="no UTF-8"):
+        Module.parse(b'func.func @main() { "relax.\xff\xfe"() : () -> () }')
