@@ -11,6 +11,7 @@ from legato.analysis.recognize import RecognizedKernel, recognize
 from legato.core.errors import LegatoError
 from legato.core.locations import describe, model_name
 from legato.core.mlir import func, ir
+from legato.dialects.relax.dims import given_symbols
 from legato.dialects.relax.graph import attributes_of, op_class
 from legato.dialects.relax.types import TensorType
 
@@ -107,10 +108,10 @@ class Graph:
         ops = {node.op for node in nodes}
         given = {name: op for name, op in self.sizes.given.items() if op in ops}
         outer = [ref for node in nodes for ref in node.operands if ref.node not in nodes]
-        known = given.keys() | {name for ref in [*outer, *results] for name in symbols_of_type(ref.value.type)}
+        known = given.keys() | {name for ref in [*outer, *results] for name, *_ in given_symbols(ref.value.type)}
         for node in nodes:
             for name in sorted(self.sizes.all_named_by(node.op) - known):
-                return (f"{node} needs the size {name}, which is in the type of no input and no result of the group: its code could not "
+                return (f"{node} needs the size {name}, which no dimension of an input or a result of the group gives: its code could not "
                         "know it")
         if not given:
             return None

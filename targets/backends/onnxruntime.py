@@ -3,7 +3,11 @@ from functools import lru_cache
 from importlib.util import find_spec
 
 from legato.analysis.patterns import Match
+from legato.core.dtypes import kind
 from legato.core.errors import UnsupportedError
+from legato.core.mlir import ir
+from legato.dialects.relax.graph import attributes_of
+from legato.dialects.relax.types import TensorType
 from legato.targets.backends.engine import OnnxEngine
 from legato.targets.backends.onnx import export_op, op_patterns
 
@@ -25,7 +29,18 @@ def _refusal(model: bytes) -> str:
     return ""
 
 
+def _refused_at_a_run(op: ir.Operation) -> str:
+    """Why a session of the op would fail at its first run; empty where it would not."""
+    if op.name in ("relax.scatter_nd", "relax.scatter_elements") and attributes_of(op)["reduction"] != "none":
+        dtype = TensorType.of(op.results[0].type).dtype
+        if dtype.itemsize < 4 and kind(dtype) in ("float", "bool"):
+            return f"onnxruntime scatters {dtype.name} without a reduction only"
+    return ""
+
+
 def _taken(match: Match) -> bool | str:
+    if refused := _refused_at_a_run(match.nodes[0].op):
+        return refused
     try:
         model = export_op(match.nodes[0].op)
     except UnsupportedError as error:

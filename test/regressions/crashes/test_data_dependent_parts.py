@@ -76,7 +76,7 @@ func.func @main(%x: tensor<8xf32>, %o: tensor<1x1xf32>) -> (tensor<f32>, tensor<
 @pytest.mark.parametrize("patterns, refused", [
     ([EXP, TANH], None),    # the merged group, after which the count moves, stands after the broadcast
     ([SUM_OF_COUNTED], "the size k, which relax.nonzero finds, is also used outside, by relax.broadcast_to"),
-    ([EXP, TANH, SUM(SPREAD)], "relax.broadcast_to needs the size k, which is in the type of no input and no result of the group"),
+    ([EXP, TANH, SUM(SPREAD)], "relax.broadcast_to needs the size k, which no dimension of an input or a result of the group gives"),
 ], ids=["sorted", "used outside", "unknown inside"])
 def test_ops_that_name_the_size_stay_behind(patterns, refused, backend):
     reasons, _ = given_to(backend(*patterns), BEHIND, X, np.full((1, 1), 2, np.float32))
@@ -108,3 +108,17 @@ func.func {visibility} @found(%x: tensor<8xf32>) -> {COUNT} attributes {{relax.c
 }}"""
     with pytest.raises(legato.LegatoError, match="@found goes to the backend 'mine' and its results have the size k, which is known only"):
         legato.compile(legato.Module.parse(marked), backends=[ByNumpy(EXP)])
+
+
+@pytest.mark.parametrize("backend", [ByNumpy, AsIr])
+def test_a_size_that_its_tensors_do_not_give(backend):
+    """A slice to the lesser of 2 and a size, of a tensor that does not have the size: no dimension of the group tells it."""
+    least = 'tensor<?xf32, #relax.dims<["min(2, n)"]>>'
+    text = f"""
+func.func @main(%x: tensor<2xf32>, %n: tensor<?xf32, #relax.dims<["n"]>>) -> {least} {{
+  %a = "relax.strided_slice"(%x) {{begin = #relax.dims<[0]>, end = #relax.dims<["min(2, n)"]>}} : (tensor<2xf32>) -> {least}
+  %b = "relax.exp"(%a) : ({least}) -> {least}
+  return %b : {least}
+}}"""
+    reasons, groups = given_to(backend(is_op("relax.strided_slice"), EXP), text, np.ones(2, np.float32), np.ones(5, np.float32))
+    assert groups == 0 and any("needs the size n, which no dimension of an input or a result of the group gives" in r for r in reasons)

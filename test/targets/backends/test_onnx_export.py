@@ -176,3 +176,20 @@ def test_an_op_that_the_engine_lacks_stays_with_the_host(element, taken):
     found = executable(x)
     found = found if isinstance(found, np.ndarray) else np.from_dlpack(found)
     np.testing.assert_allclose(found.astype(np.float32), np.tanh(x.astype(np.float32)), rtol=2e-2 if element == "bf16" else 1e-6)
+
+
+@pytest.mark.parametrize("dtype, taken", [("f32", True), ("f16", False), ("bf16", False)])
+@pytest.mark.parametrize("op", ["scatter_nd", "scatter_elements"])
+def test_scatters_that_onnxruntime_would_refuse_at_a_run(op, dtype, taken):
+    axis, shape = ("", "2x1") if op == "scatter_nd" else (", axis = 0 : i64", "2")
+    module = legato.Module.parse(f"""
+func.func @main(%x: tensor<4x{dtype}>, %u: tensor<2x{dtype}>) -> tensor<4x{dtype}> {{
+  %i = "relax.constant"() {{value = dense<1> : tensor<{shape}xi64>}} : () -> tensor<{shape}xi64>
+  %0 = "relax.{op}"(%x, %i, %u) {{reduction = "add"{axis}}}
+      : (tensor<4x{dtype}>, tensor<{shape}xi64>, tensor<2x{dtype}>) -> tensor<4x{dtype}>
+  return %0 : tensor<4x{dtype}>
+}}""")
+    exe = legato.compile(module, backends=["onnxruntime"])
+    records = exe.explain().partition
+    assert any(record.function is not None for record in records) == taken
+    assert taken or any("without a reduction only" in (record.reason or "") for record in records)
