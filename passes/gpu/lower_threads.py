@@ -1,9 +1,9 @@
 """tir-lower-threads: loops bound to threads become launches on a GPU.
 
-Each outermost loop that is bound to a thread axis becomes a ``gpu.launch``. Loops bound to one axis share its index, also in different
-nests of the launch; shorter ones run under a condition on the index. Statements outside of an axis's loops run on its first thread only.
-Shared buffers are put in workgroup memory and local ones on the thread; reductions across threads become all-reduces; barriers are
-inserted between conflicting accesses to shared memory by different threads.
+Each outermost loop that is bound to a thread axis becomes a ``gpu.launch``; neighbours that touch nothing of each other are joined. Loops
+bound to one axis share its index, also in different nests of the launch; shorter ones run under a condition on the index. Statements
+outside of an axis's loops run on its first thread only. Shared buffers are put in workgroup memory and local ones on the thread;
+reductions across threads become all-reduces; barriers are inserted between conflicting accesses to shared memory by different threads.
 """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,6 +19,7 @@ from legato.dialects.module import Module
 from legato.dialects.tir.loops import PARALLEL, SERIAL
 from legato.passes.gpu.threads.barriers import insert_barriers
 from legato.passes.gpu.threads.buffers import place_buffers, place_global
+from legato.passes.gpu.threads.joining import join_launches
 from legato.passes.gpu.threads.launch import thread_loops
 from legato.passes.gpu.threads.nests import make_launches
 from legato.passes.gpu.threads.vectors import align_elements, align_vectors, simplify_steps
@@ -60,7 +61,7 @@ def lower_kernel(kernel: func.FuncOp, machine: GpuMachine, warnings: list[str]) 
     for loop in find(operation, "tir.for"):
         if (problem := race(loop.opview)) is not None:
             raise PassFailed(problem, loop)
-    launches = make_launches(operation, machine.warp)
+    launches = join_launches(make_launches(operation, machine.warp))
     place_global(operation)
     for one in launches:
         simplify_steps(one.operation)

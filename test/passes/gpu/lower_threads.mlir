@@ -158,3 +158,61 @@ func.func private @sum(%x: tensor<128xf32>, %out: tensor<1xf32> {tir.out}) -> te
   %y = bufferization.to_tensor %b restrict writable : memref<1xf32> to tensor<1xf32>
   return %y : tensor<1xf32>
 }
+
+// -----
+
+// Two nests that write different parts are one launch: of its 7 blocks the last 3 are the second's, of fewer threads. The third reads what
+// they write, and starts after them.
+// CHECK-LABEL: func.func private @parts(
+// CHECK: gpu.launch blocks(%[[B:[a-z0-9]+]], %{{[a-z0-9]+}}, %{{[a-z0-9]+}}) in (%{{[a-z0-9]+}} = %c7, %{{[a-z0-9]+}} = %c1, %{{[a-z0-9]+}} = %c1)
+// CHECK-SAME: threads(%[[T:[a-z0-9]+]], %{{[a-z0-9]+}}, %{{[a-z0-9]+}}) in (%{{[a-z0-9]+}} = %c32, %{{[a-z0-9]+}} = %c1, %{{[a-z0-9]+}} = %c1)
+// CHECK: %[[FIRST:.*]] = arith.cmpi slt, %[[B]], %c4
+// CHECK-NEXT: scf.if %[[FIRST]] {
+// CHECK: memref.store %{{.*}}, %[[OUT:.*]][%[[B]], %[[T]]]
+// CHECK-NEXT: } else {
+// CHECK-NEXT: %[[OWN:.*]] = arith.subi %[[B]], %c4
+// CHECK-NEXT: %[[FEW:.*]] = arith.cmpi slt, %[[T]], %c16
+// CHECK-NEXT: scf.if %[[FEW]] {
+// CHECK-NEXT: %[[X:.*]] = tensor.extract %{{.*}}[%[[OWN]], %[[T]]]
+// CHECK-NEXT: memref.store %[[X]], %[[OUT]][%[[B]], %[[T]]]
+// CHECK: gpu.launch
+// CHECK-NOT: gpu.launch
+func.func private @parts(%x: tensor<4x32xf32>, %out: tensor<8x32xf32> {tir.out}) -> tensor<8x32xf32> attributes {tir.prim_func, tir.state = "written"} {
+  %a = bufferization.to_buffer %x : tensor<4x32xf32> to memref<4x32xf32>
+  %b = bufferization.to_buffer %out : tensor<8x32xf32> to memref<8x32xf32>
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c7 = arith.constant 7 : index
+  %c16 = arith.constant 16 : index
+  %c32 = arith.constant 32 : index
+  "tir.for"(%c0, %c4) ({
+  ^bb0(%i: index):
+    "tir.for"(%c0, %c32) ({
+    ^bb0(%j: index):
+      %0 = memref.load %a[%i, %j] : memref<4x32xf32>
+      memref.store %0, %b[%i, %j] : memref<8x32xf32>
+      "tir.yield"() : () -> ()
+    }) {name = "j", kind = "thread", thread = "threadIdx.x"} : (index, index) -> ()
+    "tir.yield"() : () -> ()
+  }) {name = "i", kind = "thread", thread = "blockIdx.x"} : (index, index) -> ()
+  "tir.for"(%c0, %c3) ({
+  ^bb0(%i: index):
+    "tir.for"(%c0, %c16) ({
+    ^bb0(%j: index):
+      %0 = memref.load %a[%i, %j] : memref<4x32xf32>
+      %1 = arith.addi %i, %c4 : index
+      memref.store %0, %b[%1, %j] : memref<8x32xf32>
+      "tir.yield"() : () -> ()
+    }) {name = "j", kind = "thread", thread = "threadIdx.x"} : (index, index) -> ()
+    "tir.yield"() : () -> ()
+  }) {name = "i", kind = "thread", thread = "blockIdx.x"} : (index, index) -> ()
+  "tir.for"(%c0, %c32) ({
+  ^bb0(%j: index):
+    %0 = memref.load %b[%c3, %j] : memref<8x32xf32>
+    memref.store %0, %b[%c7, %j] : memref<8x32xf32>
+    "tir.yield"() : () -> ()
+  }) {name = "j", kind = "thread", thread = "threadIdx.x"} : (index, index) -> ()
+  %0 = bufferization.to_tensor %b restrict writable : memref<8x32xf32> to tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
+}

@@ -47,6 +47,9 @@ GRAPHS = {
                     lambda x, b: x.transpose(2, 0, 1), 1),
     "a transpose in tiles": ((3, 70, 41), ['"relax.permute_dims"(%x) {axes = array<i64: 2, 0, 1>}'], (41, 3, 70),
                              lambda x, b: x.transpose(2, 0, 1), 1),
+    "parts one behind the other": ((6, 40), ['"tensor.concat"(%x, %x, %x) {dim = 1 : i64}'], (6, 120),
+                                   lambda x, b: np.concatenate([x, x, x], 1), 1),
+    "parts of odd sizes": ((5, 7, 3), ['"tensor.concat"(%x, %x) {dim = 1 : i64}'], (5, 14, 3), lambda x, b: np.concatenate([x, x], 1), 1),
     "a square transpose": ((64, 32), ['"relax.permute_dims"(%x) {axes = array<i64: 1, 0>}'], (32, 64), lambda x, b: x.T, 1),
 }
 
