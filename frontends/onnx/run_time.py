@@ -19,15 +19,15 @@ from legato.frontends.onnx.values import KNOWN_ELEMENTS
 I64 = np.dtype(np.int64)
 
 
-def integers(node: OnnxNode, index: int, what: str) -> ir.Value:
-    """An input as a vector of int64, of a length that is known. Refused if it is not."""
+def integers(node: OnnxNode, index: int, what: str, floats: bool = False) -> ir.Value:
+    """An input as a vector of int64, of a length that is known. Refused if it is not; Malformed for floats, unless the op takes these."""
     x = node.x(index)
     sizes = relax.TensorType.of(x.type).dims
     if len(sizes) > 1 or not all(isinstance(size, int) for size in sizes):
         raise Refused(f"the number of {what}, {list(sizes)}, is known only at run time")
     if sizes and sizes[0] > KNOWN_ELEMENTS:
         raise Refused(f"there are {sizes[0]} {what}, more than {KNOWN_ELEMENTS}")
-    if kind(node.dtype(index)) not in ("int", "uint"):
+    if not floats and kind(node.dtype(index)) not in ("int", "uint"):
         raise Malformed(f"the {what} must be integers, not {node.dtype(index)}")
     x = x if node.dtype(index) == I64 else relax.astype(x, dtype=I64)
     return x if sizes else relax.reshape(x, shape=[1])
@@ -62,9 +62,9 @@ def symbols(node: OnnxNode, x: ir.Value, what: str) -> list[Dim]:
     return sizes_of(x, f"{node.label}_{what}")
 
 
-def a_symbol(node: OnnxNode, index: int, what: str) -> Dim:
+def a_symbol(node: OnnxNode, index: int, what: str, floats: bool = False) -> Dim:
     """An input that is one integer as a new symbol. Malformed if it has more elements, or none."""
-    x = integers(node, index, what)
+    x = integers(node, index, what, floats)
     if count(x) != 1:
         raise Malformed(f"{what} must be one number, has {count(x)} elements")
     return symbols(node, x, what)[0]

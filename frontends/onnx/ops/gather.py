@@ -59,7 +59,7 @@ def scatter_nd(node):
 def one_hot(node):
     """OneHot; other values than 0 and 1 are selected by a where."""
     if node.by_data(1):
-        depth = run_time.a_symbol(node, 1, "depth")
+        depth = run_time.a_symbol(node, 1, "depth", floats=True)
     else:
         depth = int(node.scalar(1, "the depth"))
     if node.rank(2) != 1 or never_equal(node.dims(2)[0], 2):
