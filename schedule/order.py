@@ -13,11 +13,16 @@ from legato.schedule.state import ScheduleError, accesses, plain_axes, reads, wr
 HARMLESS = ("memref.dim", "bufferization.to_tensor", "tir.dealloc_buffer")
 
 
+def beside(first: ir.Operation, last: ir.Operation) -> tuple[ir.Operation, ir.Operation]:
+    """The ops of one block that contain two ops of a kernel, or are these."""
+    chain, other = ([one, *(a for a in ancestors(one) if a.name != "func.func")] for one in (first, last))   # a function may stand alone
+    return next((a, b) for a in chain for b in other if a.block == b.block)
+
+
 def between(first: ir.Operation, last: ir.Operation) -> Iterator[ir.Operation]:
     """The ops that may run after ``first`` and before ``last`` in one step of the loops around both: other steps of the loops around one
     of them, too."""
-    chain, other = [first, *ancestors(first)], [last, *ancestors(last)]
-    a, b = next((a, b) for a in chain for b in other if a.block == b.block)
+    a, b = beside(first, last)
     if a == b:
         yield from everything(a)
         return
@@ -61,8 +66,7 @@ def place_of(access: ir.Operation, axis: int) -> Linear:
 
 def is_first(store: ir.Operation, other: ir.Operation) -> bool:
     """Whether a store comes before an op in each step of the loops around both."""
-    chain, around = [store, *ancestors(store)], [other, *ancestors(other)]
-    a, b = next((a, b) for a in chain for b in around if a.block == b.block)
+    a, b = beside(store, other)
     return a != b and a.is_before_in_block(b)
 
 
