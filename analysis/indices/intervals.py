@@ -52,16 +52,18 @@ class Intervals(Numbers[Interval]):
         return _sum(a[0], None if b[1] is None else -b[1]), _sum(a[1], None if b[0] is None else -b[0])
 
     def multiply(self, a: Interval, b: Interval) -> Interval:
-        if None not in (*a, *b):
-            products = [x * y for x in a for y in b]
+        (low, high), (least, most) = a, b
+        if low is not None and high is not None and least is not None and most is not None:
+            products = [x * y for x in (low, high) for y in (least, most)]
             return min(products), max(products)
-        return (a[0] * b[0], None) if self.is_natural(a) and self.is_natural(b) else ANY
+        return (low * least, None) if low is not None and least is not None and low >= 0 and least >= 0 else ANY
 
     def floor_divide(self, a: Interval, b: Interval) -> Interval:
         divisor = self.known(b)
         if divisor is None or divisor <= 0:
             return (0, a[1]) if self.is_natural(a) and b[0] is not None and b[0] > 0 else ANY
-        return tuple(None if bound is None else bound // divisor for bound in a)
+        low, high = (None if bound is None else bound // divisor for bound in a)
+        return low, high
 
     def modulo(self, a: Interval, b: Interval) -> Interval:
         if b[0] is None or b[0] <= 0:

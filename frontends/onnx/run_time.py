@@ -25,7 +25,7 @@ def integers(node: OnnxNode, index: int, what: str, floats: bool = False) -> ir.
     sizes = relax.TensorType.of(x.type).dims
     if len(sizes) > 1 or not all(isinstance(size, int) for size in sizes):
         raise Refused(f"the number of {what}, {list(sizes)}, is known only at run time")
-    if sizes and sizes[0] > KNOWN_ELEMENTS:
+    if sizes and isinstance(sizes[0], int) and sizes[0] > KNOWN_ELEMENTS:
         raise Refused(f"there are {sizes[0]} {what}, more than {KNOWN_ELEMENTS}")
     if not floats and kind(node.dtype(index)) not in ("int", "uint"):
         raise Malformed(f"the {what} must be integers, not {node.dtype(index)}")

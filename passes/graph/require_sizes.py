@@ -215,7 +215,8 @@ def unused_ops(function: func.FuncOp) -> list[ir.Operation]:
     found: dict[ir.Operation, None] = {}
     for op in reversed(list(everything(function.operation))):
         users = [use.owner.operation for result in op.results for use in result.uses]
-        if is_graph_op(op) and not relax.op_class(op).DEFINES_SIZES and all(user in found for user in users):
+        cls = relax.op_class(op)
+        if cls is not None and not cls.DEFINES_SIZES and all(user in found for user in users):
             found[op] = None
     return [*reversed(found)]
 

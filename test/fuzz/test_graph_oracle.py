@@ -39,5 +39,5 @@ def test_local_responses():
     for size in (1, 3, 5):
         graph = helper.make_graph([helper.make_node("LRN", ["x"], ["y"], size=size, alpha=0.1)], "g", infos[:1], infos[1:])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
-        wanted = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
-        np.testing.assert_allclose(local_response(x.astype(np.float64), size, 0.1), wanted, 1e-6)
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        np.testing.assert_allclose(local_response(x.astype(np.float64), size, 0.1), np.asarray(session.run(None, {"x": x})[0]), 1e-6)

@@ -122,7 +122,8 @@ def attention(node):
     node.only("past_present_share_buffer", 0)
     node.ignore("rotary_embedding_dim")
     heads = node.integer("num_heads")
-    node.dims(0, rank=3), node.dims(1, rank=2)
+    node.dims(0, rank=3)
+    node.dims(1, rank=2)
     x = relax.matmul(node.x(0), node.x(1))
     x = relax.add(x, node.x(2)) if node.given(2) else x
     total = static_size(dims(x.type)[2], "the size of its weight")

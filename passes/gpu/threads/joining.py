@@ -149,5 +149,5 @@ def join(group: Sequence[Candidate]) -> Launch:
 
 def total(a: ir.Value, b: ir.Value) -> ir.Value:
     """The sum of two sizes, at the insertion point."""
-    known = constant_of(a), constant_of(b)
-    return arith.AddIOp(a, b).result if None in known else index(sum(known))
+    first, second = constant_of(a), constant_of(b)
+    return arith.AddIOp(a, b).result if first is None or second is None else index(first + second)
