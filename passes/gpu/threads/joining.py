@@ -21,7 +21,7 @@ HOST = ("memref.dim", "memref.alloc", "tir.alloc_buffer")          # ops between
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PlainLaunch:
     """A launch along one axis of blocks, of threads that share nothing."""
 
     launch: Launch
@@ -59,7 +59,7 @@ class Candidate:
                 and all(scope_of(one.buffer) == GLOBAL and buffer_of(one.buffer) == one.buffer for one, *_ in self.accesses)
                 and not any(list(size.uses) for size in list(self.launch.block.arguments)[len(THREADS):]))
 
-    def may_join(self, other: "Candidate") -> bool:
+    def may_join(self, other: "PlainLaunch") -> bool:
         """Whether two launches have threads along the same axes, and touch nothing that the other writes."""
         for name, mine, theirs in zip(THREADS, self.sizes, other.sizes):
             if name not in (GRID, LINE) and constant_of(mine) != constant_of(theirs):
@@ -77,9 +77,9 @@ def memory_of(buffer: ir.Value) -> ir.Value:
 def join_launches(launches: Sequence[Launch]) -> list[Launch]:
     """The launches of a kernel, of which neighbours are joined where that changes nothing."""
     joined: list[Launch] = []
-    group: list[Candidate] = []
+    group: list[PlainLaunch] = []
     for launch in launches:
-        one = Candidate(launch)
+        one = PlainLaunch(launch)
         if not one.is_plain:
             joined += [join(group)] if group else []
             joined.append(launch)
@@ -101,12 +101,12 @@ def are_neighbours(first: Launch, second: Launch) -> bool:
     return all(op.name in HOST or op.name.startswith(PLAIN) for op in between)
 
 
-def has_room(group: Sequence[Candidate]) -> bool:
+def has_room(group: Sequence[PlainLaunch]) -> bool:
     """Whether a grid can have the blocks of all launches, as far as they are known."""
     return sum(constant_of(one.blocks) or 0 for one in group) <= MOST_BLOCKS[GRID]
 
 
-def join(group: Sequence[Candidate]) -> Launch:
+def join(group: Sequence[PlainLaunch]) -> Launch:
     """One launch of some, in the place of the last of them."""
     last = group[-1].launch
     if len(group) == 1:
