@@ -165,8 +165,7 @@ def test_pass_by_pass(name, target, models, opt, tmp_path, capsys):
     check_stages(models[name], target, opt, tmp_path, capsys, each_pass=True)
 
 
-@pytest.mark.parametrize("target", ["llvm", "nvvm"])
-@pytest.mark.parametrize("name", ["resnet50", "minilm"])
+@pytest.mark.parametrize("name, target", [("resnet50", "llvm"), ("narrow", "nvvm"), ("minilm", "llvm"), ("minilm", "nvvm")])
 def test_stage_by_stage(name, target, models, opt, tmp_path, capsys):
     check_stages(models[name], target, opt, tmp_path, capsys, each_pass=False)
 
