@@ -36,17 +36,16 @@ def between(first: ir.Operation, last: ir.Operation) -> Iterator[ir.Operation]:
             return
 
 
-def check_moved(block: BlockOp, first: ir.Operation, last: ir.Operation, what: str, *, own: bool = False,
-                apart: Collection[ir.Value] = (), in_step: Callable[[ir.Operation], bool] = lambda op: False) -> None:
+def check_moved(block: BlockOp, first: ir.Operation, last: ir.Operation, what: str, *, apart: Collection[ir.Value] = (),
+                in_step: Callable[[ir.Operation], bool] = lambda op: False) -> None:
     """ScheduleError where an op between two places writes what a block reads or writes, or reads what it writes. The block moves from one
     place to the other.
 
-    ``own``: the block's accesses count, too, as those of others; ``apart``: buffers that do not count; ``in_step``: whether a store
-    comes before the block in each step as in the kernel.
+    ``apart``: buffers that do not count; ``in_step``: whether a store comes before the block in each step as in the kernel.
     """
     touched, written = {*reads(block), *writes(block)} - {*apart}, {*writes(block)} - {*apart}
     for op in between(first, last):
-        if not own and block.operation in ancestors(op):
+        if block.operation in ancestors(op):
             continue
         is_read = op.name == "memref.load"
         for value in ([buffer_of(op)] if op.name in ("memref.load", "memref.store") else op.operands if op.name not in HARMLESS else ()):

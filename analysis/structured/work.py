@@ -32,11 +32,15 @@ def size_symbol(argument: int, axis: int) -> str:
     return f"a{argument}_{axis}"
 
 
+def argument_shapes(kernel: func.FuncOp) -> list[list[Size]]:
+    """The shapes of a kernel's arguments, with ``size_symbol``s for sizes that are not static."""
+    return [[symbol(size_symbol(a, d)) if size == DYNAMIC else size for d, size in enumerate(_shape(argument))]
+            for a, argument in enumerate(kernel.body.blocks[0].arguments)]
+
+
 def work_of(kernel: func.FuncOp) -> KernelWork:
     """The work of one call of a kernel on tensors, or on memrefs if it was written as loops."""
-    arguments = list(kernel.body.blocks[0].arguments)
-    shapes = [[symbol(size_symbol(a, d)) if size == DYNAMIC else size for d, size in enumerate(_shape(argument))]
-              for a, argument in enumerate(arguments)]
+    arguments, shapes = list(kernel.body.blocks[0].arguments), argument_shapes(kernel)
     sizes = TensorSizes(kernel, shapes)
     each = ir.IntegerAttr(kernel.attributes[FLOPS_EACH]).value if FLOPS_EACH in kernel.attributes else None
     gathered = set() if each is not None else set().union(*(_gathered(op.operation) for op in kernel.body.blocks[0].operations))

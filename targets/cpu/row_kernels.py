@@ -8,9 +8,9 @@ from functools import partial
 from legato.analysis.indices.tensor_sizes import TensorSizes
 from legato.analysis.structured import StructuredKernel, StructuredOp
 from legato.analysis.structured.maps import dims_in
-from legato.analysis.structured.work import size_symbol
+from legato.analysis.structured.work import argument_shapes
 from legato.core.mlir import ir
-from legato.dialects.relax.dim import Size, symbol
+from legato.dialects.relax.dim import Size
 from legato.targets.cpu.default import cut, cut_alone, nest_handles, share
 from legato.targets.cpu.machine import Machine
 from legato.targets.cpu.vectorizer import DYNAMIC, Vectorizer
@@ -68,11 +68,10 @@ def has_one_tile_each(kernel: StructuredKernel, root: StructuredOp, inside: Plac
 
     Upstream takes the extent of a loop from the first operand that it indexes. Two arguments may have sizes of one name there.
     """
-    function = kernel.function
-    arguments = list(function.body.blocks[0].arguments)
-    shapes = [[symbol(size_symbol(n, d)) if size < 0 else size for d, size in enumerate(a.type.shape)]
-              if isinstance(a.type, ir.RankedTensorType) else [] for n, a in enumerate(arguments)]
-    sizes = TensorSizes(function, shapes)
+    shapes = argument_shapes(kernel.function)
+    if all(isinstance(size, int) for shape in shapes for size in shape):
+        return True
+    sizes = TensorSizes(kernel.function, shapes)
 
     def own(nest: StructuredOp) -> dict[int, Size]:
         places = [(loop, sizes.shape(value)[d]) for i, value in enumerate(nest.op.operands) if isinstance(value.type, ir.RankedTensorType)
