@@ -85,22 +85,32 @@ def sliced(x: np.ndarray, starts: np.ndarray, ends: np.ndarray, axes: np.ndarray
     return x
 
 
-def max_pooled(x: np.ndarray, kernel_shape: Sequence[int], pads: Sequence[int] = (), strides: Sequence[int] = (),
-               dilations: Sequence[int] = (), ceil_mode: int = 0) -> np.ndarray:
-    """MaxPool."""
+def pooled(x: np.ndarray, reduce: np.ufunc, fill: float, beyond: float, kernel_shape: Sequence[int], pads: Sequence[int] = (),
+           strides: Sequence[int] = (), dilations: Sequence[int] = (), ceil_mode: int = 0) -> np.ndarray:
+    """Windows of an image reduced. ``fill``: what the pads hold; ``beyond``: what is read behind them, with ``ceil_mode``."""
+    ends = pads or [0] * 2 * len(kernel_shape)
+    images, x = x.shape, np.pad(x, [(0, 0), (0, 0), *zip(ends[:len(kernel_shape)], ends[len(kernel_shape):])], constant_values=fill)
     for n, kernel in enumerate(kernel_shape):
         stride, dilation = (strides[n] if strides else 1), (dilations[n] if dilations else 1)
-        low, high = (pads[n], pads[n + len(kernel_shape)]) if pads else (0, 0)
-        size, reach = x.shape[n + 2] + low + high, (kernel - 1) * dilation + 1
+        size, reach = x.shape[n + 2], (kernel - 1) * dilation + 1
         count = (size - reach) // stride + 1
-        if ceil_mode and (size - reach) % stride and count * stride < x.shape[n + 2] + low:   # a window begins in the image
+        if ceil_mode and (size - reach) % stride and count * stride < images[n + 2] + ends[n]:   # a window begins in the image
             count += 1
-        least = -np.inf if is_float(x.dtype) else np.iinfo(x.dtype).min
-        filled = [(0, 0)] * x.ndim
-        filled[n + 2] = (low, max(high, (count - 1) * stride + reach - x.shape[n + 2] - low))
-        padded = np.pad(x, filled, constant_values=least)
-        x = np.max([np.take(padded, np.arange(count) * stride + at * dilation, n + 2) for at in range(kernel)], axis=0)
+        rest = max(0, (count - 1) * stride + reach - size)
+        x = np.pad(x, [(0, rest if axis == n + 2 else 0) for axis in range(x.ndim)], constant_values=beyond)
+        x = reduce.reduce([np.take(x, np.arange(count) * stride + at * dilation, n + 2) for at in range(kernel)])
     return x
+
+
+def max_pooled(x: np.ndarray, **window: Any) -> np.ndarray:
+    """MaxPool."""
+    least = -np.inf if is_float(x.dtype) else np.iinfo(x.dtype).min
+    return pooled(x, np.maximum, least, least, **window)
+
+
+def averaged(x: np.ndarray, count_include_pad: int = 0, **window: Any) -> np.ndarray:
+    """AveragePool. What is read behind the pads does not count."""
+    return pooled(x, np.add, 0, 0, **window) / pooled(np.ones(x.shape), np.add, count_include_pad, 0, **window)
 
 
 def local_response(x: np.ndarray, size: int, alpha: float) -> np.ndarray:
@@ -113,8 +123,10 @@ def local_response(x: np.ndarray, size: int, alpha: float) -> np.ndarray:
 
 # The reference's own (onnx 1.23): GlobalMaxPool is right for rank 4 only, LpNormalization adds signed numbers up for p=1, Erf computes in
 # 32 bits, Slice with a negative step that starts before the axis is empty, where ONNX has it start at the first element, MaxPool of
-# step 1 takes its pads in another order, and LRN normalizes as many channels as there are images.
+# step 1 takes its pads in another order, AveragePool with ceil_mode moves its windows, and LRN normalizes as many channels as there are
+# images.
 INSTEAD: dict[str, Callable[..., np.ndarray]] = {
+    "AveragePool": averaged,
     "GlobalMaxPool": lambda x: x.max(tuple(range(2, x.ndim)), keepdims=True),
     "LpNormalization": lambda x, axis, p: x / (np.abs(x) ** p).sum(axis, keepdims=True) ** (1 / p),
     "LRN": local_response,

@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import onnxruntime
-from graph_builder import OPSET, local_response, max_pooled, sliced
+from graph_builder import OPSET, averaged, local_response, max_pooled, sliced
 from onnx import TensorProto, helper
 
 
@@ -22,15 +22,17 @@ def test_slices():
 
 
 def test_pools():
-    x = np.random.default_rng(0).standard_normal((2, 3, 6, 9))
-    infos = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [None] * 4) for name in "xy"]
-    for pads, strides, dilations, ceil_mode in product(
-            ([0, 0, 0, 0], [1, 0, 1, 4], [0, 1, 0, 1], [1, 2, 0, 0]), ([1, 1], [2, 1], [3, 2]), ([1, 1], [2, 1]), (0, 1)):
+    x = np.random.default_rng(0).standard_normal((2, 3, 6, 9)).astype(np.float32)
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * 4) for name in "xy"]
+    for pads, strides, dilations, ceil_mode, counted in product(
+            ([0, 0, 0, 0], [1, 0, 1, 4], [0, 1, 0, 1], [1, 2, 0, 0]), ([1, 1], [2, 1], [3, 2]), ([1, 1], [2, 1]), (0, 1), (0, 1)):
         attributes = {"kernel_shape": [2, 5], "pads": pads, "strides": strides, "dilations": dilations, "ceil_mode": ceil_mode}
-        graph = helper.make_graph([helper.make_node("MaxPool", ["x"], ["y"], **attributes)], "g", infos[:1], infos[1:])
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
-        wanted = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
-        np.testing.assert_array_equal(max_pooled(x, **attributes), wanted, str(attributes))
+        for op, own in (("MaxPool", max_pooled), ("AveragePool", averaged)):
+            given = attributes | ({"count_include_pad": counted} if op == "AveragePool" else {})
+            graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], **given)], "g", infos[:1], infos[1:])
+            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+            wanted = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+            np.testing.assert_allclose(own(x.astype(np.float64), **given), np.asarray(wanted), 1e-5, 1e-6, err_msg=f"{op} {given}")
 
 
 def test_local_responses():
