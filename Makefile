@@ -1,4 +1,4 @@
-# make demo | test | test-sanitized | test-races | cuda-models | lint | docs | test-wheel | bench | fuzz | node-suite   (each sets up .venv)
+# make demo | test | test-thorough | test-sanitized | test-races | cuda-models | lint | docs | test-wheel | bench | fuzz | node-suite   (each sets up .venv)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ SANITIZED := test/targets/generic test/targets/cpu test/frontends test/schedule 
 WHEEL_PATHS := pythonpath=test test/docs test/targets/gpu
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sanitized test-races cuda-models lint docs test-wheel bench fuzz fuzz-inputs node-suite clean
+.PHONY: help demo test test-thorough test-sanitized test-races cuda-models lint docs test-wheel bench fuzz fuzz-inputs node-suite clean
 
 help:
 	@sed -n '1s/^# //p' $(MAKEFILE_LIST)
@@ -27,9 +27,14 @@ test: $(STAMP)
 	$(BIN)/lit -q test
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal test
 
+# the quick tests, and those of further targets, sizes, models and seeds; for a nightly run
+test-thorough: $(STAMP)
+	$(BIN)/lit -q test
+	$(BIN)/python -m pytest -q --thorough -n auto --maxprocesses 8 --dist worksteal test
+
 # what executes, once more: kernels check their indices, and fresh memory holds NaNs; for a nightly run
 test-sanitized: $(STAMP)
-	LEGATO_CACHE=off LEGATO_TARGET_OPTIONS="check-bounds=true fill-memory=true" $(BIN)/python -m pytest -q $(SANITIZED)
+	LEGATO_CACHE=off LEGATO_TARGET_OPTIONS="check-bounds=true fill-memory=true" $(BIN)/python -m pytest -q --thorough -n auto --maxprocesses 8 --dist worksteal $(SANITIZED)
 
 # compiled code on several threads tells gcc's ThreadSanitizer of its accesses; for a nightly run
 test-races: $(STAMP)

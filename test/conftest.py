@@ -1,11 +1,26 @@
-"""pytest puts the folder of a conftest on the path: so tests in every folder here can import `interpret`."""
+"""What all tests share: no cache, byte code that is kept, and which tests are left to `pytest --thorough`.
+
+pytest puts the folder of a conftest on the path: so tests in every folder here can import `interpret`.
+"""
 import gc
 import os
 
+import pytest
 from kept_bytecode import keep_bytecode
 
 os.environ["LEGATO_CACHE"] = "off"   # tests compile
 keep_bytecode(os.environ)
+
+
+def pytest_addoption(parser: pytest.Parser):
+    parser.addoption("--thorough", action="store_true", help="also run the tests marked thorough: further targets, sizes, models and seeds")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):
+    if not config.getoption("--thorough"):
+        left = [item for item in items if item.get_closest_marker("thorough")]
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left)
 
 
 def pytest_collection_finish():

@@ -3,6 +3,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from thoroughly import first_of
 
 import legato
 
@@ -50,7 +51,7 @@ def test_grid_sample_of_volumes():
 
 
 @pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
-@pytest.mark.parametrize(("kernel", "stride"), [((3, 2), (2, 2)), ((2, 5), (2, 3))])
+@pytest.mark.parametrize(("kernel", "stride"), first_of([((3, 2), (2, 2)), ((2, 5), (2, 3))], 2))
 def test_same_padding(mode, kernel, stride):
     calls = [(normal(1, 3, height, width),) for height, width in ((7, 8), (1, 1), (6, 5), (2, 9), (12, 4))]
     window = {"auto_pad": mode, "strides": stride}

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 from contrib import check
+from thoroughly import first_of
 
 RNG = np.random.default_rng(4)
 
@@ -10,7 +11,7 @@ def normal(*shape: int, dtype: type = np.float32) -> np.ndarray:
     return RNG.standard_normal(shape).astype(dtype)
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_normalizations(symbolic):
     x, skip, gamma, beta, bias = normal(2, 3, 8), normal(2, 3, 8), normal(8), normal(8), normal(8)
     every = ["y", "mean", "inverse", "total"]
@@ -42,7 +43,7 @@ def test_embeddings():
               symbolic=symbolic, constants=[2, 3, 5, 6], epsilon=1e-3)
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_products(symbolic):
     for a, b, attributes in (
         ((2, 4, 3), (2, 5, 4), {"transA": 1, "transB": 1, "alpha": 0.5}), ((3, 2, 4), (2, 4, 5), {"transBatchA": 1}),
@@ -71,7 +72,7 @@ def test_fused_products():
         check("FusedConv", [x, w, bias, z], [1, 2], pads=[1, 1, 1, 1], **more)
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_activations(symbolic):
     edge = np.array([[-0.0, 0.0, 1e-30, -1e-30, 30, -30, 1e4, -1e4, np.inf, 5.5, -5.5]], np.float32)
     for x in (normal(4, 11), edge):

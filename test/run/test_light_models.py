@@ -3,6 +3,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from interpret import relative_error
+from thoroughly import thorough
 
 import legato
 from bench import light
@@ -10,9 +11,10 @@ from legato.dialects import relax
 
 # vgg19 (575 MB of weights) and zfnet512 (349 MB) are measured by bench/models.py: they take the time of all others together
 NAMES = [name for name in light.NAMES if name not in ("vgg19", "zfnet512")]
+SLOW = ("densenet121", "inception_v1", "inception_v2")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SLOW] + thorough(SLOW))
 def test_random_weights(name, tmp_path):
     path = light.save(name, tmp_path / f"{name}.onnx")
     executable = legato.compile(legato.from_onnx(path))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import numpy_helper
+from thoroughly import thorough
 
 from bench import light
 from legato.core.weights_beside import weights_file
@@ -159,13 +160,14 @@ def same(one, other):
     assert all(np.array_equal(a.weights[key], b.weights[key]) for key in a.weights)
 
 
-@pytest.mark.parametrize("target", ["llvm{threads=2}", "nvvm"])
-@pytest.mark.parametrize("name", ["narrow", "dynamic", "kernel"])
+@pytest.mark.parametrize("name, target", [
+    ("dynamic", "llvm{threads=2}"), ("kernel", "nvvm"),
+    *thorough([("narrow", "llvm{threads=2}"), ("kernel", "llvm{threads=2}"), ("narrow", "nvvm"), ("dynamic", "nvvm")], 2)])
 def test_pass_by_pass(name, target, models, opt, tmp_path, capsys):
     check_stages(models[name], target, opt, tmp_path, capsys, each_pass=True)
 
 
-@pytest.mark.parametrize("name, target", [("resnet50", "llvm"), ("narrow", "nvvm"), ("minilm", "llvm"), ("minilm", "nvvm")])
+@pytest.mark.parametrize("name, target", [("minilm", "llvm"), *thorough([("resnet50", "llvm"), ("narrow", "nvvm"), ("minilm", "nvvm")], 2)])
 def test_stage_by_stage(name, target, models, opt, tmp_path, capsys):
     check_stages(models[name], target, opt, tmp_path, capsys, each_pass=False)
 

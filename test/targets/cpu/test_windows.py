@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from harness import TARGETS, Net
+from thoroughly import first_of
 
 import legato
 
@@ -38,7 +39,7 @@ def taps(x, kernel, strides, padding, dilations, fill):
     return np.stack([wide[:, along(0, a), along(1, b)] for a in range(kernel[0]) for b in range(kernel[1])])
 
 
-@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
 def test_pools(target):
     net, arrays, right = Net(target), [], []
     for shape, kernel, strides, padding, dilations in POOLS:
@@ -74,7 +75,7 @@ DEPTHWISE = [
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("target", first_of(TARGETS.values()), ids=TARGETS)
 def test_depthwise_with_bias_and_relu(target):
     net, arrays, right = Net(target), [], []
     for shape, kernel, strides, padding in DEPTHWISE:
