@@ -3,7 +3,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from thoroughly import first_of
+from thoroughly import first_of, sampled
 
 import legato
 
@@ -35,8 +35,9 @@ def check(op_type, kept, calls, constants=(), opset=22, **attributes):
 IMAGES = [(2, 3, 5, 7), (1, 1, 1, 1), (1, 2, 1, 6), (2, 3, 8, 2)]
 
 
-@pytest.mark.parametrize(("mode", "padding", "align"), [("linear", "zeros", 0), ("linear", "reflection", 1), ("nearest", "border", 0),
-                                                        ("cubic", "reflection", 0), ("cubic", "border", 1)])
+@pytest.mark.parametrize(("mode", "padding", "align"), sampled([
+    ("linear", "zeros", 0), ("linear", "reflection", 1), ("nearest", "border", 0), ("cubic", "border", 1),
+    ("cubic", "reflection", 0)], 2, 3))
 def test_grid_sample(mode, padding, align):
     calls = [(normal(*shape), (RNG.random((shape[0], 3, 4, 2)) * 2.6 - 1.3).astype(np.float32)) for shape in IMAGES]
     if mode == "nearest":  # halves are rounded differently after errors of the last bit

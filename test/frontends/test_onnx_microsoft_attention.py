@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from contrib import DOMAIN, check, model_of, oracle
 from onnx import helper
-from thoroughly import first_of, thorough
+from thoroughly import first_of, sampled, thorough
 
 import legato
 
@@ -156,8 +156,9 @@ def fused(model) -> int:
     return sum(kernel.kernel.startswith("fused_attention") for kernel in kernels)
 
 
+@pytest.mark.parametrize("attributes", sampled([{"is_causal": 1}, {}, {"softcap": 4.0}], 3))
 @pytest.mark.parametrize("symbolic", first_of([True, False]))
-def test_attention_of_onnx_is_one_kernel(symbolic):
+def test_attention_of_onnx_is_one_kernel(symbolic, attributes):
     """With its guard for rows whose keys are all masked, which are 0."""
     batch, rows, keys = ("b", "s", "t") if symbolic else (2, 40, 70)
     q, k, v = normal(2, 3, 40, 16), normal(2, 3, 70, 16), normal(2, 3, 70, 16)
@@ -165,17 +166,16 @@ def test_attention_of_onnx_is_one_kernel(symbolic):
              9: RNG.random((2, 1, 40, 70)) < 0.5}
     masks[1][0, 0, 3], masks[9][0, 0, 3] = -np.inf, False
     for code, one in masks.items():
-        for attributes in ({}, {"is_causal": 1}, {"softcap": 4.0}):
-            shapes = [[batch, 3, rows, 16], [batch, 3, keys, 16], [batch, 3, keys, 16], [batch, 1, rows, keys]]
-            arrays = [q, k, v] if one is None else [q, k, v, one]
-            codes = [1, 1, 1, code]
-            given = [helper.make_tensor_value_info(f"i{n}", codes[n], shapes[n]) for n in range(len(arrays))]
-            nodes = [helper.make_node("Attention", [f"i{n}" for n in range(len(arrays))], ["y"], **attributes)]
-            graph = helper.make_graph(nodes, "g", given, [helper.make_tensor_value_info("y", 1, None)])
-            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
-            expected, = oracle(model, {f"i{n}": array for n, array in enumerate(arrays)})
-            if one is not None:  # onnxruntime gives such rows the mean of the values
-                expected[0, :, 3] = 0
-            found = np.asarray(legato.compile(legato.from_onnx(model))(*arrays))
-            np.testing.assert_allclose(found, expected, atol=2e-5)
-            assert fused(model) == 1, (code, attributes)
+        shapes = [[batch, 3, rows, 16], [batch, 3, keys, 16], [batch, 3, keys, 16], [batch, 1, rows, keys]]
+        arrays = [q, k, v] if one is None else [q, k, v, one]
+        codes = [1, 1, 1, code]
+        given = [helper.make_tensor_value_info(f"i{n}", codes[n], shapes[n]) for n in range(len(arrays))]
+        nodes = [helper.make_node("Attention", [f"i{n}" for n in range(len(arrays))], ["y"], **attributes)]
+        graph = helper.make_graph(nodes, "g", given, [helper.make_tensor_value_info("y", 1, None)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+        expected, = oracle(model, {f"i{n}": array for n, array in enumerate(arrays)})
+        if one is not None:  # onnxruntime gives such rows the mean of the values
+            expected[0, :, 3] = 0
+        found = np.asarray(legato.compile(legato.from_onnx(model))(*arrays))
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+        assert fused(model) == 1, (code, attributes)

@@ -1,7 +1,7 @@
 """ONNX's own tests of single nodes: each computes what it should, or is refused, as onnx_node_passes.txt says (node_suite.py).
 
 All cases are imported here, in the way that the list says, and those that take tensors run by the dialect's numpy semantics, with a symbol
-for every size; one of forty is compiled. ``make node-suite`` compiles all.
+for every size; one of eighty is compiled. ``make node-suite`` compiles all.
 """
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from onnx_check import imported, symbols_for
 
 from legato import LegatoError, UnsupportedError
 
-PARTS = 40
+PARTS = 80
 REGENERATE = "make node-suite WRITE=--write writes the list anew"
 
 
@@ -56,6 +56,7 @@ def test_a_part_compiled(cases, known):
     assert not wrong, "not as the list says:\n" + "\n".join(wrong)
 
 
+@pytest.mark.thorough
 def test_with_symbols(cases, known):
     """With a symbol for every size the result is the same, where the node can be imported at all; by the dialect's numpy semantics."""
     wrong, count, total = [], 0, 0

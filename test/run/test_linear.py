@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from thoroughly import thorough
 
 import legato
 from legato.core.mlir import ir
@@ -158,10 +159,10 @@ def ops_in(module: ir.Module) -> int:
     return count
 
 
-MODELS = [chain, branches, many_inputs, many_calls, kernels, concat, readers, readers_of_view, readers_of_input]
+MODELS = [chain, branches, many_inputs, concat, readers, readers_of_view, readers_of_input]
 
 
-@pytest.mark.parametrize("build", MODELS)
+@pytest.mark.parametrize("build", [*MODELS, *thorough([kernels, many_calls])])
 def test_work_is_linear(build: Callable[[int], onnx.ModelProto]):
     work(build, BASE)  # the first run imports modules and fills caches
     least, small, large = (work(build, count) for count in (BASE, SIZE, TIMES * SIZE))

@@ -29,7 +29,7 @@ FORMS = [(2, 2, 1, (0, 0), 0, 1), (4, 2, 1, (1, 1), 0, 1), (3, 2, 1, (1, 1), 1, 
 
 
 @pytest.mark.parametrize(("form", "rank", "symbolic"), [
-    *sampled(((form, 2, True) for form in FORMS), 2, 3), *first_of(((form, 2, False) for form in FORMS[1:4:2]), 3),
+    *sampled(((form, 2, True) for form in FORMS), 3, 3), *first_of(((form, 2, False) for form in FORMS[1:4:2]), 3),
     *((form, rank, True) for rank in (1, 3) for form in (FORMS[0], FORMS[3])),
 ], ids=str)
 def test_forms(form, rank, symbolic):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from graphs import apply, names
 from interpret import interpret, relative_error
-from thoroughly import sampled
+from thoroughly import first_of
 
 import legato
 from bench import light
@@ -19,7 +19,7 @@ PASSES = (InferShapes(), FoldConstants(), Canonicalize(), ConvertLayout(), Canon
 PERMUTATIONS = {"densenet121": 1, "inception_v1": 1, "inception_v2": 1, "resnet50": 1, "shufflenet": 17, "squeezenet": 1}
 
 
-@pytest.mark.parametrize("name", sampled(PERMUTATIONS, 2))
+@pytest.mark.parametrize("name", first_of(["squeezenet", *(name for name in PERMUTATIONS if name != "squeezenet")]))
 def test_light_models(name, tmp_path):
     path = light.save(name, tmp_path / "model.onnx")
     (image,) = light.image(light.shipped(name)).values()

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx_check import reference
-from thoroughly import sampled
+from thoroughly import first_of
 
 import legato
 
@@ -38,7 +38,7 @@ def window(seed: int) -> tuple[onnx.ModelProto, list[np.ndarray], int]:
     return model, arrays, extent - size - begin - end
 
 
-@pytest.mark.parametrize("part", sampled(range(4), 2))
+@pytest.mark.parametrize("part", first_of(range(4)))
 def test_windows_on_short_axes(part):
     seen, wrong = 0, []
     for seed in range(part * 30, part * 30 + 30):

@@ -8,6 +8,7 @@ from one_op import Case, computed
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from oracles import ORACLES
+from thoroughly import first_of, sampled
 
 import legato
 from legato.dialects import relax
@@ -65,7 +66,7 @@ def is_close(got, want):
     return np.allclose(got.astype(np.float64), want.astype(np.float64), rtol=3e-5, atol=3e-6 * scale, equal_nan=True)
 
 
-@pytest.mark.parametrize("way", range(4), ids=("nan", "inf", "all", "all -inf"))
+@pytest.mark.parametrize("way", sampled(range(4), 2), ids=("nan", "inf", "all", "all -inf"))
 def test_special_values_of_every_op(way):
     chosen = [Case(case.op, spoiled(case, way, n), case.attrs) for n, case in enumerate(first_cases())]
     wrong = []
@@ -118,7 +119,7 @@ def recurrent(op, gates, steps, batch, symbolic):
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in dot:RuntimeWarning")   # of the reference, whose inputs are infinite
-@pytest.mark.parametrize(("op", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+@pytest.mark.parametrize(("op", "gates"), first_of([("LSTM", 4), ("GRU", 3), ("RNN", 1)], 2))
 def test_recurrent_ops(op, gates):
     for steps, batch, symbolic in ((1, 1, False), (4, 2, True), (1, 1, True), (3, 1, False)):
         model = recurrent(op, gates, steps, batch, symbolic)

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from onnx import helper
 from onnx_check import model, reference, value
+from thoroughly import first_of
 
 import legato
 
@@ -118,7 +119,7 @@ FAR = 2**62
 
 
 @pytest.mark.parametrize("start, end", [(-1, -FAR), (FAR, -(2**31)), (3, 0), (-1, 1), (-2, -FAR), (-3, -5), (-FAR, -FAR), (1, -2), (0, 3)])
-@pytest.mark.parametrize("step", [-1, -2, -3])
+@pytest.mark.parametrize("step", first_of([-2, -1, -3]))
 def test_slices_backwards(start, end, step):
     """With a number of elements, static or not: ONNX clips a start before the axis to its first element, numpy to none."""
     constants = {"b": np.array([start]), "e": np.array([end]), "a": np.array([0]), "s": np.array([step])}

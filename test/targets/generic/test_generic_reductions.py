@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from generic_samples import dtypes_of, normal, small, values
 from one_op import Case, failures
+from thoroughly import first_of
 
 
 def reduction_cases():
@@ -137,6 +138,7 @@ def norm_cases():
     yield Case("lrn", [normal(2, 4, 3)], {"size": 3}, shapes=[["n", "c", 3]], symbols={"n": 2, "c": 4})
 
 
+@pytest.mark.parametrize("part", first_of(range(2)))
 @pytest.mark.parametrize("cases", [reduction_cases, arg_cases, cumulative_cases, topk_cases, suppression_cases, softmax_cases, norm_cases])
-def test_semantics(cases):
-    assert failures(list(cases())) == []
+def test_semantics(cases, part):
+    assert failures(list(cases())[part::2]) == []

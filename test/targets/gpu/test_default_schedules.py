@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 from emulate import emulated
+from thoroughly import sampled
 from vulkan_driver import needs_vulkan
 
 import legato
@@ -113,7 +114,7 @@ def test_in_emulation(name):
     np.testing.assert_allclose(exe(*given), expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", sampled(GRAPHS, 2))
 def test_one_launch(name):
     for symbolic in (False, True) if GRAPHS[name][0][0] > 1 else (False,):
         lowered = legato.lower(graph(name, symbolic), "nvvm", last="outlined")
