@@ -306,7 +306,6 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
         raise ScheduleError(f"reverse_compute_inline: block '{block.name}' reads '{buffer_name(produced[0])}' under a condition; the "
                             "producer has no steps for the rest of its domain")
     top = own_nest(block)
-    allocate_first(kernel, block)
     loads = [op for op in accesses(block, "memref.load") if buffer_of(op) == produced[0]]
     axes = axes_or_single(loads[0], block, "reverse_compute_inline")
     single = [n for n in range(len(block.axes)) if n not in axes]
@@ -314,6 +313,7 @@ def reverse_compute_inline(kernel: Kernel, block: BlockOp) -> None:
         raise ScheduleError(f"reverse_compute_inline: block '{block.name}' does not read '{buffer_name(produced[0])}' element by "
                             "element")
     check_moved(block, writers[0].operation, block.operation, "reverse_compute_inline", apart=produced)
+    allocate_first(kernel, block)
     written = accesses(writers[0], "memref.store")[0]
     places = {axis: place for axis, place in zip(axes, indices_of(written)) if axis is not None}
     inside = [op for op in body(block.block) if op not in loads]

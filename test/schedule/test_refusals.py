@@ -198,3 +198,29 @@ def test_a_refused_step_leaves_the_kernel_as_it_was():
     assert [line for line in sch.trace.splitlines() if "get_" not in line] == trace.splitlines()
 
 
+@T.prim_func
+def every_other(x: T.Buffer((8,), "float32"), y: T.Buffer((4,), "float32")):
+    a = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("a"):
+            vi = T.axis.spatial(8, i)
+            a[vi] = x[vi] + 1.0
+    b = T.alloc_buffer((4,), "float32")
+    for i in range(4):
+        with T.block("b"):
+            vi = T.axis.spatial(4, i)
+            b[vi] = a[vi * 2]
+    for i in range(4):
+        with T.block("y"):
+            vi = T.axis.spatial(4, i)
+            y[vi] = b[vi] * 2.0
+
+
+def test_an_allocation_stays_where_it_was():
+    sch = Schedule(every_other)
+    before = str(sch)
+    with pytest.raises(ScheduleError, match="block 'b' does not access the buffer by one axis"):
+        sch.reverse_compute_inline(sch.get_block("b"))
+    assert str(sch) == before
+
+
